@@ -1,0 +1,159 @@
+"""What an analysis says: the shapes that every report format prints.
+
+`Report` is the object that `slowdust report --json` writes; docs/report.schema.json describes it.
+A field that was not measured is `None` and absent from the JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from slowdust.store.records import Microsecond, Second
+
+Verdict = Literal["faster", "slower", "same", "unsure"]
+
+SCHEMA = 1
+
+
+class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Percentiles of the response time over all slices of a contender, in microseconds."""
+
+    p50: Microsecond
+    p95: Microsecond
+    p99: Microsecond
+    max: Microsecond
+
+
+class PerOperation(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Hardware per operation (METHOD.md, section 6): totals over slices / operations."""
+
+    server_cpu_us: Microsecond | None = None
+    server_cpu_user_us: Microsecond | None = None
+    server_cpu_system_us: Microsecond | None = None
+    host_cpu_us: Microsecond | None = None
+    client_cpu_us: Microsecond | None = None
+    cs: float | None = None
+    """Context switches of the server's processes."""
+    host_cs: float | None = None
+    client_cs: float | None = None
+    reads: float | None = None
+    """Storage reads of the host's data disk."""
+    writes: float | None = None
+    read_kb: float | None = None
+    """KB that the server's processes read from storage."""
+    write_kb: float | None = None
+    host_read_kb: float | None = None
+    host_write_kb: float | None = None
+
+
+class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One test at one number of clients on one contender, relative to the base."""
+
+    benchmark: str
+    test: str
+    group: str
+    """point, range, range with aggregation, write (METHOD.md, section 3)."""
+    clients: int
+    contender: str
+    unit: str
+    qps: float
+    """Median of the slices, in `unit`."""
+    rqps: float | None = None
+    low: float | None = None
+    high: float | None = None
+    """95% interval of rqps; absent where it cannot be computed (one incarnation and one block)."""
+    verdict: Verdict | None = None
+    """None for the base."""
+    slices: int
+    incarnations: int
+    measured_s: Second
+    errors: int
+    errors_by_state: dict[str, int] = {}
+    retries: int = 0
+    latency_us: LatencyUs
+    per_op: PerOperation
+    per_op_relative: PerOperation | None = None
+    """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
+    peak_vsz_gb: float | None = None
+    peak_rss_gb: float | None = None
+    client_busiest_thread: float
+    """Median over slices of the busiest client thread's CPU share; above 0.9 it was the limit."""
+    idle_cpu_share: float | None = None
+    """CPU of the contenders that should have been idle / window, mean over the slices."""
+    backends_changed: int = 0
+    """Server processes that came or went inside the windows."""
+    late_operations: int | None = None
+    """Open loop only: operations that started later than scheduled."""
+    flags: list[str] = []
+    """Warnings in words: 'client was the limit', 'errors', 'plan differs', ..."""
+
+
+class SlicePoint(msgspec.Struct, kw_only=True):
+    """One slice as the charts need it."""
+
+    contender: str
+    incarnation: int
+    block: int
+    slot: int
+    offset_s: Second
+    """Window start since the first slice of the experiment."""
+    seconds: Second
+    qps: float
+    max_us: Microsecond
+    per_second: list[tuple[int, float]]
+    """(operations, max response time in us) for each second of the window."""
+
+
+class PlanDifference(msgspec.Struct, kw_only=True):
+    """A statement whose EXPLAIN differs between contenders."""
+
+    test: str
+    statement: str
+    plans: dict[str, str]
+    """Contender -> plan text."""
+
+
+class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A contender as the report introduces it."""
+
+    name: str
+    dbms: str
+    version: str
+    """As the server itself prints it."""
+    source: str
+    sha256: str
+    binary_bytes: int
+    stripped_bytes: int | None = None
+    config: str
+    settings: dict[str, str]
+    """Every setting that Slowdust gave the server."""
+    differing: dict[str, str] = {}
+    """Those that are not the base's (a setting the base has and this one lacks: '(not set)')."""
+    failed: str | None = None
+    """Why it dropped out, with the last lines of its log."""
+    data_bytes: int | None = None
+
+
+class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One experiment, judged."""
+
+    schema: int = SCHEMA
+    experiment: str
+    started: str
+    """ISO 8601, UTC."""
+    base: str
+    contenders: list[str]
+    margin: float
+    results: list[Result]
+    tldr: list[str]
+    """Sentences."""
+    contender_info: list[ContenderInfo]
+    plan_differences: list[PlanDifference] = []
+    host: dict[str, str] = {}
+    """Label -> value, ready to print."""
+    warnings: list[str] = []
+    """Of the whole experiment."""
+    method: dict[str, str] = {}
+    """Label -> value: slice length, rows, tables, seed, budget, ..."""

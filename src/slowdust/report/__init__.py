@@ -1,0 +1,1 @@
+"""From an analysis to HTML, Markdown, CSV and JSON."""

