@@ -5,6 +5,7 @@ The statements themselves are the driver's; this module knows what a test is, no
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -108,3 +109,9 @@ SUITES: dict[str, tuple[str, ...]] = {
         "insert",
     ),
 }
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The given tests in the order in which they run."""
+    wanted = set(names)
+    return [test.name for test in TESTS if test.name in wanted]

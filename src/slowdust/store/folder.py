@@ -1,0 +1,168 @@
+"""One experiment's folder below `results/`.
+
+    experiment.toml   the specification as run
+    manifest.json     contenders, builds, host, plans; replaced atomically
+    slices.ndjson     one record a slice, appended and synced before the next slice starts
+    logs/             what the servers said
+
+A writer holds the folder's lock for as long as it lives; readers need none.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.manifest import Manifest
+from slowdust.store.records import SCHEMA, Slice
+
+SPEC_FILE = "experiment.toml"
+MANIFEST_FILE = "manifest.json"
+SLICES_FILE = "slices.ndjson"
+LOGS = "logs"
+
+
+class _SchemaOnly(msgspec.Struct):
+    schema: int
+
+
+class Folder:
+    """The files of one experiment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.path.name
+
+    @property
+    def logs(self) -> Path:
+        """Where server logs are kept."""
+        return self.path / LOGS
+
+    def read_spec(self) -> str:
+        """The specification (TOML) as it was run.
+
+        Raises:
+            UsageError: there is no such experiment.
+        """
+        try:
+            return (self.path / SPEC_FILE).read_text()
+        except FileNotFoundError:
+            raise UsageError(f"no experiment '{self.name}' in {self.path.parent}") from None
+
+    def read_manifest(self) -> Manifest:
+        """The manifest.
+
+        Raises:
+            UsageError: there is none, or a newer Slowdust wrote it.
+            SlowdustError: it is damaged.
+        """
+        try:
+            content = (self.path / MANIFEST_FILE).read_bytes()
+        except FileNotFoundError:
+            raise UsageError(
+                f"no results of an experiment '{self.name}' in {self.path.parent}"
+            ) from None
+        try:
+            found = msgspec.json.decode(content, type=_SchemaOnly).schema
+            if found > SCHEMA:
+                raise UsageError(
+                    f"'{self.name}' has results of schema {found}, this Slowdust reads up to "
+                    f"{SCHEMA}: upgrade Slowdust"
+                )
+            return msgspec.json.decode(content, type=Manifest)
+        except msgspec.MsgspecError as error:
+            raise SlowdustError(f"{self.path / MANIFEST_FILE} is damaged: {error}") from error
+
+    def read_slices(self) -> list[Slice]:
+        """All complete records; a torn last line is ignored.
+
+        Raises:
+            SlowdustError: a line that is not the last is damaged.
+        """
+        try:
+            content = (self.path / SLICES_FILE).read_bytes()
+        except FileNotFoundError:
+            return []
+        whole = content[: content.rfind(b"\n") + 1]
+        try:
+            return msgspec.json.Decoder(Slice).decode_lines(whole)
+        except msgspec.MsgspecError as error:
+            raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
+
+
+class Writer:
+    """The one process that adds to an experiment's folder; made by `writing`."""
+
+    def __init__(self, folder: Folder, slices: IO[bytes]) -> None:
+        self.folder = folder
+        self._slices = slices
+
+    def write_spec(self, toml: str) -> None:
+        """Keep the specification as run."""
+        _replace(self.folder.path / SPEC_FILE, toml.encode())
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Replace the manifest."""
+        content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+        _replace(self.folder.path / MANIFEST_FILE, content)
+
+    def append(self, record: Slice) -> None:
+        """Add one slice; it is on disk when this returns."""
+        self._slices.write(msgspec.json.encode(record) + b"\n")
+        self._slices.flush()
+        os.fdatasync(self._slices.fileno())
+
+
+@contextmanager
+def writing(folder: Folder) -> Iterator[Writer]:
+    """Hold the folder's lock and write to it.
+
+    Raises:
+        UsageError: another process is running the experiment.
+    """
+    folder.path.mkdir(parents=True, exist_ok=True)
+    folder.logs.mkdir(exist_ok=True)
+    with (folder.path / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"an experiment named '{folder.name}' is running now: choose another --name"
+            ) from None
+        with (folder.path / SLICES_FILE).open("a+b") as slices:
+            _cut_torn_line(slices)
+            yield Writer(folder, slices)
+
+
+def experiments(results: Path) -> list[Folder]:
+    """The experiments below `results`, newest first."""
+    found = [entry for entry in results.glob("*") if (entry / MANIFEST_FILE).is_file()]
+    found.sort(key=lambda entry: (entry / MANIFEST_FILE).stat().st_mtime, reverse=True)
+    return [Folder(entry) for entry in found]
+
+
+def _cut_torn_line(slices: IO[bytes]) -> None:
+    slices.seek(0)
+    content = slices.read()
+    slices.truncate(content.rfind(b"\n") + 1)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader sees the old or the new content, also after a crash."""
+    beside = path.with_name(f".{path.name}.new")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
