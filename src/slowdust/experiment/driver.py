@@ -1,0 +1,230 @@
+"""The driver process: one for all contenders, so that the client is the same for each."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import msgspec
+
+from slowdust.errors import SlowdustError
+from slowdust.experiment.protocol import (
+    Close,
+    Closed,
+    Command,
+    Event,
+    Explain,
+    Explained,
+    Failed,
+    ForSeconds,
+    Load,
+    Loaded,
+    Open,
+    Opened,
+    PlanText,
+    Progress,
+    Ran,
+    Rate,
+    ResultSet,
+    Rows,
+    Run,
+    Sql,
+    Stop,
+    Target,
+)
+from slowdust.store.records import Second
+
+BINARY = "slowdust-driver"
+_GRACE: Second = 60.0
+"""How much longer than asked a command may take before its server counts as hung."""
+_MAINTENANCE_LIMIT: Second = 3600.0
+
+OnProgress = Callable[[int, int], None]
+_Answer = TypeVar("_Answer", Loaded, Opened, Explained, Ran, Closed, Rows)
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is loaded: `tables` tables of `rows` rows each, a function of `seed`."""
+
+    tables: int
+    rows: int
+    seed: int
+
+
+class DriverError(SlowdustError):
+    """The driver itself failed: the experiment cannot go on."""
+
+
+class TargetError(SlowdustError):
+    """A server did not do what the driver asked of it: that contender cannot go on."""
+
+    def __init__(self, failed: Failed) -> None:
+        state = f" (SQLSTATE {failed.sqlstate})" if failed.sqlstate else ""
+        super().__init__(f"{failed.kind} error: {failed.message}{state}")
+        self.kind = failed.kind
+
+
+def find_driver() -> Path:
+    """The driver's binary: `SLOWDUST_DRIVER`, beside this Python's scripts, or on PATH.
+
+    Raises:
+        DriverError: it is nowhere.
+    """
+    named = os.environ.get("SLOWDUST_DRIVER")
+    beside = Path(sysconfig.get_path("scripts")) / BINARY
+    found = named or (str(beside) if beside.is_file() else shutil.which(BINARY))
+    if not found:
+        raise DriverError(f"{BINARY} is missing: `make setup` builds it")
+    return Path(found)
+
+
+class Driver:
+    """A running driver; one command at a time. Use as a context manager."""
+
+    def __init__(self, binary: Path | None = None) -> None:
+        self._binary = binary or find_driver()
+        self._last_id = 0
+        self._received = b""
+        self._decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+        # Its own session: Ctrl-C reaches Slowdust alone, which then ends the driver in order.
+        self._process = subprocess.Popen(
+            [self._binary],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._selector = selectors.DefaultSelector()
+        assert self._process.stdout is not None
+        self._selector.register(self._process.stdout, selectors.EVENT_READ)
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    @property
+    def version(self) -> str:
+        """The version that the binary prints."""
+        asked = subprocess.run(
+            [self._binary, "--version"], capture_output=True, text=True, check=True
+        )
+        return asked.stdout.strip().removeprefix(BINARY).strip()
+
+    def end(self) -> None:
+        """End the process; it leaves when its input closes."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._selector.close()
+
+    def load(self, target: Target, data: Data, on_progress: OnProgress) -> Loaded:
+        """Create and fill the tables; the rows are a function of the seed alone."""
+        command = Load(
+            target=target,
+            tables=data.tables,
+            rows=data.rows,
+            seed=data.seed,
+            parallel=os.cpu_count() or 1,
+        )
+        return self._ask(command, Loaded, _MAINTENANCE_LIMIT, on_progress)
+
+    def open(self, session: str, target: Target, test: str, clients: int, data: Data) -> Opened:
+        """Connect the clients of a test and prepare its statements."""
+        command = Open(
+            session=session,
+            target=target,
+            test=test,
+            clients=clients,
+            tables=data.tables,
+            rows=data.rows,
+            seed=data.seed,
+        )
+        return self._ask(command, Opened, _GRACE)
+
+    def explain(self, session: str) -> list[PlanText]:
+        """The plans of the session's statements."""
+        return self._ask(Explain(session=session), Explained, _GRACE).plans
+
+    def run(self, session: str, stop: Stop, rate: Rate | None = None) -> Ran:
+        """Run the session's operations until `stop`."""
+        limit = stop.seconds if isinstance(stop, ForSeconds) else _MAINTENANCE_LIMIT
+        return self._ask(Run(session=session, stop=stop, rate=rate), Ran, limit + _GRACE)
+
+    def close(self, session: str) -> None:
+        """Close the session's connections."""
+        self._ask(Close(session=session), Closed, _GRACE)
+
+    def sql(self, target: Target, statements: Sequence[str], parallel: int = 1) -> list[ResultSet]:
+        """Execute statements outside of any slice; results as text, in order."""
+        command = Sql(target=target, statements=list(statements), parallel=parallel)
+        return self._ask(command, Rows, _MAINTENANCE_LIMIT).results
+
+    def _ask(
+        self,
+        command: Command,
+        answer: type[_Answer],
+        limit: Second,
+        on_progress: OnProgress | None = None,
+    ) -> _Answer:
+        self._last_id += 1
+        command.id = self._last_id
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(command) + b"\n")
+        except BrokenPipeError:
+            raise self._ended() from None
+        deadline = time.monotonic() + limit
+        while True:
+            event = self._next_event(deadline, command)
+            if event.id != command.id:
+                continue
+            if isinstance(event, Progress):
+                if on_progress is not None:
+                    on_progress(event.done, event.total)
+                continue
+            if isinstance(event, Failed):
+                raise TargetError(event)
+            if not isinstance(event, answer):
+                raise DriverError(f"the driver answered {event!r} to {command!r}")
+            return event
+
+    def _next_event(self, deadline: float, command: Command) -> Event:
+        assert self._process.stdout is not None
+        while b"\n" not in self._received:
+            if not self._selector.select(max(0.0, deadline - time.monotonic())):
+                raise TargetError(
+                    Failed(id=command.id, kind="connection", message="no answer: the server hangs")
+                )
+            chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                raise self._ended()
+            self._received += chunk
+        line, _, self._received = self._received.partition(b"\n")
+        try:
+            return self._decoder.decode(line)
+        except msgspec.MsgspecError as error:
+            raise DriverError(f"the driver said {line[:200]!r}: {error}") from error
+
+    def _ended(self) -> DriverError:
+        return DriverError(f"the driver ended with code {self._process.wait()}")

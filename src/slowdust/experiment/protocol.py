@@ -1,0 +1,192 @@
+"""What is said to the driver and what it answers (driver/schema.json describes both)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from slowdust.store.records import ClientUse, Histogram, PerSecond, Schedule, Second
+
+
+class Target(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How to reach a server: a socket directory or a host."""
+
+    dbms: str
+    host: str | None = None
+    socket: str | None = None
+    port: int
+    user: str
+    password: str | None = None
+    database: str
+
+
+class ForSeconds(msgspec.Struct, forbid_unknown_fields=True):
+    """Run until this time has passed; operations under way are finished."""
+
+    seconds: Second
+
+
+class ToPositions(msgspec.Struct, forbid_unknown_fields=True):
+    """Run until each client has done that many operations since its session was opened."""
+
+    positions: list[int]
+
+
+Stop = ForSeconds | ToPositions
+
+
+class Rate(msgspec.Struct):
+    """Open loop: operations per second over all clients."""
+
+    per_second: float
+    arrivals: str
+
+
+class _Command(msgspec.Struct, kw_only=True, tag_field="command"):
+    id: int = 0
+
+
+class Load(_Command, kw_only=True, tag="load"):
+    """Create and fill the tables."""
+
+    target: Target
+    tables: int
+    rows: int
+    seed: int
+    parallel: int
+
+
+class Open(_Command, kw_only=True, tag="open"):
+    """Connect a test's clients and prepare its statements."""
+
+    session: str
+    target: Target
+    test: str
+    clients: int
+    tables: int
+    rows: int
+    seed: int
+
+
+class Explain(_Command, kw_only=True, tag="explain"):
+    """Ask for the plan of every statement of a session."""
+
+    session: str
+
+
+class Run(_Command, kw_only=True, tag="run"):
+    """Run a session's operations."""
+
+    session: str
+    stop: Stop
+    rate: Rate | None = None
+
+
+class Close(_Command, kw_only=True, tag="close"):
+    """Close a session's connections."""
+
+    session: str
+
+
+class Sql(_Command, kw_only=True, tag="sql"):
+    """Execute statements, each in a transaction of its own."""
+
+    target: Target
+    statements: list[str]
+    parallel: int = 1
+
+
+Command = Load | Open | Explain | Run | Close | Sql
+
+
+class _Event(msgspec.Struct, kw_only=True, tag_field="event"):
+    id: int
+
+
+class Progress(_Event, kw_only=True, tag="progress"):
+    """A command is under way."""
+
+    done: int
+    total: int
+
+
+class Loaded(_Event, kw_only=True, tag="loaded"):
+    """The tables are filled."""
+
+    rows: int
+    bytes: int
+    seconds: Second
+
+
+class Opened(_Event, kw_only=True, tag="opened"):
+    """A session is ready."""
+
+    session: str
+    unit: str
+    statements: list[str]
+
+
+class PlanText(msgspec.Struct):
+    """The plan of one statement, without costs."""
+
+    statement: str
+    plan: str
+
+
+class Explained(_Event, kw_only=True, tag="explained"):
+    """The plans of a session's statements."""
+
+    plans: list[PlanText]
+
+
+class Ran(_Event, kw_only=True, tag="ran"):
+    """What a session did between two moments at which all its clients stood still."""
+
+    session: str
+    started: float
+    seconds: Second
+    operations: int
+    statements: int
+    rows: int
+    qps: float
+    unit: str
+    bytes_sent: int
+    bytes_received: int
+    latency: Histogram
+    per_second: list[PerSecond]
+    errors: dict[str, int]
+    retries: int
+    client: ClientUse
+    schedule: Schedule | None = None
+    positions: list[int]
+
+
+class Closed(_Event, kw_only=True, tag="closed"):
+    """A session's connections are closed."""
+
+    session: str
+
+
+class ResultSet(msgspec.Struct):
+    """What one statement returned, as text."""
+
+    columns: list[str]
+    rows: list[list[str | None]]
+
+
+class Rows(_Event, kw_only=True, tag="rows"):
+    """What the statements returned, in their order."""
+
+    results: list[ResultSet]
+
+
+class Failed(_Event, kw_only=True, tag="error"):
+    """A command failed; the driver goes on."""
+
+    kind: Literal["connection", "server", "protocol", "usage"]
+    sqlstate: str | None = None
+    message: str
+
+
+Event = Progress | Loaded | Opened | Explained | Ran | Closed | Rows | Failed
