@@ -45,6 +45,15 @@ class Folder:
         return self.path.name
 
     @property
+    def spec_file(self) -> Path:
+        """The specification as run."""
+        return self.path / SPEC_FILE
+
+    def has_manifest(self) -> bool:
+        """Whether the experiment has been started."""
+        return (self.path / MANIFEST_FILE).is_file()
+
+    @property
     def logs(self) -> Path:
         """Where server logs are kept."""
         return self.path / LOGS
@@ -56,7 +65,7 @@ class Folder:
             UsageError: there is no such experiment.
         """
         try:
-            return (self.path / SPEC_FILE).read_text()
+            return self.spec_file.read_text()
         except FileNotFoundError:
             raise UsageError(f"no experiment '{self.name}' in {self.path.parent}") from None
 
@@ -110,7 +119,7 @@ class Writer:
 
     def write_spec(self, toml: str) -> None:
         """Keep the specification as run."""
-        _replace(self.folder.path / SPEC_FILE, toml.encode())
+        _replace(self.folder.spec_file, toml.encode())
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest."""

@@ -55,8 +55,6 @@ class Method(msgspec.Struct, kw_only=True):
     budget_s: float
     margin: float
     incarnations: int
-    order: str
-    """interleaved or sequential."""
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -1,0 +1,40 @@
+# setup, demo, test, lint and bench are the whole build interface.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test unit lint bench clean
+
+setup: $(VENV)/.ready
+
+# The stamp depends on what is compiled and locked; Python sources are used in place.
+$(VENV)/.ready: requirements-dev.lock pyproject.toml Cargo.toml Cargo.lock $(shell find driver -name '*.rs' -o -name Cargo.toml)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: setup
+	$(BIN)/slowdust compare postgres@15.8 postgres@17.6 --suite quick --budget 150s
+	$(BIN)/slowdust report --html report.html
+
+test: setup
+	cargo test --quiet --locked
+	$(BIN)/pytest
+
+unit: setup
+	cargo test --quiet --locked
+	$(BIN)/pytest tests/unit
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cargo fmt --check
+	cargo clippy --quiet --all-targets --locked -- -D warnings
+
+bench: setup
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) target

@@ -1,0 +1,50 @@
+"""`slowdust compare`: an experiment from options alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.cli.options import results_option
+
+
+@click.command("compare")
+@click.argument("contenders", nargs=-1, required=True, metavar="BASE CONTENDER...")
+@click.option(
+    "--tests",
+    metavar="LIST",
+    help="Tests by name or pattern, comma separated: 'point*,update-index'. See `slowdust tests`.",
+)
+@click.option("--suite", help="quick, default (METHOD's order) or full (reads before the writes).")
+@click.option("--benchmark", help="micro.")
+@click.option("--clients", metavar="LIST", help="Concurrent connections: 1 or 1,8,64.  [1]")
+@click.option("--rows", type=int, help="Rows of each table.  [100000]")
+@click.option("--tables", type=int, help="Number of tables.  [1]")
+@click.option("--budget", metavar="TIME", help="Wall clock for all measuring: 90s, 10m.  [10m]")
+@click.option("--slice", metavar="TIME", help="Length of one slice.  [250ms]")
+@click.option("--incarnations", type=int, help="Restarts of the servers, at least 2 to be sure.")
+@click.option("--margin", metavar="PERCENT", help="What counts as the same: 3%.  [3%]")
+@click.option("--rate", type=float, help="Open loop: operations/s, latency from the schedule.")
+@click.option("--arrivals", type=click.Choice(["poisson", "uniform"]), help="Of --rate.  [poisson]")
+@click.option("--seed", type=int, help="Of rows and operations.  [1]")
+@click.option("--name", help="Name of the experiment.  [made from contenders and time]")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A server setting; repeatable."
+)
+@results_option
+def command(contenders: tuple[str, ...], results: Path, **options: object) -> int:
+    """Measure contenders side by side and say what got slower.
+
+    A contender is DBMS@VERSION[:CONFIG], for example postgres@17.6 or postgres@17.6:small, or a
+    directory with binaries (./pg-patched). The first one is the base.
+
+    \b
+    slowdust compare postgres@15.8 postgres@17.6
+    slowdust compare postgres@17.6 ./pg-patched --tests 'point*,range*' --budget 5m
+    """
+    from slowdust.cli.conduct import conduct
+    from slowdust.experiment.compare import spec_from_options
+    from slowdust.experiment.run import Beginning
+
+    return conduct(spec_from_options(contenders, options), results, Beginning.FRESH)

@@ -1,0 +1,43 @@
+"""Run an experiment under the eyes of its user, and say at the end what it found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.analysis.analyse import analyse
+from slowdust.experiment.live import watching
+from slowdust.experiment.run import Beginning, run_experiment
+from slowdust.experiment.spec import Spec
+from slowdust.report import html
+
+
+def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
+    """Run, write `report.html` beside the results, print the tl;dr; the exit code.
+
+    The code is 1 where a contender dropped out.
+    """
+    click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
+    try:
+        with watching() as view:
+            folder = run_experiment(spec, results, beginning, view)
+    except BaseException:
+        _say_how_to_resume(spec, results)
+        raise
+    manifest = folder.read_manifest()
+    slices = folder.read_slices()
+    report = analyse(manifest, slices)
+    page = folder.path / "report.html"
+    page.write_text(html.render(report, slices))
+    for sentence in report.tldr:
+        click.echo(sentence)
+    click.echo(f"report: {page}", err=True)
+    return 1 if any(contender.failed for contender in manifest.contenders) else 0
+
+
+def _say_how_to_resume(spec: Spec, results: Path) -> None:
+    slices = results / spec.name / "slices.ndjson"
+    if slices.is_file() and slices.stat().st_size:
+        file = results / spec.name / "experiment.toml"
+        click.echo(f"what was measured is kept; go on with: slowdust run {file} --resume", err=True)

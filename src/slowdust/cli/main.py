@@ -1,0 +1,90 @@
+"""`slowdust`: finds the command, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from types import FrameType
+
+import click
+
+from slowdust import __version__
+from slowdust.errors import SlowdustError
+
+_COMMANDS = ("compare", "run", "report", "list", "show", "tests", "builds")
+
+
+class _LazyGroup(click.Group):
+    """Loads `slowdust.cli.NAME` when NAME is called, so that `--help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"slowdust.cli.{cmd_name}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: slowdust compare postgres@15.8 postgres@17.6",
+)
+@click.version_option(__version__, prog_name="slowdust")
+def cli() -> None:
+    """What got slower between two database servers, how sure are we, and why.
+
+    Slowdust runs all contenders side by side, measures them in short alternating slices, and
+    gives a verdict for every test: faster, slower, same (within the margin), or unsure.
+    """
+
+
+class _Terminated(BaseException):
+    """SIGTERM or SIGHUP: unwinds like Ctrl-C, so that servers are stopped and files removed."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    del frame
+    raise _Terminated(signal.Signals(number).name)
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong use."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminate)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except SlowdustError as error:
+        _complain(str(error))
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _complain("stopped")
+        return 1
+    except _Terminated as error:
+        _complain(f"stopped by {error}")
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        _complain(str(error))
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _complain(text: str) -> None:
+    print(f"slowdust: {text}", file=sys.stderr)

@@ -1,0 +1,57 @@
+"""`slowdust report`: what an experiment found, for people and for programs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from slowdust.cli.options import results_option
+
+
+@click.command("report")
+@click.argument("name", required=False)
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to F."
+)
+@click.option("--md", "form", flag_value="md", help="Print Markdown.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV, one row per result.")
+@click.option("--json", "form", flag_value="json", help="Print JSON (docs/report.schema.json).")
+@click.option("--base", metavar="CONTENDER", help="Compare with this contender.  [the first]")
+@results_option
+def command(
+    name: str | None, html: Path | None, form: str | None, base: str | None, results: Path
+) -> None:
+    """Report on the experiment NAME, by default the newest.
+
+    Without an option it prints the tl;dr and writes report.html into the experiment's folder.
+    """
+    from slowdust.analysis.analyse import analyse
+    from slowdust.report import FORMATS
+    from slowdust.report import html as page
+
+    folder = _find(name, results)
+    slices = folder.read_slices()
+    report = analyse(folder.read_manifest(), slices, base)
+    if form is not None:
+        sys.stdout.write(FORMATS[form](report))
+    if html is not None or form is None:
+        destination = html or folder.path / "report.html"
+        destination.write_text(page.render(report, slices))
+        if form is None:
+            for sentence in report.tldr:
+                click.echo(sentence)
+        click.echo(f"report: {destination}", err=form is not None)
+
+
+def _find(name: str | None, results: Path):  # noqa: ANN202
+    from slowdust.errors import UsageError
+    from slowdust.store.folder import Folder, experiments
+
+    if name is not None:
+        return Folder(results / name)
+    found = experiments(results)
+    if not found:
+        raise UsageError(f"there is no experiment in {results}: run `slowdust compare` first")
+    return found[0]

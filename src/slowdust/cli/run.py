@@ -1,0 +1,27 @@
+"""`slowdust run`: an experiment from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.cli.options import results_option
+
+
+@click.command("run")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--resume", is_flag=True, help="Go on with a stopped experiment.")
+@results_option
+def command(file: Path, results: Path, **options: bool) -> int:
+    """Run the experiment in FILE (TOML), or go on with one that was stopped.
+
+    What is measured is kept: `slowdust run results/NAME/experiment.toml --resume` goes on where
+    a killed experiment stopped, and never measures a finished slice again.
+    """
+    from slowdust.cli.conduct import conduct
+    from slowdust.experiment.run import Beginning
+    from slowdust.experiment.spec import read_spec
+
+    beginning = Beginning.RESUME if options["resume"] else Beginning.FRESH
+    return conduct(read_spec(file), results, beginning)

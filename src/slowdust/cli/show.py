@@ -1,0 +1,34 @@
+"""`slowdust show`: what an experiment compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.cli.options import results_option
+
+
+@click.command("show")
+@click.argument("name")
+@results_option
+def command(name: str, results: Path) -> None:
+    """Show an experiment's contenders, settings, tests and host."""
+    from slowdust.store.folder import Folder
+
+    folder = Folder(results / name)
+    manifest = folder.read_manifest()
+    click.echo(f"{manifest.experiment}: started {manifest.started}")
+    click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
+    for contender in manifest.contenders:
+        click.echo(f"\n{contender.name}: {contender.build.version}")
+        click.echo(f"  {contender.build.source}, sha256 {contender.build.sha256[:16]}")
+        for key, value in contender.settings.items():
+            click.echo(f"  {key} = {value}")
+        if contender.failed:
+            click.echo(f"  failed: {contender.failed}")
+    click.echo(f"\ntests: {', '.join(manifest.tests)}")
+    click.echo(f"clients: {', '.join(map(str, manifest.clients))}")
+    click.echo(f"slices: {len(folder.read_slices())}")
+    for label, value in manifest.host.items():
+        click.echo(f"{label}: {value}")

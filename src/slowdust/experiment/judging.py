@@ -1,0 +1,59 @@
+"""Verdicts while an experiment runs: the same analysis as the report's, kept quick."""
+
+from __future__ import annotations
+
+from slowdust.analysis.estimate import estimate_all
+from slowdust.analysis.relative import BlockRatios, block_ratios
+from slowdust.analysis.verdict import Judgement, judge_estimates
+from slowdust.experiment.journal import Journal
+from slowdust.experiment.plan import Step
+from slowdust.experiment.view import Standing
+
+
+class Judge:
+    """Judges a step with what all steps of the experiment tell about restarts.
+
+    The block ratios of steps that do not change are kept; only the running step's are new.
+    """
+
+    def __init__(self, contenders: list[str], margin: float, journal: Journal) -> None:
+        self._contenders = contenders
+        self._margin = margin
+        self._steps = journal.steps
+        self._ratios: dict[str, tuple[int, list[BlockRatios]]] = {}
+
+    def settled(self, step: Step) -> bool:
+        """Whether every comparison of the step needs no more slices."""
+        judgements = self._judgements(step)
+        return len(judgements) == len(self._contenders) - 1 > 0 and all(
+            judgement.settled for judgement in judgements
+        )
+
+    def standings(self, step: Step) -> list[Standing]:
+        """How the contenders stand in the step."""
+        return [_standing(judgement) for judgement in self._judgements(step)]
+
+    def _judgements(self, step: Step) -> list[Judgement]:
+        cells = [cell for known in self._steps for cell in self._cells(known)]
+        judged = judge_estimates(estimate_all(cells), self._margin)
+        own = {id(cell) for cell in self._cells(step)}
+        return [judgement for cell, judgement in zip(cells, judged, strict=True) if id(cell) in own]
+
+    def _cells(self, step: Step) -> list[BlockRatios]:
+        count, cells = self._ratios.get(step.key, (0, []))
+        if count != len(step.slices):
+            cells = block_ratios(step.slices, self._contenders[0], self._contenders)
+            self._ratios[step.key] = (len(step.slices), cells)
+        return cells
+
+
+def _standing(judgement: Judgement) -> Standing:
+    estimate = judgement.estimate
+    interval = estimate.interval
+    return Standing(
+        contender=estimate.contender,
+        rqps=estimate.rqps,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        verdict=judgement.verdict,
+    )

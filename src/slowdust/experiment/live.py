@@ -1,0 +1,149 @@
+"""Two views of a running experiment: a live one in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from slowdust.experiment.duration import format_duration
+from slowdust.experiment.view import Standing, Status, View
+from slowdust.store.records import Second
+
+_PLAIN_EVERY: Second = 10.0
+_STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yellow"}
+
+
+@contextmanager
+def watching() -> Iterator[View]:
+    """The view that suits standard error: live in a terminal, else plain lines."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield PlainView()
+        return
+    view = LiveView(console)
+    with Live(view, console=console, refresh_per_second=4, transient=True):
+        yield view
+
+
+def describe(standing: Standing) -> str:
+    """`postgres@17.6 1.028 [1.022, 1.037] faster`."""
+    interval = ""
+    if standing.low is not None and standing.high is not None:
+        interval = f" [{standing.low:.3f}, {standing.high:.3f}]"
+    return f"{standing.contender} {standing.rqps:.3f}{interval} {standing.verdict}"
+
+
+class PlainView:
+    """Lines on standard error: one a phase, one a finished turn, one now and then in between."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def phase(self, text: str) -> None:
+        """Print the phase."""
+        self._say(text)
+
+    def progress(self, done: int, total: int) -> None:
+        """Print it now and then."""
+        if time.monotonic() - self._last >= _PLAIN_EVERY and total:
+            self._say(f"  {done / total:.0%}")
+
+    def block(self, status: Status) -> None:
+        """Print it now and then."""
+        if time.monotonic() - self._last >= _PLAIN_EVERY:
+            self._say(f"  {_line(status)}")
+
+    def step_done(self, status: Status) -> None:
+        """Print how the test stands."""
+        self._say(_line(status))
+
+    def warning(self, text: str) -> None:
+        """Print it."""
+        self._say(f"warning: {text}")
+
+    def _say(self, text: str) -> None:
+        self._last = time.monotonic()
+        print(text, file=sys.stderr, flush=True)
+
+
+class LiveView:
+    """A few lines that follow the experiment; finished turns scroll away above them."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._phase = ""
+        self._done = 0
+        self._total = 0
+        self._status: Status | None = None
+
+    def __rich__(self) -> Group:
+        parts: list[Text | Table | ProgressBar] = []
+        if self._status is not None:
+            parts += [_headline(self._status), _standings(self._status.standings)]
+            parts.append(
+                ProgressBar(total=self._status.budget, completed=self._status.measured, width=60)
+            )
+        if self._phase:
+            share = f" {self._done / self._total:.0%}" if self._total else ""
+            parts.append(Text(self._phase + share, style="dim"))
+        return Group(*parts)
+
+    def phase(self, text: str) -> None:
+        """Show the phase."""
+        self._phase, self._done, self._total = text, 0, 0
+
+    def progress(self, done: int, total: int) -> None:
+        """Show the phase's share done."""
+        self._done, self._total = done, total
+
+    def block(self, status: Status) -> None:
+        """Show the status."""
+        self._phase = ""
+        self._status = status
+
+    def step_done(self, status: Status) -> None:
+        """Leave a line behind."""
+        self.block(status)
+        self._console.print(_line(status), highlight=False)
+
+    def warning(self, text: str) -> None:
+        """Leave a line behind."""
+        self._console.print(f"warning: {text}", style="yellow", highlight=False)
+
+
+def _line(status: Status) -> str:
+    clients = f" x{status.clients}" if status.clients > 1 else ""
+    stand = "; ".join(map(describe, status.standings)) or "no comparison yet"
+    return (
+        f"{status.test}{clients}: {stand} ({status.slices} slices, incarnation "
+        f"{status.incarnation}, {format_duration(_left(status))} left)"
+    )
+
+
+def _left(status: Status) -> Second:
+    return max(0.0, status.budget - status.measured)
+
+
+def _headline(status: Status) -> Text:
+    return Text.assemble(
+        (status.test, "bold"),
+        f"  {status.clients} client{'s' if status.clients > 1 else ''}  ·  test "
+        f"{status.step_number} of {status.steps}, incarnation {status.incarnation}  ·  "
+        f"{status.slices} slices  ·  {status.settled} settled  ·  "
+        f"{format_duration(_left(status))} left",
+    )
+
+
+def _standings(standings: list[Standing]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for standing in standings:
+        table.add_row(Text(describe(standing), style=_STYLES.get(standing.verdict, "default")))
+    return table

@@ -1,0 +1,185 @@
+"""One step in one incarnation: slices of all contenders, block by block."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slowdust.benchmarks import micro
+from slowdust.dbms.instance import InstanceError
+from slowdust.experiment.driver import Data, Driver
+from slowdust.experiment.field import Contender, Field
+from slowdust.experiment.plan import Step
+from slowdust.experiment.protocol import ForSeconds, PlanText, Ran, Rate, ToPositions
+from slowdust.experiment.schedule import MINIMUM_BLOCKS, block_order
+from slowdust.probes.window import Window
+from slowdust.store.records import Second, Slice
+
+_RUINOUS = ("53", "57P", "58", "XX")
+"""Classes of SQLSTATE after which a server is not worth measuring: out of resources, shut down,
+system error, internal error."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a step is measured."""
+
+    slice: Second
+    discard: Second
+    warmup: Second
+    rate: Rate | None
+
+
+class StepRun:
+    """A step's sessions on every contender, open for one incarnation."""
+
+    def __init__(
+        self, driver: Driver, field: Field, step: Step, incarnation: int, pace: Pace
+    ) -> None:
+        self._driver = driver
+        self._field = field
+        self._step = step
+        self._incarnation = incarnation
+        self._pace = pace
+        self._positions: dict[str, list[int]] = {}
+
+    def open(self, data: Data, keep_plan: Callable[[Contender, list[PlanText]], None]) -> None:
+        """Connect every contender's clients, read the plans, warm up."""
+        for contender in self._field.running():
+            with self._field.guard(contender):
+                self._driver.open(
+                    self._session(contender),
+                    contender.target,
+                    self._step.test.driver_test,
+                    self._step.clients,
+                    data,
+                )
+                keep_plan(contender, self._driver.explain(self._session(contender)))
+                self._run(contender, ForSeconds(self._pace.warmup))
+        self._age_equally()
+
+    def close(self) -> None:
+        """Close the clients' connections."""
+        for contender in self._field.running():
+            with self._field.guard(contender):
+                self._driver.close(self._session(contender))
+
+    @property
+    def positions(self) -> list[int]:
+        """Operations per client that every contender has done."""
+        return [max(column) for column in zip(*self._positions.values(), strict=True)]
+
+    def age(self, positions: list[int]) -> None:
+        """Run every contender up to `positions`, measuring nothing."""
+        for contender in self._field.running():
+            with self._field.guard(contender):
+                self._run(contender, ToPositions(positions))
+
+    def block(self, number: int, rng: random.Random, keep: Callable[[Slice], None]) -> None:
+        """Measure one block: every contender twice, in counterbalanced order."""
+        running = self._field.running()
+        for slot, place in enumerate(block_order(len(running), rng)):
+            contender = running[place]
+            if contender.failed is None:
+                with self._field.guard(contender):
+                    keep(self._slice(contender, number, slot))
+        self._age_equally()
+
+    def _slice(self, contender: Contender, block: int, slot: int) -> Slice:
+        # The first moments after a switch refill caches that the other contender emptied.
+        self._run(contender, ForSeconds(self._pace.discard))
+        window = Window(
+            contender.probe,
+            {other.name: other.probe for other in self._field.running() if other is not contender},
+            self._field.host_probe,
+        )
+        window.open()
+        ran = self._run(contender, ForSeconds(self._pace.slice))
+        use = window.close()
+        _refuse_ruin(ran)
+        return Slice(
+            benchmark=micro.BENCHMARK,
+            test=self._step.test.name,
+            clients=self._step.clients,
+            contender=contender.name,
+            incarnation=self._incarnation,
+            block=block,
+            slot=slot,
+            started=ran.started,
+            seconds=ran.seconds,
+            operations=ran.operations,
+            statements=ran.statements,
+            rows=ran.rows,
+            qps=ran.qps,
+            unit=ran.unit,
+            bytes_sent=ran.bytes_sent,
+            bytes_received=ran.bytes_received,
+            latency=ran.latency,
+            per_second=ran.per_second,
+            errors=ran.errors,
+            retries=ran.retries,
+            client=ran.client,
+            schedule=ran.schedule,
+            server=use.server,
+            host=use.host,
+            idle_cpu_s=use.idle_cpu_s,
+            probe_seconds=use.seconds,
+            skipped_probes=use.skipped,
+        )
+
+    def _run(self, contender: Contender, stop: ForSeconds | ToPositions) -> Ran:
+        rate = self._pace.rate if isinstance(stop, ForSeconds) else None
+        ran = self._driver.run(self._session(contender), stop, rate)
+        self._positions[contender.name] = ran.positions
+        return ran
+
+    def _age_equally(self) -> None:
+        """Let the contenders that did fewer writes catch up, so that all data ages alike."""
+        if not self._step.test.writes:
+            return
+        running = self._field.running()
+        self._positions = {c.name: self._positions[c.name] for c in running}
+        furthest = self.positions
+        for contender in running:
+            if self._positions[contender.name] != furthest:
+                with self._field.guard(contender):
+                    self._run(contender, ToPositions(furthest))
+
+    def _session(self, contender: Contender) -> str:
+        return f"{contender.name}|{self._step.key}|{self._incarnation}"
+
+
+def measure(
+    run: StepRun,
+    share: Second,
+    rng: random.Random,
+    keep: Callable[[Slice], None],
+    enough: Callable[[int], bool],
+) -> Second:
+    """Measure blocks until the share is used or `enough(blocks done)`; wall-clock seconds used.
+
+    The share is exceeded only where it does not suffice for the minimum of blocks.
+    """
+    begun = time.monotonic()
+    blocks = 0
+    longest: Second = 0.0
+    while True:
+        block_begun = time.monotonic()
+        run.block(blocks, rng, keep)
+        blocks += 1
+        now = time.monotonic()
+        longest = max(longest, now - block_begun)
+        if enough(blocks):
+            break
+        if blocks >= MINIMUM_BLOCKS and now - begun + longest > share:
+            break
+    return time.monotonic() - begun
+
+
+def _refuse_ruin(ran: Ran) -> None:
+    """Raise where the server answered with errors that make the contender worthless."""
+    for state, count in ran.errors.items():
+        if state.startswith(_RUINOUS):
+            raise InstanceError(f"{count} operations failed with SQLSTATE {state}")

@@ -1,0 +1,100 @@
+"""The steps of an experiment in their order, and what has been done of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from slowdust.benchmarks.micro import Phase, Test
+from slowdust.experiment.spec import Spec
+from slowdust.store.records import Second, Slice
+
+
+@dataclass
+class Step:
+    """One test at one number of clients, with the slices that exist of it."""
+
+    test: Test
+    clients: int
+    slices: list[Slice] = field(default_factory=list)
+    settled: bool = False
+    aged_to: list[int] | None = None
+    """Operations per client that a write test does to every contender's data before any test on
+    aged data: what its first incarnation came to."""
+
+    @property
+    def key(self) -> str:
+        """`TEST@CLIENTS`: its name in the manifest."""
+        return f"{self.test.name}@{self.clients}"
+
+    @property
+    def incarnations(self) -> int:
+        """In how many incarnations it has been measured."""
+        return len({record.incarnation for record in self.slices})
+
+    def wall_clock(self, discard: Second) -> Second:
+        """What its slices took of the budget, with what was discarded before each."""
+        return sum((s.probe_seconds or s.seconds) + discard for s in self.slices)
+
+
+def plan(spec: Spec) -> list[Step]:
+    """The steps of one incarnation, in order: tests as METHOD.md has them, clients as given."""
+    return [Step(test, clients) for test in spec.chosen_tests() for clients in spec.clients]
+
+
+def restore(steps: Iterable[Step], slices: Iterable[Slice]) -> None:
+    """Hand the slices of a stopped experiment back to their steps."""
+    by_name = {(step.test.name, step.clients): step for step in steps}
+    for record in slices:
+        if step := by_name.get((record.test, record.clients)):
+            step.slices.append(record)
+
+
+class Deed(Enum):
+    """What one incarnation does with a step."""
+
+    MEASURE = "measure"
+    AGE = "age"
+    """Run its writes up to `aged_to` and measure nothing."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A step's part in one incarnation."""
+
+    step: Step
+    deed: Deed
+
+
+def turns(steps: list[Step], round_number: int) -> list[Turn]:
+    """What one incarnation does, in order.
+
+    Measured is what is neither settled nor already measured in `round_number` incarnations. Write
+    tests that are not measured still age the data where a test on aged data comes after them.
+    """
+    due = [not step.settled and step.incarnations < round_number for step in steps]
+    result = []
+    for place, step in enumerate(steps):
+        aged_follows = any(
+            due[later] and steps[later].test.phase is Phase.AGED
+            for later in range(place + 1, len(steps))
+        )
+        if due[place]:
+            result.append(Turn(step, Deed.MEASURE))
+        elif step.test.phase is Phase.WRITE and aged_follows and step.aged_to:
+            result.append(Turn(step, Deed.AGE))
+    return result
+
+
+def maintenance_after(todo: list[Turn]) -> Turn | None:
+    """The turn after which maintenance runs, if tests on aged data follow it."""
+    if not any(turn.step.test.phase is Phase.AGED for turn in todo):
+        return None
+    writes = [turn for turn in todo if turn.step.test.phase is Phase.WRITE]
+    return writes[-1] if writes else None
+
+
+def unsettled(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps that want more slices."""
+    return (step for step in steps if not step.settled)

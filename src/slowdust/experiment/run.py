@@ -1,0 +1,151 @@
+"""An experiment from its specification to its last slice.
+
+For each incarnation: start the servers, load, and for each step open the clients, measure blocks
+and close; maintenance between the writes and what follows on aged data. Incarnations go on until
+every test is settled or the budget is spent.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from slowdust.experiment.driver import Data, Driver
+from slowdust.experiment.field import Contender, Field
+from slowdust.experiment.journal import Beginning, Journal, check_beginning
+from slowdust.experiment.judging import Judge
+from slowdust.experiment.measure import Pace, StepRun, measure
+from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, turns, unsettled
+from slowdust.experiment.protocol import PlanText, Rate
+from slowdust.experiment.schedule import Budget, rounds, turns_left
+from slowdust.experiment.setup import field_of, open_journal
+from slowdust.experiment.spec import Spec
+from slowdust.experiment.view import Status, View
+from slowdust.store.folder import Folder, writing
+from slowdust.store.records import Second
+
+_BLOCKS_BEFORE_STOP = 5
+"""Blocks of an incarnation before its test may be settled: fewer say little about this restart."""
+_WORTHWHILE = 0.03
+"""A remainder of the budget below this share is not worth another restart."""
+
+
+def run_experiment(spec: Spec, results: Path, beginning: Beginning, view: View) -> Folder:
+    """Run an experiment to its end; its folder.
+
+    Raises:
+        UsageError: the specification cannot be run, or its name is taken.
+        SlowdustError: no contender is left, or Slowdust itself failed.
+    """
+    folder = Folder(results / spec.name)
+    with ExitStack() as stack:
+        writer = stack.enter_context(writing(folder))
+        check_beginning(spec, writer, beginning)
+        driver = stack.enter_context(Driver())
+        field = stack.enter_context(field_of(spec, folder, view))
+        planned = spec.incarnations or rounds(spec.budget, len(spec.chosen_tests()))
+        journal = open_journal(spec, writer, field, driver, planned)
+        field.watch(journal, view)
+        Experiment(spec, driver, field, journal, view).run(planned)
+        journal.finish()
+    return folder
+
+
+class Experiment:
+    """The incarnations of an experiment whose contenders are set up."""
+
+    def __init__(
+        self, spec: Spec, driver: Driver, field: Field, journal: Journal, view: View
+    ) -> None:
+        self._driver = driver
+        self._field = field
+        self._journal = journal
+        self._view = view
+        self._data = Data(spec.tables, spec.rows, spec.seed)
+        rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
+        self._pace = Pace(spec.slice, spec.discard, spec.warmup, rate)
+        self._budget = Budget(spec.budget, journal.spent)
+        self._judge = Judge(field.names, spec.margin, journal)
+        self._seed = spec.seed
+
+    def run(self, planned: int) -> None:
+        """Run `planned` incarnations, then more for the unsure while the budget lasts."""
+        round_number = 1
+        while self._wanted(round_number, planned):
+            todo = turns(self._journal.steps, round_number)
+            if todo:
+                self._incarnation(todo, max(0, planned - round_number))
+            round_number += 1
+
+    def _wanted(self, round_number: int, planned: int) -> bool:
+        if not any(unsettled(self._journal.steps)):
+            return False
+        return round_number <= planned or self._budget.left > _WORTHWHILE * self._budget.total
+
+    def _incarnation(self, todo: list[Turn], rounds_after: int) -> None:
+        number = self._journal.last_incarnation + 1
+        maintained = maintenance_after(todo)
+        self._field.start(self._driver, self._data, number)
+        due = sum(turn.deed is Deed.MEASURE for turn in todo)
+        for turn in todo:
+            if turn.deed is Deed.AGE:
+                self._age(turn.step, number)
+            else:
+                in_all = sum(1 for _ in unsettled(self._journal.steps))
+                share = self._budget.share(turns_left(due, in_all, rounds_after))
+                self._measure(turn.step, number, share)
+                due -= 1
+            if turn is maintained:
+                self._field.maintain(self._driver, self._data, self._budget.total)
+        self._field.stop()
+
+    def _age(self, step: Step, incarnation: int) -> None:
+        assert step.aged_to is not None
+        self._view.phase(f"ageing the data by {step.test.name}")
+        unwarmed = replace(self._pace, warmup=0.0)
+        run = StepRun(self._driver, self._field, step, incarnation, unwarmed)
+        run.open(self._data, lambda contender, plans: None)
+        run.age(step.aged_to)
+        run.close()
+
+    def _measure(self, step: Step, incarnation: int, share: Second) -> None:
+        begun = time.monotonic()
+        run = StepRun(self._driver, self._field, step, incarnation, self._pace)
+
+        def keep_plans(contender: Contender, plans: list[PlanText]) -> None:
+            self._journal.add_plans(step, contender.name, plans)
+
+        def enough(blocks: int) -> bool:
+            self._view.block(self._status(step, incarnation, time.monotonic() - begun))
+            return blocks >= _BLOCKS_BEFORE_STOP and self._judge.settled(step)
+
+        run.open(self._data, keep_plans)
+        rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
+        left = share - (time.monotonic() - begun)
+        measure(run, left, rng, lambda record: self._journal.add(step, record), enough)
+        if step.test.writes:
+            self._journal.age(step, run.positions)
+        run.close()
+        self._budget.spent += time.monotonic() - begun
+        if self._judge.settled(step):
+            self._journal.settle(step)
+        self._journal.save()
+        self._view.step_done(self._status(step, incarnation, 0.0))
+
+    def _status(self, step: Step, incarnation: int, under_way: Second) -> Status:
+        steps = self._journal.steps
+        return Status(
+            test=step.test.name,
+            clients=step.clients,
+            incarnation=incarnation,
+            step_number=steps.index(step) + 1,
+            steps=len(steps),
+            slices=len(step.slices),
+            standings=self._judge.standings(step),
+            measured=self._budget.spent + under_way,
+            budget=self._budget.total,
+            settled=sum(step.settled for step in steps),
+        )

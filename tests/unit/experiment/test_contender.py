@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import pytest
+
+from slowdust.errors import UsageError
+from slowdust.experiment.contender import distinct, parse_contender
+
+
+def test_takes_a_named_contender_apart() -> None:
+    name = parse_contender("postgres@17.6:small")
+    assert (name.dbms, name.version, name.config) == ("postgres", "17.6", "small")
+
+
+def test_takes_a_directory() -> None:
+    name = parse_contender("./pg-patched:small")
+    assert (name.directory, name.config, name.dbms) == (Path("pg-patched"), "small", None)
+
+
+@pytest.mark.parametrize(
+    "written", ["postgres", "@17", "postgres@", "postgres@17 6", "", "17.6", "postgres@17:"]
+)
+def test_refuses_malformed_contenders(written: str) -> None:
+    with pytest.raises(UsageError, match="is no contender"):
+        parse_contender(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("postgres@17.6/innodb", "no engines"),
+        ("postgres@17.6+jemalloc", "no engines or environments"),
+        ("postgres://me@somewhere/db", "already run"),
+    ],
+)
+def test_says_what_it_cannot_run(written: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        parse_contender(written)
+
+
+def test_numbers_repeated_contenders() -> None:
+    assert distinct(["a", "b", "a", "a"]) == ["a", "b", "a#2", "a#3"]

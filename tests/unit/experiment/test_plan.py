@@ -1,0 +1,46 @@
+from slowdust.experiment.plan import Deed, Step, maintenance_after, plan, turns
+from slowdust.experiment.spec import parse_spec
+
+
+def steps_of(*tests: str) -> list[Step]:
+    return plan(parse_spec({"name": "x", "contenders": ["postgres@17"], "tests": list(tests)}))
+
+
+def described(steps: list[Step], round_number: int) -> list[tuple[str, Deed]]:
+    return [(turn.step.test.name, turn.deed) for turn in turns(steps, round_number)]
+
+
+def test_everything_is_measured_in_the_first_round() -> None:
+    steps = steps_of("update-index", "point-query", "insert")
+    assert described(steps, 1) == [
+        ("update-index", Deed.MEASURE),
+        ("point-query", Deed.MEASURE),
+        ("insert", Deed.MEASURE),
+    ]
+
+
+def test_settled_writes_still_age_the_data_of_later_reads() -> None:
+    steps = steps_of("update-index", "point-query", "insert")
+    steps[0].settled, steps[0].aged_to = True, [500]
+    assert described(steps, 1)[0] == ("update-index", Deed.AGE)
+
+
+def test_nothing_is_aged_for_tests_that_do_not_need_it() -> None:
+    steps = steps_of("update-index", "write-only", "insert")
+    steps[0].settled, steps[0].aged_to = True, [500]
+    assert described(steps, 1) == [("write-only", Deed.MEASURE), ("insert", Deed.MEASURE)]
+
+
+def test_maintenance_follows_the_last_write() -> None:
+    steps = steps_of("update-index", "write-only", "point-query", "insert")
+    after = maintenance_after(turns(steps, 1))
+    assert after is not None
+    assert after.step.test.name == "write-only"
+    assert maintenance_after(turns(steps_of("point-query"), 1)) is None
+
+
+def test_clients_are_steps_of_their_own() -> None:
+    spec = parse_spec(
+        {"name": "x", "contenders": ["postgres@17"], "tests": ["scan"], "clients": [1, 8]}
+    )
+    assert [step.key for step in plan(spec)] == ["scan@1", "scan@8"]

@@ -1,0 +1,88 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from slowdust.benchmarks import micro
+from slowdust.errors import UsageError
+from slowdust.experiment.compare import spec_from_options
+from slowdust.experiment.spec import parse_spec, read_spec
+
+
+def options(**given: object) -> dict[str, object]:
+    return {"settings": (), **given}
+
+
+def test_the_default_suite_has_every_test_but_the_early_reads() -> None:
+    spec = parse_spec({"name": "x", "contenders": ["postgres@17.6"]})
+    names = [test.name for test in spec.chosen_tests()]
+    assert names[0] == "update-inlist"
+    assert names[-1] == "insert"
+    assert not any(name.endswith(".pre") for name in names)
+
+
+def test_patterns_choose_tests_in_the_order_of_the_method() -> None:
+    spec = spec_from_options(["postgres@17.6"], options(tests="update-index,point*"))
+    assert [test.name for test in spec.chosen_tests()] == [
+        "update-index",
+        "point-query",
+        "points-covered-pk",
+        "points-covered-si",
+        "points-notcovered-pk",
+        "points-notcovered-si",
+    ]
+
+
+def test_early_reads_are_chosen_only_by_name() -> None:
+    spec = spec_from_options(["postgres@17.6"], options(tests="point-query.pre,scan"))
+    assert [test.name for test in spec.chosen_tests()] == ["point-query.pre", "scan"]
+
+
+def test_a_specification_survives_its_file(tmp_path: Path) -> None:
+    spec = spec_from_options(
+        ["postgres@15.8", "postgres@17.6"],
+        options(tests="scan", budget="3m", clients="1,8", margin="2%", rate=500.0),
+    )
+    file = tmp_path / "experiment.toml"
+    file.write_text(spec.to_toml())
+    assert read_spec(file) == spec
+
+
+def test_settings_are_written_as_a_server_writes_them() -> None:
+    data = tomllib.loads('name="x"\ncontenders=["postgres@17"]\nset={fsync=true, work_mem=4096}')
+    assert parse_spec(data).set == {"fsync": "on", "work_mem": "4096"}
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"tests": "no-such-test"}, "no test is called 'no-such-test'"),
+        ({"clients": "0"}, "at least one client"),
+        ({"clients": "many"}, "write numbers"),
+        ({"budget": "banana"}, "'banana' is no duration"),
+        ({"suite": "huge"}, "unknown suite 'huge'"),
+        ({"benchmark": "tpcc"}, "unknown benchmark 'tpcc'"),
+        ({"rows": 1}, "rows"),
+        ({"settings": ("fsync",)}, "KEY=VALUE"),
+        ({"margin": "wide"}, "percentage"),
+        ({"name": "../escape"}, "name"),
+        ({"arrivals": "uniform"}, "--rate"),
+    ],
+)
+def test_wrong_options_are_named(given: dict[str, object], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        spec_from_options(["postgres@17.6"], options(**given))
+
+
+def test_unknown_keys_of_a_file_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('contenders = ["postgres@17"]\nbugdet = "3m"\n')
+    with pytest.raises(UsageError, match="bugdet"):
+        read_spec(file)
+
+
+def test_suites_name_tests_that_exist() -> None:
+    for suite in micro.SUITES.values():
+        assert set(suite) <= set(micro.BY_NAME)
+    assert len(micro.SUITES["quick"]) == 8
+    assert {micro.BY_NAME[name].group for name in micro.SUITES["quick"]} == set(micro.Group)

@@ -1,0 +1,134 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.folder import Folder, experiments, writing
+from slowdust.store.manifest import Manifest, Method
+from slowdust.store.records import SCHEMA, ClientUse, Histogram, Slice
+
+
+def record(block: int) -> Slice:
+    return Slice(
+        benchmark="micro",
+        test="point-query",
+        clients=1,
+        contender="postgres@17.6",
+        incarnation=1,
+        block=block,
+        slot=0,
+        started=1.0,
+        seconds=0.25,
+        operations=100,
+        statements=100,
+        rows=100,
+        qps=400.0,
+        bytes_sent=1,
+        bytes_received=1,
+        latency=Histogram(values_ns=[1000], counts=[100], max_ns=1000, mean_ns=1000.0),
+        client=ClientUse(
+            cpu_user_s=0.1,
+            cpu_system_s=0.1,
+            voluntary_switches=1,
+            involuntary_switches=0,
+            threads=1,
+            busiest_thread=0.5,
+        ),
+    )
+
+
+def manifest() -> Manifest:
+    return Manifest(
+        experiment="x",
+        slowdust="0",
+        driver="0",
+        started="2024-01-01T00:00:00+00:00",
+        base="a",
+        contenders=[],
+        tests=[],
+        clients=[1],
+        method=Method(
+            seed=1,
+            tables=1,
+            rows=1,
+            slice_s=0.25,
+            discard_s=0.0,
+            budget_s=1.0,
+            margin=0.03,
+            incarnations=2,
+        ),
+    )
+
+
+def test_records_come_back(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+        writer.append(record(0))
+        writer.append(record(1))
+    assert folder.read_slices() == [record(0), record(1)]
+
+
+def test_what_was_not_measured_is_absent(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+        writer.append(record(0))
+    content = (folder.path / "slices.ndjson").read_text()
+    assert "server" not in content
+    assert "null" not in content
+
+
+def test_a_torn_last_line_is_ignored_and_cut(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+        writer.append(record(0))
+        writer.append(record(1))
+    file = folder.path / "slices.ndjson"
+    file.write_bytes(file.read_bytes()[:-20])
+    assert folder.read_slices() == [record(0)]
+    with writing(folder) as writer:
+        writer.append(record(2))
+    assert folder.read_slices() == [record(0), record(2)]
+
+
+def test_damage_elsewhere_is_said(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+        writer.append(record(0))
+    file = folder.path / "slices.ndjson"
+    file.write_bytes(b"{broken\n" + file.read_bytes())
+    with pytest.raises(SlowdustError, match="damaged"):
+        folder.read_slices()
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    with (
+        writing(folder),
+        pytest.raises(UsageError, match="is running now"),
+        writing(Folder(tmp_path / "x")),
+    ):
+        pass
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+        writer.write_manifest(msgspec.structs.replace(manifest(), schema=SCHEMA + 1))
+    with pytest.raises(UsageError, match=f"schema {SCHEMA + 1}.*upgrade"):
+        folder.read_manifest()
+
+
+def test_a_missing_experiment_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'nothing'"):
+        Folder(tmp_path / "nothing").read_manifest()
+
+
+def test_lists_experiments_newest_first(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        with writing(Folder(tmp_path / name)) as writer:
+            writer.write_manifest(manifest())
+    import os
+
+    os.utime(tmp_path / "old" / "manifest.json", (1, 1))
+    assert [folder.name for folder in experiments(tmp_path)] == ["new", "old"]
