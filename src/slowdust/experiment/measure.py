@@ -45,8 +45,8 @@ class StepRun:
         self._pace = pace
         self._positions: dict[str, list[int]] = {}
 
-    def open(self, data: Data, keep_plan: Callable[[Contender, list[PlanText]], None]) -> None:
-        """Connect every contender's clients, read the plans, warm up."""
+    def open(self, data: Data) -> None:
+        """Connect every contender's clients and prepare their statements."""
         for contender in self._field.running():
             with self._field.guard(contender):
                 self._driver.open(
@@ -56,7 +56,17 @@ class StepRun:
                     self._step.clients,
                     data,
                 )
-                keep_plan(contender, self._driver.explain(self._session(contender)))
+
+    def read_plans(self, keep: Callable[[Contender, list[PlanText]], None]) -> None:
+        """Ask every server how it will execute the test's statements."""
+        for contender in self._field.running():
+            with self._field.guard(contender):
+                keep(contender, self._driver.explain(self._session(contender)))
+
+    def warm_up(self) -> None:
+        """Run without recording, so that caches and plans are those of a server at work."""
+        for contender in self._field.running():
+            with self._field.guard(contender):
                 self._run(contender, ForSeconds(self._pace.warmup))
         self._age_equally()
 

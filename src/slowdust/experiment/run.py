@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from slowdust.experiment.driver import Data, Driver
@@ -105,9 +104,8 @@ class Experiment:
     def _age(self, step: Step, incarnation: int) -> None:
         assert step.aged_to is not None
         self._view.phase(f"ageing the data by {step.test.name}")
-        unwarmed = replace(self._pace, warmup=0.0)
-        run = StepRun(self._driver, self._field, step, incarnation, unwarmed)
-        run.open(self._data, lambda contender, plans: None)
+        run = StepRun(self._driver, self._field, step, incarnation, self._pace)
+        run.open(self._data)
         run.age(step.aged_to)
         run.close()
 
@@ -122,7 +120,9 @@ class Experiment:
             self._view.block(self._status(step, incarnation, time.monotonic() - begun))
             return blocks >= _BLOCKS_BEFORE_STOP and self._judge.settled(step)
 
-        run.open(self._data, keep_plans)
+        run.open(self._data)
+        run.read_plans(keep_plans)
+        run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
         left = share - (time.monotonic() - begun)
         measure(run, left, rng, lambda record: self._journal.add(step, record), enough)
