@@ -1,0 +1,112 @@
+"""The user that servers run as: never root."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from slowdust.errors import SlowdustError, UsageError
+
+USER_VARIABLE = "SLOWDUST_USER"
+_CANDIDATES_FOR_ROOT = ("postgres", "nobody")
+
+
+class Identity(TypedDict, total=False):
+    """Arguments of `subprocess.Popen` that make a child run as an account."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of this machine."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def is_self(self) -> bool:
+        """Whether this process already runs as this account."""
+        return self.uid == os.geteuid()
+
+    def identity(self) -> Identity:
+        """What to give to `subprocess.Popen`; empty when nothing has to change."""
+        if self.is_self:
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+    def hand_over(self, path: Path) -> None:
+        """Make the account the owner of a file or directory of ours."""
+        if not self.is_self:
+            os.chown(path, self.uid, self.gid)
+
+    def can_enter(self, directory: Path) -> bool:
+        """Whether the account may search a directory, all its parents included."""
+        answer = subprocess.run(["test", "-x", str(directory)], check=False, **self.identity())
+        return answer.returncode == 0
+
+
+def server_account() -> Account:
+    """The account that servers run as: oneself, or for root an unprivileged user.
+
+    Raises UsageError when SLOWDUST_USER names an account that cannot be used, SlowdustError when
+    there is no account to use.
+    """
+    wanted = os.environ.get(USER_VARIABLE)
+    if os.geteuid() != 0:
+        return _own_account(wanted)
+    if wanted:
+        return _unprivileged(wanted)
+    for name in _CANDIDATES_FOR_ROOT:
+        if _exists(name):
+            return _unprivileged(name)
+    raise SlowdustError(
+        "servers do not run as root and this machine has neither a user postgres nor nobody: "
+        f"name an unprivileged user in {USER_VARIABLE}"
+    )
+
+
+def _own_account(wanted: str | None) -> Account:
+    uid = os.geteuid()
+    try:
+        entry = pwd.getpwuid(uid)
+    except KeyError:
+        raise SlowdustError(
+            f"user id {uid} has no entry in the user database, which servers need: "
+            "add one or run as another user"
+        ) from None
+    if wanted and wanted != entry.pw_name:
+        raise UsageError(
+            f"{USER_VARIABLE}={wanted}: only root can run servers as another user, "
+            f"this is {entry.pw_name}: unset {USER_VARIABLE}"
+        )
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
+def _unprivileged(name: str) -> Account:
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise UsageError(
+            f"{USER_VARIABLE}={name}: this machine has no such user: name one that exists"
+        ) from None
+    if entry.pw_uid == 0:
+        raise UsageError(
+            f"{USER_VARIABLE}={name}: servers do not run as root: name an unprivileged user"
+        )
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
+def _exists(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""The cache of fetched builds: `builds/DBMS/VERSION/` with the binaries and `build.json`.
+
+A build appears there whole, by one rename, or not at all. One fetch of a version runs at a time.
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from slowdust.builds import sources
+from slowdust.builds.catalog import Catalog, Entry
+from slowdust.builds.fingerprint import fingerprint, sha256_of
+from slowdust.builds.model import Build, Progress
+from slowdust.builds.recognise import find_server
+from slowdust.builds.sources.archive import open_to_all
+from slowdust.builds.sources.client import SourceUnavailable
+from slowdust.errors import SlowdustError
+from slowdust.places import cache_root
+from slowdust.store.manifest import BuildFacts
+
+_RECORD = "build.json"
+_BINARIES = "binaries"
+_DOWNLOAD = "download"
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """`build.json`."""
+
+    dbms: str
+    version: str
+    fetched: str
+    """ISO 8601, UTC."""
+    server: str
+    """The server's binary, relative to the folder of the binaries."""
+    disk_bytes: int
+    facts: BuildFacts
+
+
+def cached(dbms: str, version: str) -> Record | None:
+    """The record of a build that is in the cache; None when it is not."""
+    try:
+        return msgspec.json.decode((_folder(dbms, version) / _RECORD).read_bytes(), type=Record)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise SlowdustError(
+            f"the cache's record of {dbms}@{version} is damaged: {error}: "
+            f"run 'slowdust builds remove {dbms}@{version}'"
+        ) from error
+
+
+def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
+    """The build of a catalog entry, from the cache or else from the first source that gives it."""
+    record = cached(entry.dbms, entry.version)
+    if record is None:
+        with _lock(entry.dbms, entry.version):
+            record = cached(entry.dbms, entry.version) or _fetch(catalog, entry, progress)
+    return _checked(record)
+
+
+def remove(dbms: str, version: str) -> None:
+    """Delete a build from the cache; SlowdustError when it is not there."""
+    folder = _folder(dbms, version)
+    with _lock(dbms, version):
+        if not folder.exists():
+            raise SlowdustError(f"{dbms}@{version} is not in the cache {cache_root()}")
+        # Renamed first: an interrupted deletion must not leave half a build.
+        doomed = _staging(folder)
+        shutil.rmtree(doomed, ignore_errors=True)
+        folder.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
+    staging = _staging(_folder(entry.dbms, entry.version))
+    # What a killed fetch left: we hold the lock, so nobody works in it.
+    shutil.rmtree(staging, ignore_errors=True)
+    try:
+        staging.mkdir(mode=0o755)
+        staging.chmod(0o755)
+        binaries, source = _from_first_source(entry, staging, progress)
+        open_to_all(binaries)
+        binaries.rename(staging / _BINARIES)
+        shutil.rmtree(staging / _DOWNLOAD, ignore_errors=True)
+        return _finish(catalog, entry, staging, source)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _from_first_source(entry: Entry, staging: Path, progress: Progress) -> tuple[Path, str]:
+    refusals = []
+    for origin in entry.origins:
+        download = staging / _DOWNLOAD
+        download.mkdir()
+        source = sources.describe(origin)
+        try:
+            return sources.provide(origin, download, progress), source
+        except SourceUnavailable as refusal:
+            refusals.append(f"{source} ({refusal})")
+            progress(f"{source} is not to be had: {refusal}")
+            shutil.rmtree(download)
+    raise SlowdustError(f"cannot get {entry.dbms}@{entry.version}: tried {'; '.join(refusals)}")
+
+
+def _finish(catalog: Catalog, entry: Entry, staging: Path, source: str) -> Record:
+    binaries = staging / _BINARIES
+    server = find_server(binaries, catalog.server)
+    if server is None:
+        raise SlowdustError(f"{source} has no server of {entry.dbms} in it")
+    record = Record(
+        dbms=entry.dbms,
+        version=entry.version,
+        fetched=datetime.now(UTC).isoformat(timespec="seconds"),
+        server=str(server.relative_to(binaries)),
+        disk_bytes=sum(p.lstat().st_size for p in binaries.rglob("*") if not p.is_dir()),
+        facts=fingerprint(server, catalog.server, source),
+    )
+    (staging / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+    staging.rename(_folder(entry.dbms, entry.version))
+    return record
+
+
+def _checked(record: Record) -> Build:
+    root = _folder(record.dbms, record.version) / _BINARIES
+    server = root / record.server
+    if not server.is_file() or sha256_of(server) != record.facts.sha256:
+        name = f"{record.dbms}@{record.version}"
+        raise SlowdustError(
+            f"the cached build {name} has changed since it was fetched: run "
+            f"'slowdust builds remove {name}' to have it fetched again"
+        )
+    return Build(record.dbms, record.version, root, record.facts.source, server, record.facts)
+
+
+def _folder(dbms: str, version: str) -> Path:
+    return cache_root() / "builds" / dbms / version
+
+
+def _staging(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.staging")
+
+
+def _lock(dbms: str, version: str) -> filelock.FileLock:
+    folder = _folder(dbms, version)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        for path in (folder.parent, folder.parent.parent):
+            path.chmod(0o755)
+    except OSError as error:
+        raise SlowdustError(
+            f"cannot write to the cache {cache_root()}: {error.strerror}: "
+            "name another directory in SLOWDUST_CACHE"
+        ) from error
+    return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))

@@ -1,0 +1,78 @@
+"""What identifies a set of binaries: the server's hash, sizes, and the version it prints."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from slowdust.accounts import server_account
+from slowdust.builds.catalog import ServerBinary
+from slowdust.errors import SlowdustError
+from slowdust.store.manifest import BuildFacts
+
+_TIMEOUT_S = 60.0
+
+
+def fingerprint(server: Path, kind: ServerBinary, source: str) -> BuildFacts:
+    """The facts of a server's binary; SlowdustError when it does not run on this machine."""
+    return BuildFacts(
+        source=source,
+        version=printed_version(server, kind),
+        sha256=sha256_of(server),
+        binary_bytes=server.stat().st_size,
+        stripped_bytes=stripped_bytes(server),
+    )
+
+
+def printed_version(server: Path, kind: ServerBinary) -> str:
+    """The version that a server prints of itself, run as the user that servers run as."""
+    account = server_account()
+    try:
+        done = subprocess.run(
+            [server, *kind.version_arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            env={"LC_ALL": "C", "PATH": os.defpath},
+            cwd="/",
+            timeout=_TIMEOUT_S,
+            check=False,
+            **account.identity(),
+        )
+    except PermissionError:
+        raise SlowdustError(
+            f"the user {account.name}, who runs the servers, cannot execute {server}: "
+            "give that user access, or put the directory elsewhere"
+        ) from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SlowdustError(f"{server} does not run on this machine: {error}") from error
+    found = kind.version_pattern.search(done.stdout)
+    if done.returncode != 0 or not found:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise SlowdustError(
+            f"{server} does not tell its version: {said[-1] if said else 'it prints nothing'}"
+        )
+    return found.group(1)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stripped_bytes(binary: Path) -> int | None:
+    """The size of a binary without symbols, or None when no tool here can strip it."""
+    strip = shutil.which("strip")
+    if strip is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="slowdust-strip-") as folder:
+        stripped = Path(folder) / "stripped"
+        command = [strip, "--strip-all", "-o", str(stripped), str(binary)]
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
+        return stripped.stat().st_size if done.returncode == 0 else None

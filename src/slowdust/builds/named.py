@@ -1,0 +1,94 @@
+"""Names that the user gave to directories of binaries, usable as `postgres@NAME`.
+
+They are kept in `builds.json` of the data directory; the directories stay where they are.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from slowdust.builds.model import Build
+from slowdust.builds.recognise import from_directory
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import data_root
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+"""Begins with a letter, so that it is no version, and has none of a contender's separators."""
+
+
+class _Names(msgspec.Struct):
+    directories: dict[str, dict[str, str]] = {}
+    """DBMS -> name -> directory."""
+
+
+def names_of(dbms: str) -> dict[str, Path]:
+    """Name -> directory, of all directories that are registered for a DBMS."""
+    return {name: Path(path) for name, path in _read().directories.get(dbms, {}).items()}
+
+
+def all_names() -> list[tuple[str, str, Path]]:
+    """(DBMS, name, directory) of all registered directories, sorted."""
+    return sorted(
+        (dbms, name, Path(path))
+        for dbms, named in _read().directories.items()
+        for name, path in named.items()
+    )
+
+
+def register(name: str, directory: Path) -> Build:
+    """Give a name to a directory of binaries; a name that is taken is given anew."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot name a build: begin with a letter and go on with letters, digits, "
+            "'_', '.' and '-'"
+        )
+    build = from_directory(directory)
+    with _lock():
+        names = _read()
+        names.directories.setdefault(build.dbms, {})[name] = str(build.root)
+        _write(names)
+    return build
+
+
+def forget(dbms: str, name: str) -> None:
+    """Take a name back; the directory itself is not touched."""
+    with _lock():
+        names = _read()
+        if name not in names.directories.get(dbms, {}):
+            raise UsageError(f"no directory is registered as {dbms}@{name}")
+        del names.directories[dbms][name]
+        _write(names)
+
+
+def _file() -> Path:
+    return data_root() / "builds.json"
+
+
+def _lock() -> filelock.FileLock:
+    try:
+        data_root().mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SlowdustError(
+            f"cannot write to {data_root()}: {error.strerror}: name another directory in "
+            "SLOWDUST_DATA"
+        ) from error
+    return filelock.FileLock(_file().with_suffix(".lock"))
+
+
+def _read() -> _Names:
+    try:
+        return msgspec.json.decode(_file().read_bytes(), type=_Names)
+    except FileNotFoundError:
+        return _Names()
+    except msgspec.DecodeError as error:
+        raise SlowdustError(f"{_file()} is damaged: {error}: mend or delete it") from error
+
+
+def _write(names: _Names) -> None:
+    new = _file().with_suffix(".new")
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(names)) + b"\n")
+    new.replace(_file())

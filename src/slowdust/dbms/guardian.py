@@ -1,0 +1,36 @@
+"""A process that outlives a killed Slowdust for a moment, to clean up after it.
+
+Its standard input is a pipe that only the owner of a run directory holds: it ends when the owner
+does, in whatever way. Run as `python -m slowdust.dbms.guardian RUN_DIRECTORY`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from slowdust.dbms.leftovers import clean_directory
+
+
+def watch_over(directory: Path) -> subprocess.Popen[bytes]:
+    """Start the guardian of a run directory; closing its standard input ends it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Ctrl-C in the terminal is for the owner.
+        start_new_session=True,
+        cwd="/",
+    )
+
+
+def main() -> None:
+    """Wait for the owner's end, then clean away what it left."""
+    sys.stdin.buffer.read()
+    clean_directory(Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()

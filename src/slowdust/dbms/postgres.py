@@ -1,0 +1,289 @@
+"""PostgreSQL, 10 and newer."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from slowdust.accounts import Account
+from slowdust.builds.model import Build
+from slowdust.dbms.access import USER, Auth, Listen, Target
+from slowdust.dbms.family import Family, Row, Run, Shutdown, Site, Sizes, Stage
+from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.errors import SlowdustError, UsageError
+
+_DATABASE = "postgres"
+_STATUS_LINE = 7
+"""Of postmaster.pid, counted from 0: what the server says of its state, since version 10."""
+_OWN_SETTINGS = frozenset(
+    {
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "log_destination",
+        "logging_collector",
+        "port",
+        "unix_socket_directories",
+    }
+)
+"""What an instance needs to be found, watched and cleaned away."""
+_AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
+_ASK_TIMEOUT_S = 60.0
+_CHECKSUMS_BY_DEFAULT_SINCE = 18
+_INDEX_CLEANUP_SINCE = 12
+
+
+class Postgres(Family):
+    """See `Family`."""
+
+    name = "postgres"
+    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
+        Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
+        Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),
+    }
+
+    def render_bytes(self, size: int) -> str:
+        """In whole megabytes; at least one."""
+        return f"{max(1, size >> 20)}MB"
+
+    def setting_name(self, text: str) -> str:
+        """In lower case: the server does not tell cases apart."""
+        return text.lower()
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Asks the server, which reads the configuration without starting."""
+        for name in sorted(_OWN_SETTINGS & {*settings.required, *settings.optional}):
+            raise UsageError(f"{name} cannot be set: Slowdust chooses it for each instance")
+        _check_create(settings.create)
+        optional = dict(settings.optional)
+        complaints = _configuration_complaints(build, account, {**optional, **settings.required})
+        unknown = _unknown_settings(complaints)
+        for name in sorted(unknown & settings.required.keys()):
+            raise UsageError(_unknown_message(build, account, name))
+        if unknown:
+            optional = {key: value for key, value in optional.items() if key not in unknown}
+            values = {**optional, **settings.required}
+            complaints = _configuration_complaints(build, account, values)
+        if complaints:
+            said = "; ".join(complaints)
+            raise UsageError(f"postgres {build.facts.version} refuses the settings: {said}")
+        return AcceptedSettings(
+            {**optional, **settings.required}, tuple(sorted(unknown)), settings.create
+        )
+
+    def create(self, site: Site, run: Run) -> None:
+        """By initdb; nothing of it is synced, since a crash of the host ends the experiment."""
+        command: list[str | Path] = [
+            site.build.program("initdb"),
+            f"--pgdata={site.data_dir}",
+            f"--username={USER}",
+            f"--auth={_AUTH_METHODS[site.access.auth]}",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
+        if site.settings.create.get("data_checksums"):
+            command.append("--data-checksums")
+        elif major_version(site.build) >= _CHECKSUMS_BY_DEFAULT_SINCE:
+            command.append("--no-data-checksums")
+        if site.access.password is None:
+            run(command)
+        else:
+            _run_with_password(site, command, run)
+
+    def configuration(self, site: Site) -> str:
+        """What initdb found right for this machine, and our settings over it."""
+        initial = _quoted(str(site.data_dir / "postgresql.conf"))
+        return f"include {initial}\n{configuration_text(site.settings.values)}"
+
+    def server_command(self, site: Site) -> list[str]:
+        """The postmaster."""
+        loopback = site.access.listen is Listen.LOOPBACK
+        own = {
+            "config_file": str(site.config_file),
+            "listen_addresses": "127.0.0.1" if loopback else "",
+            "port": str(site.port),
+            "unix_socket_directories": str(site.socket_dir),
+        }
+        options = [part for name, value in own.items() for part in ("-c", f"{name}={value}")]
+        return [str(site.build.server), "-D", str(site.data_dir), *options]
+
+    def is_ready(self, site: Site, pid: int) -> bool:
+        """From postmaster.pid, where the server itself writes that it is ready."""
+        try:
+            lines = (site.data_dir / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return False
+        return (
+            len(lines) > _STATUS_LINE
+            and lines[0] == str(pid)  # not what an earlier server left
+            and lines[_STATUS_LINE].strip() == "ready"
+        )
+
+    def target(self, site: Site) -> Target:
+        """The socket, or 127.0.0.1 when TCP is asked for."""
+        loopback = site.access.listen is Listen.LOOPBACK
+        return Target(
+            dbms=self.name,
+            host="127.0.0.1" if loopback else None,
+            socket=None if loopback else str(site.socket_dir),
+            port=site.port,
+            user=USER,
+            password=site.access.password,
+            database=_DATABASE,
+        )
+
+    def telling_line(self, log: Sequence[str]) -> str | None:
+        """The first PANIC, which ends the server, or else the last FATAL."""
+        panics, fatals = (_messages_of(severity, log) for severity in ("PANIC", "FATAL"))
+        return next(iter([*panics[:1], *fatals[-1:]]), None)
+
+    def after_load(self, build: Build, tables: Sequence[str]) -> list[Stage]:
+        """Freshly loaded rows get their visibility map and statistics."""
+        return [tuple(f"VACUUM (ANALYZE) {table}" for table in tables), ("CHECKPOINT",)]
+
+    def after_writes(self, build: Build, tables: Sequence[str]) -> list[Stage]:
+        """METHOD section 5; before 12, VACUUM always cleans the indexes."""
+        indexes = ", INDEX_CLEANUP ON" if major_version(build) >= _INDEX_CLEANUP_SINCE else ""
+        return [tuple(f"VACUUM (ANALYZE{indexes}) {table}" for table in tables), ("CHECKPOINT",)]
+
+    def sizes_statement(self) -> str:
+        """One row of bytes: database, tables, indexes; TOAST belongs to its table."""
+        return (
+            "SELECT pg_database_size(current_database()), "
+            "coalesce(sum(pg_table_size(c.oid)), 0), coalesce(sum(pg_indexes_size(c.oid)), 0) "
+            "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' "
+            "AND n.nspname NOT LIKE 'pg\\_%'"
+        )
+
+    def read_sizes(self, rows: Sequence[Row]) -> Sizes:
+        """See `sizes_statement`."""
+        ((data, table, index),) = rows
+        if data is None or table is None or index is None:
+            raise SlowdustError("postgres tells no sizes: the answer has NULL")
+        return Sizes(int(data), int(table), int(index))
+
+    def settings_statement(self) -> str:
+        """What was set by anybody, and what the data directory was made with."""
+        own = ", ".join(f"'{name}'" for name in sorted(_OWN_SETTINGS))
+        return (
+            "SELECT name, current_setting(name) FROM pg_settings WHERE "
+            "(source NOT IN ('default', 'override', 'client', 'session') "
+            "OR name IN ('data_checksums', 'server_version', 'wal_segment_size')) "
+            f"AND name NOT IN ({own}) ORDER BY name"
+        )
+
+
+FAMILY = Postgres()
+
+
+def major_version(build: Build) -> int:
+    """17 of '17.6', '17beta1' or '17devel'."""
+    found = re.match(r"\d+", build.facts.version)
+    if found is None:
+        raise SlowdustError(f"postgres has an unknown kind of version: {build.facts.version}")
+    return int(found.group())
+
+
+def configuration_text(values: Mapping[str, str]) -> str:
+    """The lines of a configuration file; UsageError for a name or value that cannot be written."""
+    lines = []
+    for name, value in sorted(values.items()):
+        if not re.fullmatch(r"[A-Za-z_][\w.$]*", name) or "\n" in value or "\0" in value:
+            raise UsageError(f"{name!r} = {value!r} cannot be a setting of postgres")
+        lines.append(f"{name} = {_quoted(value)}\n")
+    return "".join(lines)
+
+
+def _quoted(value: str) -> str:
+    text = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{text}'"
+
+
+def _messages_of(severity: str, log: Sequence[str]) -> list[str]:
+    parts = (line.partition(f"{severity}:  ") for line in log)
+    return [f"{severity}: {message}" for _, found, message in parts if found]
+
+
+def _check_create(create: Mapping[str, bool]) -> None:
+    for name in create.keys() - {"data_checksums"}:
+        raise UsageError(f"[create] of postgres has data_checksums only, not {name!r}")
+
+
+def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> None:
+    assert site.access.password is not None
+    file = site.config_file.with_name("password")
+    try:
+        file.touch(mode=0o600)
+        file.write_text(site.access.password + "\n", encoding="utf-8")
+        site.account.hand_over(file)
+        run([*command, f"--pwfile={file}"])
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _configuration_complaints(
+    build: Build, account: Account, values: Mapping[str, str]
+) -> list[str]:
+    """What the server says of a configuration; nothing when it takes it.
+
+    `-C` prints a setting and ends: the server reads and checks the whole configuration for it, and
+    needs no data directory. The hidden settings are known to it too, other than to
+    `--describe-config`.
+    """
+    with tempfile.TemporaryDirectory(prefix="slowdust-settings-") as name:
+        folder = Path(name)
+        (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
+        folder.chmod(0o755)
+        (folder / "postgresql.conf").chmod(0o644)
+        done = _ask(build, account, ["-D", str(folder), "-C", "work_mem"])
+    if done.returncode == 0:
+        return []
+    said = [line.partition(":  ")[2] or line for line in done.stderr.splitlines() if line.strip()]
+    complaints = [
+        re.sub(r' in file ".*" line \d+$', "", line)
+        for line in said
+        if not line.startswith(("skipping missing", "configuration file"))
+    ]
+    return complaints or [f"exit code {done.returncode}"]
+
+
+def _ask(build: Build, account: Account, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            [build.server, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            env={"LC_ALL": "C", "PATH": os.defpath},
+            cwd="/",
+            timeout=_ASK_TIMEOUT_S,
+            check=False,
+            **account.identity(),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SlowdustError(f"{build.server} cannot be asked for its settings: {error}") from error
+
+
+def _unknown_settings(complaints: Sequence[str]) -> set[str]:
+    pattern = re.compile(r'unrecognized configuration parameter "([^"]+)"')
+    return {found.group(1) for line in complaints if (found := pattern.search(line))}
+
+
+def _unknown_message(build: Build, account: Account, name: str) -> str:
+    described = _ask(build, account, ["--describe-config"]).stdout.splitlines()
+    known = [line.partition("\t")[0] for line in described]
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else "leave it out or put it under [optional]"
+    return f"postgres {build.facts.version} has no setting {name!r}: {hint}"

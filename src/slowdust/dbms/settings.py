@@ -1,0 +1,167 @@
+"""Named configurations of servers, and how they are sized for this machine.
+
+A configuration is a TOML file: `[settings]` are set or it is an error, `[optional]` are set where
+the server's version knows them, `[create]` is for the making of a data directory. A value may be
+sized: `{ share = 0.25, min = "128MB", max = "8GB" }` is a share of the memory that each of the
+contenders that are up side by side has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from slowdust.errors import UsageError
+
+DEFAULT_CONFIG = "default"
+_UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A size that follows the memory of the host."""
+
+    share: float
+    min: str | None = None
+    max: str | None = None
+
+    def bytes_of(self, memory_bytes: int) -> int:
+        """The size, with `memory_bytes` for one contender."""
+        size = int(self.share * memory_bytes)
+        if self.max is not None:
+            size = min(size, parse_bytes(self.max))
+        if self.min is not None:
+            size = max(size, parse_bytes(self.min))
+        return size
+
+
+Value = str | int | float | bool | Share
+
+
+class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A configuration as written."""
+
+    settings: dict[str, Value] = {}
+    optional: dict[str, Value] = {}
+    create: dict[str, bool] = {}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of a server, ready for one machine."""
+
+    config: str
+    """The name of the configuration."""
+    required: Mapping[str, str]
+    optional: Mapping[str, str]
+    create: Mapping[str, bool]
+
+
+@dataclass(frozen=True)
+class AcceptedSettings:
+    """What the server of one version takes of `Settings`."""
+
+    values: Mapping[str, str]
+    skipped: tuple[str, ...]
+    """Optional settings that this version does not know, sorted."""
+    create: Mapping[str, bool]
+
+
+def shipped_configs(dbms: str) -> tuple[str, ...]:
+    """The names of the configurations that come with Slowdust for a DBMS, sorted."""
+    folder = resources.files(__package__) / "configs" / dbms
+    return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir()))
+
+
+def load_config(dbms: str, name: str) -> ConfigFile:
+    """A shipped configuration by its name, or the user's by the path of a `.toml` file.
+
+    Raises UsageError when there is no such configuration or when it is wrong.
+    """
+    try:
+        return msgspec.toml.decode(_config_text(dbms, name), type=ConfigFile)
+    except msgspec.DecodeError as error:  # also ValidationError
+        raise UsageError(f"configuration {name}: {error}") from error
+
+
+def _config_text(dbms: str, name: str) -> str:
+    if name.endswith(".toml"):
+        try:
+            return Path(name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"configuration {name} cannot be read: {error.strerror}") from error
+    if name not in shipped_configs(dbms):
+        raise UsageError(
+            f"{dbms} has no configuration {name!r}: use one of {', '.join(shipped_configs(dbms))} "
+            "or the path of a .toml file"
+        )
+    file = resources.files(__package__) / "configs" / dbms / f"{name}.toml"
+    return file.read_text(encoding="utf-8")
+
+
+def size_config(
+    name: str, file: ConfigFile, memory_bytes: int, render_bytes: Callable[[int], str]
+) -> Settings:
+    """A configuration with sizes for a contender that has `memory_bytes`.
+
+    `render_bytes` writes a size as the server's family writes it.
+    """
+
+    def sized(values: Mapping[str, Value]) -> dict[str, str]:
+        return {key: _text(value, memory_bytes, render_bytes) for key, value in values.items()}
+
+    return Settings(name, sized(file.settings), sized(file.optional), dict(file.create))
+
+
+def override(settings: Settings, overrides: Mapping[str, str]) -> Settings:
+    """Settings with some values set or replaced; what is set so is required."""
+    return dataclasses.replace(
+        settings,
+        required={**settings.required, **overrides},
+        optional={key: v for key, v in settings.optional.items() if key not in overrides},
+    )
+
+
+def parse_overrides(texts: Iterable[str]) -> dict[str, str]:
+    """KEY=VALUE texts as a mapping; UsageError for a text without a key or '='."""
+    overrides = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"{text!r} sets nothing: write KEY=VALUE")
+        overrides[key.strip()] = value.strip()
+    return overrides
+
+
+def parse_bytes(text: str) -> int:
+    """'128MB' in bytes; units are powers of 1024. UsageError for anything else."""
+    found = re.fullmatch(r"(\d+)\s*([kKMGT]?B?)", text.strip())
+    unit = found.group(2).upper() if found else None
+    if found is None or unit not in _UNITS:
+        raise UsageError(f"{text!r} is no size: write a number and kB, MB, GB or TB")
+    return int(found.group(1)) * _UNITS[unit]
+
+
+def host_memory_bytes() -> int:
+    """The memory that servers may use: the host's, or the limit of the control group."""
+    total = psutil.virtual_memory().total
+    try:
+        limit = _CGROUP_LIMIT.read_text(encoding="ascii").strip()
+    except OSError:
+        return total
+    return min(total, int(limit)) if limit.isdigit() else total
+
+
+def _text(value: Value, memory_bytes: int, render_bytes: Callable[[int], str]) -> str:
+    if isinstance(value, Share):
+        return render_bytes(value.bytes_of(memory_bytes))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
