@@ -1,0 +1,416 @@
+"""What a server's processes have used so far, and the difference of two such readings.
+
+A server is the tree below its main process: Postgres forks a process per connection, mysqld runs
+a thread per connection; both are read alike. CPU time comes from the kernel's scheduler clocks in
+nanoseconds; /proc counts in ticks of 10 ms, 4% of a slice of 0.25 s.
+
+Both readings are meant to be taken while the server is at rest. A process that sleeps has all its
+CPU time in its clock; one that runs on another core lacks up to one scheduler tick of it (1 to
+10 ms).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import psutil
+
+from slowdust.probes.procfs import TICK_NS, number_after, read_bytes
+from slowdust.store.records import Second, ServerUse
+
+_KIB = 1024
+_NANOSECONDS = 1_000_000_000
+
+_CLOCK_PROFILE, _CLOCK_VIRTUAL, _CLOCK_SCHEDULER = 0, 1, 2
+_ZOMBIE = b"Z"
+
+
+def process_clock(pid: int, kind: int) -> int:
+    """Nanoseconds on one of the CPU clocks of a process, all its threads included, also ended ones.
+
+    Linux makes a process's clock id of its pid: the inverted pid shifted over three bits that say
+    which clock (what clock_getcpuclockid(3) returns; CPUCLOCK_* in the kernel's posix-timers.h).
+    Reading needs no rights over the process.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    return time.clock_gettime_ns((~pid << 3) | kind)
+
+
+class Identity(NamedTuple):
+    """A process for all of its life: pids come back, a pid and its start time do not."""
+
+    pid: int
+    start_ticks: int
+
+
+class ProcessCpu(NamedTuple):
+    """CPU time of one process since its start."""
+
+    cpu_ns: int
+    """Exact: the scheduler's clock."""
+    sampled_ns: int
+    """User and system time as the kernel's tick finds the process running; a sample."""
+    sampled_user_ns: int
+    reaped_ticks: int
+    """Whole CPU time of its children that ended and were waited for (and of theirs)."""
+    reaped_faults: int
+    """Page faults of the same children. No process lives without one: any that ended shows."""
+
+
+class Stat(NamedTuple):
+    """The fields of /proc/PID/stat that are used here."""
+
+    state: bytes
+    threads: int
+    start_ticks: int
+    reaped_ticks: int
+    reaped_faults: int
+
+
+class Memory(NamedTuple):
+    """Memory of one process, bytes; zeros for a zombie, which has none."""
+
+    virtual: int
+    private_virtual: int
+    """Private writable mappings: a forked process has its own."""
+    anonymous: int
+    file: int
+    shared: int
+
+
+CpuReading = dict[Identity, ProcessCpu]
+"""CPU time of all processes of a server."""
+
+
+class ServerReading(NamedTuple):
+    """All that is read of a server at one moment. Totals since the start of the processes."""
+
+    cpu: CpuReading
+    switches: dict[int, int]
+    """Voluntary and involuntary context switches by thread."""
+    read_bytes: int | None
+    """Fetched from storage by all processes and the ended children they waited for."""
+    write_bytes: int | None
+    memory: list[Memory]
+
+
+def parse_stat(content: bytes) -> Stat:
+    """Parse /proc/PID/stat, see proc_pid_stat(5); the name in it may hold blanks and brackets.
+
+    Raises:
+        ValueError, IndexError: not such a file.
+    """
+    fields = content[content.rindex(b")") + 2 :].split(None, 20)
+    return Stat(
+        state=fields[0],
+        threads=int(fields[17]),
+        start_ticks=int(fields[19]),
+        reaped_ticks=int(fields[13]) + int(fields[14]),
+        reaped_faults=int(fields[8]) + int(fields[10]),
+    )
+
+
+def parse_memory(status: bytes) -> Memory:
+    """Parse the memory lines of /proc/PID/status, see proc_pid_status(5)."""
+    labels = (b"\nVmSize:", b"\nVmData:", b"\nRssAnon:", b"\nRssFile:", b"\nRssShmem:")
+    return Memory(*((number_after(status, label) or 0) * _KIB for label in labels))
+
+
+def parse_switches(status: bytes) -> int:
+    """Context switches of one thread, from its status file.
+
+    Raises:
+        ValueError: the file does not tell them.
+    """
+    voluntary = number_after(status, b"\nvoluntary_ctxt_switches:")
+    involuntary = number_after(status, b"\nnonvoluntary_ctxt_switches:")
+    if voluntary is None or involuntary is None:
+        raise ValueError("no context switches in the status file")
+    return voluntary + involuntary
+
+
+class _Member(NamedTuple):
+    """A process of the server while a reading is taken."""
+
+    identity: Identity
+    stat: Stat
+    threads: tuple[int, ...]
+
+
+class ServerProbe:
+    """Reads a server's processes; remembers nothing but which processes belong to it.
+
+    A process that was once found below the main process stays a member until it ends, even where
+    it loses its parent. That also covers the kernel's list of children, which may skip one while
+    another ends.
+
+    Raises:
+        OSError: no process with this pid.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        *,
+        proc: str = "/proc",
+        clock: Callable[[int, int], int] = process_clock,
+    ) -> None:
+        self._proc = proc
+        self._clock = clock
+        self._main = Identity(pid, self._stat(pid).start_ticks)
+        self._known: set[Identity] = set()
+        try:
+            read_bytes(f"{proc}/{pid}/task/{pid}/children")
+            self._find_children = self._listed_children
+        except FileNotFoundError:
+            self._find_children = self._scanned_children
+
+    def read(self) -> ServerReading:
+        """Read everything: about 20 microseconds a process, 6 for each further thread.
+
+        Raises:
+            OSError: the server's main process has ended.
+            ValueError, IndexError: files of another kernel than we know.
+        """
+        cpu: CpuReading = {}
+        switches: dict[int, int] = {}
+        memory: list[Memory] = []
+        transfers: list[tuple[int, int] | None] = []
+        for member in self._members():
+            pid = member.identity.pid
+            try:
+                status = read_bytes(f"{self._proc}/{pid}/status")
+                times = self._cpu_of(member)
+            except OSError:
+                continue
+            cpu[member.identity] = times
+            memory.append(parse_memory(status))
+            switches.update(self._switches_of(member, status))
+            transfers.append(self._transfer_of(pid))
+        self._require_main(cpu)
+        known = [transfer for transfer in transfers if transfer is not None]
+        complete = len(known) == len(transfers)
+        return ServerReading(
+            cpu=cpu,
+            switches=switches,
+            read_bytes=sum(read for read, _ in known) if complete else None,
+            write_bytes=sum(written for _, written in known) if complete else None,
+            memory=memory,
+        )
+
+    def read_cpu(self) -> CpuReading:
+        """Read CPU times alone, for a server that should be idle: half the cost of `read`.
+
+        Raises:
+            OSError: the server's main process has ended.
+        """
+        cpu: CpuReading = {}
+        for member in self._members():
+            try:
+                cpu[member.identity] = self._cpu_of(member)
+            except OSError:
+                continue
+        self._require_main(cpu)
+        return cpu
+
+    def _require_main(self, cpu: CpuReading) -> None:
+        if self._main not in cpu:
+            raise ProcessLookupError(f"the server's process {self._main.pid} has ended")
+
+    def _members(self) -> list[_Member]:
+        """The processes of the tree now, the main one first."""
+        members: dict[Identity, _Member] = {}
+        self._add_tree(self._main.pid, members)
+        for identity in self._known - members.keys():
+            self._add_tree(identity.pid, members, must_be=identity)
+        main = members.get(self._main)
+        if main is None or main.stat.state == _ZOMBIE:
+            raise ProcessLookupError(f"the server's process {self._main.pid} has ended")
+        self._known = set(members)
+        return list(members.values())
+
+    def _add_tree(
+        self, pid: int, members: dict[Identity, _Member], must_be: Identity | None = None
+    ) -> None:
+        pending = [pid]
+        while pending:
+            pid = pending.pop()
+            try:
+                stat = self._stat(pid)
+                threads = self._threads(pid, stat.threads)
+            except OSError:
+                continue
+            identity = Identity(pid, stat.start_ticks)
+            if identity in members or must_be not in (None, identity):
+                continue
+            must_be = None
+            members[identity] = _Member(identity, stat, threads)
+            pending += self._find_children(pid, threads)
+
+    def _stat(self, pid: int) -> Stat:
+        return parse_stat(read_bytes(f"{self._proc}/{pid}/stat"))
+
+    def _threads(self, pid: int, count: int) -> tuple[int, ...]:
+        if count <= 1:
+            return (pid,)
+        with os.scandir(f"{self._proc}/{pid}/task") as entries:
+            return tuple(int(entry.name) for entry in entries)
+
+    def _listed_children(self, pid: int, threads: Iterable[int]) -> list[int]:
+        """Children by the kernel's own list; it has one for each thread that forked."""
+        children: list[int] = []
+        for thread in threads:
+            try:
+                listed = read_bytes(f"{self._proc}/{pid}/task/{thread}/children")
+            except OSError:
+                continue
+            children += [int(child) for child in listed.split()]
+        return children
+
+    def _scanned_children(self, pid: int, threads: Iterable[int]) -> list[int]:
+        """Children on a kernel without CONFIG_PROC_CHILDREN: a scan of all processes, 1 ms."""
+        del threads
+        try:
+            return [child.pid for child in psutil.Process(pid).children()]
+        except psutil.Error:
+            return []
+
+    def _cpu_of(self, member: _Member) -> ProcessCpu:
+        pid = member.identity.pid
+        return ProcessCpu(
+            cpu_ns=self._clock(pid, _CLOCK_SCHEDULER),
+            sampled_ns=self._clock(pid, _CLOCK_PROFILE),
+            sampled_user_ns=self._clock(pid, _CLOCK_VIRTUAL),
+            reaped_ticks=member.stat.reaped_ticks,
+            reaped_faults=member.stat.reaped_faults,
+        )
+
+    def _switches_of(self, member: _Member, status: bytes) -> dict[int, int]:
+        pid = member.identity.pid
+        switches = {pid: parse_switches(status)}
+        for thread in member.threads:
+            if thread != pid:
+                try:
+                    status = read_bytes(f"{self._proc}/{pid}/task/{thread}/status")
+                except OSError:
+                    continue
+                switches[thread] = parse_switches(status)
+        return switches
+
+    def _transfer_of(self, pid: int) -> tuple[int, int] | None:
+        """Bytes read from and written to storage; only root and the same user may know."""
+        try:
+            content = read_bytes(f"{self._proc}/{pid}/io")
+        except OSError:
+            return None
+        fetched = number_after(content, b"\nread_bytes:")
+        written = number_after(content, b"\nwrite_bytes:")
+        return None if fetched is None or written is None else (fetched, written)
+
+
+def cpu_seconds(before: CpuReading, after: CpuReading) -> Second:
+    """CPU time a server used between two readings.
+
+    Processes alive at both and processes that started between count to the nanosecond. One that
+    ended has left its whole life's CPU time with its parent, in ticks: what it had used before the
+    first reading is taken off. The rounding (below 20 ms per parent) cancels over many slices, so
+    single slices are not corrected for it, except that the result is never negative.
+    """
+    alive_ns = sum(
+        process.cpu_ns - (before[identity].cpu_ns if identity in before else 0)
+        for identity, process in after.items()
+    )
+    reaped_ticks = _reaped_ticks(after.values()) - _reaped_ticks(before.values())
+    ended_before_ns = sum(before[identity].cpu_ns for identity in before.keys() - after.keys())
+    total_ns = alive_ns + reaped_ticks * TICK_NS - ended_before_ns
+    return max(0, total_ns) / _NANOSECONDS
+
+
+def usage(before: ServerReading, after: ServerReading) -> ServerUse:
+    """What a server used between two readings of the same probe.
+
+    - `cpu_user_s`, `cpu_system_s`: `cpu_s` in the proportion in which the kernel's tick (250 a
+      second and core, often) found the processes in user and system mode. In one slice of 0.25 s
+      that proportion is good to about 6 points; it is unbiased, so use it over many slices. Absent
+      if no tick hit the server.
+    - These two and `context_switches` are absent if a process or thread ended in the window: it
+      took its share along.
+    - `read_bytes`, `write_bytes`: what the processes fetched from and sent towards storage. A
+      write counts when it makes a page of the cache dirty, once until that page is clean again,
+      and to the process that did it: what the device does, and when, is in `HostUse`.
+    - `rss_bytes`: the anonymous memory of all processes, plus the largest shared and the largest
+      file-backed part of any one: forked processes hold the same shared buffers, and the sum of
+      their RSS would count them once per connection. A little below the truth where no process
+      has touched all buffers, above it where they still share anonymous pages since the fork.
+    - `vsz_bytes`: likewise private writable mappings of all, plus the largest rest. Both are plain
+      VSZ and RSS for a server of one process; both are the state at the end of the window.
+    """
+    started = after.cpu.keys() - before.cpu.keys()
+    ended = before.cpu.keys() - after.cpu.keys()
+    cpu_s = cpu_seconds(before.cpu, after.cpu)
+    took_along = bool(ended) or _reaped_faults(before.cpu) != _reaped_faults(after.cpu)
+    user_share = None if took_along else _user_share(before.cpu, after.cpu)
+    return ServerUse(
+        cpu_s=cpu_s,
+        cpu_user_s=None if user_share is None else cpu_s * user_share,
+        cpu_system_s=None if user_share is None else cpu_s * (1 - user_share),
+        context_switches=None if took_along else _switches(before.switches, after.switches),
+        read_bytes=_growth(before.read_bytes, after.read_bytes),
+        write_bytes=_growth(before.write_bytes, after.write_bytes),
+        vsz_bytes=virtual_bytes(after.memory),
+        rss_bytes=resident_bytes(after.memory),
+        processes=len(after.cpu),
+        processes_started=len(started),
+        processes_ended=len(ended),
+    )
+
+
+def resident_bytes(memory: list[Memory]) -> int:
+    """Memory of processes that share most of it, see `usage`."""
+    anonymous = sum(process.anonymous for process in memory)
+    return (
+        anonymous
+        + max(process.file for process in memory)
+        + max(process.shared for process in memory)
+    )
+
+
+def virtual_bytes(memory: list[Memory]) -> int:
+    """Address space of processes that share most of it, see `usage`."""
+    private = sum(process.private_virtual for process in memory)
+    return private + max(process.virtual - process.private_virtual for process in memory)
+
+
+def _reaped_ticks(processes: Iterable[ProcessCpu]) -> int:
+    return sum(process.reaped_ticks for process in processes)
+
+
+def _reaped_faults(cpu: CpuReading) -> int:
+    return sum(process.reaped_faults for process in cpu.values())
+
+
+def _user_share(before: CpuReading, after: CpuReading) -> float | None:
+    sampled = user = 0
+    for identity, process in after.items():
+        earlier = before.get(identity)
+        sampled += process.sampled_ns - (earlier.sampled_ns if earlier else 0)
+        user += process.sampled_user_ns - (earlier.sampled_user_ns if earlier else 0)
+    return min(1.0, max(0.0, user / sampled)) if sampled > 0 else None
+
+
+def _switches(before: dict[int, int], after: dict[int, int]) -> int | None:
+    growths = [count - before.get(thread, 0) for thread, count in after.items()]
+    is_complete = before.keys() <= after.keys() and all(growth >= 0 for growth in growths)
+    return sum(growths) if is_complete else None
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    """Growth of a total; absent where unknown, or where something took its part away unseen."""
+    if before is None or after is None or after < before:
+        return None
+    return after - before
