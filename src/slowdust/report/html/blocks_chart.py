@@ -1,0 +1,201 @@
+"""Slices in pairs: the rate of each, and the contender's rate relative to its pair's base.
+
+A block measures every contender the same number of times (A B B A); its slots are cut into rounds
+in which each contender comes once. A round is one column of the charts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowdust.report.html import numbers, svg
+from slowdust.report.html.marks import Mark
+from slowdust.report.html.scale import Linear, Logarithmic, linear_ticks, ratio_ticks
+from slowdust.store.records import Slice
+
+RATE_HEIGHT = 170.0
+RATIO_HEIGHT = 120.0
+
+INCARNATION_GAP = 1.5
+"""Columns left empty between incarnations."""
+
+MOST_JOINED = 400
+"""Columns beyond which the lines that join pairs would fill the chart."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the verdict said of one contender: the line and the band behind its ratios."""
+
+    rqps: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One round of a block: at most one slice of every contender, by name, at `x`."""
+
+    x: float
+    incarnation: int
+    rates: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns from left to right and where each incarnation lies (number, from, to)."""
+
+    columns: tuple[Column, ...]
+    incarnations: tuple[tuple[int, float, float], ...]
+    pitch: float
+    """Distance of two columns."""
+
+
+def layout(slices: Sequence[Slice]) -> Layout:
+    """The columns of one step's slices, in the order in which they were measured."""
+    rounds = _rounds(slices)
+    starts = sorted({incarnation for incarnation, _, _ in rounds})
+    pitch = svg.WIDTH / (len(rounds) + INCARNATION_GAP * (len(starts) - 1))
+    columns: list[Column] = []
+    spans: list[tuple[int, float, float]] = []
+    left = 0.0
+    for incarnation in starts:
+        members = [rates for key, rates in rounds.items() if key[0] == incarnation]
+        columns.extend(
+            Column(left + (index + 0.5) * pitch, incarnation, rates)
+            for index, rates in enumerate(members)
+        )
+        right = left + len(members) * pitch
+        spans.append((incarnation, left, right))
+        left = right + INCARNATION_GAP * pitch
+    return Layout(tuple(columns), tuple(spans), pitch)
+
+
+def _rounds(slices: Sequence[Slice]) -> dict[tuple[int, int, int], dict[str, float]]:
+    """(incarnation, block, n) -> contender -> rate: the n-th slice of each in its block."""
+    rounds: dict[tuple[int, int, int], dict[str, float]] = {}
+    for one in sorted(slices, key=lambda one: (one.incarnation, one.block, one.slot)):
+        turn = 0
+        while one.contender in rounds.get((one.incarnation, one.block, turn), {}):
+            turn += 1
+        rounds.setdefault((one.incarnation, one.block, turn), {})[one.contender] = one.qps
+    return dict(sorted(rounds.items()))
+
+
+def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) -> Markup:
+    """Every slice as a dot, its pair joined to it by a line."""
+    rates = [rate for column in plan.columns for rate in column.rates.values()]
+    low, high = min(rates), max(rates)
+    air = (high - low) * 0.08 or high * 0.05 or 1.0
+    y = Linear(max(0.0, low - air), high + air, RATE_HEIGHT, 0)
+    places = {
+        name: (index - (len(marks) - 1) / 2) * plan.pitch * 0.55 / len(marks)
+        for index, name in enumerate(marks)
+    }
+    joined = [
+        (column.x + places[base], y(column.rates[base]), column.x + places[name], y(rate))
+        for column in plan.columns
+        if base in column.rates and len(plan.columns) <= MOST_JOINED
+        for name, rate in column.rates.items()
+        if name != base
+    ]
+    drawn = [svg.path("pair", svg.lines(joined))]
+    for name, mark in marks.items():
+        points = [
+            (column.x + places[name], y(column.rates[name]))
+            for column in plan.columns
+            if name in column.rates
+        ]
+        drawn.append(svg.path(f"dot {mark.css_class}", svg.dots(points)))
+    ticks = [
+        (y(tick), numbers.short(tick)) for tick in linear_ticks(y.low, y.high, 5)
+    ]
+    return svg.Frame(
+        title=f"Rate of every slice in {unit}, in the order of the blocks",
+        height=RATE_HEIGHT,
+        css_class="timeline",
+        behind=(*_levels(ticks), *_separators(plan, RATE_HEIGHT)),
+        marks=tuple(drawn),
+        labels=tuple(_incarnation_labels(plan)),
+    ).markup()
+
+
+def ratio_chart(
+    plan: Layout,
+    marks: Mapping[str, Mark],
+    base: str,
+    margin: float,
+    compared: Mapping[str, Compared],
+) -> Markup:
+    """Every contender's rate / the base's of the same round; nothing where no round has both."""
+    ratios = {
+        name: [
+            (column.x, column.rates[name] / column.rates[base])
+            for column in plan.columns
+            if name in column.rates and column.rates.get(base) and column.rates[name] > 0
+        ]
+        for name in marks
+        if name != base
+    }
+    values = [value for points in ratios.values() for _, value in points]
+    if not values:
+        return Markup()
+    low, high = min(1 - 1.5 * margin, *values), max(1 + 1.5 * margin, *values)
+    air = (high / low) ** 0.06
+    y = Logarithmic(low / air, high * air, RATIO_HEIGHT, 0)
+    drawn: list[Markup] = []
+    for name, points in ratios.items():
+        drawn.extend(_compared(compared.get(name), marks[name], y))
+        data = svg.dots((x, y(value)) for x, value in points)
+        drawn.append(svg.path(f"dot {marks[name].css_class}", data))
+    ticks = [(y(tick), f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
+    return svg.Frame(
+        title="Rate of each slice relative to the base's of the same round",
+        height=RATIO_HEIGHT,
+        css_class="timeline",
+        behind=(
+            svg.band(0, svg.WIDTH, y(1 + margin), y(1 - margin), "margin-band"),
+            *_levels(ticks),
+            svg.level(y(1), "one"),
+            *_separators(plan, RATIO_HEIGHT),
+        ),
+        marks=tuple(drawn),
+    ).markup()
+
+
+def _compared(verdict: Compared | None, mark: Mark, y: Logarithmic) -> list[Markup]:
+    if verdict is None:
+        return []
+    drawn = [svg.path(f"level {mark.css_class}", svg.dashes([(0, svg.WIDTH, y(verdict.rqps))]))]
+    if verdict.low is not None and verdict.high is not None:
+        low, high = max(y.low, verdict.low), min(y.high, verdict.high)
+        area = svg.band(0, svg.WIDTH, y(high), y(low), f"interval {mark.css_class}")
+        drawn.insert(0, area)
+    return drawn
+
+
+def _levels(ticks: Sequence[tuple[float, str]]) -> list[Markup]:
+    return [
+        part
+        for y, label in ticks
+        for part in (svg.level(y, "grid"), svg.text("0", y + 4, "tick end", label, dx=-8))
+    ]
+
+
+def _separators(plan: Layout, height: float) -> list[Markup]:
+    halfway = INCARNATION_GAP * plan.pitch / 2
+    return [
+        svg.upright(end + halfway, 0, height, "separator")
+        for _, _, end in plan.incarnations[:-1]
+    ]
+
+
+def _incarnation_labels(plan: Layout) -> list[Markup]:
+    word = "incarnation " if len(plan.incarnations) <= 4 else ""
+    return [
+        svg.text(svg.share((start + end) / 2), RATE_HEIGHT + 14, "tick middle", f"{word}{number}")
+        for number, start, end in plan.incarnations
+    ]
