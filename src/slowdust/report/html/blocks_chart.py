@@ -143,14 +143,13 @@ def ratio_chart(
     values = [value for points in ratios.values() for _, value in points]
     if not values:
         return Markup()
-    low, high = min(1 - 1.5 * margin, *values), max(1 + 1.5 * margin, *values)
-    air = (high / low) ** 0.06
-    y = Logarithmic(low / air, high * air, RATIO_HEIGHT, 0)
+    y = _ratio_axis(values, margin)
     drawn: list[Markup] = []
     for name, points in ratios.items():
         drawn.extend(_compared(compared.get(name), marks[name], y))
-        data = svg.dots((x, y(value)) for x, value in points)
-        drawn.append(svg.path(f"dot {marks[name].css_class}", data))
+        inside = [(x, y(value)) for x, value in points if y.low <= value <= y.high]
+        drawn.append(svg.path(f"dot {marks[name].css_class}", svg.dots(inside)))
+        drawn.append(svg.path(f"stray {marks[name].css_class}", _strays(points, y)))
     ticks = [(y(tick), f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
     return svg.Frame(
         title="Rate of each slice relative to the base's of the same round",
@@ -164,6 +163,28 @@ def ratio_chart(
         ),
         marks=tuple(drawn),
     ).markup()
+
+
+def _ratio_axis(values: Sequence[float], margin: float) -> Logarithmic:
+    """Room for the margin and for nearly all values: a stray one must not flatten the others."""
+    ordered = sorted(values)
+    beyond = len(ordered) // 20
+    low = min(1 - 1.5 * margin, ordered[beyond])
+    high = max(1 + 1.5 * margin, ordered[-1 - beyond])
+    air = (high / low) ** 0.15
+    return Logarithmic(low / air, high * air, RATIO_HEIGHT, 0)
+
+
+def _strays(points: Sequence[tuple[float, float]], y: Logarithmic) -> str:
+    """Arrowheads at the edge for the points that lie beyond it."""
+    arrows = []
+    for x, value in points:
+        if value > y.high:
+            arrows.append(f"M{svg.brief(x - 3)} 5L{svg.brief(x)} 0L{svg.brief(x + 3)} 5")
+        elif value < y.low:
+            tip, wings = svg.brief(RATIO_HEIGHT), svg.brief(RATIO_HEIGHT - 5)
+            arrows.append(f"M{svg.brief(x - 3)} {wings}L{svg.brief(x)} {tip}L{svg.brief(x + 3)} {wings}")
+    return "".join(arrows)
 
 
 def _compared(verdict: Compared | None, mark: Mark, y: Logarithmic) -> list[Markup]:

@@ -66,7 +66,7 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
     marks: list[Markup] = []
     y = EDGE
     for group in groups:
-        labels.append(svg.text("0", y + GROUP - 10, "forest-group", group.name, dx=-198))
+        labels.append(svg.text("0", y + GROUP - 9, "forest-group end", group.name, dx=-14))
         y += GROUP
         for row in group.rows:
             labels.append(_row_label(row, y))

@@ -58,8 +58,8 @@ def interval(low: float, high: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 1 as a percentage."""
-    return f"{share * 100:.1f}%" if 0 < share < 0.1 else f"{share * 100:.0f}%"
+    """A share of 1 as a percentage: a decimal below 10% unless it is zero."""
+    return f"{share * 100:.0f}%" if share >= 0.1 else f"{share * 100:.1f}".removesuffix(".0") + "%"
 
 
 def time_unit(values_us: Iterable[float]) -> TimeUnit:

@@ -98,6 +98,11 @@ class TableGroup:
     name: str
     rows: tuple[Row, ...]
 
+    @property
+    def title(self) -> str:
+        """The name as a heading."""
+        return self.name[:1].upper() + self.name[1:]
+
 
 @dataclass(frozen=True)
 class Tally:
@@ -235,7 +240,7 @@ def _forests(
     for contender, names in panels:
         title = f"Rate of {contender or 'each contender'} relative to {report.base}, by test"
         rows = [
-            ForestGroup(group.name, tuple(_forest_rows(group, names, marks, several_clients)))
+            ForestGroup(group.title, tuple(_forest_rows(group, names, marks, several_clients)))
             for group in groups
         ]
         chart = forest([group for group in rows if group.rows], report.margin, title)
