@@ -72,7 +72,8 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     errors: int
     errors_by_state: dict[str, int] = {}
     retries: int = 0
-    latency_us: LatencyUs
+    latency_us: LatencyUs | None = None
+    """Absent where no operation succeeded."""
     per_op: PerOperation
     per_op_relative: PerOperation | None = None
     """Each value / the base's; None for the base; absent where the base's is 0 or absent."""

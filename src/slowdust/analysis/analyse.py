@@ -1,0 +1,176 @@
+"""From the records of an experiment to its report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from statistics import fmean, median
+
+from slowdust.analysis import flags
+from slowdust.analysis.contenders import describe_method, introduce, plan_differences
+from slowdust.analysis.latency import latency_us
+from slowdust.analysis.model import PlanDifference, Report, Result
+from slowdust.analysis.per_op import per_operation, relative_to
+from slowdust.analysis.relative import Step, step_of
+from slowdust.analysis.verdict import Judgement, judge
+from slowdust.analysis.words import tell
+from slowdust.benchmarks import micro
+from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.records import ServerUse, Slice
+
+_BYTES_PER_GB = 1 << 30
+
+
+def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None) -> Report:
+    """Judge an experiment relative to `base`, the manifest's unless named.
+
+    Results are in METHOD.md's order of tests, then clients, then contenders with the base
+    first. A contender without a slice in a step has no result there. Raises `ValueError` if
+    `base` is not a contender.
+    """
+    facts = {contender.name: contender for contender in manifest.contenders}
+    base = base or manifest.base
+    if base not in facts:
+        raise ValueError(f"{base} is not a contender; those are: {', '.join(facts)}")
+    contenders = [base, *(name for name in facts if name != base)]
+    differences = plan_differences(manifest.plans)
+    results = _results(slices, contenders, manifest.method.margin, differences)
+    return Report(
+        experiment=manifest.experiment,
+        started=manifest.started,
+        base=base,
+        contenders=contenders,
+        margin=manifest.method.margin,
+        results=results,
+        tldr=tell(results, contenders, _failures(facts)),
+        contender_info=[introduce(facts[name], facts[base]) for name in contenders],
+        plan_differences=differences,
+        host=manifest.host,
+        warnings=manifest.warnings,
+        method=describe_method(manifest),
+    )
+
+
+def _failures(facts: dict[str, ContenderFacts]) -> dict[str, str]:
+    return {name: contender.failed for name, contender in facts.items() if contender.failed}
+
+
+def _results(
+    slices: Sequence[Slice],
+    contenders: Sequence[str],
+    margin: float,
+    differences: Sequence[PlanDifference],
+) -> list[Result]:
+    by_step: dict[Step, dict[str, list[Slice]]] = defaultdict(lambda: defaultdict(list))
+    for piece in slices:
+        by_step[step_of(piece)][piece.contender].append(piece)
+    judgements = {
+        (judgement.estimate.step, judgement.estimate.contender): judgement
+        for judgement in judge(slices, contenders, margin)
+    }
+    base = contenders[0]
+    results = []
+    for step in sorted(by_step, key=_order_of(list(by_step))):
+        measured = by_step[step]
+        for name in contenders:
+            if name not in measured:
+                continue
+            result = _summarise(step, name, measured[name])
+            if name == base:
+                result.flags += flags.wandering(measured[name])
+            else:
+                _compare(result, judgements[step, name], margin)
+                _note_plans(result, base, differences)
+                if base in measured:
+                    result.per_op_relative = relative_to(
+                        per_operation(measured[base]), result.per_op
+                    )
+            results.append(result)
+    return results
+
+
+def _order_of(steps: Sequence[Step]) -> Callable[[Step], tuple[int, int, int]]:
+    """METHOD.md's order; steps of other benchmarks follow in the order in which they ran."""
+    known = {name: place for place, name in enumerate(micro.BY_NAME)}
+    ran: dict[tuple[str, str], int] = {}
+    for place, step in enumerate(steps):
+        ran.setdefault((step.benchmark, step.test), place)
+    return lambda step: (
+        known.get(step.test, len(known)) if step.benchmark == micro.BENCHMARK else len(known),
+        ran[step.benchmark, step.test],
+        step.clients,
+    )
+
+
+def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
+    """Everything that needs no base."""
+    servers = [piece.server for piece in slices if piece.server is not None]
+    schedules = [piece.schedule for piece in slices if piece.schedule is not None]
+    busiest = median(piece.client.busiest_thread for piece in slices)
+    idle = _idle_cpu_share(slices)
+    errors: dict[str, int] = {}
+    for piece in slices:
+        for state, count in piece.errors.items():
+            errors[state] = errors.get(state, 0) + count
+    return Result(
+        benchmark=step.benchmark,
+        test=step.test,
+        group=_group(step),
+        clients=step.clients,
+        contender=contender,
+        unit=slices[0].unit,
+        qps=median(piece.qps for piece in slices),
+        slices=len(slices),
+        incarnations=len({piece.incarnation for piece in slices}),
+        measured_s=sum(piece.seconds for piece in slices),
+        errors=sum(errors.values()),
+        errors_by_state=errors,
+        retries=sum(piece.retries for piece in slices),
+        latency_us=latency_us([piece.latency for piece in slices]),
+        per_op=per_operation(slices),
+        peak_vsz_gb=_peak_gb(servers, lambda use: use.vsz_bytes),
+        peak_rss_gb=_peak_gb(servers, lambda use: use.rss_bytes),
+        client_busiest_thread=busiest,
+        idle_cpu_share=idle,
+        backends_changed=sum(use.processes_started + use.processes_ended for use in servers),
+        late_operations=(
+            sum(schedule.late_operations for schedule in schedules) if schedules else None
+        ),
+        flags=flags.flags_of_slices(slices, busiest, idle),
+    )
+
+
+def _group(step: Step) -> str:
+    known = micro.BY_NAME.get(step.test) if step.benchmark == micro.BENCHMARK else None
+    return known.group.value if known else step.benchmark
+
+
+def _idle_cpu_share(slices: Sequence[Slice]) -> float | None:
+    shares = [
+        sum(piece.idle_cpu_s.values()) / (piece.probe_seconds or piece.seconds)
+        for piece in slices
+        if piece.idle_cpu_s
+    ]
+    return fmean(shares) if shares else None
+
+
+def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | None]) -> float | None:
+    sizes = [size for use in servers if (size := read(use)) is not None]
+    return max(sizes) / _BYTES_PER_GB if sizes else None
+
+
+def _compare(result: Result, judgement: Judgement, margin: float) -> None:
+    estimate = judgement.estimate
+    result.rqps = estimate.rqps
+    result.verdict = judgement.verdict
+    if estimate.interval is not None:
+        result.low, result.high = estimate.interval.low, estimate.interval.high
+    result.flags += flags.flags_of_estimate(estimate, margin)
+
+
+def _note_plans(result: Result, base: str, differences: Sequence[PlanDifference]) -> None:
+    for difference in differences:
+        ours, theirs = difference.plans.get(result.contender), difference.plans.get(base)
+        if difference.test == result.test and ours and theirs and ours != theirs:
+            result.flags.append("plan differs from the base's")
+            return

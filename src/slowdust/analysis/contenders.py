@@ -1,0 +1,64 @@
+"""The contenders as a report introduces them: settings and plans, and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowdust.analysis.model import ContenderInfo, PlanDifference
+from slowdust.store.manifest import ContenderFacts, Manifest, Plan
+
+NOT_SET = "(not set)"
+
+
+def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
+    """What is known about one contender, with its settings' differences from the base's."""
+    names = [*base.settings, *(name for name in facts.settings if name not in base.settings)]
+    return ContenderInfo(
+        name=facts.name,
+        dbms=facts.dbms,
+        version=facts.build.version,
+        source=facts.build.source,
+        sha256=facts.build.sha256,
+        binary_bytes=facts.build.binary_bytes,
+        stripped_bytes=facts.build.stripped_bytes,
+        config=facts.config,
+        settings=facts.settings,
+        differing={
+            name: facts.settings.get(name, NOT_SET)
+            for name in names
+            if facts.settings.get(name) != base.settings.get(name)
+        },
+        failed=facts.failed,
+        data_bytes=facts.data_bytes,
+    )
+
+
+def plan_differences(plans: Sequence[Plan]) -> list[PlanDifference]:
+    """The statements, in order, whose plan is not the same text on all contenders that have it."""
+    by_statement: dict[tuple[str, str], dict[str, str]] = {}
+    for plan in plans:
+        by_statement.setdefault((plan.test, plan.statement), {})[plan.contender] = plan.plan
+    return [
+        PlanDifference(test=test, statement=statement, plans=texts)
+        for (test, statement), texts in by_statement.items()
+        if len(set(texts.values())) > 1
+    ]
+
+
+def describe_method(manifest: Manifest) -> dict[str, str]:
+    """How it was measured: label -> value, ready to print."""
+    method = manifest.method
+    return {
+        "tables": str(method.tables),
+        "rows per table": f"{method.rows:,}",
+        "clients": ", ".join(map(str, manifest.clients)),
+        "slice": f"{method.slice_s:g} s",
+        "discarded before each slice": f"{method.discard_s:g} s",
+        "incarnations": str(method.incarnations),
+        "budget": f"{method.budget_s:g} s",
+        "margin": f"{method.margin:.1%}",
+        "order": method.order,
+        "seed": str(method.seed),
+        "slowdust": manifest.slowdust,
+        "driver": manifest.driver,
+    }

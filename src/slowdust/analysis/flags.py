@@ -1,0 +1,70 @@
+"""Warnings of one result, in words: what a reader has to know before believing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slowdust.analysis.estimate import Estimate
+from slowdust.store.records import Slice
+
+BUSY_CLIENT = 0.9
+"""CPU share of the client's busiest thread from which the client was the limit."""
+BUSY_IDLERS = 0.05
+"""CPU of the contenders that should have been idle, of one core, that is worth a warning."""
+FEW_BLOCKS = 5
+"""Fewer are not even trimmed of an outlier."""
+WANDERING = 1.25
+"""Ratio of the base's fast slices to its slow ones from which the drift is reported."""
+
+
+def flags_of_slices(
+    slices: Sequence[Slice], busiest_thread: float, idle: float | None
+) -> list[str]:
+    """What the slices of one step and contender say about themselves."""
+    flags = []
+    if busiest_thread > BUSY_CLIENT:
+        flags.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
+    if idle is not None and idle > BUSY_IDLERS:
+        flags.append(f"idle contenders were busy: {idle:.0%} of a CPU")
+    if errors := sum(sum(piece.errors.values()) for piece in slices):
+        flags.append(f"errors: {errors:,}")
+    if retries := sum(piece.retries for piece in slices):
+        flags.append(f"retries: {retries:,}")
+    if late := sum(piece.schedule.late_operations for piece in slices if piece.schedule):
+        flags.append(f"late operations: {late:,}")
+    if silent := sum(piece.qps <= 0 for piece in slices):
+        flags.append(f"slices without throughput: {silent} of {len(slices)}")
+    if skipped := sorted({probe for piece in slices for probe in piece.skipped_probes}):
+        flags.append(f"not measured: {', '.join(skipped)}")
+    return flags
+
+
+def flags_of_estimate(estimate: Estimate, margin: float) -> list[str]:
+    """What the comparison with the base rests on."""
+    flags = []
+    if estimate.rqps is None:
+        return ["not comparable: no complete block"]
+    if estimate.incarnations == 1:
+        flags.append("one incarnation: what a restart does is assumed, not measured")
+    if estimate.blocks < FEW_BLOCKS * estimate.incarnations:
+        flags.append(f"few blocks: {estimate.blocks} in {estimate.incarnations} incarnations")
+    if estimate.restart_spread is not None and estimate.restart_spread > margin:
+        flags.append(
+            f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between restarts"
+        )
+    if estimate.silent:
+        flags.append(f"blocks left out for lack of throughput: {estimate.silent}")
+    return flags
+
+
+def wandering(slices: Sequence[Slice]) -> list[str]:
+    """How far the throughput of the base drifted, if it did: a fact about the machine."""
+    rates = [piece.qps for piece in slices if piece.qps > 0]
+    if len(rates) < FEW_BLOCKS:
+        return []
+    slow, fast = np.quantile(rates, [0.05, 0.95])
+    if fast < WANDERING * slow:
+        return []
+    return [f"the machine drifted: QPS of the base wandered between {slow:,.0f} and {fast:,.0f}"]

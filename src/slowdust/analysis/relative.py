@@ -1,0 +1,111 @@
+"""From slices to log ratios: what one block says about a contender and the base.
+
+Within a block every contender is measured twice, in an order and then its reverse, so that a
+drift of the machine that is linear over the block cancels in the ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from slowdust.store.records import Slice
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Step(NamedTuple):
+    """What is measured: one test of a benchmark at one number of clients."""
+
+    benchmark: str
+    test: str
+    clients: int
+
+
+def step_of(piece: Slice) -> Step:
+    """The step that a slice belongs to."""
+    return Step(piece.benchmark, piece.test, piece.clients)
+
+
+@dataclass(frozen=True)
+class BlockRatios:
+    """ln(QPS of the contender / QPS of the base) of each complete block of one step."""
+
+    step: Step
+    contender: str
+    by_incarnation: tuple[FloatArray, ...]
+    """One array for each incarnation that has a complete block, in order."""
+    torn: int
+    """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
+    silent: int
+    """Blocks left out because one of the two had a slice without any throughput."""
+
+    @property
+    def blocks(self) -> int:
+        """Complete blocks over all incarnations."""
+        return sum(len(ratios) for ratios in self.by_incarnation)
+
+
+class _Place(NamedTuple):
+    """Where a block lies; blocks of one step are compared place by place."""
+
+    incarnation: int
+    block: int
+
+
+_Blocks = dict[_Place, dict[str, list[float]]]
+"""Place -> contender -> QPS of its slices."""
+
+
+def block_ratios(
+    slices: Iterable[Slice], base: str, contenders: Sequence[str]
+) -> list[BlockRatios]:
+    """Pair each contender with the base, block by block.
+
+    Returns one `BlockRatios` for each step (in order of first appearance) and each of
+    `contenders` other than `base`, also where no block could be paired. The value of a block is
+    the mean of ln QPS over the contender's slices less that over the base's.
+    """
+    steps: dict[Step, _Blocks] = {}
+    for piece in slices:
+        blocks = steps.setdefault(step_of(piece), defaultdict(lambda: defaultdict(list)))
+        blocks[_Place(piece.incarnation, piece.block)][piece.contender].append(piece.qps)
+    return [
+        _pair(step, blocks, base, contender)
+        for step, blocks in steps.items()
+        for contender in contenders
+        if contender != base
+    ]
+
+
+def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios:
+    whole = max(len(rates) for block in blocks.values() for rates in block.values())
+    by_incarnation: dict[int, list[float]] = {}
+    torn = silent = 0
+    for place in sorted(blocks):
+        ours, theirs = blocks[place].get(contender, []), blocks[place].get(base, [])
+        if len(ours) < whole or len(theirs) < whole:
+            torn += 1 if ours or theirs else 0
+        elif min(ours) <= 0 or min(theirs) <= 0:
+            silent += 1
+        else:
+            by_incarnation.setdefault(place.incarnation, []).append(
+                _mean_log(ours) - _mean_log(theirs)
+            )
+    return BlockRatios(
+        step=step,
+        contender=contender,
+        by_incarnation=tuple(np.asarray(ratios) for ratios in by_incarnation.values()),
+        torn=torn,
+        silent=silent,
+    )
+
+
+def _mean_log(rates: list[float]) -> float:
+    return sum(map(math.log, rates)) / len(rates)
