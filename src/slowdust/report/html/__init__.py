@@ -42,6 +42,7 @@ def _environment() -> Environment:
         relative=cells.relative,
         band=cells.band,
         icon=cells.icon,
+        contender_name=cells.contender_name,
         count=numbers.count,
         duration=numbers.duration,
         interval=cells.interval,

@@ -22,6 +22,9 @@ RATIO_HEIGHT = 120.0
 INCARNATION_GAP = 1.5
 """Columns left empty between incarnations."""
 
+MOST_BRACKETS = 6
+"""Intervals for which there is room beside the chart."""
+
 MOST_JOINED = 400
 """Columns beyond which the lines that join pairs would fill the chart."""
 
@@ -110,9 +113,7 @@ def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) ->
             if name in column.rates
         ]
         drawn.append(svg.path(f"dot {mark.css_class}", svg.dots(points)))
-    ticks = [
-        (y(tick), numbers.short(tick)) for tick in linear_ticks(y.low, y.high, 5)
-    ]
+    ticks = [(y(tick), numbers.short(tick)) for tick in linear_ticks(y.low, y.high, 5)]
     return svg.Frame(
         title=f"Rate of every slice in {unit}, in the order of the blocks",
         height=RATE_HEIGHT,
@@ -145,8 +146,12 @@ def ratio_chart(
         return Markup()
     y = _ratio_axis(values, margin)
     drawn: list[Markup] = []
+    aside: list[Markup] = []
     for name, points in ratios.items():
-        drawn.extend(_compared(compared.get(name), marks[name], y))
+        if name in compared:
+            level = svg.dashes([(0, svg.WIDTH, y(compared[name].rqps))])
+            drawn.append(svg.path(f"level {marks[name].css_class}", level))
+            aside.append(_bracket(compared[name], marks[name], y, 10 + 9 * len(aside)))
         inside = [(x, y(value)) for x, value in points if y.low <= value <= y.high]
         drawn.append(svg.path(f"dot {marks[name].css_class}", svg.dots(inside)))
         drawn.append(svg.path(f"stray {marks[name].css_class}", _strays(points, y)))
@@ -162,6 +167,7 @@ def ratio_chart(
             *_separators(plan, RATIO_HEIGHT),
         ),
         marks=tuple(drawn),
+        labels=tuple(aside[:MOST_BRACKETS]),
     ).markup()
 
 
@@ -183,19 +189,22 @@ def _strays(points: Sequence[tuple[float, float]], y: Logarithmic) -> str:
             arrows.append(f"M{svg.brief(x - 3)} 5L{svg.brief(x)} 0L{svg.brief(x + 3)} 5")
         elif value < y.low:
             tip, wings = svg.brief(RATIO_HEIGHT), svg.brief(RATIO_HEIGHT - 5)
-            arrows.append(f"M{svg.brief(x - 3)} {wings}L{svg.brief(x)} {tip}L{svg.brief(x + 3)} {wings}")
+            arrows.append(
+                f"M{svg.brief(x - 3)} {wings}L{svg.brief(x)} {tip}L{svg.brief(x + 3)} {wings}"
+            )
     return "".join(arrows)
 
 
-def _compared(verdict: Compared | None, mark: Mark, y: Logarithmic) -> list[Markup]:
-    if verdict is None:
-        return []
-    drawn = [svg.path(f"level {mark.css_class}", svg.dashes([(0, svg.WIDTH, y(verdict.rqps))]))]
+def _bracket(verdict: Compared, mark: Mark, y: Logarithmic, x: float) -> Markup:
+    """rqps and its interval, `x` pixels to the right of the chart."""
+    data = ""
     if verdict.low is not None and verdict.high is not None:
-        low, high = max(y.low, verdict.low), min(y.high, verdict.high)
-        area = svg.band(0, svg.WIDTH, y(high), y(low), f"interval {mark.css_class}")
-        drawn.insert(0, area)
-    return drawn
+        top, bottom = (y(min(max(end, y.low), y.high)) for end in (verdict.high, verdict.low))
+        data = f"M{x} {svg.brief(top)}V{svg.brief(bottom)}"
+    point = svg.dots([(x, y(min(max(verdict.rqps, y.low), y.high)))])
+    return Markup('<svg x="100%" class="marks {}">{}{}</svg>').format(
+        mark.css_class, svg.path("whisker", data), svg.path("dot", point)
+    )
 
 
 def _levels(ticks: Sequence[tuple[float, str]]) -> list[Markup]:
@@ -209,8 +218,7 @@ def _levels(ticks: Sequence[tuple[float, str]]) -> list[Markup]:
 def _separators(plan: Layout, height: float) -> list[Markup]:
     halfway = INCARNATION_GAP * plan.pitch / 2
     return [
-        svg.upright(end + halfway, 0, height, "separator")
-        for _, _, end in plan.incarnations[:-1]
+        svg.upright(end + halfway, 0, height, "separator") for _, _, end in plan.incarnations[:-1]
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -15,7 +16,10 @@ SLOWER_BAND = 0.95
 FASTER_BAND = 1.05
 """The classic bands (METHOD.md, section 9): at or below, at or above."""
 
-ABSENT = Markup('<span class="absent" title="not measured">–</span>')
+LONGEST_UNBROKEN = 22
+"""Characters of a contender's name that a column header holds on one line."""
+
+ABSENT = Markup('<span class="absent" title="not measured">&ndash;</span>')
 
 _ICONS: dict[Band, str] = {"slower": "▼", "faster": "▲", "between": "·"}
 
@@ -30,6 +34,21 @@ def band(rqps: float | None) -> Band:
 def icon(rqps: float | None) -> str:
     """The band as a sign, for those who do not see its colour."""
     return _ICONS[band(rqps)]
+
+
+def contender_name(name: str) -> Markup:
+    """A contender's name as an element; a long one may break where its parts meet."""
+    if len(name) <= LONGEST_UNBROKEN:
+        return Markup('<span class="contender short">{}</span>').format(name)
+    return Markup('<span class="contender">{}</span>').format(_breakable(name))
+
+
+def _breakable(name: str) -> Markup:
+    return Markup().join(
+        Markup("{}<wbr>").format(part) if part in "@/:+" else part
+        for part in re.split(r"([@/:+])", name)
+        if part
+    )
 
 
 def _or_absent(value: float | None, form: Callable[[float], str]) -> str | Markup:
@@ -53,7 +72,7 @@ def ratio(value: float | None) -> str | Markup:
 
 def relative(value: float | None) -> str:
     """A relative value as an addition to the absolute one; nothing where there is none."""
-    return "" if value is None else f"×{numbers.ratio(value)}"
+    return "" if value is None else "\N{MULTIPLICATION SIGN}" + numbers.ratio(value)
 
 
 def percent(value: float | None) -> str | Markup:

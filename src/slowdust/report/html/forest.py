@@ -107,8 +107,9 @@ def _background(scale: Logarithmic, margin: float, height: float) -> list[Markup
     for tick in ratio_ticks(scale.low, scale.high):
         x = scale(tick)
         drawn.append(svg.upright(x, top, bottom, "one" if tick == 1 else "grid"))
-        for y in (top - 9, bottom + 17):
-            drawn.append(svg.text(svg.share(x), y, "tick middle", f"{tick:g}"))
+        drawn.extend(
+            svg.text(svg.share(x), y, "tick middle", f"{tick:g}") for y in (top - 9, bottom + 17)
+        )
     return drawn
 
 

@@ -23,6 +23,7 @@ MICROSECONDS = TimeUnit("µs", 1.0)
 MILLISECONDS = TimeUnit("ms", 1e3)
 SECONDS = TimeUnit("s", 1e6)
 
+TO = "\N{EN DASH}"
 _BYTES_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -52,9 +53,9 @@ def ratio(value: float) -> str:
 
 def interval(low: float, high: float) -> str:
     """Both ends of an interval, with a third decimal where two would make it look like a point."""
-    if 0.095 <= low and high < 10 and high - low < 0.025:
-        return f"{low:.3f}–{high:.3f}"
-    return f"{ratio(low)}–{ratio(high)}"
+    if low >= 0.095 and high < 10 and high - low < 0.015:
+        return f"{low:.3f}{TO}{high:.3f}"
+    return f"{ratio(low)}{TO}{ratio(high)}"
 
 
 def percent(share: float) -> str:

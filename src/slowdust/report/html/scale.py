@@ -6,6 +6,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import Protocol
 
 
@@ -63,7 +65,7 @@ class BrokenTime:
     @property
     def cuts(self) -> list[float]:
         """Positions in the middle of the cuts."""
-        ends = [self((end)) for _, end in self.spans]
+        ends = [self(end) for _, end in self.spans]
         return [(end + start) / 2 for end, start in zip(ends, self.starts[1:], strict=False)]
 
 
@@ -72,19 +74,18 @@ def broken_time(
 ) -> BrokenTime:
     """The axis for `windows` (start, end; seconds; any order) on `width`.
 
-    The widest idle stretches are cut out, those longer than a tenth of the time measured, at most
-    `most_spans` - 1 of them: restarts and other tests would otherwise leave only slivers.
+    Idle stretches are cut out that are longer than a tenth of the time measured and stand out
+    among the others, at most `most_spans` - 1 of them: restarts and other tests would otherwise
+    leave only slivers.
     """
     merged = _merge(windows)
     busy = sum(end - start for start, end in merged)
     gaps = sorted(
-        (
-            (later[0] - earlier[1], index)
-            for index, (earlier, later) in enumerate(zip(merged, merged[1:], strict=False))
-        ),
+        ((later[0] - earlier[1], index) for index, (earlier, later) in enumerate(pairwise(merged))),
         reverse=True,
     )
-    cut_after = {index for gap, index in gaps[: most_spans - 1] if gap > busy / 10}
+    long = max(busy / 10, 4 * median(gap for gap, _ in gaps)) if len(gaps) > 1 else busy / 10
+    cut_after = {index for gap, index in gaps[: most_spans - 1] if gap > long}
     spans: list[tuple[float, float]] = []
     opened = merged[0][0]
     for index, (_, end) in enumerate(merged):

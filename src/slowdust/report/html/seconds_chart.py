@@ -83,15 +83,11 @@ def seconds_chart(
     return Markup().join((_rates(drawn, x, marks, unit), _responses(drawn, x, marks)))
 
 
-def _rates(
-    drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark], unit: str
-) -> Markup:
+def _rates(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark], unit: str) -> Markup:
     high, ticks = zero_based(max(piece.rate for piece in drawn), 4)
     y = Linear(0, high, RATE_HEIGHT, 0)
     behind = [svg.level(y(tick), "grid") for tick in ticks]
-    behind += [
-        svg.text("0", y(tick) + 4, "tick end", numbers.short(tick), dx=-8) for tick in ticks
-    ]
+    behind += [svg.text("0", y(tick) + 4, "tick end", numbers.short(tick), dx=-8) for tick in ticks]
     return svg.Frame(
         title=f"Rate in {unit} over time",
         height=RATE_HEIGHT,
@@ -113,9 +109,7 @@ def _responses(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark])
     if len(ticks) < 2:
         ticks = linear_ticks(y.low, y.high, 4)
     behind = [svg.level(y(tick), "grid") for tick in ticks]
-    behind += [
-        svg.text("0", y(tick) + 4, "tick end", _brief_time(tick), dx=-8) for tick in ticks
-    ]
+    behind += [svg.text("0", y(tick) + 4, "tick end", _brief_time(tick), dx=-8) for tick in ticks]
     return svg.Frame(
         title="Largest response time over time",
         height=RESPONSE_HEIGHT,
@@ -133,9 +127,7 @@ def _strokes(
         svg.path(
             f"stroke {mark.css_class}",
             svg.dashes(
-                (x(piece.start), x(piece.end), y)
-                for piece, y in placed
-                if piece.contender == name
+                (x(piece.start), x(piece.end), y) for piece, y in placed if piece.contender == name
             ),
         )
         for name, mark in marks.items()

@@ -39,7 +39,9 @@ def dashes(segments: Iterable[tuple[float, float, float]]) -> str:
 
 def lines(segments: Iterable[tuple[float, float, float, float]]) -> str:
     """Path data of straight strokes, each (x from, y from, x to, y to)."""
-    return "".join(f"M{brief(x1)} {brief(y1)}L{brief(x2)} {brief(y2)}" for x1, y1, x2, y2 in segments)
+    return "".join(
+        f"M{brief(x1)} {brief(y1)}L{brief(x2)} {brief(y2)}" for x1, y1, x2, y2 in segments
+    )
 
 
 def path(css_class: str, data: str) -> Markup:
