@@ -1,0 +1,58 @@
+"""The report as one self-contained HTML page: readable without network and without JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from slowdust.analysis.model import Report
+from slowdust.report.html import cells, numbers
+from slowdust.report.html.page import page_of
+from slowdust.store.records import Slice
+
+
+def render(report: Report, slices: Sequence[Slice]) -> str:
+    """The whole page: tables from `report`, charts from `slices` (those it was computed from)."""
+    template = _environment().get_template("page.html")
+    return template.render(
+        page=page_of(report, slices),
+        report=report,
+        style=_shipped("page.css"),
+        script=_shipped("page.js"),
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("slowdust.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        rate=cells.rate,
+        ratio=cells.ratio,
+        measured=cells.measured,
+        relative=cells.relative,
+        band=cells.band,
+        icon=cells.icon,
+        contender_name=cells.contender_name,
+        count=numbers.count,
+        duration=numbers.duration,
+        interval=cells.interval,
+        percent=cells.percent,
+        response_time=cells.response_time,
+        size=cells.size,
+    )
+    return environment
+
+
+def _shipped(name: str) -> Markup:
+    """A file of this package, to stand in the page as it is."""
+    return Markup(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))

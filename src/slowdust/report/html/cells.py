@@ -1,0 +1,95 @@
+"""Table cells: a number as text, or a dash that says it was not measured; and their colours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+from markupsafe import Markup
+
+from slowdust.report.html import numbers
+
+Band = Literal["slower", "faster", "between"]
+
+SLOWER_BAND = 0.95
+FASTER_BAND = 1.05
+"""The classic bands (METHOD.md, section 9): at or below, at or above."""
+
+LONGEST_UNBROKEN = 22
+"""Characters of a contender's name that a column header holds on one line."""
+
+ABSENT = Markup('<span class="absent" title="not measured">&ndash;</span>')
+
+_ICONS: dict[Band, str] = {"slower": "▼", "faster": "▲", "between": "·"}
+
+
+def band(rqps: float | None) -> Band:
+    """The colour of a relative rate; what was not measured has none."""
+    if rqps is None or SLOWER_BAND < rqps < FASTER_BAND:
+        return "between"
+    return "slower" if rqps <= SLOWER_BAND else "faster"
+
+
+def icon(rqps: float | None) -> str:
+    """The band as a sign, for those who do not see its colour."""
+    return _ICONS[band(rqps)]
+
+
+def contender_name(name: str) -> Markup:
+    """A contender's name as an element; a long one may break where its parts meet."""
+    if len(name) <= LONGEST_UNBROKEN:
+        return Markup('<span class="contender short">{}</span>').format(name)
+    return Markup('<span class="contender">{}</span>').format(_breakable(name))
+
+
+def _breakable(name: str) -> Markup:
+    return Markup().join(
+        Markup("{}<wbr>").format(part) if part in "@/:+" else part
+        for part in re.split(r"([@/:+])", name)
+        if part
+    )
+
+
+def _or_absent(value: float | None, form: Callable[[float], str]) -> str | Markup:
+    return ABSENT if value is None else form(value)
+
+
+def rate(value: float | None) -> str | Markup:
+    """A rate: whole from 100 up, three digits below."""
+    return _or_absent(value, numbers.significant)
+
+
+def measured(value: float | None) -> str | Markup:
+    """A value per operation, three digits."""
+    return _or_absent(value, numbers.significant)
+
+
+def ratio(value: float | None) -> str | Markup:
+    """A relative value."""
+    return _or_absent(value, numbers.ratio)
+
+
+def relative(value: float | None) -> str:
+    """A relative value as an addition to the absolute one; nothing where there is none."""
+    return "" if value is None else "\N{MULTIPLICATION SIGN}" + numbers.ratio(value)
+
+
+def percent(value: float | None) -> str | Markup:
+    """A share as a percentage."""
+    return _or_absent(value, numbers.percent)
+
+
+def size(value: float | None) -> str | Markup:
+    """A number of bytes."""
+    return _or_absent(value, numbers.size)
+
+
+def interval(low: float | None, high: float | None) -> str | Markup:
+    """An interval of relative values."""
+    return ABSENT if low is None or high is None else numbers.interval(low, high)
+
+
+def response_time(value_us: float | None, unit: numbers.TimeUnit | None = None) -> str | Markup:
+    """A response time given in microseconds, in `unit`, or with the unit that suits it."""
+    return _or_absent(value_us, lambda value: numbers.response_time(value, unit))

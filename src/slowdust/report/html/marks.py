@@ -1,0 +1,34 @@
+"""How contenders look: the same colour and shape everywhere on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+COLOURS = 7
+"""Colours of the style sheet for contenders other than the base (classes k1..k7)."""
+
+SHAPES = ("round", "square", "hollow")
+"""Shape of the dot: changes when the colours are used up, so 21 contenders stay apart."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Style classes of one contender: `colour` is k0 for the base, k1..k7 for the others."""
+
+    colour: str
+    shape: str
+
+    @property
+    def css_class(self) -> str:
+        """Both, as an element's class."""
+        return f"{self.colour} {self.shape}"
+
+
+def marks_of(contenders: Sequence[str], base: str) -> dict[str, Mark]:
+    """A mark for every contender, in their order, the base apart."""
+    marks = {base: Mark("k0", SHAPES[0])}
+    for index, name in enumerate(name for name in contenders if name != base):
+        turn, colour = divmod(index, COLOURS)
+        marks[name] = Mark(f"k{colour + 1}", SHAPES[turn % len(SHAPES)])
+    return marks

@@ -1,0 +1,53 @@
+"""The hardware-per-operation columns: what each is called, its unit, what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slowdust.analysis.model import PerOperation
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of the per-operation table; `field` is its name in `PerOperation`."""
+
+    field: str
+    label: str
+    unit: str
+    meaning: str
+
+    def of(self, use: PerOperation | None) -> float | None:
+        """Its value in `use`; None where it was not measured."""
+        if use is None:
+            return None
+        value: float | None = getattr(use, self.field)
+        return value
+
+
+ESSENTIAL = (
+    Metric("server_cpu_us", "cpu/o", "µs", "CPU time of the server's processes per operation"),
+    Metric("cs", "cs/o", "", "Context switches of the server's processes per operation"),
+    Metric("reads", "r/o", "", "Storage reads of the data disk per operation"),
+    Metric("read_kb", "rKB/o", "kB", "Read from storage by the server, per operation"),
+    Metric("writes", "w/o", "", "Storage writes of the data disk per operation"),
+    Metric("write_kb", "wKB/o", "kB", "Written to storage by the server, per operation"),
+)
+"""METHOD's columns: always there, so that what was not measured is seen to be missing."""
+
+FURTHER = (
+    Metric("server_cpu_user_us", "user", "µs", "Server CPU time in user mode per operation"),
+    Metric("server_cpu_system_us", "system", "µs", "Server CPU time in the kernel per operation"),
+    Metric("host_cpu_us", "host cpu", "µs", "CPU time of the whole host per operation"),
+    Metric("client_cpu_us", "client cpu", "µs", "CPU time of the load generator per operation"),
+    Metric("host_cs", "host cs", "", "Context switches of the whole host per operation"),
+    Metric("client_cs", "client cs", "", "Context switches of the load generator per operation"),
+    Metric("host_read_kb", "host rKB", "kB", "Read from storage by the host, per operation"),
+    Metric("host_write_kb", "host wKB", "kB", "Written to storage by the host, per operation"),
+)
+
+
+def columns_for(uses: Sequence[PerOperation]) -> tuple[Metric, ...]:
+    """The essential columns, and those of the further ones that any of `uses` has."""
+    measured = (metric for metric in FURTHER if any(metric.of(use) is not None for use in uses))
+    return (*ESSENTIAL, *measured)

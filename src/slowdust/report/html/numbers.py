@@ -1,0 +1,120 @@
+"""Numbers as a reader wants them: few digits, thousands separators, one unit in a column.
+
+Every function takes a measured number; what was not measured never reaches them (`cells` prints
+it as a dash).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TimeUnit:
+    """A unit for a column of response times."""
+
+    symbol: str
+    microseconds: float
+
+
+MICROSECONDS = TimeUnit("µs", 1.0)
+MILLISECONDS = TimeUnit("ms", 1e3)
+SECONDS = TimeUnit("s", 1e6)
+
+TO = "\N{EN DASH}"
+_BYTES_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """`value` with at least `digits` significant digits, never an exponent.
+
+    Digits before the decimal point are all kept: 12345.6 is '12,346', 0.01234 is '0.0123'.
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    magnitude = math.floor(math.log10(abs(value)))
+    decimals = min(max(0, digits - 1 - magnitude), 9)
+    return f"{value:,.{decimals}f}"
+
+
+def count(value: float) -> str:
+    """A whole number with thousands separators."""
+    return f"{value:,.0f}"
+
+
+def ratio(value: float) -> str:
+    """A relative value: two decimals around 1, fewer for large ones, more for tiny ones."""
+    if 0 < abs(value) < 0.095:
+        return significant(value, 2)
+    return f"{value:.2f}" if abs(value) < 10 else significant(value)
+
+
+def interval(low: float, high: float) -> str:
+    """Both ends of an interval, with a third decimal where two would make it look like a point."""
+    if low >= 0.095 and high < 10 and high - low < 0.015:
+        return f"{low:.3f}{TO}{high:.3f}"
+    return f"{ratio(low)}{TO}{ratio(high)}"
+
+
+def percent(share: float) -> str:
+    """A share of 1 as a percentage: a decimal below 10% unless it is zero."""
+    return f"{share * 100:.0f}%" if share >= 0.1 else f"{share * 100:.1f}".removesuffix(".0") + "%"
+
+
+def time_unit(values_us: Iterable[float]) -> TimeUnit:
+    """The unit in which the smallest of `values_us` (microseconds) keeps its digits."""
+    smallest = min(values_us, default=0.0)
+    if smallest >= 1e6:
+        return SECONDS
+    return MILLISECONDS if smallest >= 1e3 else MICROSECONDS
+
+
+def response_time(value_us: float, unit: TimeUnit | None = None) -> str:
+    """A response time in `unit`, or with the symbol of the unit that suits it."""
+    if unit is not None:
+        return significant(value_us / unit.microseconds)
+    own = time_unit([value_us])
+    return f"{significant(value_us / own.microseconds)} {own.symbol}"
+
+
+def size(value_bytes: float) -> str:
+    """Bytes with a decimal unit: 1,500,000 is '1.50 MB'."""
+    value = float(value_bytes)
+    for unit in _BYTES_UNITS[:-1]:
+        if abs(value) < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{significant(value)} {unit}"
+        value /= 1000
+    return f"{significant(value)} {_BYTES_UNITS[-1]}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time: '0.250 s', '12.5 s', '3 min 20 s', '2 h 5 min'."""
+    if seconds < 100:
+        return f"{significant(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def clock(seconds: float) -> str:
+    """An offset on a time axis: '0:07', '12:34', '1:02:03'; tenths where they are not zero."""
+    tenths = round(seconds * 10)
+    whole, tenth = divmod(tenths, 10)
+    minutes, second = divmod(whole, 60)
+    tail = f"{second:02d}" + (f".{tenth}" if tenth else "")
+    if minutes < 60:
+        return f"{minutes}:{tail}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{tail}"
+
+
+def short(value: float) -> str:
+    """A rate on an axis: '850', '12k', '1.5M'."""
+    for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:g}{suffix}"
+    return f"{value:g}"

@@ -1,0 +1,112 @@
+// Filter, sort and fold. The page is complete without this; the state is kept in the URL.
+(() => {
+  "use strict";
+  const form = document.getElementById("filters");
+  const table = document.getElementById("results-table");
+  const tools = document.getElementById("tools");
+  const tests = [...document.querySelectorAll("details.test")];
+
+  const unfoldTarget = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target && target.matches("details.test")) {
+      target.hidden = false;
+      target.open = true;
+      target.scrollIntoView();
+    }
+  };
+
+  tools.hidden = tests.length < 2;
+  tools.addEventListener("click", (event) => {
+    const fold = event.target.dataset.fold;
+    if (fold) tests.forEach((test) => { test.open = fold === "open"; });
+  });
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    folded.forEach((one) => { one.open = true; });
+  });
+  addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
+  addEventListener("hashchange", unfoldTarget);
+  if (!table) { unfoldTarget(); return; }
+
+  const groups = [...table.tBodies];
+  const rows = [...table.querySelectorAll("tr.row")];
+  const home = new Map(rows.map((row) => [row, row.parentNode]));
+  const sortable = [...table.tHead.rows[0].cells];
+  const flat = document.createElement("tbody");
+  const state = { q: "", verdict: "", group: "", sort: "", down: "" };
+
+  const matches = (row) => {
+    const { name, group, verdicts } = row.dataset;
+    return name.toLowerCase().includes(state.q.toLowerCase())
+      && (!state.group || group === state.group)
+      && (!state.verdict || verdicts.split(" ").includes(state.verdict));
+  };
+  const key = (row, column) => {
+    if (state.sort === "name") return row.dataset.name;
+    const value = row.cells[column].dataset.value;
+    return value ? Number(value) : null;
+  };
+  const compare = (a, b) => {
+    if (a === null || b === null) return (a === null) - (b === null);
+    const order = typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b;
+    return state.down ? -order : order;
+  };
+
+  const arrange = () => {
+    const column = sortable.findIndex((head) => state.sort && head.dataset.sort === state.sort);
+    for (const head of sortable) head.removeAttribute("aria-sort");
+    if (column < 0) {
+      rows.forEach((row) => home.get(row).append(row));
+      flat.remove();
+    } else {
+      sortable[column].setAttribute("aria-sort", state.down ? "descending" : "ascending");
+      const sorted = rows.map((row) => [key(row, column), row]).sort(([a], [b]) => compare(a, b));
+      flat.replaceChildren(...sorted.map(([, row]) => row));
+      table.append(flat);
+    }
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = !matches(row);
+      shown += !row.hidden;
+      const test = document.getElementById(row.dataset.anchor);
+      if (test) test.hidden = row.hidden;
+    }
+    for (const group of groups) group.hidden = !group.querySelector("tr.row:not([hidden])");
+    form.querySelector("output").textContent = shown === rows.length ? "" : `${shown} of ${rows.length}`;
+  };
+
+  const remember = () => {
+    const query = new URLSearchParams(Object.entries(state).filter(([, value]) => value));
+    const address = `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`;
+    try { history.replaceState(null, "", address); } catch { /* some viewers have no address */ }
+  };
+  const change = () => { arrange(); remember(); };
+
+  for (const head of sortable.filter((head) => head.dataset.sort)) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.title = "Sort; a third time for the order of the tests";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      if (state.sort !== head.dataset.sort) Object.assign(state, { sort: head.dataset.sort, down: "" });
+      else if (!state.down) state.down = "1";
+      else Object.assign(state, { sort: "", down: "" });
+      change();
+    });
+  }
+  for (const name of ["q", "verdict", "group"]) {
+    form.elements[name].addEventListener("input", (event) => { state[name] = event.target.value; change(); });
+  }
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => { Object.assign(state, { q: "", verdict: "", group: "" }); change(); });
+
+  for (const [name, value] of new URLSearchParams(location.search)) {
+    if (name in state) state[name] = value;
+    if (form.elements[name]) form.elements[name].value = value;
+  }
+  form.hidden = false;
+  arrange();
+  unfoldTarget();
+})();

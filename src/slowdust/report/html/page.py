@@ -1,0 +1,143 @@
+"""What the page shows, arranged: rows of the results table, one section per test, contenders.
+
+Pure arrangement of a `Report` and its slices; templates print it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowdust.analysis.model import ContenderInfo, Report
+from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.html.marks import Mark, marks_of
+from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups
+from slowdust.report.html.sections import Section, sections_of
+from slowdust.store.records import Slice
+
+MOST_IN_ONE_FOREST = 4
+"""With more contenders than this, each gets a forest plot of its own."""
+
+HOST_FACTS_IN_LINE = 4
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many steps ended with each verdict, for one contender."""
+
+    contender: str
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Forest:
+    """A forest plot, and the contender it is of where each has its own."""
+
+    contender: str | None
+    chart: Markup
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole page."""
+
+    report: Report
+    others: tuple[str, ...]
+    compared: tuple[str, ...]
+    """Those of the others that have a relative rate somewhere."""
+    marks: Mapping[str, Mark]
+    groups: tuple[TableGroup, ...]
+    sections: tuple[Section, ...]
+    forests: tuple[Forest, ...]
+    tallies: tuple[Tally, ...]
+    failed: tuple[ContenderInfo, ...]
+    several_clients: bool
+    host_line: str
+    differing_settings: tuple[str, ...]
+    all_settings: tuple[str, ...]
+
+
+def page_of(report: Report, slices: Sequence[Slice]) -> Page:
+    """The page of `report`, its charts drawn from `slices`."""
+    rows = rows_of(report)
+    marks = marks_of(report.contenders, report.base)
+    groups = table_groups(rows)
+    others = tuple(name for name in report.contenders if name != report.base)
+    rated = {one.contender for one in report.results if one.rqps is not None}
+    return Page(
+        report=report,
+        others=others,
+        compared=tuple(name for name in others if name in rated),
+        marks=marks,
+        groups=groups,
+        sections=sections_of(report, rows, slices, marks),
+        forests=_forests(report, groups, others, marks),
+        tallies=tuple(_tally(name, rows) for name in others),
+        failed=tuple(info for info in report.contender_info if info.failed),
+        several_clients=len({row.step.clients for row in rows}) > 1,
+        host_line=" · ".join(list(report.host.values())[:HOST_FACTS_IN_LINE]),
+        differing_settings=_names(info.differing for info in report.contender_info),
+        all_settings=_names(info.settings for info in report.contender_info),
+    )
+
+
+def _names(settings: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """Names of settings, each once, sorted."""
+    return tuple(sorted({name for some in settings for name in some}))
+
+
+def _tally(contender: str, rows: Sequence[Row]) -> Tally:
+    verdicts = [
+        cell.verdict
+        for row in rows
+        for cell in row.cells
+        if cell is not None and cell.contender == contender and cell.verdict
+    ]
+    order = ("slower", "faster", "same", "unsure")
+    return Tally(contender, {word: verdicts.count(word) for word in order if word in verdicts})
+
+
+def _forests(
+    report: Report,
+    groups: Sequence[TableGroup],
+    others: Sequence[str],
+    marks: Mapping[str, Mark],
+) -> tuple[Forest, ...]:
+    together = len(others) <= MOST_IN_ONE_FOREST
+    panels: list[tuple[str | None, Sequence[str]]] = (
+        [(None, others)] if together else [(name, [name]) for name in others]
+    )
+    drawn = []
+    for contender, names in panels:
+        title = f"Rate of {contender or 'each contender'} relative to {report.base}, by test"
+        rows = [
+            ForestGroup(group.title, tuple(_forest_rows(group, names, marks))) for group in groups
+        ]
+        chart = forest([group for group in rows if group.rows], report.margin, title)
+        if chart:
+            drawn.append(Forest(contender, chart))
+    return tuple(drawn)
+
+
+def _forest_rows(
+    group: TableGroup, names: Sequence[str], marks: Mapping[str, Mark]
+) -> list[ForestRow]:
+    rows = []
+    for row in group.rows:
+        points = tuple(
+            ForestPoint(
+                cell.contender,
+                marks[cell.contender],
+                cell.rqps,
+                cell.low,
+                cell.high,
+                cell.verdict or "not judged",
+            )
+            for cell in row.cells
+            if cell is not None and cell.rqps and cell.contender in names
+        )
+        if points:
+            rows.append(ForestRow(row.label, row.anchor, points))
+    return rows

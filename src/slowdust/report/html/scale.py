@@ -1,0 +1,156 @@
+"""Scales of the charts: from values to positions, and the ticks a reader can count with."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Protocol
+
+
+class Scale(Protocol):
+    """Maps values to positions."""
+
+    def __call__(self, value: float) -> float:
+        """Position of `value`."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """`low`..`high` mapped in proportion to `start`..`end` (start > end turns the axis round)."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Position of `value`; values outside the domain land outside the range."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+@dataclass(frozen=True)
+class Logarithmic:
+    """`low`..`high` (both > 0) mapped by their logarithms: equal ratios are equal distances."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Position of `value`, which must be > 0."""
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return self.start + share * (self.end - self.start)
+
+
+@dataclass(frozen=True)
+class BrokenTime:
+    """A time axis of several `spans` (start, end), with what lies between them cut out."""
+
+    spans: tuple[tuple[float, float], ...]
+    starts: tuple[float, ...]
+    """Position at which each span begins."""
+    per_second: float
+
+    def __call__(self, value: float) -> float:
+        """Position of `value`; a time inside a cut lands at the end of the span before it."""
+        index = max(0, bisect_right([start for start, _ in self.spans], value) - 1)
+        start, end = self.spans[index]
+        return self.starts[index] + (min(value, end) - start) * self.per_second
+
+    @property
+    def cuts(self) -> list[float]:
+        """Positions in the middle of the cuts."""
+        ends = [self(end) for _, end in self.spans]
+        return [(end + start) / 2 for end, start in zip(ends, self.starts[1:], strict=False)]
+
+
+def broken_time(
+    windows: Sequence[tuple[float, float]], width: float, *, most_spans: int = 12
+) -> BrokenTime:
+    """The axis for `windows` (start, end; seconds; any order) on `width`.
+
+    Idle stretches are cut out that are longer than a tenth of the time measured and stand out
+    among the others, at most `most_spans` - 1 of them: restarts and other tests would otherwise
+    leave only slivers.
+    """
+    merged = _merge(windows)
+    busy = sum(end - start for start, end in merged)
+    gaps = sorted(
+        ((later[0] - earlier[1], index) for index, (earlier, later) in enumerate(pairwise(merged))),
+        reverse=True,
+    )
+    long = max(busy / 10, 4 * median(gap for gap, _ in gaps)) if len(gaps) > 1 else busy / 10
+    cut_after = {index for gap, index in gaps[: most_spans - 1] if gap > long}
+    spans: list[tuple[float, float]] = []
+    opened = merged[0][0]
+    for index, (_, end) in enumerate(merged):
+        if index in cut_after or index == len(merged) - 1:
+            spans.append((opened, end))
+            opened = merged[index + 1][0] if index + 1 < len(merged) else end
+    gutter = width * min(0.02, 0.3 / len(spans))
+    total = sum(end - start for start, end in spans) or 1.0
+    per_second = (width - gutter * (len(spans) - 1)) / total
+    starts: list[float] = []
+    position = 0.0
+    for start, end in spans:
+        starts.append(position)
+        position += (end - start) * per_second + gutter
+    return BrokenTime(tuple(spans), tuple(starts), per_second)
+
+
+def _merge(windows: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted(windows):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def nice_step(span: float, most_ticks: int) -> float:
+    """The smallest of 1, 2, 5 x 10^n that divides `span` into at most `most_ticks` - 1 parts."""
+    raw = span / max(1, most_ticks - 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    for factor in (1, 2, 5):
+        if factor * power >= raw * (1 - 1e-9):
+            return factor * power
+    return 10 * power
+
+
+def linear_ticks(low: float, high: float, most_ticks: int) -> list[float]:
+    """Multiples of a nice step within `low`..`high`."""
+    step = nice_step(high - low, most_ticks)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def zero_based(highest: float, most_ticks: int = 5) -> tuple[float, list[float]]:
+    """Upper end and ticks of an axis from 0 that holds `highest`, and ends at a tick."""
+    step = nice_step(highest or 1.0, most_ticks)
+    steps = math.ceil((highest or 1.0) / step - 1e-9)
+    return steps * step, [round(index * step, 12) for index in range(steps + 1)]
+
+
+def ratio_ticks(low: float, high: float, most_ticks: int = 9) -> list[float]:
+    """Ticks of a logarithmic axis of ratios around 1, with 1 among them where it is inside.
+
+    Narrow axes count in even steps (0.9, 0.95, 1, 1.05), wide ones in 1-2-5 steps of each decade.
+    """
+    if high / low <= 2.5:
+        return linear_ticks(low, high, most_ticks)
+    ladder = decade_ticks(low, high, (1, 2, 5))
+    return ladder if len(ladder) <= most_ticks else decade_ticks(low, high, (1,))
+
+
+def decade_ticks(low: float, high: float, factors: Sequence[int]) -> list[float]:
+    """`factors` of every power of ten within `low`..`high`."""
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    ticks = (factor * 10.0**power for power in powers for factor in factors)
+    return [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]

@@ -1,0 +1,111 @@
+"""One section for each test: its charts and what its tables need beyond the results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowdust.analysis.model import PlanDifference, Report
+from slowdust.analysis.relative import Step, step_of
+from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
+from slowdust.report.html.marks import Mark
+from slowdust.report.html.metrics import Metric, columns_for
+from slowdust.report.html.numbers import TimeUnit, time_unit
+from slowdust.report.html.rows import Row
+from slowdust.report.html.seconds_chart import seconds_chart
+from slowdust.store.records import Schedule, Slice
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """How a contender kept the schedule of an open-loop run, over all its slices."""
+
+    contender: str
+    rate: float
+    arrivals: str
+    operations: int
+    late_operations: int
+    mean_lag_us: float
+    max_lag_us: float
+
+
+@dataclass(frozen=True)
+class Section:
+    """Everything about one step."""
+
+    row: Row
+    latency_unit: TimeUnit
+    metrics: tuple[Metric, ...]
+    rate_chart: Markup
+    ratio_chart: Markup
+    seconds_chart: Markup
+    open_loop: tuple[OpenLoop, ...]
+    plans: tuple[PlanDifference, ...]
+
+
+def sections_of(
+    report: Report, rows: Sequence[Row], slices: Sequence[Slice], marks: Mapping[str, Mark]
+) -> tuple[Section, ...]:
+    """A section for every one of `rows`, in their order, its charts drawn from `slices`."""
+    by_step: dict[Step, list[Slice]] = {}
+    for one in slices:
+        by_step.setdefault(step_of(one), []).append(one)
+    origin = min((one.started for one in slices), default=0.0)
+    return tuple(_section(report, row, by_step.get(row.step, []), origin, marks) for row in rows)
+
+
+def _section(
+    report: Report, row: Row, slices: Sequence[Slice], origin: float, marks: Mapping[str, Mark]
+) -> Section:
+    results = row.results
+    present = {one.contender for one in slices}
+    shown = {name: mark for name, mark in marks.items() if name in present}
+    unit = results[0].unit
+    rates = ratios = seconds = Markup()
+    if shown:
+        plan = layout(slices)
+        compared = {
+            one.contender: Compared(one.rqps, one.low, one.high)
+            for one in row.cells
+            if one is not None and one.rqps
+        }
+        rates = rate_chart(plan, shown, report.base, unit)
+        ratios = ratio_chart(plan, shown, report.base, report.margin, compared)
+        seconds = seconds_chart(slices, origin, shown, unit)
+    return Section(
+        row=row,
+        latency_unit=time_unit(one.latency_us.p50 for one in results if one.latency_us),
+        metrics=columns_for([one.per_op for one in results]),
+        rate_chart=rates,
+        ratio_chart=ratios,
+        seconds_chart=seconds,
+        open_loop=tuple(_open_loop(shown, slices)),
+        plans=tuple(plan for plan in report.plan_differences if plan.test == row.step.test),
+    )
+
+
+def _open_loop(names: Mapping[str, Mark], slices: Sequence[Slice]) -> list[OpenLoop]:
+    found = []
+    for name in names:
+        kept: list[tuple[Schedule, int]] = [
+            (one.schedule, one.operations)
+            for one in slices
+            if one.contender == name and one.schedule is not None
+        ]
+        operations = sum(count for _, count in kept)
+        if operations:
+            lag = sum(schedule.mean_lag_ns * count for schedule, count in kept)
+            found.append(
+                OpenLoop(
+                    contender=name,
+                    rate=kept[0][0].rate,
+                    arrivals=kept[0][0].arrivals,
+                    operations=operations,
+                    late_operations=sum(schedule.late_operations for schedule, _ in kept),
+                    mean_lag_us=lag / operations / 1e3,
+                    max_lag_us=max(schedule.max_lag_ns for schedule, _ in kept) / 1e3,
+                )
+            )
+    return found

@@ -1,0 +1,110 @@
+"""SVG by hand: charts whose marks stretch with the page while their text does not.
+
+A frame is an `<svg>` as wide as its container (100%), so that positions along x are percentages
+and those along y pixels. Marks are drawn in a nested `<svg>` of `WIDTH` units that is stretched
+without keeping its proportions; strokes do not scale, and a dot is a stroke of no length with a
+round cap, so one `<path>` holds any number of dots and they stay round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+WIDTH = 1000.0
+"""Width of the drawing area in its own units."""
+
+
+def brief(value: float) -> str:
+    """A coordinate with one decimal, and none where it is whole."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def share(x: float) -> str:
+    """A position along x as the frame wants it: percent of its width."""
+    return f"{x / WIDTH * 100:.2f}%"
+
+
+def dots(points: Iterable[tuple[float, float]]) -> str:
+    """Path data of strokes of no length: a dot at every point."""
+    return "".join(f"M{brief(x)} {brief(y)}h0" for x, y in points)
+
+
+def dashes(segments: Iterable[tuple[float, float, float]]) -> str:
+    """Path data of level strokes, each (x from, x to, y)."""
+    return "".join(f"M{brief(x1)} {brief(y)}H{brief(x2)}" for x1, x2, y in segments)
+
+
+def lines(segments: Iterable[tuple[float, float, float, float]]) -> str:
+    """Path data of straight strokes, each (x from, y from, x to, y to)."""
+    return "".join(
+        f"M{brief(x1)} {brief(y1)}L{brief(x2)} {brief(y2)}" for x1, y1, x2, y2 in segments
+    )
+
+
+def path(css_class: str, data: str) -> Markup:
+    """One `<path>`; nothing where there is no data."""
+    if not data:
+        return Markup()
+    return Markup('<path class="{}" d="{}"/>').format(css_class, data)
+
+
+def text(x: str, y: float, css_class: str, content: str, *, dx: float = 0) -> Markup:
+    """A label at `x` (a percentage) + `dx` pixels."""
+    shift = Markup(' dx="{}"').format(brief(dx)) if dx else Markup()
+    return Markup('<text x="{}" y="{}"{} class="{}">{}</text>').format(
+        x, brief(y), shift, css_class, content
+    )
+
+
+def level(y: float, css_class: str) -> Markup:
+    """A line across the whole frame."""
+    return Markup('<line x2="100%" y1="{0}" y2="{0}" class="{1}"/>').format(brief(y), css_class)
+
+
+def upright(x: float, y1: float, y2: float, css_class: str) -> Markup:
+    """A line from `y1` down to `y2` at `x` drawing units."""
+    return Markup('<line x1="{0}" x2="{0}" y1="{1}" y2="{2}" class="{3}"/>').format(
+        share(x), brief(y1), brief(y2), css_class
+    )
+
+
+def band(x1: float, x2: float, y1: float, y2: float, css_class: str) -> Markup:
+    """A filled rectangle, x in drawing units."""
+    return Markup('<rect x="{}" width="{}" y="{}" height="{}" class="{}"/>').format(
+        share(x1), share(x2 - x1), brief(y1), brief(y2 - y1), css_class
+    )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One chart: `behind` and `labels` in frame coordinates, `marks` in drawing units."""
+
+    title: str
+    """What the chart shows, for those who cannot see it."""
+    height: float
+    css_class: str = ""
+    behind: tuple[Markup, ...] = ()
+    marks: tuple[Markup, ...] = ()
+    labels: tuple[Markup, ...] = ()
+
+    def markup(self) -> Markup:
+        """The chart as HTML; the surrounding `<div>` leaves room for the labels of the axes."""
+        height = brief(self.height)
+        drawing = Markup(
+            '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" width="100%" height="{}"'
+            ' class="marks">{}</svg>'
+        ).format(brief(WIDTH), height, height, Markup().join(self.marks))
+        return Markup(
+            '<div class="plot {}"><svg class="frame" width="100%" height="{}" role="img"'
+            ' aria-label="{}">{}{}{}</svg></div>'
+        ).format(
+            self.css_class,
+            height,
+            escape(self.title),
+            Markup().join(self.behind),
+            drawing,
+            Markup().join(self.labels),
+        )

@@ -1,0 +1,104 @@
+"""Experiments for the report's tests: a plain one, and one with everything that can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.unit.synthetic import synthetic_experiment
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report
+from slowdust.store.manifest import Plan
+from slowdust.store.records import PerSecond, Schedule, Slice
+
+BASE, NEWER = "postgres@15.8", "postgres@17.6"
+TESTS = ("update-index", "write-only", "scan", "point-query", "random-points.10", "read-only.100")
+SHIFTS = {NEWER: {"point-query": 0.8, "update-index": 1.2, "read-only.100": 0.9}}
+
+HOSTILE = "<script>alert('x')</script>&\"@1"
+"""A contender's name that would run if it were not escaped."""
+
+
+def plain_experiment() -> tuple[Report, list[Slice]]:
+    """Two contenders, six tests, known to be faster, slower or the same."""
+    manifest, slices = synthetic_experiment([BASE, NEWER], TESTS, shifts=SHIFTS, blocks=8)
+    return analyse(manifest, slices), slices
+
+
+def sized_experiment(
+    contenders: int, tests: Sequence[str], *, clients: Sequence[int] = (1,), blocks: int = 4
+) -> tuple[Report, list[Slice]]:
+    """`contenders` with long names, all alike."""
+    names = [f"mariadb@10.{minor}.8/rocksdb:small+jemalloc" for minor in range(contenders)]
+    manifest, slices = synthetic_experiment(names, tests, clients=clients, blocks=blocks)
+    return analyse(manifest, slices), slices
+
+
+def troubled_experiment() -> tuple[Report, list[Slice]]:
+    """A failed contender, a hostile one, differing plans, errors, gaps, an open loop.
+
+    `scan` has no slice of the hostile contender, `write-only` was run to a schedule and met
+    errors, `point-query` has slices of several seconds, `update-index` no probes at all.
+    """
+    failed = "postgres@9.6"
+    manifest, slices = synthetic_experiment(
+        [BASE, NEWER, HOSTILE, failed],
+        TESTS,
+        shifts=SHIFTS,
+        clients=(1, 8),
+        incarnations=1,
+        blocks=5,
+    )
+    for facts in manifest.contenders:
+        if facts.name == failed:
+            facts.failed = "exited with 1 while starting\nFATAL: could not map <shared> memory"
+            facts.data_bytes = facts.build.stripped_bytes = None
+        if facts.name == HOSTILE:
+            facts.settings = {"shared_buffers": "1GB", "io_method": "<b>worker</b>"}
+    manifest.warnings = ["CPU governor is schedutil: `cpupower frequency-set -g performance`"]
+    manifest.plans += [
+        Plan(
+            test="point-query",
+            contender=name,
+            statement="SELECT c FROM sbtest1 WHERE id=$1 AND k<5",
+            plan=f"{kind} on sbtest1\n  Index Cond: (id = $1)\n  Filter: (k < 5)",
+        )
+        for name, kind in ((BASE, "Index Scan"), (NEWER, "Bitmap Heap Scan"))
+    ]
+    kept = [
+        one
+        for one in slices
+        if one.contender != failed and not (one.test == "scan" and one.contender == HOSTILE)
+    ]
+    for one in kept:
+        one.started = slices[0].started + 14 * (one.started - slices[0].started)
+        _trouble(one)
+    return analyse(manifest, kept), kept
+
+
+def _trouble(one: Slice) -> None:
+    if one.test == "update-index":
+        one.server = one.host = one.probe_seconds = None
+        one.idle_cpu_s = {}
+        one.skipped_probes = ["process", "host"]
+    if one.test == "write-only":
+        one.errors = {"40001": 3, "<i>": 1}
+        one.retries = 3
+        one.schedule = Schedule(
+            rate=2000.0,
+            arrivals="poisson",
+            late_operations=12,
+            max_lag_ns=3_500_000,
+            mean_lag_ns=14_000.0,
+        )
+    if one.test == "point-query":
+        per_second = one.operations
+        one.seconds = 3.2
+        one.operations = int(3.2 * per_second)
+        one.qps = one.operations / one.seconds
+        one.per_second = [
+            PerSecond(per_second, one.latency.max_ns),
+            PerSecond(per_second, 4 * one.latency.max_ns),
+            PerSecond(per_second, one.latency.max_ns),
+            PerSecond(one.operations - 3 * per_second, one.latency.max_ns),
+        ]
