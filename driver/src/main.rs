@@ -1,1 +1,110 @@
-fn main() {}
+//! `slowdust-driver`: the load generator of Slowdust. Commands on stdin, events on stdout, both one
+//! JSON object a line.
+#![deny(unsafe_code)]
+
+mod client;
+mod driver;
+mod event;
+mod job;
+mod keys;
+mod pacing;
+mod recorder;
+mod schema;
+mod session;
+mod slice;
+mod sql;
+mod usage;
+mod wire;
+mod workload;
+
+use std::io::{BufRead, Write};
+use std::process::{exit, ExitCode};
+use std::sync::mpsc;
+
+use event::Event;
+
+const HELP: &str = "\
+The load generator of Slowdust.
+
+Usage: slowdust-driver [OPTION]
+
+Without an option it reads commands from stdin and writes events to stdout, one JSON object a line.
+Each command ends with exactly one event of its id; `progress` events may come before. It ends when
+stdin is closed, whatever is under way: keep stdin open until the last event has arrived.
+
+Options:
+  --schema   Print the JSON schema of commands and events
+  --version  Print the version
+  --help     Print this
+";
+
+fn main() -> ExitCode {
+    match requested(lexopt::Parser::from_env()) {
+        Ok(Requested::Text(text)) => print(&text),
+        Ok(Requested::Service) => serve(),
+        Err(error) => {
+            eprintln!("slowdust-driver: {error}\nTry: slowdust-driver --help");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+enum Requested {
+    Text(String),
+    Service,
+}
+
+fn requested(mut arguments: lexopt::Parser) -> Result<Requested, lexopt::Error> {
+    use lexopt::Arg::Long;
+    match arguments.next()? {
+        None => Ok(Requested::Service),
+        Some(Long("schema")) => Ok(Requested::Text(schema::text())),
+        Some(Long("version")) => Ok(Requested::Text(
+            concat!("slowdust-driver ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
+        )),
+        Some(Long("help")) => Ok(Requested::Text(HELP.to_owned())),
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn serve() {
+    let mut driver = driver::Driver::default();
+    for line in commands() {
+        driver.obey(&line, &mut |event| emit(event));
+    }
+}
+
+/// The lines of stdin. They are read by a thread of their own, which ends the process with them,
+/// even in the middle of a slice: whoever held the other end is gone.
+fn commands() -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let sent = line.map(|line| line.trim().is_empty() || sender.send(line).is_ok());
+            if !matches!(sent, Ok(true)) {
+                break;
+            }
+        }
+        exit(0);
+    });
+    receiver
+}
+
+fn emit(event: &Event) {
+    let mut line = serde_json::to_string(event).expect("an event is JSON");
+    line.push('\n');
+    print(&line);
+}
+
+/// Without a reader there is nobody to work for.
+fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    if stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .is_err()
+    {
+        exit(1);
+    }
+}

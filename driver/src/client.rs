@@ -1,0 +1,233 @@
+//! One client: a connection that works through its share of a test's operations, one request at a
+//! time. The same state machine serves a thread that waits for one client and one that waits for
+//! many.
+
+pub mod blocking;
+pub mod readiness;
+
+use crate::pacing::{Clock, Nanosecond, Pace};
+use crate::recorder::{Recorder, WRONG_ROW_COUNT};
+use crate::wire::{Connection, Failure, Reply, Request};
+use crate::workload::{Generator, Operation};
+
+/// After so many attempts an operation counts as failed: it is not a collision any more.
+const ATTEMPTS: u32 = 1000;
+
+pub struct Client {
+    connection: Box<dyn Connection>,
+    generator: Box<dyn Generator>,
+    place: Place,
+    operation: Operation,
+    call: usize,
+    attempt: u32,
+    rolling_back: Option<Verdict>,
+    /// Operations done since the session was opened, failed ones too.
+    position: u64,
+    began: Nanosecond,
+    finished: Nanosecond,
+    pub tally: Tally,
+}
+
+/// Which client of how many.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub client: u64,
+    pub clients: u64,
+}
+
+impl Place {
+    /// Index in the sequence of the test.
+    pub fn operation(self, position: u64) -> u64 {
+        self.client + position * self.clients
+    }
+}
+
+/// One client's completed operations in a slice.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub operations: u64,
+    pub last_completion: Nanosecond,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The reply under way is not complete, or another request was sent.
+    Waiting,
+    /// The operation is over.
+    Idle,
+}
+
+/// What becomes of an operation whose statement failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Retry,
+    Fail,
+}
+
+impl Verdict {
+    /// Serialization failures and deadlocks ask for a retry; nothing else does.
+    fn of(sqlstate: &str) -> Self {
+        match sqlstate {
+            "40001" | "40P01" => Self::Retry,
+            _ => Self::Fail,
+        }
+    }
+}
+
+/// What a client's steps need of its thread.
+pub struct Context<'a, C> {
+    pub clock: &'a C,
+    pub recorder: &'a mut Recorder,
+}
+
+impl Client {
+    pub fn new(
+        connection: Box<dyn Connection>,
+        generator: Box<dyn Generator>,
+        place: Place,
+    ) -> Self {
+        Self {
+            connection,
+            generator,
+            place,
+            operation: Operation::default(),
+            call: 0,
+            attempt: 0,
+            rolling_back: None,
+            position: 0,
+            began: 0,
+            finished: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    pub fn connection(&self) -> &dyn Connection {
+        self.connection.as_ref()
+    }
+
+    /// Forgets the slice before; times count from the new window on.
+    pub fn open_window(&mut self) {
+        self.finished = 0;
+        self.tally = Tally::default();
+    }
+
+    /// Composes the next operation and sends its first request.
+    fn begin<C: Clock>(
+        &mut self,
+        due: Option<Nanosecond>,
+        context: &mut Context<'_, C>,
+    ) -> Result<(), Failure> {
+        let index = self.place.operation(self.position);
+        self.generator.compose(index, &mut self.operation);
+        let now = context.clock.now();
+        if let Some(due) = due {
+            let lag = &mut context.recorder.lag;
+            lag.record(now.saturating_sub(due));
+            lag.late += u64::from(due < self.finished);
+        }
+        self.began = due.unwrap_or(now);
+        self.attempt = 1;
+        self.call = 0;
+        self.send_call()
+    }
+
+    fn send_call(&mut self) -> Result<(), Failure> {
+        self.connection.send(self.operation.request(self.call))
+    }
+
+    fn wait_readable(&mut self) -> Result<(), Failure> {
+        self.connection.wait_readable()
+    }
+
+    /// Receives once and acts on the reply if it is complete.
+    fn pump<C: Clock>(
+        &mut self,
+        pace: &Pace,
+        context: &mut Context<'_, C>,
+    ) -> Result<Progress, Failure> {
+        self.connection.receive()?;
+        match self.connection.reply()? {
+            None => Ok(Progress::Waiting),
+            Some(reply) => match self.rolling_back.take() {
+                None => self.take_reply(reply, pace, context),
+                Some(verdict) => match reply.error {
+                    None => self.settle(verdict, pace, context),
+                    Some(error) => Err(Failure::Server(error)),
+                },
+            },
+        }
+    }
+
+    fn take_reply<C: Clock>(
+        &mut self,
+        reply: Reply,
+        pace: &Pace,
+        context: &mut Context<'_, C>,
+    ) -> Result<Progress, Failure> {
+        if let Some(error) = reply.error {
+            context.recorder.error(&error.sqlstate);
+            let verdict = Verdict::of(&error.sqlstate);
+            if !reply.in_transaction {
+                return self.settle(verdict, pace, context);
+            }
+            self.rolling_back = Some(verdict);
+            self.connection.send(Request::Text("ROLLBACK"))?;
+            return Ok(Progress::Waiting);
+        }
+        context.recorder.statements += 1;
+        context.recorder.rows += reply.rows;
+        if !self.operation.expected(self.call).admits(reply.rows) {
+            context.recorder.error(WRONG_ROW_COUNT);
+        }
+        self.call += 1;
+        if self.call < self.operation.calls() {
+            self.send_call()?;
+            return Ok(Progress::Waiting);
+        }
+        self.complete(context);
+        Ok(Progress::Idle)
+    }
+
+    fn complete<C: Clock>(&mut self, context: &mut Context<'_, C>) {
+        self.finished = context.clock.now();
+        self.position += 1;
+        self.tally.operations += 1;
+        self.tally.last_completion = self.finished;
+        let latency = self.finished - self.began;
+        context.recorder.completed(self.finished, latency);
+    }
+
+    /// After a failed statement, once the transaction is rolled back. An operation that may be
+    /// tried again but not any more in this slice keeps its place: it is the next slice's first.
+    fn settle<C: Clock>(
+        &mut self,
+        verdict: Verdict,
+        pace: &Pace,
+        context: &mut Context<'_, C>,
+    ) -> Result<Progress, Failure> {
+        self.finished = context.clock.now();
+        if verdict == Verdict::Fail || self.attempt >= ATTEMPTS {
+            self.position += 1;
+            return Ok(Progress::Idle);
+        }
+        if !pace.allows_retry(self.finished) {
+            return Ok(Progress::Idle);
+        }
+        context.recorder.retries += 1;
+        self.attempt += 1;
+        self.call = 0;
+        self.send_call()?;
+        Ok(Progress::Waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! A thread for many clients: it serves whichever has its reply, and sleeps only when none has. The
+//! busier the server, the more replies one wake-up finds.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{epoll, Timespec};
+use rustix::io::Errno;
+
+use super::{Client, Context, Progress};
+use crate::pacing::{Clock, Nanosecond, Next, Pace};
+use crate::wire::Failure;
+
+/// Clients that wait for their next operation to be due.
+type Waiting = BinaryHeap<Reverse<(Nanosecond, usize)>>;
+
+/// The readiness of a thread's clients; kept from slice to slice.
+pub struct Readiness {
+    epoll: OwnedFd,
+}
+
+impl Readiness {
+    /// Watches the clients; their places in the slice are their names.
+    pub fn watch(clients: &[Client]) -> Result<Self, Failure> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Failure::connection)?;
+        for (place, client) in clients.iter().enumerate() {
+            let name = epoll::EventData::new_u64(place as u64);
+            let descriptor = client.connection().descriptor();
+            epoll::add(&epoll, descriptor, name, epoll::EventFlags::IN)
+                .map_err(Failure::connection)?;
+        }
+        Ok(Self { epoll })
+    }
+
+    /// Waits for a reply, at most until `until`; the ready clients are in `events` then.
+    fn wait(
+        &self,
+        events: &mut Vec<epoll::Event>,
+        clock: &impl Clock,
+        until: Option<Nanosecond>,
+    ) -> Result<(), Failure> {
+        let timeout = until.map(|time| {
+            let rest = Duration::from_nanos(time.saturating_sub(clock.now()));
+            Timespec::try_from(rest).expect("584 years at most")
+        });
+        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(Failure::connection(error)),
+        }
+    }
+}
+
+/// Runs the slice of all clients, each with its pace.
+pub fn run<C: Clock>(
+    clients: &mut [Client],
+    paces: &mut [Pace],
+    readiness: &Readiness,
+    context: &mut Context<'_, C>,
+    abandoned: &AtomicBool,
+) -> Result<(), Failure> {
+    let mut events = Vec::with_capacity(clients.len());
+    let mut slice = Slice {
+        waiting: BinaryHeap::with_capacity(clients.len()),
+        clients,
+        paces,
+        context,
+        busy: 0,
+    };
+    for place in 0..slice.clients.len() {
+        slice.next(place)?;
+    }
+    while slice.is_under_way() && !abandoned.load(Ordering::Relaxed) {
+        let due = slice.next_due();
+        readiness.wait(&mut events, slice.context.clock, due)?;
+        for event in events.drain(..) {
+            slice.serve(event.data.u64() as usize)?;
+        }
+        if due.is_some() {
+            slice.begin_due()?;
+        }
+    }
+    Ok(())
+}
+
+struct Slice<'a, 'b, C> {
+    clients: &'a mut [Client],
+    paces: &'a mut [Pace],
+    context: &'a mut Context<'b, C>,
+    waiting: Waiting,
+    /// Clients with an operation under way.
+    busy: usize,
+}
+
+impl<C: Clock> Slice<'_, '_, C> {
+    fn is_under_way(&self) -> bool {
+        self.busy > 0 || !self.waiting.is_empty()
+    }
+
+    fn next_due(&self) -> Option<Nanosecond> {
+        self.waiting.peek().map(|Reverse((time, _))| *time)
+    }
+
+    fn serve(&mut self, place: usize) -> Result<(), Failure> {
+        let progress = self.clients[place].pump(&self.paces[place], self.context)?;
+        if progress == Progress::Idle {
+            self.busy -= 1;
+            self.next(place)?;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, place: usize) -> Result<(), Failure> {
+        let client = &mut self.clients[place];
+        match self.paces[place].next(self.context.clock, client.finished, client.position) {
+            Next::Stop => {}
+            Next::Wait(time) => self.waiting.push(Reverse((time, place))),
+            Next::Begin(due) => {
+                client.begin(due, self.context)?;
+                self.busy += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_due(&mut self) -> Result<(), Failure> {
+        let now = self.context.clock.now();
+        while let Some(&Reverse((time, place))) = self.waiting.peek() {
+            if time > now {
+                break;
+            }
+            self.waiting.pop();
+            self.next(place)?;
+        }
+        Ok(())
+    }
+}

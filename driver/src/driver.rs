@@ -1,0 +1,117 @@
+//! Carries out commands.
+
+use std::collections::HashMap;
+
+use crate::event::{ErrorEvent, Event};
+use crate::job::{Close, Command, Explain, Load, Open, Run};
+use crate::session::Session;
+use crate::slice;
+use crate::sql;
+use crate::wire::Failure;
+use crate::workload::micro::load;
+
+/// The open sessions, by name.
+#[derive(Default)]
+pub struct Driver {
+    sessions: HashMap<String, Session>,
+}
+
+impl Driver {
+    /// Carries out the command of one line; events go to `emit`, the terminal one is the last.
+    pub fn obey(&mut self, line: &str, emit: &mut dyn FnMut(&Event)) {
+        let event = match serde_json::from_str::<Command>(line) {
+            Ok(command) => {
+                let id = command.id();
+                self.carry_out(command, emit)
+                    .unwrap_or_else(|failure| Event::Error(ErrorEvent::new(Some(id), failure)))
+            }
+            Err(error) => {
+                let failure = Failure::usage(format!("not a command: {error}"));
+                Event::Error(ErrorEvent::new(id_of(line), failure))
+            }
+        };
+        emit(&event);
+    }
+
+    fn carry_out(
+        &mut self,
+        command: Command,
+        emit: &mut dyn FnMut(&Event),
+    ) -> Result<Event, Failure> {
+        match command {
+            Command::Load(job) => load_tables(&job, emit),
+            Command::Open(job) => self.open(job),
+            Command::Explain(job) => self.explain(&job),
+            Command::Run(job) => self.run(&job),
+            Command::Close(job) => self.close(job),
+            Command::Sql(job) => Ok(Event::Rows {
+                id: job.id,
+                results: sql::run(&job)?.into_iter().map(Into::into).collect(),
+            }),
+        }
+    }
+
+    fn open(&mut self, job: Open) -> Result<Event, Failure> {
+        if self.sessions.contains_key(&job.session) {
+            let name = &job.session;
+            return Err(Failure::usage(format!("session {name:?} is open already")));
+        }
+        let session = Session::open(&job)?;
+        let event = Event::Opened {
+            id: job.id,
+            session: job.session.clone(),
+            unit: session.micro.unit().name().to_owned(),
+            statements: session.statements(),
+        };
+        self.sessions.insert(job.session, session);
+        Ok(event)
+    }
+
+    fn explain(&mut self, job: &Explain) -> Result<Event, Failure> {
+        Ok(Event::Explained {
+            id: job.id,
+            plans: self.session(&job.session)?.explain()?,
+        })
+    }
+
+    fn run(&mut self, job: &Run) -> Result<Event, Failure> {
+        let session = self.session(&job.session)?;
+        Ok(Event::Ran(Box::new(slice::run(session, job)?)))
+    }
+
+    fn close(&mut self, job: Close) -> Result<Event, Failure> {
+        match self.sessions.remove(&job.session) {
+            Some(_) => Ok(Event::Closed {
+                id: job.id,
+                session: job.session,
+            }),
+            None => Err(unknown(&job.session)),
+        }
+    }
+
+    fn session(&mut self, name: &str) -> Result<&mut Session, Failure> {
+        self.sessions.get_mut(name).ok_or_else(|| unknown(name))
+    }
+}
+
+fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failure> {
+    let id = job.id;
+    let total = u64::from(job.tables) * u64::from(job.rows);
+    let loaded = load::load(job, |done| emit(&Event::Progress { id, done, total }))?;
+    Ok(Event::Loaded {
+        id,
+        rows: loaded.rows,
+        bytes: loaded.bytes,
+        seconds: loaded.seconds,
+    })
+}
+
+fn unknown(session: &str) -> Failure {
+    Failure::usage(format!("there is no session {session:?}"))
+}
+
+/// The id of a command that is wrong otherwise.
+fn id_of(line: &str) -> Option<u64> {
+    let value: serde_json::Value = serde_json::from_str(line).ok()?;
+    value.get("id")?.as_u64()
+}

@@ -1,0 +1,165 @@
+//! The events that leave on stdout, one JSON object a line.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::job::{Arrivals, Second};
+use crate::wire::{Failure, Table};
+
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Event {
+    Progress {
+        id: u64,
+        /// Rows.
+        done: u64,
+        total: u64,
+    },
+    Loaded {
+        id: u64,
+        rows: u64,
+        bytes: u64,
+        seconds: Second,
+    },
+    Opened {
+        id: u64,
+        session: String,
+        unit: String,
+        /// One transaction of the test in its order, over the first table.
+        statements: Vec<String>,
+    },
+    Explained {
+        id: u64,
+        plans: Vec<Plan>,
+    },
+    Ran(Box<Ran>),
+    Closed {
+        id: u64,
+        session: String,
+    },
+    Rows {
+        id: u64,
+        results: Vec<Rows>,
+    },
+    Error(ErrorEvent),
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Plan {
+    pub statement: String,
+    pub plan: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Rows {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+impl From<Table> for Rows {
+    fn from(table: Table) -> Self {
+        Self {
+            columns: table.columns,
+            rows: table.rows,
+        }
+    }
+}
+
+/// What one slice measured.
+#[derive(Serialize, JsonSchema)]
+pub struct Ran {
+    pub id: u64,
+    pub session: String,
+    /// Unix time at which the window opened.
+    pub started: f64,
+    /// From there to the last completion.
+    pub seconds: Second,
+    pub operations: u64,
+    pub statements: u64,
+    /// Rows returned or changed; for `scan` the rows looked at.
+    pub rows: u64,
+    /// In `unit`: summed over the clients, each its own count over the time to its last completion.
+    pub qps: f64,
+    pub unit: String,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub latency: Latency,
+    /// Operations finished in that second, and the largest response time.
+    pub per_second: Vec<(u64, u64)>,
+    /// By SQLSTATE, or `wrong-row-count`.
+    pub errors: BTreeMap<String, u64>,
+    pub retries: u64,
+    pub client: ClientUse,
+    pub schedule: Option<Schedule>,
+    /// By client: operations done since the session was opened.
+    pub positions: Vec<u64>,
+}
+
+/// Response times as sparse buckets of fixed bounds (two significant digits).
+#[derive(Serialize, JsonSchema)]
+pub struct Latency {
+    pub values_ns: Vec<u64>,
+    pub counts: Vec<u64>,
+    pub max_ns: u64,
+    pub mean_ns: f64,
+}
+
+/// What the driver's own threads used in the window.
+#[derive(Serialize, JsonSchema)]
+pub struct ClientUse {
+    pub cpu_user_s: Second,
+    pub cpu_system_s: Second,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub threads: u64,
+    /// CPU time of the busiest thread / length of the window.
+    pub busiest_thread: f64,
+}
+
+/// How the schedule of an open loop was kept.
+#[derive(Serialize, JsonSchema)]
+pub struct Schedule {
+    pub rate: f64,
+    pub arrivals: Arrivals,
+    /// Operations that were due while their predecessor was still under way.
+    pub late_operations: u64,
+    pub max_lag_ns: u64,
+    pub mean_lag_ns: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ErrorEvent {
+    /// Of the command; absent if the command could not be read.
+    pub id: Option<u64>,
+    pub kind: ErrorKind,
+    pub sqlstate: Option<String>,
+    pub message: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorKind {
+    Connection,
+    Server,
+    Protocol,
+    Usage,
+}
+
+impl ErrorEvent {
+    pub fn new(id: Option<u64>, failure: Failure) -> Self {
+        let (kind, sqlstate, message) = match failure {
+            Failure::Connection { sqlstate, message } => (ErrorKind::Connection, sqlstate, message),
+            Failure::Server(error) => (ErrorKind::Server, Some(error.sqlstate), error.message),
+            Failure::Protocol(message) => (ErrorKind::Protocol, None, message),
+            Failure::Usage(message) => (ErrorKind::Usage, None, message),
+        };
+        Self {
+            id,
+            kind,
+            sqlstate,
+            message,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The commands that arrive on stdin, one JSON object a line.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub type Second = f64;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "command", rename_all = "lowercase")]
+pub enum Command {
+    Load(Load),
+    Open(Open),
+    Explain(Explain),
+    Run(Run),
+    Close(Close),
+    Sql(Sql),
+}
+
+impl Command {
+    pub fn id(&self) -> u64 {
+        match self {
+            Self::Load(command) => command.id,
+            Self::Open(command) => command.id,
+            Self::Explain(command) => command.id,
+            Self::Run(command) => command.id,
+            Self::Close(command) => command.id,
+            Self::Sql(command) => command.id,
+        }
+    }
+}
+
+/// Protocols the driver speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Dbms {
+    Postgres,
+}
+
+/// A server: either `host` (TCP) or `socket`, the directory of its Unix socket. Without `Debug`,
+/// lest the password be printed.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    pub dbms: Dbms,
+    #[serde(default)]
+    pub host: Option<String>,
+    #[serde(default)]
+    pub socket: Option<String>,
+    pub port: u16,
+    pub user: String,
+    #[serde(default)]
+    pub password: Option<String>,
+    pub database: String,
+}
+
+/// Drops and creates the tables, fills them, and creates their secondary indexes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    pub id: u64,
+    pub target: Target,
+    pub tables: u32,
+    pub rows: u32,
+    pub seed: u64,
+    /// Connections at once, at most.
+    pub parallel: u32,
+}
+
+/// Opens a session: the connections and prepared statements of a test.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    pub id: u64,
+    pub session: String,
+    pub target: Target,
+    pub test: String,
+    pub clients: u32,
+    pub tables: u32,
+    pub rows: u32,
+    pub seed: u64,
+}
+
+/// Asks for the plans of a session's statements.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Explain {
+    pub id: u64,
+    pub session: String,
+}
+
+/// Runs one slice of a session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    pub id: u64,
+    pub session: String,
+    pub stop: Stop,
+    #[serde(default)]
+    pub rate: Option<Rate>,
+}
+
+/// When a slice ends.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stop {
+    /// No operation begins after this time.
+    Seconds(Second),
+    /// Each client runs until it has done that many operations since the session was opened.
+    Positions(Vec<u64>),
+}
+
+/// An open loop: operations begin by a schedule, whether their predecessors are back or not.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Of all clients together.
+    pub per_second: f64,
+    pub arrivals: Arrivals,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    Poisson,
+    Uniform,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Close {
+    pub id: u64,
+    pub session: String,
+}
+
+/// Runs statements outside of any measurement, each in its own transaction.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sql {
+    pub id: u64,
+    pub target: Target,
+    pub statements: Vec<String>,
+    /// Connections at once, at most.
+    pub parallel: u32,
+}

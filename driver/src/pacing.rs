@@ -1,0 +1,226 @@
+//! When operations begin and when a slice ends. Time is an argument here, never a fact.
+
+use crate::job::Arrivals;
+use crate::keys::Stream;
+
+/// Since the window opened.
+pub type Nanosecond = u64;
+
+const SECOND: f64 = 1e9;
+
+pub trait Clock {
+    fn now(&self) -> Nanosecond;
+    fn sleep_until(&self, time: Nanosecond);
+}
+
+/// What a client does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Begin an operation; in an open loop it was due at that time.
+    Begin(Option<Nanosecond>),
+    /// Ask again at that time.
+    Wait(Nanosecond),
+    /// The client's slice is over.
+    Stop,
+}
+
+/// One client's plan for one slice.
+#[derive(Debug)]
+pub struct Pace {
+    end: End,
+    schedule: Option<Schedule>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Nothing begins, or is due, from this time on.
+    At(Nanosecond),
+    /// The client's position at which it stops.
+    Position(u64),
+}
+
+impl Pace {
+    pub fn new(end: End, schedule: Option<Schedule>) -> Self {
+        Self { end, schedule }
+    }
+
+    /// `finished`: when the client's last operation ended. In a closed loop the next one begins
+    /// right then, so that no clock has to be read; in an open loop all operations that are due
+    /// before the end begin, however late they are.
+    pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
+        let due = self.schedule.as_ref().map(Schedule::due);
+        let over = match self.end {
+            End::At(time) => due.unwrap_or(finished) >= time,
+            End::Position(last) => position >= last,
+        };
+        if over {
+            return Next::Stop;
+        }
+        match (due, &mut self.schedule) {
+            (Some(due), _) if due > finished && due > clock.now() => Next::Wait(due),
+            (_, Some(schedule)) => Next::Begin(Some(schedule.advance())),
+            (_, None) => Next::Begin(None),
+        }
+    }
+
+    /// Whether an operation that failed may be tried again at this time.
+    pub fn allows_retry(&self, now: Nanosecond) -> bool {
+        match (self.end, &self.schedule) {
+            (End::At(time), None) => now < time,
+            _ => true,
+        }
+    }
+}
+
+/// The times at which one client's operations are due.
+#[derive(Debug)]
+pub struct Schedule {
+    due: f64,
+    mean_gap: f64,
+    arrivals: Arrivals,
+    stream: Stream,
+}
+
+impl Schedule {
+    /// The share of client `client` of `clients` in `per_second` operations: Poisson processes add
+    /// up to a Poisson process, and evenly spaced clients take turns.
+    pub fn new(
+        per_second: f64,
+        arrivals: Arrivals,
+        client: u64,
+        clients: u64,
+        stream: Stream,
+    ) -> Self {
+        let gap = SECOND / per_second;
+        let mut schedule = Self {
+            due: gap * client as f64,
+            mean_gap: gap * clients as f64,
+            arrivals,
+            stream,
+        };
+        if arrivals == Arrivals::Poisson {
+            schedule.due = schedule.gap();
+        }
+        schedule
+    }
+
+    fn due(&self) -> Nanosecond {
+        self.due as Nanosecond
+    }
+
+    /// The time that was due; moves on to the next one.
+    fn advance(&mut self) -> Nanosecond {
+        let due = self.due();
+        self.due += self.gap();
+        due
+    }
+
+    fn gap(&mut self) -> f64 {
+        match self.arrivals {
+            Arrivals::Uniform => self.mean_gap,
+            Arrivals::Poisson => -(1.0 - self.stream.unit()).ln() * self.mean_gap,
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod mock {
+    use super::*;
+    use std::cell::Cell;
+
+    /// A clock that moves when it is told to, or slept on.
+    #[derive(Default)]
+    pub struct ManualClock {
+        pub time: Cell<Nanosecond>,
+    }
+
+    impl ManualClock {
+        pub fn at(time: Nanosecond) -> Self {
+            Self {
+                time: Cell::new(time),
+            }
+        }
+    }
+
+    impl Clock for ManualClock {
+        fn now(&self) -> Nanosecond {
+            self.time.get()
+        }
+
+        fn sleep_until(&self, time: Nanosecond) {
+            self.time.set(self.time.get().max(time));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mock::ManualClock;
+    use super::*;
+    use crate::keys::Sequence;
+
+    fn schedule(arrivals: Arrivals, client: u64, clients: u64) -> Schedule {
+        let stream = Sequence::new(1, "arrivals").stream(client);
+        Schedule::new(1000.0, arrivals, client, clients, stream)
+    }
+
+    #[test]
+    fn a_closed_loop_begins_at_once_until_the_end() {
+        let mut pace = Pace::new(End::At(100), None);
+        let clock = ManualClock::default();
+        assert_eq!(pace.next(&clock, 0, 0), Next::Begin(None));
+        assert_eq!(pace.next(&clock, 99, 1), Next::Begin(None));
+        assert_eq!(pace.next(&clock, 100, 2), Next::Stop);
+    }
+
+    #[test]
+    fn positions_end_a_slice_whatever_the_time() {
+        let mut pace = Pace::new(End::Position(3), None);
+        let clock = ManualClock::default();
+        assert_eq!(pace.next(&clock, u64::MAX, 2), Next::Begin(None));
+        assert_eq!(pace.next(&clock, 0, 3), Next::Stop);
+        assert_eq!(pace.next(&clock, 0, 4), Next::Stop);
+    }
+
+    #[test]
+    fn uniform_clients_take_turns() {
+        let times = |client| {
+            let mut schedule = schedule(Arrivals::Uniform, client, 2);
+            [schedule.advance(), schedule.advance(), schedule.advance()]
+        };
+        assert_eq!(times(0), [0, 2_000_000, 4_000_000]);
+        assert_eq!(times(1), [1_000_000, 3_000_000, 5_000_000]);
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_the_spread_of_their_law() {
+        let mut schedule = schedule(Arrivals::Poisson, 0, 1);
+        let count = 100_000;
+        let gaps: Vec<f64> = (0..count).map(|_| schedule.gap()).collect();
+        let mean = gaps.iter().sum::<f64>() / f64::from(count);
+        let above_mean = gaps.iter().filter(|&&gap| gap > 1e6).count() as f64 / f64::from(count);
+        // The standard deviation of the mean is 0.3%.
+        assert!((mean / 1e6 - 1.0).abs() < 0.02, "{mean}");
+        assert!((above_mean - (-1.0f64).exp()).abs() < 0.01, "{above_mean}");
+    }
+
+    #[test]
+    fn an_open_loop_waits_for_what_is_due() {
+        let mut pace = Pace::new(End::At(3_000_000), Some(schedule(Arrivals::Uniform, 1, 2)));
+        let clock = ManualClock::at(500_000);
+        assert_eq!(pace.next(&clock, 0, 0), Next::Wait(1_000_000));
+        clock.sleep_until(1_000_000);
+        assert_eq!(pace.next(&clock, 0, 0), Next::Begin(Some(1_000_000)));
+        assert_eq!(pace.next(&clock, 0, 1), Next::Stop);
+    }
+
+    #[test]
+    fn late_operations_begin_even_after_the_end() {
+        let mut pace = Pace::new(End::At(5_000_000), Some(schedule(Arrivals::Uniform, 0, 2)));
+        let clock = ManualClock::at(90_000_000);
+        for due in [0, 2_000_000, 4_000_000] {
+            assert_eq!(pace.next(&clock, 90_000_000, 0), Next::Begin(Some(due)));
+        }
+        assert_eq!(pace.next(&clock, 90_000_000, 3), Next::Stop);
+    }
+}

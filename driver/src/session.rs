@@ -1,0 +1,180 @@
+//! A session: the connections and prepared statements of one test, kept from slice to slice.
+
+use std::num::NonZero;
+
+use crate::client::readiness::Readiness;
+use crate::client::{Client, Place};
+use crate::event::Plan;
+use crate::job::{Open, Target};
+use crate::recorder::Recorder;
+use crate::wire::{self, Failure, Request};
+use crate::workload::micro::{Micro, Shape};
+use crate::workload::{Generator, Operation};
+
+/// Up to so many clients for each core have a thread of their own. Beyond, they would mostly wait
+/// for each other, and switching between them would be the client's largest cost.
+const OWN_THREADS_PER_CORE: usize = 2;
+/// Cores for each thread that serves many clients: a client needs a small part of what its server
+/// needs for the same operation, and shares the machine with it.
+const CORES_PER_SHARED_THREAD: usize = 4;
+
+pub struct Session {
+    pub micro: Micro,
+    pub workers: Vec<Worker>,
+    pub total: Recorder,
+    /// A client has failed in the middle of an operation.
+    pub broken: bool,
+    seed: u64,
+    target: Target,
+}
+
+/// What one thread does.
+pub struct Worker {
+    pub clients: Vec<Client>,
+    pub waits: Waits,
+    pub recorder: Recorder,
+}
+
+pub enum Waits {
+    ForOne,
+    ForMany(Readiness),
+}
+
+/// How clients are spread over threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Threads {
+    OneEach,
+    Shared(usize),
+}
+
+impl Threads {
+    fn choose(clients: usize, cores: usize) -> Self {
+        if clients <= cores * OWN_THREADS_PER_CORE {
+            Self::OneEach
+        } else {
+            Self::Shared(cores.div_ceil(CORES_PER_SHARED_THREAD))
+        }
+    }
+}
+
+impl Session {
+    pub fn open(job: &Open) -> Result<Self, Failure> {
+        let shape = Shape {
+            tables: job.tables.into(),
+            rows: job.rows.into(),
+            clients: job.clients.into(),
+            seed: job.seed,
+        };
+        let micro = Micro::new(&job.test, shape)?;
+        let statements = micro.prepared();
+        let clients = (0..shape.clients)
+            .map(|client| {
+                let mut connection = wire::connect(&job.target)?;
+                connection.prepare(&statements)?;
+                let place = Place {
+                    client,
+                    clients: shape.clients,
+                };
+                let generator = Box::new(micro.generator());
+                Ok(Client::new(connection, generator, place))
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Ok(Self {
+            workers: spread(clients, cores)?,
+            total: Recorder::new(),
+            broken: false,
+            seed: job.seed,
+            target: job.target.clone(),
+            micro,
+        })
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub fn clients(&self) -> impl Iterator<Item = &Client> {
+        self.workers.iter().flat_map(|worker| &worker.clients)
+    }
+
+    /// The plan of each statement that has one, over the first table, by a connection of its own:
+    /// the clients' prepared statements stay as the slices find them.
+    pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
+        let micro = self.micro.alone();
+        let mut connection = wire::connect(&self.target)?;
+        connection.prepare(&micro.prepared())?;
+        let mut operation = Operation::default();
+        micro.generator().compose(0, &mut operation);
+        let statements = micro.statements();
+        let mut plans: Vec<Plan> = Vec::new();
+        let mut last = None;
+        for (call, place) in micro.statement_of_calls().enumerate() {
+            let request = operation.request(call);
+            let repeated = last.replace(place) == Some(place);
+            if repeated || is_control(&request, &statements[place]) {
+                continue;
+            }
+            plans.push(Plan {
+                statement: wire::spelling(self.target.dbms, &statements[place]),
+                plan: connection.explain(request)?,
+            });
+        }
+        Ok(plans)
+    }
+
+    pub fn statements(&self) -> Vec<String> {
+        self.micro
+            .statements()
+            .iter()
+            .map(|statement| wire::spelling(self.target.dbms, statement))
+            .collect()
+    }
+}
+
+/// BEGIN and COMMIT have no plan.
+fn is_control(request: &Request<'_>, statement: &str) -> bool {
+    matches!(request, Request::Prepared { .. }) && matches!(statement, "BEGIN" | "COMMIT")
+}
+
+fn spread(clients: Vec<Client>, cores: usize) -> Result<Vec<Worker>, Failure> {
+    match Threads::choose(clients.len(), cores) {
+        Threads::OneEach => Ok(clients
+            .into_iter()
+            .map(|client| Worker {
+                clients: vec![client],
+                waits: Waits::ForOne,
+                recorder: Recorder::new(),
+            })
+            .collect()),
+        Threads::Shared(threads) => share(clients, threads),
+    }
+}
+
+fn share(mut clients: Vec<Client>, threads: usize) -> Result<Vec<Worker>, Failure> {
+    let each = clients.len().div_ceil(threads);
+    let mut workers = Vec::with_capacity(threads);
+    while !clients.is_empty() {
+        let rest = clients.split_off(each.min(clients.len()));
+        workers.push(Worker {
+            waits: Waits::ForMany(Readiness::watch(&clients)?),
+            clients: std::mem::replace(&mut clients, rest),
+            recorder: Recorder::new(),
+        });
+    }
+    Ok(workers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_clients_have_their_own_threads_and_many_share() {
+        assert_eq!(Threads::choose(1, 1), Threads::OneEach);
+        assert_eq!(Threads::choose(4, 2), Threads::OneEach);
+        assert_eq!(Threads::choose(64, 2), Threads::Shared(1));
+        assert_eq!(Threads::choose(64, 16), Threads::Shared(4));
+        assert_eq!(Threads::choose(64, 64), Threads::OneEach);
+    }
+}

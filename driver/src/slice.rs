@@ -1,0 +1,300 @@
+//! One slice: all clients of a session stand still, run, and stand still again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::client::{blocking, readiness, Context};
+use crate::event::{ClientUse, Ran, Schedule as ScheduleKept};
+use crate::job::{Rate, Run, Stop};
+use crate::keys::Sequence;
+use crate::pacing::{Clock, End, Nanosecond, Pace, Schedule};
+use crate::recorder::Recorder;
+use crate::session::{Session, Waits, Worker};
+use crate::usage::ThreadUse;
+use crate::wire::{Failure, Traffic};
+use crate::workload::micro::Unit;
+
+const NANOSECONDS: f64 = 1e9;
+/// A year: what is meant as «for ever» still fits a clock.
+const LONGEST_SLICE: f64 = 365.0 * 86_400.0;
+
+/// Runs a slice of the session, and says what it measured.
+pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
+    if session.broken {
+        return Err(Failure::connection(
+            "the session failed in an earlier slice: close it and open another",
+        ));
+    }
+    let paces = paces(session, job)?;
+    let traffic = traffic(session);
+    open_windows(session);
+    let window = Window::default();
+    let outcome = run_workers(&mut session.workers, paces, &window);
+    let uses = match outcome {
+        Ok(uses) => uses,
+        Err(failure) => {
+            session.broken = true;
+            return Err(failure);
+        }
+    };
+    session.total.reset();
+    for worker in &session.workers {
+        session.total.merge(&worker.recorder);
+    }
+    Ok(report(
+        session,
+        job,
+        window.opened().started,
+        traffic,
+        &uses,
+    ))
+}
+
+fn open_windows(session: &mut Session) {
+    for worker in &mut session.workers {
+        worker.recorder.reset();
+        for client in &mut worker.clients {
+            client.open_window();
+        }
+    }
+}
+
+/// By worker and client.
+fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
+    check(session, job)?;
+    let arrivals = Sequence::new(session.seed(), "arrivals");
+    Ok(session
+        .workers
+        .iter()
+        .map(|worker| {
+            let clients = worker.clients.iter();
+            clients
+                .map(|client| {
+                    let place = client.place();
+                    let end = match &job.stop {
+                        Stop::Seconds(seconds) => End::At((seconds * NANOSECONDS) as Nanosecond),
+                        Stop::Positions(ends) => End::Position(ends[place.client as usize]),
+                    };
+                    let schedule = job.rate.map(|rate| {
+                        let stream = arrivals.stream(place.operation(client.position()));
+                        let Rate {
+                            per_second,
+                            arrivals,
+                        } = rate;
+                        Schedule::new(per_second, arrivals, place.client, place.clients, stream)
+                    });
+                    Pace::new(end, schedule)
+                })
+                .collect()
+        })
+        .collect())
+}
+
+fn check(session: &Session, job: &Run) -> Result<(), Failure> {
+    match &job.stop {
+        Stop::Seconds(seconds) if !(*seconds > 0.0 && *seconds <= LONGEST_SLICE) => {
+            return Err(Failure::usage("a slice takes a positive number of seconds"));
+        }
+        Stop::Positions(ends) if ends.len() != session.clients().count() => {
+            return Err(Failure::usage(
+                "a slice ends at one position for each client",
+            ));
+        }
+        _ => {}
+    }
+    match job.rate {
+        Some(rate) if !(rate.per_second > 0.0 && rate.per_second.is_finite()) => {
+            Err(Failure::usage("a rate is a positive number per second"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn traffic(session: &Session) -> Traffic {
+    let mut sum = Traffic::default();
+    session
+        .clients()
+        .for_each(|client| sum += client.connection().traffic());
+    sum
+}
+
+/// The instant at which the first thread leaves the barrier: time 0 of everything in the slice.
+#[derive(Default)]
+struct Window {
+    opened: OnceLock<Opened>,
+}
+
+#[derive(Clone, Copy)]
+struct Opened {
+    instant: Instant,
+    /// Unix time.
+    started: f64,
+}
+
+impl Window {
+    fn opened(&self) -> Opened {
+        *self.opened.get_or_init(|| Opened {
+            started: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0.0, |age| age.as_secs_f64()),
+            instant: Instant::now(),
+        })
+    }
+}
+
+struct WindowClock {
+    start: Instant,
+}
+
+impl Clock for WindowClock {
+    fn now(&self) -> Nanosecond {
+        self.start.elapsed().as_nanos() as Nanosecond
+    }
+
+    fn sleep_until(&self, time: Nanosecond) {
+        std::thread::sleep(Duration::from_nanos(time.saturating_sub(self.now())));
+    }
+}
+
+/// Threads are made for each slice: the scheduler places them anew, so that an unlucky placement is
+/// the noise of one slice and not the bias of a session.
+fn run_workers(
+    workers: &mut [Worker],
+    paces: Vec<Vec<Pace>>,
+    window: &Window,
+) -> Result<Vec<ThreadUse>, Failure> {
+    let barrier = Barrier::new(workers.len());
+    let abandoned = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = workers
+            .iter_mut()
+            .zip(paces)
+            .map(|(worker, paces)| {
+                let (barrier, abandoned) = (&barrier, &abandoned);
+                scope.spawn(move || {
+                    prefer_punctual_sleep();
+                    barrier.wait();
+                    let clock = WindowClock {
+                        start: window.opened().instant,
+                    };
+                    let before = ThreadUse::now();
+                    let outcome = run_worker(worker, paces, &clock, abandoned);
+                    if outcome.is_err() {
+                        abandoned.store(true, Ordering::Relaxed);
+                    }
+                    outcome.map(|()| ThreadUse::now().since(before))
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a worker does not panic"))
+            .collect()
+    })
+}
+
+/// The kernel may lump timers together within 50 us by default, which an open loop would see as
+/// lag. Where this is refused, the lag is measured all the same.
+fn prefer_punctual_sleep() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+fn run_worker(
+    worker: &mut Worker,
+    mut paces: Vec<Pace>,
+    clock: &WindowClock,
+    abandoned: &AtomicBool,
+) -> Result<(), Failure> {
+    let context = &mut Context {
+        clock,
+        recorder: &mut worker.recorder,
+    };
+    match &mut worker.waits {
+        Waits::ForOne => {
+            let pairs = worker.clients.iter_mut().zip(&mut paces);
+            for (client, pace) in pairs {
+                blocking::run(client, pace, context, abandoned)?;
+            }
+            Ok(())
+        }
+        Waits::ForMany(ready) => {
+            readiness::run(&mut worker.clients, &mut paces, ready, context, abandoned)
+        }
+    }
+}
+
+fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[ThreadUse]) -> Ran {
+    let total = &session.total;
+    let after = traffic(session);
+    let last_completion = session
+        .clients()
+        .map(|client| client.tally.last_completion)
+        .max();
+    let seconds = last_completion.unwrap_or(0) as f64 / NANOSECONDS;
+    let unit = session.micro.unit();
+    let rows_scanned = session.micro.rows_scanned();
+    Ran {
+        id: job.id,
+        session: job.session.clone(),
+        started,
+        seconds,
+        operations: total.operations,
+        statements: total.statements,
+        rows: rows_scanned.map_or(total.rows, |rows| rows * total.operations),
+        qps: rate(session) * unit_size(unit, rows_scanned),
+        unit: unit.name().to_owned(),
+        bytes_sent: after.sent - before.sent,
+        bytes_received: after.received - before.received,
+        latency: total.latency(),
+        per_second: total.per_second(),
+        errors: total.errors.clone(),
+        retries: total.retries,
+        client: client_use(uses, seconds),
+        schedule: job.rate.map(|rate| schedule_kept(rate, total)),
+        positions: session.clients().map(|client| client.position()).collect(),
+    }
+}
+
+/// Operations per second: summed over the clients, each its own.
+fn rate(session: &Session) -> f64 {
+    session
+        .clients()
+        .map(|client| client.tally)
+        .filter(|tally| tally.operations > 0)
+        .map(|tally| tally.operations as f64 * NANOSECONDS / tally.last_completion as f64)
+        .sum()
+}
+
+fn unit_size(unit: Unit, rows_scanned: Option<u64>) -> f64 {
+    match (unit, rows_scanned) {
+        (Unit::Rows, Some(rows)) => rows as f64,
+        _ => 1.0,
+    }
+}
+
+fn client_use(uses: &[ThreadUse], seconds: f64) -> ClientUse {
+    let busiest = uses.iter().map(|thread| thread.cpu).fold(0.0, f64::max);
+    ClientUse {
+        cpu_user_s: uses.iter().map(|thread| thread.user).sum(),
+        cpu_system_s: uses.iter().map(|thread| thread.system).sum(),
+        voluntary_switches: uses.iter().map(|thread| thread.voluntary_switches).sum(),
+        involuntary_switches: uses.iter().map(|thread| thread.involuntary_switches).sum(),
+        threads: uses.len() as u64,
+        busiest_thread: if seconds > 0.0 {
+            busiest / seconds
+        } else {
+            0.0
+        },
+    }
+}
+
+fn schedule_kept(rate: Rate, total: &Recorder) -> ScheduleKept {
+    ScheduleKept {
+        rate: rate.per_second,
+        arrivals: rate.arrivals,
+        late_operations: total.lag.late,
+        max_lag_ns: total.lag.max,
+        mean_lag_ns: total.lag.mean(),
+    }
+}

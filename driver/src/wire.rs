@@ -1,0 +1,170 @@
+//! What the rest of the driver knows of a DBMS: a connection that prepares statements, sends one
+//! request and gives back one reply. The bytes are the business of one module per protocol.
+
+pub mod postgres;
+mod socket;
+
+use std::ops::AddAssign;
+use std::os::fd::BorrowedFd;
+
+use crate::job::{Dbms, Target};
+
+/// A parameter's value. Text lies in an arena beside the values, so that values are copied and
+/// nothing is allocated for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    Int(i32),
+    Text { start: u32, end: u32 },
+}
+
+impl Value {
+    /// The bytes of a text in its arena.
+    pub fn slice(text: &[u8], start: u32, end: u32) -> &[u8] {
+        &text[start as usize..end as usize]
+    }
+}
+
+/// What a client sends and waits for, one at a time.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// Statement by its number in the order of `prepare`.
+    Prepared {
+        statement: usize,
+        values: &'a [Value],
+        text: &'a [u8],
+    },
+    /// A complete statement, parsed and planned by the server each time.
+    Text(&'a str),
+}
+
+/// What the server said to a request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// Rows returned by a query, or changed by a write.
+    pub rows: u64,
+    pub error: Option<ServerError>,
+    /// The connection is inside a transaction, sound or failed.
+    pub in_transaction: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerError {
+    pub sqlstate: String,
+    pub message: String,
+}
+
+/// What ends a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The server cannot be reached, or is gone.
+    Connection {
+        sqlstate: Option<String>,
+        message: String,
+    },
+    /// The server refused what was asked.
+    Server(ServerError),
+    /// The server said what it must not say.
+    Protocol(String),
+    /// The command cannot be carried out as it was written.
+    Usage(String),
+}
+
+impl Failure {
+    pub fn connection(message: impl ToString) -> Self {
+        Self::Connection {
+            sqlstate: None,
+            message: message.to_string(),
+        }
+    }
+
+    pub fn protocol(message: impl ToString) -> Self {
+        Self::Protocol(message.to_string())
+    }
+
+    pub fn usage(message: impl ToString) -> Self {
+        Self::Usage(message.to_string())
+    }
+}
+
+/// Result of a statement as text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// Bytes over a connection since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    pub sent: u64,
+    pub received: u64,
+}
+
+impl AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+    }
+}
+
+/// The measured part of a connection: none of it allocates once its buffers have grown.
+pub trait Connection: Send {
+    /// Sends one request in one system call. Requests are far smaller than the socket's buffer and
+    /// one is under way at a time, so this does not wait for the server.
+    fn send(&mut self, request: Request<'_>) -> Result<(), Failure>;
+
+    /// Waits until the server has said something.
+    fn wait_readable(&mut self) -> Result<(), Failure>;
+
+    /// Takes over what the server has said, by one system call. Waits if it said nothing.
+    fn receive(&mut self) -> Result<(), Failure>;
+
+    /// The reply to the request that was sent, once all of it was received.
+    fn reply(&mut self) -> Result<Option<Reply>, Failure>;
+
+    /// What to watch for readiness.
+    fn descriptor(&self) -> BorrowedFd<'_>;
+
+    fn traffic(&self) -> Traffic;
+}
+
+/// Everything around the measured part.
+pub trait Session: Connection {
+    /// Prepares statements written with `?`; their numbers are 0, 1, ... in this order.
+    fn prepare(&mut self, statements: &[String]) -> Result<(), Failure>;
+
+    /// The plan, without costs, that the server uses for the prepared statement from now on.
+    fn explain(&mut self, request: Request<'_>) -> Result<String, Failure>;
+
+    /// Runs one statement and gives all of its result as text.
+    fn query(&mut self, sql: &str) -> Result<Table, Failure>;
+
+    /// Starts a bulk load into a table.
+    fn load<'a>(
+        &'a mut self,
+        table: &str,
+        columns: &[&str],
+    ) -> Result<Box<dyn BulkLoad + 'a>, Failure>;
+}
+
+/// A bulk load under way.
+pub trait BulkLoad {
+    fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure>;
+
+    /// Ends the load, and waits until the server has taken all of it; bytes sent.
+    fn finish(self: Box<Self>) -> Result<u64, Failure>;
+}
+
+/// How a statement with `?` is written for the DBMS.
+pub fn spelling(dbms: Dbms, statement: &str) -> String {
+    match dbms {
+        Dbms::Postgres => postgres::numbered_placeholders(statement),
+    }
+}
+
+/// Connects and authenticates.
+pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
+    match target.dbms {
+        Dbms::Postgres => Ok(Box::new(postgres::PostgresConnection::connect(target)?)),
+    }
+}

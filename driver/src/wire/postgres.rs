@@ -1,0 +1,257 @@
+//! PostgreSQL: protocol version 3, extended query with named statements.
+//!
+//! Parameters and results are binary: that is what costs both sides least, and a client that
+//! formats numbers would measure itself. Each request carries its own Sync, as libpq's do, so that
+//! every statement is one round trip.
+
+mod backend;
+mod copy;
+mod explain;
+mod frames;
+mod startup;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::message::frontend;
+use postgres_protocol::IsNull;
+
+use self::frames::Frames;
+use self::startup::{open_socket, Startup};
+use super::socket::Socket;
+use super::{BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic, Value};
+use crate::job::Target;
+
+const BINARY: i16 = 1;
+
+pub struct PostgresConnection {
+    socket: Socket,
+    frames: Frames,
+    output: BytesMut,
+    reply: PartialReply,
+    names: Vec<String>,
+}
+
+/// What has arrived of the reply under way.
+#[derive(Default)]
+struct PartialReply {
+    reply: Reply,
+    completed: bool,
+}
+
+impl PostgresConnection {
+    pub fn connect(target: &Target) -> Result<Self, Failure> {
+        let mut connection = Self::over(open_socket(target)?);
+        let startup = Startup {
+            socket: &mut connection.socket,
+            frames: &mut connection.frames,
+            target,
+        };
+        startup.run()?;
+        Ok(connection)
+    }
+
+    fn over(socket: Socket) -> Self {
+        Self {
+            socket,
+            frames: Frames::new(),
+            output: BytesMut::with_capacity(64 * 1024),
+            reply: PartialReply::default(),
+            names: Vec::new(),
+        }
+    }
+
+    /// Takes messages until the server is ready again; hands each of them to `each`. If that one
+    /// fails, the connection is in the middle of something and cannot be used any more.
+    fn converse(
+        &mut self,
+        mut each: impl FnMut(u8, &[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut outcome = Ok(());
+        loop {
+            let Some(frame) = self.frames.next()? else {
+                self.frames.fill(&mut self.socket)?;
+                continue;
+            };
+            match frame.tag {
+                b'Z' => return outcome,
+                b'E' => outcome = Err(Failure::Server(backend::error_response(frame.body)?)),
+                b'N' | b'S' | b'A' => {}
+                tag => each(tag, frame.body)?,
+            }
+        }
+    }
+}
+
+impl Connection for PostgresConnection {
+    fn send(&mut self, request: Request<'_>) -> Result<(), Failure> {
+        self.output.clear();
+        match request {
+            Request::Prepared {
+                statement,
+                values,
+                text,
+            } => encode_execution(&self.names[statement], values, text, &mut self.output)?,
+            Request::Text(sql) => {
+                frontend::query(sql, &mut self.output).map_err(Failure::usage)?;
+            }
+        }
+        self.socket.send(&self.output)
+    }
+
+    fn wait_readable(&mut self) -> Result<(), Failure> {
+        self.socket.wait_readable()
+    }
+
+    fn receive(&mut self) -> Result<(), Failure> {
+        self.frames.fill(&mut self.socket)
+    }
+
+    fn reply(&mut self) -> Result<Option<Reply>, Failure> {
+        while let Some(frame) = self.frames.next()? {
+            if self.reply.take(frame.tag, frame.body)? {
+                return Ok(Some(std::mem::take(&mut self.reply).reply));
+            }
+        }
+        Ok(None)
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.socket.traffic()
+    }
+}
+
+impl PartialReply {
+    /// Whether the message was the last one of the reply.
+    #[inline]
+    fn take(&mut self, tag: u8, body: &[u8]) -> Result<bool, Failure> {
+        match tag {
+            b'D' => self.reply.rows += 1,
+            // A query's rows have been counted as they came; the tag counts those of a write.
+            b'C' if !body.starts_with(b"SELECT") => {
+                self.reply.rows = backend::command_rows(body)?;
+                self.completed = true;
+            }
+            b'C' => self.completed = true,
+            b'E' => {
+                self.reply.error = Some(backend::error_response(body)?);
+                self.completed = true;
+            }
+            b'Z' if self.completed => {
+                self.reply.in_transaction = backend::Body::new(body).byte()? != b'I';
+                return Ok(true);
+            }
+            // Bind complete, row description, notice, parameter status, notification.
+            b'2' | b'T' | b'N' | b'S' | b'A' => {}
+            _ => {
+                return Err(Failure::protocol(format!(
+                    "unexpected message {:?}",
+                    char::from(tag)
+                )))
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Session for PostgresConnection {
+    fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
+        let mut messages = BytesMut::new();
+        for statement in statements {
+            let name = format!("s{}", self.names.len());
+            let sql = numbered_placeholders(statement);
+            frontend::parse(&name, &sql, [], &mut messages).map_err(Failure::usage)?;
+            self.names.push(name);
+        }
+        frontend::sync(&mut messages);
+        self.socket.send(&messages)?;
+        self.converse(|_, _| Ok(()))
+    }
+
+    fn explain(&mut self, request: Request<'_>) -> Result<String, Failure> {
+        explain::explain(self, request)
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
+        self.output.clear();
+        frontend::query(sql, &mut self.output).map_err(Failure::usage)?;
+        self.socket.send(&self.output)?;
+        let mut table = Table::default();
+        self.converse(|tag, body| {
+            match tag {
+                b'T' => table.columns = backend::column_names(body)?,
+                b'D' => table.rows.push(backend::text_values(body)?),
+                // After this the server waits for data that nobody has.
+                b'G' | b'H' | b'W' => {
+                    return Err(Failure::usage("COPY is no statement for this command"))
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(table)
+    }
+
+    fn load<'a>(
+        &'a mut self,
+        table: &str,
+        columns: &[&str],
+    ) -> Result<Box<dyn BulkLoad + 'a>, Failure> {
+        Ok(Box::new(copy::CopyIn::start(self, table, columns)?))
+    }
+}
+
+/// Bind, Execute and Sync of a named statement.
+fn encode_execution(
+    name: &str,
+    values: &[Value],
+    text: &[u8],
+    output: &mut BytesMut,
+) -> Result<(), Failure> {
+    frontend::bind(
+        "",
+        name,
+        [BINARY],
+        values,
+        |value, output| encode_value(*value, text, output),
+        [BINARY],
+        output,
+    )
+    .map_err(|_| Failure::usage(format!("{} parameters are too many", values.len())))?;
+    frontend::execute("", 0, output).map_err(Failure::usage)?;
+    frontend::sync(output);
+    Ok(())
+}
+
+fn encode_value(
+    value: Value,
+    text: &[u8],
+    output: &mut BytesMut,
+) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+    match value {
+        Value::Int(number) => output.put_i32(number),
+        Value::Text { start, end } => output.put_slice(Value::slice(text, start, end)),
+    }
+    Ok(IsNull::No)
+}
+
+/// `?` as `$1`, `$2`, ...
+pub fn numbered_placeholders(statement: &str) -> String {
+    let mut numbered = String::with_capacity(statement.len() * 2);
+    let mut parts = statement.split('?');
+    numbered.push_str(parts.next().unwrap_or_default());
+    for (index, part) in parts.enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(numbered, "${}{part}", index + 1);
+    }
+    numbered
+}
+
+#[cfg(test)]
+mod tests;

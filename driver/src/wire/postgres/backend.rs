@@ -1,0 +1,177 @@
+//! The bodies of the server's messages that matter.
+
+use super::super::{Failure, ServerError};
+
+/// A reader of a message's body that turns every truncation into a protocol failure.
+pub struct Body<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Body<'a> {
+    pub fn new(rest: &'a [u8]) -> Self {
+        Self { rest }
+    }
+
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Failure> {
+        let (bytes, rest) = self.rest.split_at_checked(count).ok_or_else(truncated)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    pub fn byte(&mut self) -> Result<u8, Failure> {
+        Ok(self.bytes(1)?[0])
+    }
+
+    pub fn i16(&mut self) -> Result<i16, Failure> {
+        let bytes = self.bytes(2)?;
+        Ok(i16::from_be_bytes([bytes[0], bytes[1]]))
+    }
+
+    pub fn i32(&mut self) -> Result<i32, Failure> {
+        let bytes = self.bytes(4)?;
+        Ok(i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    /// A string that ends with a zero byte.
+    pub fn string(&mut self) -> Result<String, Failure> {
+        let length = self.rest.iter().position(|&byte| byte == 0);
+        let text = self.bytes(length.ok_or_else(truncated)?)?;
+        self.bytes(1)?;
+        Ok(String::from_utf8_lossy(text).into_owned())
+    }
+
+    pub fn remaining(self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+fn truncated() -> Failure {
+    Failure::protocol("a message is shorter than it says")
+}
+
+/// An ErrorResponse; fatal ones end the connection.
+pub fn error_response(body: &[u8]) -> Result<ServerError, Failure> {
+    let mut body = Body::new(body);
+    let (mut severity, mut sqlstate, mut message) = Default::default();
+    loop {
+        match body.byte()? {
+            0 => break,
+            b'S' => severity = body.string()?,
+            b'C' => sqlstate = body.string()?,
+            b'M' => message = body.string()?,
+            _ => drop(body.string()?),
+        }
+    }
+    if matches!(severity.as_str(), "FATAL" | "PANIC") {
+        return Err(Failure::Connection {
+            sqlstate: Some(sqlstate),
+            message,
+        });
+    }
+    Ok(ServerError { sqlstate, message })
+}
+
+/// Rows of a CommandComplete: the last word of `SELECT 10`, `INSERT 0 1`, `UPDATE 1`; 0 for the
+/// commands that have none.
+#[inline]
+pub fn command_rows(body: &[u8]) -> Result<u64, Failure> {
+    let tag = body.strip_suffix(&[0]).ok_or_else(truncated)?;
+    let mut rows = 0;
+    let mut place = 1;
+    for &byte in tag.iter().rev().take_while(|byte| byte.is_ascii_digit()) {
+        rows += u64::from(byte - b'0') * place;
+        place = place.wrapping_mul(10);
+    }
+    Ok(rows)
+}
+
+/// The column names of a RowDescription.
+pub fn column_names(body: &[u8]) -> Result<Vec<String>, Failure> {
+    let mut body = Body::new(body);
+    (0..body.i16()?)
+        .map(|_| {
+            let name = body.string()?;
+            // Table and column (4 + 2), type and its size and modifier (4 + 2 + 4), format (2).
+            body.bytes(18)?;
+            Ok(name)
+        })
+        .collect()
+}
+
+/// The values of a DataRow in text format.
+pub fn text_values(body: &[u8]) -> Result<Vec<Option<String>>, Failure> {
+    let mut body = Body::new(body);
+    (0..body.i16()?)
+        .map(|_| match usize::try_from(body.i32()?) {
+            Ok(length) => Ok(Some(
+                String::from_utf8_lossy(body.bytes(length)?).into_owned(),
+            )),
+            // A negative length is NULL.
+            Err(_) => Ok(None),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_fields_are_read_in_any_order() {
+        let body = b"SERROR\0VERROR\0Mno such table\0C42P01\0\0";
+        let expected = ServerError {
+            sqlstate: "42P01".into(),
+            message: "no such table".into(),
+        };
+        assert_eq!(error_response(body), Ok(expected));
+    }
+
+    #[test]
+    fn fatal_errors_end_the_connection() {
+        let body = b"SFATAL\0C57P01\0Mterminating\0\0";
+        let expected = Failure::Connection {
+            sqlstate: Some("57P01".into()),
+            message: "terminating".into(),
+        };
+        assert_eq!(error_response(body), Err(expected));
+    }
+
+    #[test]
+    fn command_tags_end_with_the_rows() {
+        for (tag, rows) in [
+            (&b"SELECT 10\0"[..], 10),
+            (b"INSERT 0 1\0", 1),
+            (b"UPDATE 1234567\0", 1_234_567),
+            (b"BEGIN\0", 0),
+        ] {
+            assert_eq!(command_rows(tag), Ok(rows));
+        }
+    }
+
+    #[test]
+    fn rows_are_read_with_their_nulls() {
+        let body = b"\0\x02\0\0\0\x02ab\xff\xff\xff\xff";
+        assert_eq!(text_values(body), Ok(vec![Some("ab".into()), None]));
+    }
+
+    #[test]
+    fn column_names_are_read() {
+        let mut body = b"\0\x01name\0".to_vec();
+        body.extend_from_slice(&[0; 18]);
+        assert_eq!(column_names(&body), Ok(vec!["name".into()]));
+    }
+
+    #[test]
+    fn truncated_bodies_are_protocol_failures() {
+        fn refuses<T: std::fmt::Debug>(parse: fn(&[u8]) -> Result<T, Failure>, whole: &[u8]) {
+            for length in 0..whole.len() {
+                let result = parse(&whole[..length]);
+                assert!(matches!(result, Err(Failure::Protocol(_))), "{result:?}");
+            }
+        }
+        refuses(error_response, b"SERROR\0C42P01\0Mno\0\0");
+        refuses(command_rows, b"\0");
+        refuses(text_values, b"\0\x01\0\0\0\x02ab");
+        refuses(column_names, b"\0\x01n\0------------------");
+    }
+}

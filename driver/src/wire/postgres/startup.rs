@@ -1,0 +1,149 @@
+//! From a socket to an authenticated session.
+
+use bytes::BytesMut;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
+use postgres_protocol::message::frontend;
+
+use super::super::socket::Socket;
+use super::super::{Failure, ServerError};
+use super::backend::{error_response, Body};
+use super::frames::Frames;
+use crate::job::Target;
+
+pub fn open_socket(target: &Target) -> Result<Socket, Failure> {
+    match (&target.socket, &target.host) {
+        (Some(directory), None) => Socket::unix(&format!("{directory}/.s.PGSQL.{}", target.port)),
+        (None, Some(host)) => Socket::tcp(host, target.port),
+        _ => Err(Failure::usage("a target has either a host or a socket")),
+    }
+}
+
+/// The conversation before the first statement.
+pub struct Startup<'a> {
+    pub socket: &'a mut Socket,
+    pub frames: &'a mut Frames,
+    pub target: &'a Target,
+}
+
+impl Startup<'_> {
+    pub fn run(mut self) -> Result<(), Failure> {
+        let parameters = [
+            ("user", self.target.user.as_str()),
+            ("database", self.target.database.as_str()),
+            ("application_name", "slowdust"),
+            ("client_encoding", "UTF8"),
+        ];
+        self.send(|message| frontend::startup_message(parameters, message))?;
+        self.authenticate()?;
+        while self.message()?.0 != b'Z' {}
+        Ok(())
+    }
+
+    fn authenticate(&mut self) -> Result<(), Failure> {
+        loop {
+            let body = self.authentication()?;
+            let mut body = Body::new(&body);
+            match body.i32()? {
+                0 => return Ok(()),
+                3 => {
+                    let password = self.password()?.to_owned();
+                    self.send(|message| frontend::password_message(password.as_bytes(), message))?;
+                }
+                5 => self.answer_md5(&mut body)?,
+                10 => self.answer_scram(body.remaining())?,
+                other => {
+                    return Err(Failure::usage(format!(
+                        "authentication method {other} is not supported: use trust, md5 or scram"
+                    )))
+                }
+            }
+        }
+    }
+
+    fn answer_md5(&mut self, body: &mut Body<'_>) -> Result<(), Failure> {
+        let salt = body.bytes(4)?;
+        let salt = [salt[0], salt[1], salt[2], salt[3]];
+        let user = self.target.user.as_bytes();
+        let hash = md5_hash(user, self.password()?.as_bytes(), salt);
+        self.send(|message| frontend::password_message(hash.as_bytes(), message))
+    }
+
+    fn answer_scram(&mut self, mechanisms: &[u8]) -> Result<(), Failure> {
+        let offered = mechanisms
+            .split(|&byte| byte == 0)
+            .any(|mechanism| mechanism == SCRAM_SHA_256.as_bytes());
+        if !offered {
+            return Err(Failure::protocol("the server does not offer SCRAM-SHA-256"));
+        }
+        let password = self.password()?.as_bytes().to_vec();
+        let mut scram = ScramSha256::new(&password, ChannelBinding::unsupported());
+        self.send(|message| {
+            frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), message)
+        })?;
+        let challenge = self.sasl_step(11)?;
+        scram.update(&challenge).map_err(Failure::protocol)?;
+        self.send(|message| frontend::sasl_response(scram.message(), message))?;
+        let verdict = self.sasl_step(12)?;
+        scram.finish(&verdict).map_err(Failure::protocol)
+    }
+
+    fn sasl_step(&mut self, expected: i32) -> Result<Vec<u8>, Failure> {
+        let body = self.authentication()?;
+        let mut body = Body::new(&body);
+        match body.i32()? {
+            step if step == expected => Ok(body.remaining().to_vec()),
+            step => Err(Failure::protocol(format!(
+                "authentication step {step} in place of {expected}"
+            ))),
+        }
+    }
+
+    fn password(&self) -> Result<&str, Failure> {
+        self.target
+            .password
+            .as_deref()
+            .ok_or_else(|| Failure::usage("the server asks for a password, the target has none"))
+    }
+
+    fn authentication(&mut self) -> Result<Vec<u8>, Failure> {
+        match self.message()? {
+            (b'R', body) => Ok(body),
+            (tag, _) => Err(Failure::protocol(format!(
+                "message {:?} in place of an authentication request",
+                char::from(tag)
+            ))),
+        }
+    }
+
+    fn message(&mut self) -> Result<(u8, Vec<u8>), Failure> {
+        loop {
+            if let Some(frame) = self.frames.next()? {
+                if frame.tag == b'E' {
+                    return Err(refused(error_response(frame.body)));
+                }
+                return Ok((frame.tag, frame.body.to_vec()));
+            }
+            self.frames.fill(self.socket)?;
+        }
+    }
+
+    fn send(
+        &mut self,
+        encode: impl FnOnce(&mut BytesMut) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut message = BytesMut::new();
+        encode(&mut message).map_err(Failure::usage)?;
+        self.socket.send(&message)
+    }
+}
+
+fn refused(error: Result<ServerError, Failure>) -> Failure {
+    match error {
+        Ok(ServerError { sqlstate, message }) => Failure::Connection {
+            sqlstate: Some(sqlstate),
+            message,
+        },
+        Err(failure) => failure,
+    }
+}

@@ -1,0 +1,118 @@
+//! A stream to a server that counts its bytes.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::retry_on_intr;
+
+use super::{Failure, Traffic};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub struct Socket {
+    stream: Stream,
+    traffic: Traffic,
+}
+
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    pub fn unix(path: &str) -> Result<Self, Failure> {
+        let stream = UnixStream::connect(path)
+            .map_err(|error| Failure::connection(format!("cannot connect to {path}: {error}")))?;
+        Ok(Self::over(Stream::Unix(stream)))
+    }
+
+    /// Without Nagle's delay: each request is one segment that must leave at once.
+    pub fn tcp(host: &str, port: u16) -> Result<Self, Failure> {
+        let stream = connect_to_any(host, port).map_err(|error| {
+            Failure::connection(format!("cannot connect to {host}:{port}: {error}"))
+        })?;
+        stream.set_nodelay(true).map_err(Failure::connection)?;
+        Ok(Self::over(Stream::Tcp(stream)))
+    }
+
+    fn over(stream: Stream) -> Self {
+        Self {
+            stream,
+            traffic: Traffic::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub fn pair() -> (Self, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        (Self::over(Stream::Unix(ours)), theirs)
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        match &mut self.stream {
+            Stream::Unix(stream) => stream.write_all(bytes),
+            Stream::Tcp(stream) => stream.write_all(bytes),
+        }
+        .map_err(|error| Failure::connection(format!("sending failed: {error}")))?;
+        self.traffic.sent += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Reads what is there into `buffer`, waiting if nothing is. 0: the server hung up.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
+        let received = loop {
+            let result = match &mut self.stream {
+                Stream::Unix(stream) => stream.read(buffer),
+                Stream::Tcp(stream) => stream.read(buffer),
+            };
+            match result {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        }
+        .map_err(|error| Failure::connection(format!("receiving failed: {error}")))?;
+        self.traffic.received += received as u64;
+        Ok(received)
+    }
+
+    /// Waits for the server's answer. On a Unix socket a reader that sleeps in `recv` is woken
+    /// twice: by the answer, and before it when the server takes our request off the queue, which
+    /// the kernel signals as room to write. `poll` asks for one of the two only, and spares that
+    /// context switch. TCP does not have this, so there `recv` itself may wait.
+    pub fn wait_readable(&self) -> Result<(), Failure> {
+        let Stream::Unix(stream) = &self.stream else {
+            return Ok(());
+        };
+        let mut descriptors = [PollFd::new(stream, PollFlags::IN)];
+        retry_on_intr(|| poll(&mut descriptors, None)).map_err(Failure::connection)?;
+        Ok(())
+    }
+
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.stream {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+fn connect_to_any(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

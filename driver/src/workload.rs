@@ -1,0 +1,82 @@
+//! What clients do: operations made of requests, in terms that every DBMS understands.
+
+pub mod micro;
+
+use std::ops::Range;
+
+use crate::wire::{Request, Value};
+
+/// Produces the operations of one client. It owns what it needs to do so without allocating.
+pub trait Generator: Send {
+    /// Makes `operation` the one with this index in the test's sequence.
+    fn compose(&mut self, index: u64, operation: &mut Operation);
+}
+
+/// One transaction, or one statement that commits by itself. All its values are fixed before it
+/// begins, so a retry repeats exactly the same.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Operation {
+    calls: Vec<Call>,
+    values: Vec<Value>,
+    text: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Call {
+    form: Form,
+    expected: Expected,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    Prepared {
+        statement: usize,
+        values: Range<usize>,
+    },
+    Text(Range<usize>),
+}
+
+/// The rows that a statement returns or changes, where the data defines them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    Anything,
+    Rows(u64),
+}
+
+impl Expected {
+    pub fn admits(self, rows: u64) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Rows(expected) => rows == expected,
+        }
+    }
+}
+
+impl Operation {
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.values.clear();
+        self.text.clear();
+    }
+
+    pub fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub fn request(&self, call: usize) -> Request<'_> {
+        match &self.calls[call].form {
+            Form::Prepared { statement, values } => Request::Prepared {
+                statement: *statement,
+                values: &self.values[values.clone()],
+                text: &self.text,
+            },
+            Form::Text(sql) => Request::Text(
+                std::str::from_utf8(&self.text[sql.clone()]).expect("statements are ASCII"),
+            ),
+        }
+    }
+
+    pub fn expected(&self, call: usize) -> Expected {
+        self.calls[call].expected
+    }
+}

@@ -1,0 +1,114 @@
+//! The statements of a test before their values are drawn.
+
+/// A statement with `{table}` in place of its table and `?` in place of its values.
+#[derive(Clone, Debug)]
+pub struct Template {
+    pub sql: String,
+    /// Whether there is one statement for each table: not so for BEGIN and COMMIT.
+    pub names_table: bool,
+    pub form: Form,
+    pub values: Vec<Draw>,
+    pub expected: Expectation,
+    /// Executions in a transaction, one after the other.
+    pub repeat: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Prepared,
+    /// Sent as complete SQL.
+    Text,
+}
+
+/// How the value, or values, of placeholders are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Draw {
+    /// Uniform over 1..rows: an `id` or a `k`.
+    Key,
+    FirstId,
+    ZipfId,
+    /// So many different uniform keys.
+    DistinctKeys(u64),
+    /// So many adjacent ids in the middle of the table: always the same.
+    MiddleIds(u64),
+    /// First and last of so many keys, all of them inside 1..rows.
+    Span(u64),
+    /// An id of the client's own residue class, which no other client deletes.
+    OwnId,
+    /// The operation's `OwnId` again.
+    SameId,
+    /// An id after all that were loaded.
+    NewId,
+    /// Contents of the column `c`.
+    Contents,
+    /// Contents of the column `pad`.
+    Padding,
+}
+
+/// What is known about the rows of a statement beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expectation {
+    Nothing,
+    Rows(u64),
+    /// Another client's transaction may delete the row while the statement waits for it, and the
+    /// row inserted in its place is not the statement's to see.
+    RowsIfAlone(u64),
+}
+
+impl Template {
+    pub fn new(sql: impl Into<String>, values: &[Draw], expected: Expectation) -> Self {
+        let sql = sql.into();
+        Self {
+            names_table: sql.contains(TABLE),
+            sql,
+            form: Form::Prepared,
+            values: values.to_vec(),
+            expected,
+            repeat: 1,
+        }
+    }
+
+    pub fn as_text(self) -> Self {
+        Self {
+            form: Form::Text,
+            ..self
+        }
+    }
+
+    pub fn repeated(self, repeat: usize) -> Self {
+        Self { repeat, ..self }
+    }
+
+    pub fn prepared_statements(&self, tables: u64) -> usize {
+        match self.form {
+            Form::Text => 0,
+            Form::Prepared if self.names_table => tables as usize,
+            Form::Prepared => 1,
+        }
+    }
+
+    /// The statement over a table, counted from 0.
+    pub fn statement(&self, table: u64) -> String {
+        self.sql.replace(TABLE, &table_name(table))
+    }
+
+    /// The fewest rows of a table with which all draws are possible.
+    pub fn least_rows(&self, clients: u64) -> u64 {
+        self.values
+            .iter()
+            .map(|draw| match *draw {
+                Draw::DistinctKeys(count) | Draw::MiddleIds(count) | Draw::Span(count) => count,
+                Draw::OwnId => clients,
+                _ => 1,
+            })
+            .max()
+            .unwrap_or(1)
+    }
+}
+
+pub const TABLE: &str = "{table}";
+
+/// Name of a table, counted from 0.
+pub fn table_name(table: u64) -> String {
+    format!("sbtest{}", table + 1)
+}
