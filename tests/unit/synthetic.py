@@ -276,7 +276,6 @@ def synthetic_manifest(
             budget_s=600.0,
             margin=0.03,
             incarnations=incarnations,
-            order="interleaved",
         ),
         host={"CPU": "synthetic, 2 cores", "memory": "8 GB", "kernel": "Linux 6.1"},
         plans=[

@@ -57,7 +57,6 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
         "incarnations": str(method.incarnations),
         "budget": f"{method.budget_s:g} s",
         "margin": f"{method.margin:.1%}",
-        "order": method.order,
         "seed": str(method.seed),
         "slowdust": manifest.slowdust,
         "driver": manifest.driver,

@@ -17,8 +17,8 @@ from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.errors import UsageError
 
 
-@click.group()
-def builds() -> None:
+@click.group("builds")
+def command() -> None:
     """List, fetch, register and remove server binaries."""
 
 
@@ -35,7 +35,7 @@ class _Row:
     source: str | None = None
 
 
-@builds.command("list")
+@command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     """Show what can be had: cached, available to fetch, or registered directories."""
@@ -57,7 +57,7 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     _print_aligned(lines)
 
 
-@builds.command("get")
+@command.command("get")
 @click.argument("names", nargs=-1, required=True, metavar="DBMS@VERSION...")
 def get_builds(names: Sequence[str]) -> None:
     """Fetch builds into the cache: postgres@17.6, or postgres@17 for the newest 17."""
@@ -71,7 +71,7 @@ def get_builds(names: Sequence[str]) -> None:
         )
 
 
-@builds.command("add")
+@command.command("add")
 @click.argument("name")
 @click.argument("directory", type=click.Path(path_type=Path))
 def add_directory(name: str, directory: Path) -> None:
@@ -80,7 +80,7 @@ def add_directory(name: str, directory: Path) -> None:
     click.echo(f"{build.dbms}@{name}: {build.facts.version} in {build.root}")
 
 
-@builds.command("remove")
+@command.command("remove")
 @click.argument("names", nargs=-1, required=True, metavar="DBMS@VERSION...")
 def remove_builds(names: Sequence[str]) -> None:
     """Delete fetched builds from the cache, or forget a registered directory's name."""

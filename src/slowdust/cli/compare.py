@@ -45,6 +45,6 @@ def command(contenders: tuple[str, ...], results: Path, **options: object) -> in
     """
     from slowdust.cli.conduct import conduct
     from slowdust.experiment.compare import spec_from_options
-    from slowdust.experiment.run import Beginning
+    from slowdust.experiment.journal import Beginning
 
     return conduct(spec_from_options(contenders, options), results, Beginning.FRESH)

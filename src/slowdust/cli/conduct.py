@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from slowdust.analysis.analyse import analyse
+from slowdust.experiment.journal import Beginning
 from slowdust.experiment.live import watching
-from slowdust.experiment.run import Beginning, run_experiment
+from slowdust.experiment.run import run_experiment
 from slowdust.experiment.spec import Spec
 from slowdust.report import html
 

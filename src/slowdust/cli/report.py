@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from slowdust.cli.options import results_option
+
+if TYPE_CHECKING:
+    from slowdust.store.folder import Folder
 
 
 @click.command("report")
@@ -45,7 +49,7 @@ def command(
         click.echo(f"report: {destination}", err=form is not None)
 
 
-def _find(name: str | None, results: Path):  # noqa: ANN202
+def _find(name: str | None, results: Path) -> Folder:
     from slowdust.errors import UsageError
     from slowdust.store.folder import Folder, experiments
 

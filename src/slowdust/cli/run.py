@@ -20,7 +20,7 @@ def command(file: Path, results: Path, **options: bool) -> int:
     a killed experiment stopped, and never measures a finished slice again.
     """
     from slowdust.cli.conduct import conduct
-    from slowdust.experiment.run import Beginning
+    from slowdust.experiment.journal import Beginning
     from slowdust.experiment.spec import read_spec
 
     beginning = Beginning.RESUME if options["resume"] else Beginning.FRESH

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
+from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
 from slowdust.experiment.protocol import (
     Close,
@@ -39,7 +40,6 @@ from slowdust.experiment.protocol import (
     Run,
     Sql,
     Stop,
-    Target,
 )
 from slowdust.store.records import Second
 
@@ -145,7 +145,8 @@ class Driver:
             tables=data.tables,
             rows=data.rows,
             seed=data.seed,
-            parallel=os.cpu_count() or 1,
+            # One connection a table: several would lay its rows out differently each time.
+            parallel=min(data.tables, os.cpu_count() or 1),
         )
         return self._ask(command, Loaded, _MAINTENANCE_LIMIT, on_progress)
 

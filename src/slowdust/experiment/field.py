@@ -1,22 +1,36 @@
-"""The contenders of a running experiment: who is up, and what happens when one fails."""
+"""The contenders of a running experiment: their servers, and what happens when one fails."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.builds import Build
+from slowdust.dbms import family
+from slowdust.dbms.access import Target
+from slowdust.dbms.family import Family, Shutdown, Sizes, Stage
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver import TargetError
-from slowdust.experiment.protocol import Target
+from slowdust.experiment.driver import Data, Driver, TargetError
+from slowdust.experiment.view import View
 from slowdust.probes.host import HostProbe
-from slowdust.probes.process import ServerProbe
+from slowdust.probes.process import CpuReading, ServerProbe, cpu_seconds
+from slowdust.store.records import Second
 
 _LOG_LINES = 8
+_DYING: Second = 1.0
+"""How long a server whose connections broke may take to be seen dead."""
+_IDLE_SHARE = 0.02
+"""A server below this share of one CPU is idle."""
+_IDLE_LOOKS = 3
+_LOOK_EVERY: Second = 0.2
+_FULL_RUN: Second = 3600.0
+"""A budget from which on the waits of METHOD.md, section 5 apply unscaled."""
 
 
 @dataclass
@@ -25,34 +39,69 @@ class Contender:
 
     name: str
     build: Build
-    instance: Instance
+    config: str
+    instance: Instance | None = None
+    """None where its data directory could not be made."""
     failed: str | None = None
     """Why it dropped out, with the last lines of its log."""
+    sizes: Sizes | None = None
+    """After loading."""
+    _probe: ServerProbe | None = None
+
+    @property
+    def family(self) -> Family:
+        """What is special about servers of its kind."""
+        return family(self.build.dbms)
+
+    @property
+    def server(self) -> Instance:
+        """Its instance; only asked of contenders that have not failed."""
+        assert self.instance is not None
+        return self.instance
 
     @property
     def target(self) -> Target:
         """How to reach its server."""
-        return self.instance.target()
+        return self.server.target()
 
     @property
     def probe(self) -> ServerProbe:
-        """The probe of its server's processes."""
-        return ServerProbe(self.instance.pid)
+        """The probe of its running server."""
+        assert self._probe is not None
+        return self._probe
+
+    def start(self) -> None:
+        """Start the server and watch its processes."""
+        self.server.start()
+        self._probe = ServerProbe(self.server.pid)
 
 
-@dataclass
 class Field:
     """All contenders, in the order of the experiment; the first is the base."""
 
-    contenders: list[Contender]
-    host_probe: HostProbe
-    on_failure: Callable[[Contender], None]
-    logs: Path
-    _incarnation: int = field(default=0)
+    def __init__(self, contenders: list[Contender], logs: Path, view: View) -> None:
+        self.contenders = contenders
+        self._logs = logs
+        self._view = view
+        self._loaded = False
+        self._on_failure: Callable[[Contender], None] | None = None
+        self.host_probe = HostProbe(self.running()[0].server.data_dir)
+
+    @property
+    def names(self) -> list[str]:
+        """The contenders' names, the base's first."""
+        return [contender.name for contender in self.contenders]
 
     def running(self) -> list[Contender]:
         """Those that have not failed."""
         return [contender for contender in self.contenders if contender.failed is None]
+
+    def on_failure(self, tell: Callable[[Contender], None]) -> None:
+        """Call `tell` with every contender that drops out, also with those that did already."""
+        self._on_failure = tell
+        for contender in self.contenders:
+            if contender.failed is not None:
+                tell(contender)
 
     @contextmanager
     def guard(self, contender: Contender) -> Iterator[None]:
@@ -63,23 +112,114 @@ class Field:
         """
         try:
             yield
-        except (TargetError, InstanceError) as error:
+        except TargetError as error:
+            self._drop(contender, _explain(contender, error))
+        except InstanceError as error:
             self._drop(contender, str(error))
-            if not self.running():
-                raise SlowdustError(
-                    "no contender is left\n"
-                    + "\n".join(f"{c.name}: {c.failed}" for c in self.contenders)
-                ) from error
+
+    def start(self, driver: Driver, data: Data) -> None:
+        """Start all servers; load the tables where they are not as they were loaded."""
+        for contender in self.running():
+            self._view.phase(f"starting {contender.name}")
+            with self.guard(contender):
+                contender.start()
+        if self._loaded:
+            return
+        for contender in self.running():
+            with self.guard(contender):
+                self._load(contender, driver, data)
+        self._loaded = True
+
+    def note_writes(self) -> None:
+        """The tables are no longer as they were loaded."""
+        self._loaded = False
+
+    def maintain(self, driver: Driver, data: Data, budget: Second) -> None:
+        """Post-write maintenance (METHOD.md, section 5), then wait until the servers are idle."""
+        for contender in self.running():
+            self._view.phase(f"maintenance of {contender.name} after the writes")
+            with self.guard(contender):
+                stages = contender.family.after_writes(contender.build, _tables(data))
+                _execute(driver, contender, stages)
+        self._view.phase("waiting until the servers are idle")
+        wait = min(1200.0, 60.0 + data.tables * data.rows / 1e6)
+        self._wait_until_idle(wait * min(1.0, budget / _FULL_RUN))
+
+    def stop(self) -> None:
+        """Stop all servers in order and keep their logs."""
+        for contender in self.running():
+            self._view.phase(f"stopping {contender.name}")
+            with self.guard(contender):
+                contender.server.stop()
+                self._keep_log(contender)
+
+    def _load(self, contender: Contender, driver: Driver, data: Data) -> None:
+        self._view.phase(f"loading {contender.name}")
+        driver.load(contender.target, data, self._view.progress)
+        stages = contender.family.after_load(contender.build, _tables(data))
+        _execute(driver, contender, stages)
+        (answer,) = driver.sql(contender.target, [contender.family.sizes_statement()])
+        contender.sizes = contender.family.read_sizes(answer.rows)
+
+    def _wait_until_idle(self, limit: Second) -> None:
+        deadline = time.monotonic() + limit
+        probes = [contender.probe for contender in self.running()]
+        before = [_cpu(probe) for probe in probes]
+        calm = 0
+        while calm < _IDLE_LOOKS and time.monotonic() < deadline:
+            time.sleep(_LOOK_EVERY)
+            now = [_cpu(probe) for probe in probes]
+            used = (
+                cpu_seconds(first, last)
+                for first, last in zip(before, now, strict=True)
+                if first is not None and last is not None
+            )
+            calm = calm + 1 if max(used, default=0.0) < _IDLE_SHARE * _LOOK_EVERY else 0
+            before = now
 
     def _drop(self, contender: Contender, reason: str) -> None:
-        tail = contender.instance.log_tail(_LOG_LINES)
-        contender.failed = "\n".join([reason, *tail])
-        contender.instance.kill()
-        self.keep_log(contender)
-        self.on_failure(contender)
+        contender.failed = reason
+        if contender.instance is not None:
+            contender.instance.stop(Shutdown.AT_ONCE)
+            self._keep_log(contender)
+        if self._on_failure is not None:
+            self._on_failure(contender)
+        if not self.running():
+            raise SlowdustError(f"no contender is left\n{self._failures()}")
 
-    def keep_log(self, contender: Contender) -> None:
-        """Copy the server's log to the experiment's folder."""
-        log = contender.instance.log
+    def _failures(self) -> str:
+        return "\n".join(f"{c.name}: {c.failed}" for c in self.contenders if c.failed)
+
+    def _keep_log(self, contender: Contender) -> None:
+        log = contender.server.log_path
         if log.is_file():
-            shutil.copyfile(log, self.logs / f"{contender.name.replace('/', '_')}.log")
+            shutil.copyfile(log, self._logs / f"{contender.name.replace('/', '_')}.log")
+
+
+def _tables(data: Data) -> list[str]:
+    return [f"sbtest{number}" for number in range(1, data.tables + 1)]
+
+
+def _execute(driver: Driver, contender: Contender, stages: list[Stage]) -> None:
+    for stage in stages:
+        driver.sql(contender.target, stage, parallel=os.cpu_count() or 1)
+
+
+def _cpu(probe: ServerProbe) -> CpuReading | None:
+    try:
+        return probe.read_cpu()
+    except OSError:
+        return None
+
+
+def _explain(contender: Contender, error: TargetError) -> str:
+    """What the server said at its end, or the error with the last lines of its log."""
+    deadline = time.monotonic() + _DYING
+    while error.kind == "connection" and time.monotonic() < deadline:
+        try:
+            contender.server.check_alive()
+        except InstanceError as death:
+            return f"{death} ({error})"
+        time.sleep(_DYING / 20)
+    tail = "".join(f"\n  | {line}" for line in contender.server.log_tail(_LOG_LINES))
+    return f"{contender.name}: {error}{tail}"

@@ -35,6 +35,8 @@ def watching() -> Iterator[View]:
 
 def describe(standing: Standing) -> str:
     """`postgres@17.6 1.028 [1.022, 1.037] faster`."""
+    if standing.rqps is None:
+        return f"{standing.contender} not measured beside the base"
     interval = ""
     if standing.low is not None and standing.high is not None:
         interval = f" [{standing.low:.3f}, {standing.high:.3f}]"

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from slowdust.benchmarks import micro
-from slowdust.dbms.instance import InstanceError
-from slowdust.experiment.driver import Data, Driver
+from slowdust.experiment.driver import Data, Driver, TargetError
 from slowdust.experiment.field import Contender, Field
 from slowdust.experiment.plan import Step
-from slowdust.experiment.protocol import ForSeconds, PlanText, Ran, Rate, ToPositions
+from slowdust.experiment.protocol import Failed, ForSeconds, PlanText, Ran, Rate, ToPositions
 from slowdust.experiment.schedule import MINIMUM_BLOCKS, block_order
 from slowdust.probes.window import Window
 from slowdust.store.records import Second, Slice
@@ -135,7 +134,7 @@ class StepRun:
             server=use.server,
             host=use.host,
             idle_cpu_s=use.idle_cpu_s,
-            probe_seconds=use.seconds,
+            probe_seconds=use.probe_seconds,
             skipped_probes=use.skipped,
         )
 
@@ -192,4 +191,5 @@ def _refuse_ruin(ran: Ran) -> None:
     """Raise where the server answered with errors that make the contender worthless."""
     for state, count in ran.errors.items():
         if state.startswith(_RUINOUS):
-            raise InstanceError(f"{count} operations failed with SQLSTATE {state}")
+            message = f"{count} operations of a slice failed"
+            raise TargetError(Failed(id=ran.id, kind="server", sqlstate=state, message=message))

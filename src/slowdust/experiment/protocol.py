@@ -6,19 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from slowdust.dbms.access import Target
 from slowdust.store.records import ClientUse, Histogram, PerSecond, Schedule, Second
-
-
-class Target(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How to reach a server: a socket directory or a host."""
-
-    dbms: str
-    host: str | None = None
-    socket: str | None = None
-    port: int
-    user: str
-    password: str | None = None
-    database: str
 
 
 class ForSeconds(msgspec.Struct, forbid_unknown_fields=True):

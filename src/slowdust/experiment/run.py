@@ -20,7 +20,7 @@ from slowdust.experiment.measure import Pace, StepRun, measure
 from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, turns, unsettled
 from slowdust.experiment.protocol import PlanText, Rate
 from slowdust.experiment.schedule import Budget, rounds, turns_left
-from slowdust.experiment.setup import field_of, open_journal
+from slowdust.experiment.setup import field_of, open_journal, record_failures, record_sizes
 from slowdust.experiment.spec import Spec
 from slowdust.experiment.view import Status, View
 from slowdust.store.folder import Folder, writing
@@ -47,7 +47,7 @@ def run_experiment(spec: Spec, results: Path, beginning: Beginning, view: View) 
         field = stack.enter_context(field_of(spec, folder, view))
         planned = spec.incarnations or rounds(spec.budget, len(spec.chosen_tests()))
         journal = open_journal(spec, writer, field, driver, planned)
-        field.watch(journal, view)
+        record_failures(field, journal, view)
         Experiment(spec, driver, field, journal, view).run(planned)
         journal.finish()
     return folder
@@ -87,7 +87,8 @@ class Experiment:
     def _incarnation(self, todo: list[Turn], rounds_after: int) -> None:
         number = self._journal.last_incarnation + 1
         maintained = maintenance_after(todo)
-        self._field.start(self._driver, self._data, number)
+        self._field.start(self._driver, self._data)
+        record_sizes(self._field, self._journal)
         due = sum(turn.deed is Deed.MEASURE for turn in todo)
         for turn in todo:
             if turn.deed is Deed.AGE:
@@ -97,6 +98,8 @@ class Experiment:
                 share = self._budget.share(turns_left(due, in_all, rounds_after))
                 self._measure(turn.step, number, share)
                 due -= 1
+            if turn.step.test.writes:
+                self._field.note_writes()
             if turn is maintained:
                 self._field.maintain(self._driver, self._data, self._budget.total)
         self._field.stop()

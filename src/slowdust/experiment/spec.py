@@ -37,6 +37,15 @@ Duration = Annotated[
 ]
 
 
+def _settings_as_text(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _setting_text(item) for key, item in value.items()}
+    return value
+
+
+Settings = Annotated[dict[str, str], BeforeValidator(_settings_as_text)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +55,7 @@ class ContenderSpec(_Strict):
 
     contender: str
     name: str | None = None
-    set: dict[str, str] = {}
+    set: Settings = {}
 
 
 class RateSpec(_Strict):
@@ -75,20 +84,13 @@ class Spec(_Strict):
     incarnations: int | None = Field(None, ge=1)
     seed: int = Field(1, ge=0, lt=2**53)
     rate: RateSpec | None = None
-    set: dict[str, str] = {}
+    set: Settings = {}
 
     @field_validator("contenders", mode="before")
     @classmethod
     def _plain_names(cls, value: object) -> object:
         if isinstance(value, list):
             return [{"contender": item} if isinstance(item, str) else item for item in value]
-        return value
-
-    @field_validator("set", mode="before")
-    @classmethod
-    def _settings_as_text(cls, value: object) -> object:
-        if isinstance(value, dict):
-            return {key: _setting_text(item) for key, item in value.items()}
         return value
 
     @model_validator(mode="after")

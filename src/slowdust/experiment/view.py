@@ -13,7 +13,8 @@ class Standing:
     """How one contender stands in the test that runs, relative to the base."""
 
     contender: str
-    rqps: float
+    rqps: float | None
+    """None where no block is complete."""
     low: float | None
     high: float | None
     verdict: str

@@ -1,0 +1,156 @@
+"""From a specification to contenders whose instances can be started, and to a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from slowdust import builds
+from slowdust.builds import Build
+from slowdust.dbms import family
+from slowdust.dbms.instance import Instance, InstanceError
+from slowdust.dbms.leftovers import clean_leftovers
+from slowdust.dbms.rundir import RunDirectory
+from slowdust.dbms.settings import Settings
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.contender import ContenderName, distinct, parse_contender
+from slowdust.experiment.driver import Driver
+from slowdust.experiment.field import Contender, Field
+from slowdust.experiment.journal import Journal, check_builds, new_manifest
+from slowdust.experiment.spec import ContenderSpec, Spec
+from slowdust.experiment.view import View
+from slowdust.probes import advice
+from slowdust.probes.machine import Machine, read_machine
+from slowdust.store.folder import Folder, Writer
+from slowdust.store.manifest import ContenderFacts
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A contender before it has a data directory."""
+
+    title: str
+    build: Build
+    settings: Settings
+
+
+@contextmanager
+def field_of(spec: Spec, folder: Folder, view: View) -> Iterator[Field]:
+    """The contenders with their data directories made; all is removed at the end.
+
+    Raises:
+        UsageError: an unknown build, or a setting that one does not know.
+        SlowdustError: a build cannot be had, or no data directory be made.
+    """
+    names = [parse_contender(contender.contender) for contender in spec.contenders]
+    found = [_resolve(name, view) for name in names]
+    titles = distinct(
+        [
+            contender.name or _title(name, build)
+            for contender, name, build in zip(spec.contenders, names, found, strict=True)
+        ]
+    )
+    entries = [
+        _Entry(title, build, _settings(build, name.config, spec, contender))
+        for title, build, name, contender in zip(titles, found, names, spec.contenders, strict=True)
+    ]
+    for leftover in clean_leftovers():
+        view.warning(str(leftover))
+    with RunDirectory.open(spec.name) as run:
+        contenders = [_create(run, entry, view) for entry in entries]
+        if all(contender.failed for contender in contenders):
+            raise SlowdustError("\n".join(str(contender.failed) for contender in contenders))
+        yield Field(contenders, folder.logs, view)
+
+
+def open_journal(spec: Spec, writer: Writer, field: Field, driver: Driver, planned: int) -> Journal:
+    """The journal of a new experiment, or of one that goes on.
+
+    Raises:
+        UsageError: it goes on with other binaries than it began with.
+    """
+    facts = [_facts(contender) for contender in field.contenders]
+    machine = read_machine(field.running()[0].server.data_dir)
+    if writer.folder.has_manifest():
+        manifest = writer.folder.read_manifest()
+        check_builds(manifest, facts)
+        manifest.contenders = facts
+        manifest.method.budget_s = spec.budget
+        manifest.finished = None
+    else:
+        writer.write_spec(spec.to_toml())
+        manifest = new_manifest(spec, facts, planned, driver.version, advice.facts(machine))
+    journal = Journal(spec, writer, manifest)
+    _warn(machine, journal)
+    return journal
+
+
+def record_failures(field: Field, journal: Journal, view: View) -> None:
+    """Let the manifest and the view know of every contender that drops out."""
+
+    def tell(contender: Contender) -> None:
+        journal.facts(contender.name).failed = contender.failed
+        journal.save()
+        view.warning(f"{contender.name} dropped out: {contender.failed}")
+
+    field.on_failure(tell)
+
+
+def record_sizes(field: Field, journal: Journal) -> None:
+    """Keep the sizes that the contenders had after loading."""
+    for contender in field.running():
+        if contender.sizes is not None:
+            facts = journal.facts(contender.name)
+            facts.data_bytes = contender.sizes.data_bytes
+            facts.table_bytes = contender.sizes.table_bytes
+            facts.index_bytes = contender.sizes.index_bytes
+
+
+def _resolve(name: ContenderName, view: View) -> Build:
+    if name.directory is not None:
+        return builds.from_directory(name.directory)
+    assert name.dbms is not None
+    assert name.version is not None
+    return builds.resolve(name.dbms, name.version, view.phase)
+
+
+def _title(name: ContenderName, build: Build) -> str:
+    """As written, with the version that was found: `postgres@17` becomes `postgres@17.10`."""
+    if name.directory is not None:
+        return name.written
+    return name.written.replace(f"@{name.version}", f"@{build.version}", 1)
+
+
+def _settings(build: Build, config: str, spec: Spec, contender: ContenderSpec) -> Settings:
+    overrides = {**spec.set, **contender.set}
+    return family(build.dbms).settings(config, overrides, len(spec.contenders))
+
+
+def _create(run: RunDirectory, entry: _Entry, view: View) -> Contender:
+    view.phase(f"making the data directory of {entry.title}")
+    contender = Contender(entry.title, entry.build, entry.settings.config)
+    try:
+        contender.instance = Instance.create(run, entry.title, entry.build, entry.settings)
+    except InstanceError as error:
+        contender.failed = str(error)
+    except UsageError as error:
+        raise UsageError(f"{entry.title}: {error}") from error
+    return contender
+
+
+def _facts(contender: Contender) -> ContenderFacts:
+    accepted = contender.instance.settings if contender.instance else None
+    return ContenderFacts(
+        name=contender.name,
+        dbms=contender.build.dbms,
+        build=contender.build.facts,
+        config=contender.config,
+        settings=dict(accepted.values) if accepted else {},
+        skipped_settings=list(accepted.skipped) if accepted else [],
+    )
+
+
+def _warn(machine: Machine, journal: Journal) -> None:
+    for warning in advice.warnings(machine):
+        journal.warn(warning)
