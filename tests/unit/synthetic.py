@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method, Plan
 from slowdust.store.records import (
+    SCHEMA,
     ClientUse,
     Histogram,
     HostUse,
@@ -258,6 +259,7 @@ def synthetic_manifest(
 ) -> Manifest:
     """A manifest of contenders that differ in version, and whose plans agree."""
     return Manifest(
+        schema=SCHEMA,
         experiment="synthetic",
         slowdust="0.1.0",
         driver="0.1.0",

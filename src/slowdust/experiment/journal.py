@@ -14,7 +14,7 @@ from slowdust.experiment.protocol import PlanText
 from slowdust.experiment.spec import Spec, parse_spec
 from slowdust.store.folder import Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan
-from slowdust.store.records import Second, Slice
+from slowdust.store.records import SCHEMA, Second, Slice
 
 
 class Beginning(Enum):
@@ -141,6 +141,7 @@ def new_manifest(
 ) -> Manifest:
     """The manifest of an experiment that begins now."""
     return Manifest(
+        schema=SCHEMA,
         experiment=spec.name,
         slowdust=__version__,
         driver=driver_version,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from slowdust.store.records import SCHEMA
 
 
 class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -60,7 +59,7 @@ class Method(msgspec.Struct, kw_only=True):
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """All of an experiment that is not a slice."""
 
-    schema: int = SCHEMA
+    schema: int
     experiment: str
     slowdust: str
     driver: str

@@ -40,6 +40,7 @@ def record(block: int) -> Slice:
 
 def manifest() -> Manifest:
     return Manifest(
+        schema=SCHEMA,
         experiment="x",
         slowdust="0",
         driver="0",
