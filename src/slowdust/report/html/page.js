@@ -97,7 +97,8 @@
     });
   }
   for (const name of ["q", "verdict", "group"]) {
-    form.elements[name].addEventListener("input", (event) => { state[name] = event.target.value; change(); });
+    const field = form.elements[name];
+    field.addEventListener(field.matches("select") ? "change" : "input", () => { state[name] = field.value; change(); });
   }
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => { Object.assign(state, { q: "", verdict: "", group: "" }); change(); });

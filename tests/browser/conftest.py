@@ -1,0 +1,81 @@
+"""A headless Chromium, and the pages it looks at."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from tests.unit.report.sample import plain_experiment, troubled_experiment
+
+from slowdust.report import html
+
+_CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+_SWITCHES = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    if not (_CHROMIUM and _DRIVER):
+        pytest.skip("needs chromium and chromedriver: apt-get install chromium chromium-driver")
+    options = ChromeOptions()
+    options.binary_location = _CHROMIUM
+    for switch in _SWITCHES:
+        options.add_argument(switch)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    with Chrome(options, Service(_DRIVER)) as driver:
+        yield driver
+
+
+@pytest.fixture
+def chrome(browser: Chrome) -> Iterator[Chrome]:
+    """The browser as a wide, light window with scripts; put back after the test."""
+    _set_width(browser, 1400)
+    yield browser
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    browser.get("about:blank")
+
+
+@pytest.fixture
+def phone(chrome: Chrome) -> Chrome:
+    """The browser as wide as a telephone."""
+    _set_width(chrome, 380)
+    return chrome
+
+
+@pytest.fixture(scope="session")
+def plain_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("plain"), html.render(*plain_experiment()))
+
+
+@pytest.fixture(scope="session")
+def troubled_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("troubled"), html.render(*troubled_experiment()))
+
+
+def _written(folder: Path, page: str) -> str:
+    path = folder / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path.as_uri()
+
+
+def _set_width(browser: Chrome, width: int) -> None:
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+    )

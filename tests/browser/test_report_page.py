@@ -1,0 +1,249 @@
+"""The report in a real browser: offline, with and without JavaScript, narrow, dark, printed."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.select import Select
+
+_SHOWN_ROWS = """return [...document.querySelectorAll("#results-table tr.row")]
+    .filter((row) => row.offsetParent !== null).map((row) => row.dataset.name)"""
+
+_COLOURS = """const style = getComputedStyle(document.querySelector(arguments[0]));
+    return [style.color, style.backgroundColor]"""
+
+
+def _shown_rows(chrome: Chrome) -> list[str]:
+    rows: list[str] = chrome.execute_script(_SHOWN_ROWS)
+    return rows
+
+
+def _prefer(chrome: Chrome, scheme: str) -> None:
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+
+def _requests(chrome: Chrome) -> list[str]:
+    events: list[dict[str, Any]] = [
+        json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")
+    ]
+    return [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def _channels(colour: str) -> list[float]:
+    return [float(part) for part in re.findall(r"[\d.]+", colour)]
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (channel / 255 for channel in _channels(colour)[:3])
+    ]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _contrast(one: str, other: str) -> float:
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("page", ["plain_url", "troubled_url"])
+def test_opens_from_a_file_without_network_and_without_complaints(
+    chrome: Chrome, page: str, request: pytest.FixtureRequest
+) -> None:
+    url = request.getfixturevalue(page)
+    chrome.get_log("performance")
+    chrome.get_log("browser")
+
+    chrome.get(url)
+
+    asked = _requests(chrome)
+    assert url in asked
+    assert [other for other in asked if other != url and not other.startswith("data:")] == []
+    assert chrome.get_log("browser") == []
+
+
+def test_everything_is_there_without_javascript(chrome: Chrome, plain_url: str) -> None:
+    chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+
+    chrome.get(plain_url)
+
+    rows = chrome.find_elements(By.CSS_SELECTOR, "#results-table tr.row")
+    assert len(rows) == 6
+    assert all(row.is_displayed() for row in rows)
+    assert not chrome.find_element(By.ID, "filters").is_displayed()
+    assert chrome.find_elements(By.CSS_SELECTOR, "th button") == []
+    assert chrome.find_element(By.CSS_SELECTOR, "#intervals svg").is_displayed()
+
+
+def test_text_filter_narrows_rows_and_tests_and_is_kept_in_the_url(
+    chrome: Chrome, plain_url: str
+) -> None:
+    chrome.get(plain_url)
+
+    chrome.find_element(By.NAME, "q").send_keys("POINT")
+
+    assert _shown_rows(chrome) == ["point-query", "random-points.10"]
+    assert chrome.find_element(By.CSS_SELECTOR, "#filters output").text == "2 of 6"
+    assert not chrome.find_element(By.ID, "test-scan-c1").is_displayed()
+    assert chrome.find_element(By.ID, "test-point-query-c1").is_displayed()
+    assert "q=POINT" in chrome.current_url
+
+
+def test_filters_by_verdict_and_group(chrome: Chrome, plain_url: str) -> None:
+    chrome.get(plain_url)
+
+    Select(chrome.find_element(By.NAME, "verdict")).select_by_visible_text("slower")
+    assert set(_shown_rows(chrome)) == {"point-query", "read-only.100"}
+
+    Select(chrome.find_element(By.NAME, "group")).select_by_visible_text("Point")
+    assert _shown_rows(chrome) == ["point-query"]
+
+    chrome.find_element(By.CSS_SELECTOR, "#filters button").click()
+    assert len(_shown_rows(chrome)) == 6
+    assert "?" not in chrome.current_url
+
+
+def test_sorts_by_relative_rate_both_ways_and_back(chrome: Chrome, plain_url: str) -> None:
+    chrome.get(plain_url)
+    in_order = _shown_rows(chrome)
+    relative = chrome.find_element(By.CSS_SELECTOR, 'th[data-sort="0"] button')
+
+    relative.click()
+    assert _shown_rows(chrome)[:2] == ["point-query", "read-only.100"]
+    assert _shown_rows(chrome)[-1] == "update-index"
+    head = chrome.find_element(By.CSS_SELECTOR, 'th[data-sort="0"]')
+    assert head.get_attribute("aria-sort") == "ascending"
+
+    relative.click()
+    assert _shown_rows(chrome)[0] == "update-index"
+    assert "sort=0" in chrome.current_url
+
+    relative.click()
+    assert _shown_rows(chrome) == in_order
+    assert "sort" not in chrome.current_url
+
+
+def test_the_url_restores_filter_and_sort(chrome: Chrome, plain_url: str) -> None:
+    chrome.get(f"{plain_url}?q=o&sort=name&down=1")
+
+    shown = _shown_rows(chrome)
+    assert shown == sorted(shown, reverse=True)
+    assert "scan" not in shown
+    assert chrome.find_element(By.NAME, "q").get_attribute("value") == "o"
+
+
+def test_a_link_opens_its_test_even_where_a_filter_hides_it(chrome: Chrome, plain_url: str) -> None:
+    chrome.get(f"{plain_url}#test-scan-c1")
+    assert chrome.find_element(By.ID, "test-scan-c1").get_attribute("open") is not None
+
+    chrome.get(f"{plain_url}?q=point#test-scan-c1")
+    assert chrome.find_element(By.CSS_SELECTOR, "#test-scan-c1 .body").is_displayed()
+
+
+def test_a_row_of_the_table_leads_to_its_unfolded_test(chrome: Chrome, plain_url: str) -> None:
+    chrome.get(plain_url)
+    assert chrome.find_element(By.ID, "test-scan-c1").get_attribute("open") is None
+
+    chrome.find_element(By.CSS_SELECTOR, 'tr[data-name="scan"] a').click()
+
+    assert chrome.current_url.endswith("#test-scan-c1")
+    assert chrome.find_element(By.ID, "test-scan-c1").get_attribute("open") is not None
+
+
+@pytest.mark.parametrize("page", ["plain_url", "troubled_url"])
+def test_a_telephone_never_scrolls_the_page_sideways(
+    phone: Chrome, page: str, request: pytest.FixtureRequest
+) -> None:
+    phone.get(request.getfixturevalue(page))
+    phone.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+
+    assert phone.execute_script("return innerWidth") == 380
+    assert phone.execute_script("return document.documentElement.scrollWidth") <= 380
+
+
+def test_dark_mode_turns_the_page_and_the_charts(chrome: Chrome, plain_url: str) -> None:
+    chrome.get(plain_url)
+    mark = "return getComputedStyle(document.querySelector('#intervals .k1 .dot')).stroke"
+    light, light_mark = chrome.execute_script(_COLOURS, "body"), chrome.execute_script(mark)
+
+    _prefer(chrome, "dark")
+
+    dark, dark_mark = chrome.execute_script(_COLOURS, "body"), chrome.execute_script(mark)
+    assert _luminance(light[1]) > 0.9
+    assert _luminance(dark[1]) < 0.05
+    assert light_mark != dark_mark
+    assert _contrast(dark_mark, dark[1]) > 3
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "selector", ["td.rel.slower", "td.rel.faster", ".chip.slower", ".chip.faster", ".chip.unsure"]
+)
+def test_bands_are_legible(chrome: Chrome, plain_url: str, scheme: str, selector: str) -> None:
+    _prefer(chrome, scheme)
+    chrome.get(plain_url)
+
+    ink, fill = chrome.execute_script(_COLOURS, selector)
+
+    assert len(_channels(fill)) == 3, "a band is opaque"
+    assert _contrast(ink, fill) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_contender_stands_out_from_the_page(
+    chrome: Chrome, plain_url: str, scheme: str
+) -> None:
+    _prefer(chrome, scheme)
+    chrome.get(plain_url)
+    _, paper = chrome.execute_script(_COLOURS, "body")
+
+    for number in range(8):
+        colour = chrome.execute_script(
+            "const probe = document.body.appendChild(document.createElement('i'));"
+            "probe.className = `swatch k${arguments[0]}`;"
+            "return getComputedStyle(probe).backgroundColor",
+            number,
+        )
+        assert _contrast(colour, paper) >= 3, f"k{number}"
+
+
+def test_paper_shows_folded_tests_too(chrome: Chrome, plain_url: str) -> None:
+    chrome.get(plain_url)
+    folded = chrome.find_element(By.CSS_SELECTOR, "#test-scan-c1 .body")
+    assert not folded.is_displayed()
+
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+
+    assert folded.size["height"] > 300
+    assert not chrome.find_element(By.TAG_NAME, "nav").is_displayed()
+
+
+def test_text_beside_charts_does_not_collide(chrome: Chrome, troubled_url: str) -> None:
+    chrome.get(troubled_url)
+    chrome.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+
+    collisions = chrome.execute_script("""
+        const touching = [];
+        for (const frame of document.querySelectorAll("svg.frame")) {
+            const boxes = [...frame.querySelectorAll("text")]
+                .map((text) => [text.textContent, text.getBoundingClientRect()]);
+            boxes.forEach(([name, a], index) => boxes.slice(index + 1).forEach(([other, b]) => {
+                const apart = a.right <= b.left || b.right <= a.left
+                    || a.bottom - 4 <= b.top || b.bottom - 4 <= a.top;
+                if (!apart) touching.push(`${name} / ${other}`);
+            }));
+        }
+        return touching""")
+
+    assert collisions == []

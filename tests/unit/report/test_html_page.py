@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import re
+import time
+from html.parser import HTMLParser
+
+import pytest
+from tests.unit.report.sample import (
+    BASE,
+    HOSTILE,
+    NEWER,
+    plain_experiment,
+    sized_experiment,
+    troubled_experiment,
+)
+
+from slowdust.analysis.model import Report, Result
+from slowdust.benchmarks import micro
+from slowdust.report import html
+from slowdust.store.records import Slice
+
+_VOID = {"meta", "link", "input", "wbr", "br"}
+
+
+class _Outline(HTMLParser):
+    """Checks that elements nest, and collects ids, link targets and attributes that load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+        self.loads: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if given.get("id"):
+            self.ids.append(given["id"] or "")
+        href = given.get("href") or ""
+        if href.startswith("#"):
+            self.targets.append(href[1:])
+        elif href:
+            self.loads.append(href)
+        if given.get("src"):
+            self.loads.append(given["src"] or "")
+        if tag not in _VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.stack and self.stack[-1] not in {"script", "style"}:
+            self.text.append(data)
+
+
+def _outline(page: str) -> _Outline:
+    outline = _Outline()
+    outline.feed(page)
+    assert outline.stack == []
+    return outline
+
+
+@pytest.fixture(scope="module")
+def plain() -> tuple[Report, list[Slice]]:
+    return plain_experiment()
+
+
+@pytest.fixture(scope="module")
+def troubled_page() -> str:
+    return html.render(*troubled_experiment())
+
+
+def _result(report: Report, test: str, contender: str) -> Result:
+    return next(one for one in report.results if (one.test, one.contender) == (test, contender))
+
+
+def test_the_page_is_one_well_formed_file_whose_links_lead_somewhere(
+    plain: tuple[Report, list[Slice]],
+) -> None:
+    outline = _outline(html.render(*plain))
+
+    assert len(outline.ids) == len(set(outline.ids))
+    assert set(outline.targets) <= set(outline.ids)
+    assert "test-point-query-c1" in outline.ids
+    assert outline.loads == ["data:,"]
+
+
+def test_rates_verdicts_and_bands_are_in_the_table(plain: tuple[Report, list[Slice]]) -> None:
+    report, slices = plain
+    page = html.render(report, slices)
+
+    row = re.search(r'<tr class="row"[^>]*data-name="point-query".*?</tr>', page, re.DOTALL)
+    assert row
+    newer, base = _result(report, "point-query", NEWER), _result(report, "point-query", BASE)
+    assert newer.rqps
+    assert f"{newer.rqps:.2f}" in row[0]
+    assert "rel slower" in row[0]
+    assert f'<span class="word">{newer.verdict}</span>' in row[0]
+    assert f"{base.qps:,.0f}" in row[0]
+    for sentence in report.tldr:
+        assert sentence in page
+
+
+def test_slower_tests_start_open_and_others_closed(plain: tuple[Report, list[Slice]]) -> None:
+    page = html.render(*plain)
+
+    assert re.search(r'id="test-point-query-c1" open', page)
+    assert re.search(r'id="test-scan-c1">', page)
+
+
+def test_hostile_text_is_only_ever_text(troubled_page: str) -> None:
+    outline = _outline(troubled_page)
+
+    assert "<script>alert" not in troubled_page
+    assert "<i>" not in troubled_page
+    assert "<b>worker" not in troubled_page
+    assert HOSTILE in "".join(outline.text)
+
+
+def test_a_failed_contender_is_shown_with_its_log(troubled_page: str) -> None:
+    assert "postgres@9.6 failed" in troubled_page
+    assert "FATAL: could not map &lt;shared&gt; memory" in troubled_page
+
+
+def test_differing_plans_stand_side_by_side(troubled_page: str) -> None:
+    assert troubled_page.count("Plans differ") == 2  # one for each number of clients
+    assert "Bitmap Heap Scan" in troubled_page
+
+
+def test_the_schedule_of_an_open_loop_is_shown(troubled_page: str) -> None:
+    assert "Schedule (open loop)" in troubled_page
+    assert "3.50 ms" in troubled_page
+
+
+def test_missing_probes_are_dashes_not_zeros(troubled_page: str) -> None:
+    section = re.search(r'id="test-update-index-c1".*?</details>', troubled_page, re.DOTALL)
+    assert section
+    table = re.search(r"Hardware per operation.*?</table>", section[0], re.DOTALL)
+    assert table
+    body = re.search(r"<tbody>.*", table[0], re.DOTALL)
+    assert body
+    assert body[0].count("not measured") >= 3 * 6
+    assert not re.search(r"<td[^>]*>0", body[0])
+
+
+def test_settings_that_differ_come_first(troubled_page: str) -> None:
+    differing, everything = (
+        troubled_page.index('aria-label="Settings that differ"'),
+        troubled_page.index('aria-label="All settings"'),
+    )
+
+    assert differing < troubled_page.index("io_method") < everything
+    assert "(not set)" in troubled_page
+
+
+def test_anchors_stay_apart_whatever_tests_are_called() -> None:
+    report, slices = plain_experiment()
+    for one in report.results:
+        if one.test == "scan":
+            one.test = "POINT query"
+
+    outline = _outline(html.render(report, slices))
+
+    assert {"test-point-query-c1", "test-point-query-c1-2"} <= set(outline.ids)
+
+
+def test_an_experiment_without_slices_is_a_page() -> None:
+    report, _ = plain_experiment()
+    report.results = []
+    report.tldr = []
+
+    assert "No test has a result yet" in html.render(report, [])
+
+
+def test_one_contender_alone_is_a_page() -> None:
+    page = html.render(*sized_experiment(1, ["point-query"]))
+
+    assert "alone" in page
+    _outline(page)
+
+
+def test_many_contenders_get_a_forest_each() -> None:
+    page = html.render(*sized_experiment(20, ["point-query", "scan"], blocks=1))
+
+    assert page.count('class="plot forest"') == 19
+    _outline(page)
+
+
+def test_ten_thousand_slices_take_less_than_a_second_and_8_mb() -> None:
+    report, slices = sized_experiment(2, micro.SUITES["default"], blocks=40)
+    assert len(slices) > 10_000
+    html.render(report, slices[:100])
+
+    started = time.process_time()
+    page = html.render(report, slices)
+    took = time.process_time() - started
+
+    assert took < 1
+    assert len(page.encode()) < 8e6
