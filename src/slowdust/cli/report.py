@@ -32,14 +32,17 @@ def command(
     Without an option it prints the tl;dr and writes report.html into the experiment's folder.
     """
     from slowdust.analysis.analyse import analyse
-    from slowdust.report import FORMATS
+    from slowdust.report import csv as table
     from slowdust.report import html as page
+    from slowdust.report import json as data
+    from slowdust.report import markdown
 
     folder = _find(name, results)
     slices = folder.read_slices()
     report = analyse(folder.read_manifest(), slices, base)
     if form is not None:
-        sys.stdout.write(FORMATS[form](report))
+        formats = {"md": markdown.render, "csv": table.render, "json": data.render}
+        sys.stdout.write(formats[form](report))
     if html is not None or form is None:
         destination = html or folder.path / "report.html"
         destination.write_text(page.render(report, slices))

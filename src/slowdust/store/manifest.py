@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 
-
 class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Provenance and fingerprint of a build."""
 
