@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 import pytest
@@ -276,3 +277,18 @@ def test_an_idle_server_is_read_by_its_cpu_alone(fake_proc: FakeProc) -> None:
     fake_proc.put(11, cpu_ns=6 * MS)
 
     assert cpu_seconds(before, probe.read_cpu()) == pytest.approx(0.006)
+
+
+def test_a_failure_of_ours_does_not_pass_for_the_end_of_a_process(
+    fake_proc: FakeProc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_proc.put(10, children=(11,))
+    fake_proc.put(11)
+    probe = fake_proc.probe(10)
+
+    def no_descriptors(*_: object) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(type(probe._files), "read", no_descriptors)
+    with pytest.raises(OSError, match="Too many"):
+        probe.read()
