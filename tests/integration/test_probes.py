@@ -17,7 +17,8 @@ import pytest
 
 from slowdust.probes.host import HostProbe
 from slowdust.probes.machine import read_machine
-from slowdust.probes.process import ServerProbe, cpu_seconds, usage
+from slowdust.probes.process import ServerProbe
+from slowdust.probes.server_use import cpu_seconds, server_use
 from slowdust.probes.storage import block_device_of
 from slowdust.probes.window import Window
 
@@ -131,7 +132,7 @@ def test_cpu_time_agrees_with_the_process_itself(server: Server) -> None:
     server("burn(0.3)")
     own_after, after = server(own), probe.read()
 
-    use = usage(before, after)
+    use = server_use(before, after)
 
     assert use.cpu_s == pytest.approx(own_after - own_before, abs=0.001)
     assert use.cpu_s >= 0.3
@@ -153,7 +154,7 @@ def test_switches_agree_with_the_process_itself(server: Server) -> None:
     server("[time.sleep(0.0001) for _ in range(200)] and None")
     own_after, after = server(own), probe.read()
 
-    switches = usage(before, after).context_switches
+    switches = server_use(before, after).context_switches
 
     assert switches is not None
     assert switches == pytest.approx(own_after - own_before, abs=4)
@@ -166,7 +167,7 @@ def test_threads_count_in_cpu_time_and_those_alive_in_switches(server: Server) -
     server("burn_in_threads(4, 0.05)")
     own_after, after = server("time.process_time()"), probe.read()
 
-    use = usage(before, after)
+    use = server_use(before, after)
 
     assert use.cpu_s == pytest.approx(own_after - own_before, abs=0.001)
     assert use.cpu_s >= 0.2
@@ -178,7 +179,7 @@ def test_threads_count_in_cpu_time_and_those_alive_in_switches(server: Server) -
     )
     before = after
     time.sleep(0.3)
-    switches = usage(before, probe.read()).context_switches
+    switches = server_use(before, probe.read()).context_switches
     assert switches is not None
     assert switches >= 50
 
@@ -188,10 +189,10 @@ def test_a_child_that_stays_counts_to_the_nanosecond(server: Server) -> None:
     before = probe.read()
     child, stay = server("fork_waiting(lambda: burn(0.1))")
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
     before = probe.read()
     used = server(f"tuple(reap({child}, {stay}))[:2]")
-    ended = usage(before, probe.read())
+    ended = server_use(before, probe.read())
 
     assert (use.processes, use.processes_started, use.processes_ended) == (2, 1, 0)
     assert use.cpu_s == pytest.approx(sum(used), abs=0.005)
@@ -212,7 +213,7 @@ def test_children_that_come_and_go_leave_their_cpu_time_and_writes(
     )
     after = probe.read()
 
-    use = usage(before, after)
+    use = server_use(before, after)
 
     assert use.cpu_s == pytest.approx(sum(map(sum, used)), abs=0.025)
     assert use.context_switches is None
@@ -226,7 +227,7 @@ def test_a_child_too_short_for_a_tick_is_noticed(server: Server) -> None:
     probe = ServerProbe(server.pid)
     before = probe.read()
     server("reap(*fork_waiting(lambda: None)) and None")
-    assert usage(before, probe.read()).context_switches is None
+    assert server_use(before, probe.read()).context_switches is None
 
 
 def test_written_bytes_are_those_written_and_reach_the_device(
@@ -252,13 +253,13 @@ def test_written_bytes_are_those_written_and_reach_the_device(
 
 def test_anonymous_memory_of_children_adds_up_and_shared_memory_does_not(server: Server) -> None:
     probe = ServerProbe(server.pid)
-    plain = usage(probe.read(), probe.read()).rss_bytes
+    plain = server_use(probe.read(), probe.read()).rss_bytes
     server("globals().update(shared=__import__('mmap').mmap(-1, 64 << 20))")
     share = f"shared.write(bytes({64 * MIB}))"
     own = f"globals().update(own=bytearray(b'x') * {16 * MIB})"
     stays = [server(f"fork_waiting(lambda: ({share}, {own}))") for _ in range(3)]
 
-    use = usage(probe.read(), probe.read())
+    use = server_use(probe.read(), probe.read())
     for child, stay in stays:
         server(f"reap({child}, {stay}) and None")
 
@@ -279,7 +280,7 @@ def test_a_process_of_another_user_is_read_like_ours() -> None:
         own_before, before = server("time.process_time()"), probe.read()
         server("burn(0.1)")
         own_after, after = server("time.process_time()"), probe.read()
-        use = usage(before, after)
+        use = server_use(before, after)
         assert use.cpu_s == pytest.approx(own_after - own_before, abs=0.001)
         assert use.write_bytes is not None
 
@@ -291,7 +292,7 @@ def test_without_rights_only_io_is_absent(server: Server) -> None:
     try:
         before = probe.read()
         server("burn(0.05)")
-        use = usage(before, probe.read())
+        use = server_use(before, probe.read())
     finally:
         os.seteuid(0)
     assert use.write_bytes is None

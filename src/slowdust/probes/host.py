@@ -103,7 +103,7 @@ class HostProbe:
             return None
 
 
-def usage(
+def host_use(
     before: tuple[HostReading, DiskReading | None], after: tuple[HostReading, DiskReading | None]
 ) -> HostUse:
     """What the host did between two readings of the same probe.

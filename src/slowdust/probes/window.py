@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from slowdust.probes import host, process
+from slowdust.probes.host import DiskReading, HostProbe, HostReading, host_use
+from slowdust.probes.process import CpuReading, ServerProbe, ServerReading
+from slowdust.probes.server_use import cpu_seconds, server_use
 from slowdust.store.records import HostUse, Second, ServerUse
 
 _log = logging.getLogger(__name__)
@@ -36,9 +38,9 @@ class WindowUse:
 @dataclass
 class _Opened:
     at: float
-    idle: dict[str, process.CpuReading] = field(default_factory=dict)
-    server: process.ServerReading | None = None
-    host: tuple[host.HostReading, host.DiskReading | None] | None = None
+    idle: dict[str, CpuReading] = field(default_factory=dict)
+    server: ServerReading | None = None
+    host: tuple[HostReading, DiskReading | None] | None = None
 
 
 class Window:
@@ -53,9 +55,9 @@ class Window:
 
     def __init__(
         self,
-        measured: process.ServerProbe | None,
-        idle: Mapping[str, process.ServerProbe],
-        host_probe: host.HostProbe | None,
+        measured: ServerProbe | None,
+        idle: Mapping[str, ServerProbe],
+        host_probe: HostProbe | None,
     ) -> None:
         self._measured = measured
         self._idle = dict(idle)
@@ -95,10 +97,10 @@ class Window:
         seconds = time.monotonic() - first.at
 
         use = WindowUse(
-            server=_difference(process.usage, first.server, server_reading),
-            host=_difference(host.usage, first.host, host_reading),
+            server=_difference(server_use, first.server, server_reading),
+            host=_difference(host_use, first.host, host_reading),
             idle_cpu_s={
-                name: process.cpu_seconds(first.idle[name], reading)
+                name: cpu_seconds(first.idle[name], reading)
                 for name, reading in idle_readings.items()
                 if reading is not None
             },

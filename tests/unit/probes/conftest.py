@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
 from slowdust.probes.process import ServerProbe
+
+
+class FreshFiles:
+    """Opens anew: a deleted file that is still open would be read on, unlike one of the kernel."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, pid: int, name: str, thread: int | None = None) -> bytes:
+        folder = self._root / str(pid)
+        return (
+            (folder if thread is None else folder / "task" / str(thread))
+            .joinpath(name)
+            .read_bytes()
+        )
+
+    def threads(self, pid: int) -> tuple[int, ...]:
+        return tuple(int(entry.name) for entry in (self._root / str(pid) / "task").iterdir())
+
+    def retain(self, threads: Collection[int]) -> None:
+        pass
 
 
 class FakeProc:
@@ -86,12 +108,12 @@ class FakeProc:
     def clock(self, pid: int, kind: int) -> int:
         """Nanoseconds on a clock of a process."""
         if (pid, kind) not in self._clocks:
-            raise OSError(22, "Invalid argument")
+            raise ProcessLookupError(pid)
         return self._clocks[pid, kind]
 
     def probe(self, pid: int) -> ServerProbe:
         """A probe of the server whose main process is `pid`."""
-        return ServerProbe(pid, proc=str(self.root), clock=self.clock)
+        return ServerProbe(pid, files=FreshFiles(self.root), clock=self.clock)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.probes.host import DiskReading, HostReading, parse_disk, parse_host, usage
+from slowdust.probes.host import DiskReading, HostReading, host_use, parse_disk, parse_host
 
 STAT = (
     b"cpu  7537 40 2860 174991 607 5 75 13 3 2\n"
@@ -38,7 +38,7 @@ def test_a_disk_counts_sectors_of_512_bytes() -> None:
 
 def test_usage_is_the_difference_in_seconds() -> None:
     last = HostReading(10, 20, 30, 40, 50, 600, 700)
-    use = usage((ZERO, DiskReading(1, 2, 3, 4)), (last, DiskReading(11, 22, 33, 44)))
+    use = host_use((ZERO, DiskReading(1, 2, 3, 4)), (last, DiskReading(11, 22, 33, 44)))
 
     assert use.cpu_user_s == pytest.approx(0.1)
     assert use.cpu_system_s == pytest.approx(0.2)
@@ -50,11 +50,11 @@ def test_usage_is_the_difference_in_seconds() -> None:
 
 
 def test_iowait_that_runs_backwards_is_cut_off() -> None:
-    assert usage((ZERO._replace(iowait=5), None), (ZERO, None)).cpu_iowait_s == 0
+    assert host_use((ZERO._replace(iowait=5), None), (ZERO, None)).cpu_iowait_s == 0
 
 
 def test_a_disk_unknown_or_replaced_in_the_window_is_absent() -> None:
-    unknown = usage((ZERO, None), (ZERO, DiskReading(1, 1, 1, 1)))
-    replaced = usage((ZERO, DiskReading(9, 9, 9, 9)), (ZERO, DiskReading(0, 0, 10, 10)))
+    unknown = host_use((ZERO, None), (ZERO, DiskReading(1, 1, 1, 1)))
+    replaced = host_use((ZERO, DiskReading(9, 9, 9, 9)), (ZERO, DiskReading(0, 0, 10, 10)))
     for use in (unknown, replaced):
         assert use.reads is use.read_bytes is use.writes is use.write_bytes is None

@@ -1,19 +1,12 @@
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 import pytest
 
-from slowdust.probes.process import (
-    Memory,
-    cpu_seconds,
-    parse_memory,
-    parse_stat,
-    parse_switches,
-    resident_bytes,
-    usage,
-    virtual_bytes,
-)
+from slowdust.probes.process import Memory, parse_memory, parse_stat, parse_switches
+from slowdust.probes.server_use import cpu_seconds, resident_bytes, server_use, virtual_bytes
 
 if TYPE_CHECKING:
     from tests.unit.probes.conftest import FakeProc
@@ -60,7 +53,7 @@ def test_the_whole_tree_counts_and_nothing_else(fake_proc: FakeProc) -> None:
     fake_proc.put(13, cpu_ns=3 * MS, user_ns=0, switches=(0, 2), written=4096)
     fake_proc.put(99, cpu_ns=500 * MS, written=1 << 30)
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert use.cpu_s == pytest.approx(0.004)
     assert use.cpu_user_s == pytest.approx(0.001)
@@ -77,7 +70,7 @@ def test_a_process_that_came_counts_whole(fake_proc: FakeProc) -> None:
     fake_proc.put(10, cpu_ns=100 * MS, children=(11,))
     fake_proc.put(11, cpu_ns=7 * MS, switches=(4, 0), read=512)
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert use.cpu_s == pytest.approx(0.007)
     assert use.context_switches == 4
@@ -93,7 +86,7 @@ def test_of_a_process_that_ended_only_its_time_in_the_window_counts(fake_proc: F
     fake_proc.end(11)
     fake_proc.put(10, reaped_ticks=503, reaped_faults=80, cpu_ns=2 * MS, read=1512)
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert use.cpu_s == pytest.approx(0.032), "2 ms of its own, 503 ticks less the 5 s before"
     assert use.read_bytes == 512
@@ -109,7 +102,7 @@ def test_a_process_that_came_and_went_shows_in_what_its_parent_reaped(fake_proc:
     before = probe.read()
     fake_proc.put(10, reaped_ticks=3, reaped_faults=120)
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert use.cpu_s == pytest.approx(0.030)
     assert use.context_switches is None
@@ -126,7 +119,7 @@ def test_ticks_that_round_an_ended_process_down_never_make_a_negative_time(
     fake_proc.end(11)
     fake_proc.put(10, reaped_ticks=0, reaped_faults=1, cpu_ns=1 * MS)
 
-    assert usage(before, probe.read()).cpu_s == 0
+    assert server_use(before, probe.read()).cpu_s == 0
 
 
 def test_a_reused_pid_is_another_process(fake_proc: FakeProc) -> None:
@@ -137,7 +130,7 @@ def test_a_reused_pid_is_another_process(fake_proc: FakeProc) -> None:
     fake_proc.put(11, cpu_ns=2 * MS, start=300)
     fake_proc.put(10, children=(11,), reaped_ticks=1, reaped_faults=9)
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert (use.processes_started, use.processes_ended) == (1, 1)
     assert use.cpu_s == pytest.approx(0.002 + 0.010 - 0.005)
@@ -151,7 +144,7 @@ def test_a_pid_reused_outside_the_tree_is_not_taken_for_a_member(fake_proc: Fake
     fake_proc.put(10)
     fake_proc.put(11, start=300, cpu_ns=900 * MS)
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert (use.processes, use.processes_ended) == (1, 1)
     assert use.cpu_s == 0
@@ -167,7 +160,7 @@ def test_a_process_that_loses_its_parent_remains_a_member(fake_proc: FakeProc) -
     fake_proc.put(10, reaped_faults=1)
     fake_proc.put(12, cpu_ns=4 * MS)
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert use.cpu_s == pytest.approx(0.004)
     assert (use.processes, use.processes_ended) == (2, 1)
@@ -183,7 +176,7 @@ def test_switches_and_children_of_all_threads_count(fake_proc: FakeProc) -> None
     fake_proc.put_thread(10, 21, switches=9)
     fake_proc.put(11, switches=(2, 0))
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert use.context_switches == 3 + 2
     assert use.processes == 2
@@ -196,7 +189,7 @@ def test_switches_are_absent_if_a_thread_ended(fake_proc: FakeProc) -> None:
     before = probe.read()
     (fake_proc.root / "10/task/20/status").unlink()
 
-    assert usage(before, probe.read()).context_switches is None
+    assert server_use(before, probe.read()).context_switches is None
 
 
 def test_io_that_may_not_be_read_is_absent(fake_proc: FakeProc) -> None:
@@ -205,7 +198,7 @@ def test_io_that_may_not_be_read_is_absent(fake_proc: FakeProc) -> None:
     (fake_proc.root / "11/io").unlink()
     probe = fake_proc.probe(10)
 
-    use = usage(probe.read(), probe.read())
+    use = server_use(probe.read(), probe.read())
 
     assert use.read_bytes is None
     assert use.write_bytes is None
@@ -218,7 +211,7 @@ def test_io_that_shrinks_is_absent_and_not_negative(fake_proc: FakeProc) -> None
     before = probe.read()
     fake_proc.put(10, read=400, written=6)
 
-    use = usage(before, probe.read())
+    use = server_use(before, probe.read())
 
     assert use.read_bytes is None
     assert use.write_bytes == 1
@@ -228,7 +221,7 @@ def test_without_a_tick_there_is_no_split(fake_proc: FakeProc) -> None:
     fake_proc.put(10, cpu_ns=5 * MS)
     probe = fake_proc.probe(10)
 
-    use = usage(probe.read(), probe.read())
+    use = server_use(probe.read(), probe.read())
 
     assert use.cpu_s == 0
     assert use.cpu_user_s is None
@@ -246,7 +239,7 @@ def test_one_process_has_its_plain_rss_and_vsz(fake_proc: FakeProc) -> None:
     fake_proc.put(10, size_kb=800, data_kb=300, anon_kb=10, file_kb=20, shared_kb=30)
     probe = fake_proc.probe(10)
 
-    use = usage(probe.read(), probe.read())
+    use = server_use(probe.read(), probe.read())
 
     assert use.vsz_bytes == 800 * KIB
     assert use.rss_bytes == 60 * KIB
@@ -276,3 +269,18 @@ def test_an_idle_server_is_read_by_its_cpu_alone(fake_proc: FakeProc) -> None:
     fake_proc.put(11, cpu_ns=6 * MS)
 
     assert cpu_seconds(before, probe.read_cpu()) == pytest.approx(0.006)
+
+
+def test_a_failure_of_ours_does_not_pass_for_the_end_of_a_process(
+    fake_proc: FakeProc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_proc.put(10, children=(11,))
+    fake_proc.put(11)
+    probe = fake_proc.probe(10)
+
+    def no_descriptors(*_: object) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(type(probe._files), "read", no_descriptors)
+    with pytest.raises(OSError, match="Too many"):
+        probe.read()
