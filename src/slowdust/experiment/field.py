@@ -19,7 +19,8 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.driver import Data, Driver, TargetError
 from slowdust.experiment.view import View
 from slowdust.probes.host import HostProbe
-from slowdust.probes.process import CpuReading, ServerProbe, cpu_seconds
+from slowdust.probes.process import CpuReading, ServerProbe
+from slowdust.probes.server_use import cpu_seconds
 from slowdust.store.records import Second
 
 _LOG_LINES = 8

@@ -12,7 +12,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.plan import Step, plan, restore
 from slowdust.experiment.protocol import PlanText
 from slowdust.experiment.spec import Spec, parse_spec
-from slowdust.store.folder import Writer
+from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan
 from slowdust.store.records import SCHEMA, Second, Slice
 
@@ -24,13 +24,12 @@ class Beginning(Enum):
     RESUME = "resume"
 
 
-def check_beginning(spec: Spec, writer: Writer, beginning: Beginning) -> None:
+def check_beginning(spec: Spec, folder: Folder, beginning: Beginning) -> None:
     """Refuse to mix experiments.
 
     Raises:
         UsageError: a fresh one whose name is taken; nothing to resume, or something else.
     """
-    folder = writer.folder
     begun = folder.has_manifest()
     if beginning is Beginning.FRESH and begun:
         folder.read_manifest()
@@ -41,11 +40,11 @@ def check_beginning(spec: Spec, writer: Writer, beginning: Beginning) -> None:
     if beginning is Beginning.RESUME:
         if not begun:
             raise UsageError(f"there is nothing to resume: '{spec.name}' has not been started")
-        _check_same(spec, writer)
+        _check_same(spec, folder)
 
 
-def _check_same(spec: Spec, writer: Writer) -> None:
-    before = parse_spec(tomllib.loads(writer.folder.read_spec()))
+def _check_same(spec: Spec, folder: Folder) -> None:
+    before = parse_spec(tomllib.loads(folder.read_spec()))
     changed = [
         key
         for key in Spec.model_fields

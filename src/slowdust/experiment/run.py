@@ -19,8 +19,8 @@ from slowdust.experiment.judging import Judge
 from slowdust.experiment.measure import Pace, StepRun, measure
 from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, turns, unsettled
 from slowdust.experiment.protocol import PlanText, Rate
-from slowdust.experiment.schedule import Budget, rounds, turns_left
-from slowdust.experiment.setup import field_of, open_journal, record_failures, record_sizes
+from slowdust.experiment.schedule import MINIMUM_BLOCKS, Budget, rounds, turns_left
+from slowdust.experiment.setup import enter, field_of, open_journal, record_failures, record_sizes
 from slowdust.experiment.spec import Spec
 from slowdust.experiment.view import Status, View
 from slowdust.store.folder import Folder, writing
@@ -28,8 +28,6 @@ from slowdust.store.records import Second
 
 _BLOCKS_BEFORE_STOP = 5
 """Blocks of an incarnation before its test may be settled: fewer say little about this restart."""
-_WORTHWHILE = 0.03
-"""A remainder of the budget below this share is not worth another restart."""
 
 
 def run_experiment(spec: Spec, results: Path, beginning: Beginning, view: View) -> Folder:
@@ -40,11 +38,12 @@ def run_experiment(spec: Spec, results: Path, beginning: Beginning, view: View) 
         SlowdustError: no contender is left, or Slowdust itself failed.
     """
     folder = Folder(results / spec.name)
+    check_beginning(spec, folder, beginning)
+    entries = enter(spec, view)
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
-        check_beginning(spec, writer, beginning)
         driver = stack.enter_context(Driver())
-        field = stack.enter_context(field_of(spec, folder, view))
+        field = stack.enter_context(field_of(entries, folder, view))
         planned = spec.incarnations or rounds(spec.budget, len(spec.chosen_tests()))
         journal = open_journal(spec, writer, field, driver, planned)
         record_failures(field, journal, view)
@@ -80,9 +79,16 @@ class Experiment:
             round_number += 1
 
     def _wanted(self, round_number: int, planned: int) -> bool:
-        if not any(unsettled(self._journal.steps)):
-            return False
-        return round_number <= planned or self._budget.left > _WORTHWHILE * self._budget.total
+        wanting = sum(1 for _ in unsettled(self._journal.steps))
+        if round_number <= planned:
+            return wanting > 0
+        return self._budget.left > wanting * self._shortest_turn() > 0
+
+    def _shortest_turn(self) -> Second:
+        """Below this a turn is not worth a restart: warm-up and the minimum of blocks."""
+        contenders = len(self._field.running())
+        slices = 2 * contenders * MINIMUM_BLOCKS
+        return contenders * self._pace.warmup + slices * (self._pace.slice + self._pace.discard)
 
     def _incarnation(self, todo: list[Turn], rounds_after: int) -> None:
         number = self._journal.last_incarnation + 1

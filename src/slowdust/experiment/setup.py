@@ -27,7 +27,7 @@ from slowdust.store.manifest import ContenderFacts
 
 
 @dataclass(frozen=True)
-class _Entry:
+class Entry:
     """A contender before it has a data directory."""
 
     title: str
@@ -35,13 +35,12 @@ class _Entry:
     settings: Settings
 
 
-@contextmanager
-def field_of(spec: Spec, folder: Folder, view: View) -> Iterator[Field]:
-    """The contenders with their data directories made; all is removed at the end.
+def enter(spec: Spec, view: View) -> list[Entry]:
+    """The specification's contenders with their builds, fetched where they have to be.
 
     Raises:
-        UsageError: an unknown build, or a setting that one does not know.
-        SlowdustError: a build cannot be had, or no data directory be made.
+        UsageError: an unknown build or config.
+        SlowdustError: a build cannot be had.
     """
     names = [parse_contender(contender.contender) for contender in spec.contenders]
     found = [_resolve(name, view) for name in names]
@@ -51,13 +50,23 @@ def field_of(spec: Spec, folder: Folder, view: View) -> Iterator[Field]:
             for contender, name, build in zip(spec.contenders, names, found, strict=True)
         ]
     )
-    entries = [
-        _Entry(title, build, _settings(build, name.config, spec, contender))
+    return [
+        Entry(title, build, _settings(build, name.config, spec, contender))
         for title, build, name, contender in zip(titles, found, names, spec.contenders, strict=True)
     ]
+
+
+@contextmanager
+def field_of(entries: list[Entry], folder: Folder, view: View) -> Iterator[Field]:
+    """The contenders with their data directories made; all is removed at the end.
+
+    Raises:
+        UsageError: a setting that a contender's server does not know or take.
+        SlowdustError: no data directory could be made.
+    """
     for leftover in clean_leftovers():
         view.warning(str(leftover))
-    with RunDirectory.open(spec.name) as run:
+    with RunDirectory.open(folder.name) as run:
         contenders = [_create(run, entry, view) for entry in entries]
         if all(contender.failed for contender in contenders):
             raise SlowdustError("\n".join(str(contender.failed) for contender in contenders))
@@ -127,7 +136,7 @@ def _settings(build: Build, config: str, spec: Spec, contender: ContenderSpec) -
     return family(build.dbms).settings(config, overrides, len(spec.contenders))
 
 
-def _create(run: RunDirectory, entry: _Entry, view: View) -> Contender:
+def _create(run: RunDirectory, entry: Entry, view: View) -> Contender:
     view.phase(f"making the data directory of {entry.title}")
     contender = Contender(entry.title, entry.build, entry.settings.config)
     try:
