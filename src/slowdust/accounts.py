@@ -49,7 +49,8 @@ class Account:
 
     def can_enter(self, directory: Path) -> bool:
         """Whether the account may search a directory, all its parents included."""
-        answer = subprocess.run(["test", "-x", str(directory)], check=False, **self.identity())
+        ask = ["/bin/sh", "-c", 'test -x "$1"', "sh", str(directory)]
+        answer = subprocess.run(ask, check=False, **self.identity())
         return answer.returncode == 0
 
 

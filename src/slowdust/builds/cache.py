@@ -12,6 +12,7 @@ from pathlib import Path
 import filelock
 import msgspec
 
+from slowdust.accounts import server_account
 from slowdust.builds import sources
 from slowdust.builds.catalog import Catalog, Entry
 from slowdust.builds.fingerprint import fingerprint, sha256_of
@@ -83,6 +84,7 @@ def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
     try:
         staging.mkdir(mode=0o755)
         staging.chmod(0o755)
+        _check_servers_can_enter(staging)
         binaries, source = _from_first_source(entry, staging, progress)
         open_to_all(binaries)
         binaries.rename(staging / _BINARIES)
@@ -90,6 +92,15 @@ def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
         return _finish(catalog, entry, staging, source)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _check_servers_can_enter(folder: Path) -> None:
+    account = server_account()
+    if not account.can_enter(folder):
+        raise SlowdustError(
+            f"the user {account.name}, who runs the servers, cannot enter the cache "
+            f"{cache_root()}: name another directory in SLOWDUST_CACHE"
+        )
 
 
 def _from_first_source(entry: Entry, staging: Path, progress: Progress) -> tuple[Path, str]:

