@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
-from tests.unit.synthetic import FloatArray, Noise, synthetic_rates, synthetic_ratios
 
 from slowdust.analysis.estimate import Estimate, Interval, estimate_all
 from slowdust.analysis.relative import BlockRatios
 from slowdust.analysis.verdict import DIFFERENT, judge_estimates, settled
+from tests.unit.synthetic import FloatArray, Noise, synthetic_rates, synthetic_ratios
 
 MARGIN = 0.03
 RESAMPLES = 200

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
-from tests.unit.report.sample import plain_experiment, troubled_experiment
 
 from slowdust.report import html
+from tests.unit.report.sample import plain_experiment, troubled_experiment
 
 _CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from tests.unit.synthetic import QUIET, synthetic_experiment
-
 from slowdust.analysis.analyse import analyse
+from tests.unit.synthetic import QUIET, synthetic_experiment
 
 
 def test_known_shift_is_recovered() -> None:

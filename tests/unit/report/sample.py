@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.unit.synthetic import synthetic_experiment
-
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.store.manifest import Plan
 from slowdust.store.records import PerSecond, Schedule, Slice
+from tests.unit.synthetic import synthetic_experiment
 
 BASE, NEWER = "postgres@15.8", "postgres@17.6"
 TESTS = ("update-index", "write-only", "scan", "point-query", "random-points.10", "read-only.100")

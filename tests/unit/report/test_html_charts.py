@@ -5,7 +5,6 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from tests.unit.synthetic import synthetic_experiment, synthetic_slice
 
 from slowdust.report.html import svg
 from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
@@ -13,6 +12,7 @@ from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, for
 from slowdust.report.html.marks import marks_of
 from slowdust.report.html.seconds_chart import MOST_PIECES, pieces, seconds_chart
 from slowdust.store.records import PerSecond, Slice
+from tests.unit.synthetic import synthetic_experiment, synthetic_slice
 
 MARKS = marks_of(["a", "b"], "a")
 

@@ -5,6 +5,11 @@ import time
 from html.parser import HTMLParser
 
 import pytest
+
+from slowdust.analysis.model import Report, Result
+from slowdust.benchmarks import micro
+from slowdust.report import html
+from slowdust.store.records import Slice
 from tests.unit.report.sample import (
     BASE,
     HOSTILE,
@@ -13,11 +18,6 @@ from tests.unit.report.sample import (
     sized_experiment,
     troubled_experiment,
 )
-
-from slowdust.analysis.model import Report, Result
-from slowdust.benchmarks import micro
-from slowdust.report import html
-from slowdust.store.records import Slice
 
 _VOID = {"meta", "link", "input", "wbr", "br"}
 
