@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from slowdust.analysis.relative import BlockRatios, Step
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method, Plan
 from slowdust.store.records import (
     ClientUse,
@@ -53,8 +54,8 @@ class Noise:
     drift: float = 0.2
     """Of the machine's speed over minutes: 0.2 wanders by 2x within an experiment."""
     drift_time_s: float = 60.0
-    restart: float = 0.005
-    """Of what a restart does to one contender and test, for a whole incarnation."""
+    restart: float | tuple[float, ...] = 0.005
+    """Of what a restart does to one contender and test, for a whole incarnation; by test."""
     restart_shared: float = 0.0
     """Share of the restart's variance that is common to all tests of a contender."""
 
@@ -103,7 +104,8 @@ def synthetic_rates(
     common = rng.normal(size=(1, incarnations, contenders))
     own = rng.normal(size=(tests, incarnations, contenders))
     shared = noise.restart_shared
-    restarts = noise.restart * (np.sqrt(shared) * common + np.sqrt(1 - shared) * own)
+    size = np.broadcast_to(np.asarray(noise.restart), (tests,))[:, None, None]
+    restarts = size * (np.sqrt(shared) * common + np.sqrt(1 - shared) * own)
     levels = np.take_along_axis((log_shifts[:, None, :] + restarts)[:, :, None, :], order, axis=3)
     # A t variable has variance f / (f - 2): scaled so that `slice` is its standard deviation.
     unit = np.sqrt(1 - 2 / noise.tail_freedom)
@@ -114,6 +116,25 @@ def synthetic_rates(
         contender=order,
         offset_s=offset,
     )
+
+
+def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
+    """What `block_ratios` makes of the slices: by test `t0`..., then contender `c1`..."""
+    by_contender = [
+        np.where(rates.contender == index, rates.log_qps, 0.0).sum(axis=3) / 2
+        for index in range(contenders)
+    ]
+    return [
+        BlockRatios(
+            step=Step("micro", f"t{test}", 1),
+            contender=f"c{index}",
+            by_incarnation=tuple(by_contender[index][test] - by_contender[0][test]),
+            torn=0,
+            silent=0,
+        )
+        for test in range(len(rates.log_qps))
+        for index in range(1, contenders)
+    ]
 
 
 def _drift(offset: FloatArray, noise: Noise, rng: np.random.Generator) -> FloatArray:

@@ -68,24 +68,20 @@ def _results(
         (judgement.estimate.step, judgement.estimate.contender): judgement
         for judgement in judge(slices, contenders, margin)
     }
-    base = contenders[0]
     results = []
     for step in sorted(by_step, key=_order_of(list(by_step))):
-        measured = by_step[step]
-        for name in contenders:
-            if name not in measured:
-                continue
-            result = _summarise(step, name, measured[name])
-            if name == base:
-                result.flags += flags.wandering(measured[name])
+        of_step = [
+            _summarise(step, name, by_step[step][name])
+            for name in contenders
+            if name in by_step[step]
+        ]
+        for result in of_step:
+            if result.contender == contenders[0]:
+                result.flags += flags.wandering(by_step[step][result.contender])
             else:
-                _compare(result, judgements[step, name], margin)
-                _note_plans(result, base, differences)
-                if base in measured:
-                    result.per_op_relative = relative_to(
-                        per_operation(measured[base]), result.per_op
-                    )
-            results.append(result)
+                _compare(result, judgements[step, result.contender], margin)
+                _compare_with_base(result, of_step[0], contenders[0], differences)
+        results += of_step
     return results
 
 
@@ -132,7 +128,9 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         peak_rss_gb=_peak_gb(servers, lambda use: use.rss_bytes),
         client_busiest_thread=busiest,
         idle_cpu_share=idle,
-        backends_changed=sum(use.processes_started + use.processes_ended for use in servers),
+        backends_changed=(
+            sum(use.processes_started + use.processes_ended for use in servers) if servers else None
+        ),
         late_operations=(
             sum(schedule.late_operations for schedule in schedules) if schedules else None
         ),
@@ -168,9 +166,14 @@ def _compare(result: Result, judgement: Judgement, margin: float) -> None:
     result.flags += flags.flags_of_estimate(estimate, margin)
 
 
-def _note_plans(result: Result, base: str, differences: Sequence[PlanDifference]) -> None:
+def _compare_with_base(
+    result: Result, first: Result, base: str, differences: Sequence[PlanDifference]
+) -> None:
+    """`first` is the base's result, unless the base has none in this step."""
+    if first.contender == base:
+        result.per_op_relative = relative_to(first.per_op, result.per_op)
     for difference in differences:
         ours, theirs = difference.plans.get(result.contender), difference.plans.get(base)
         if difference.test == result.test and ours and theirs and ours != theirs:
-            result.flags.append("plan differs from the base's")
+            result.flags.append(flags.PLAN_DIFFERS)
             return

@@ -26,17 +26,19 @@ import numpy as np
 from slowdust.analysis.location import trimmed_mean
 from slowdust.analysis.relative import BlockRatios, FloatArray, Step
 
-RESTART_SCALE = 0.005
-"""Scale of the prior on tau: restarts usually move throughput by about half a percent."""
+RESTART_SCALE = 0.01
+"""Scale of the prior on tau: restarts are expected to move rqps by up to about a percent."""
 RESTART_PRIOR_FREEDOM = 4.0
 """Degrees of freedom of the half-Student prior: tau of several percent stays possible."""
-BORROWED_FREEDOM = 4.0
+BORROWED_FREEDOM = 8.0
 """At most this many degrees of freedom about tau come from the other steps and contenders."""
 SMALLEST_VARIANCE = 1e-12
 """Of a location (a millionth of its value, squared): keeps noiseless input finite."""
 CONFIDENCE = 0.95
-STRICT_CONFIDENCE = 0.999
-"""What an early stop has to hold at (`verdict.py`)."""
+SETTLED_SAME = 0.99
+"""Confidence at which an interim look may stop for `same` (`verdict.settled`)."""
+SETTLED_DIFFERENT = 0.999
+"""Confidence at which an interim look may stop for `faster` or `slower`."""
 
 _TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 0.5, 40)))
 """Values of tau that the integrals sum over; 0.01% to 65%, and none at all."""
@@ -68,8 +70,10 @@ class Estimate:
     """None where no block could be paired."""
     interval: Interval | None
     """At `CONFIDENCE`; None with fewer than two blocks."""
-    strict_interval: Interval | None
-    """At `STRICT_CONFIDENCE`."""
+    sameness_interval: Interval | None
+    """At `SETTLED_SAME`."""
+    difference_interval: Interval | None
+    """At `SETTLED_DIFFERENT`."""
     p_value: float
     """Two-sided, of 'the contender is as fast as the base'; 1 without an interval."""
     blocks: int
@@ -119,7 +123,8 @@ def _without_interval(cell: BlockRatios) -> Estimate:
         contender=cell.contender,
         rqps=rqps,
         interval=None,
-        strict_interval=None,
+        sameness_interval=None,
+        difference_interval=None,
         p_value=1.0,
         blocks=cell.blocks,
         incarnations=len(cell.by_incarnation),
@@ -135,7 +140,7 @@ def _solve(cells: Sequence[BlockRatios]) -> list[Estimate]:
     center = (posterior.weight * posterior.center).sum(axis=1)
     # Symmetric about the posterior mean: what the centers differ by goes into the scale.
     scale = np.hypot(posterior.scale, posterior.center - center[:, None])
-    tails = (1 - np.array([CONFIDENCE, STRICT_CONFIDENCE])) / 2
+    tails = (1 - np.array([CONFIDENCE, SETTLED_SAME, SETTLED_DIFFERENT])) / 2
     reach = _half_widths(posterior.weight, scale, posterior.freedom, tails)
     p_values = 2 * _tail(posterior.weight, scale, posterior.freedom, np.abs(center)[:, None])[:, 0]
     return [
@@ -144,7 +149,8 @@ def _solve(cells: Sequence[BlockRatios]) -> list[Estimate]:
             contender=cell.contender,
             rqps=math.exp(center[index]),
             interval=_around(center[index], reach[index, 0]),
-            strict_interval=_around(center[index], reach[index, 1]),
+            sameness_interval=_around(center[index], reach[index, 1]),
+            difference_interval=_around(center[index], reach[index, 2]),
             p_value=float(p_values[index]),
             blocks=cell.blocks,
             incarnations=len(cell.by_incarnation),
@@ -265,4 +271,5 @@ def _half_widths(
         middle = (low + high) / 2
         outside = _tail(weight, scale, freedom, middle) < tails
         low, high = np.where(outside, low, middle), np.where(outside, middle, high)
-    return (low + high) / 2
+    half_widths: FloatArray = (low + high) / 2
+    return half_widths

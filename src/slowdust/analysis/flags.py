@@ -18,6 +18,8 @@ FEW_BLOCKS = 5
 WANDERING = 1.25
 """Ratio of the base's fast slices to its slow ones from which the drift is reported."""
 
+PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
+
 
 def flags_of_slices(
     slices: Sequence[Slice], busiest_thread: float, idle: float | None

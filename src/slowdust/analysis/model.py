@@ -83,7 +83,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Median over slices of the busiest client thread's CPU share; above 0.9 it was the limit."""
     idle_cpu_share: float | None = None
     """CPU of the contenders that should have been idle / window, mean over the slices."""
-    backends_changed: int = 0
+    backends_changed: int | None = None
     """Server processes that came or went inside the windows."""
     late_operations: int | None = None
     """Open loop only: operations that started later than scheduled."""

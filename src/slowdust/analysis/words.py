@@ -1,20 +1,231 @@
-"""The tl;dr: what the verdicts mean, in sentences."""
+"""The tl;dr: what the verdicts mean, in sentences.
+
+First how many tests got faster and slower, then each group of tests, then the largest changes
+with their likely cause, then what limits all of this. Words stay behind the numbers: a cause is
+named only where hardware per operation moved along, and an unsure test is called unsure.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
 
-from slowdust.analysis.model import Result
+from slowdust.analysis.explain import Explanation, explain
+from slowdust.analysis.flags import BUSY_CLIENT, PLAN_DIFFERS
+from slowdust.analysis.model import Result, Verdict
+from slowdust.analysis.phrases import (
+    change,
+    clients,
+    distance,
+    listing,
+    number,
+    short_names,
+    speed,
+)
+from slowdust.analysis.verdict import DIFFERENT
+
+MOST_EXPLAINED = 3
+"""Regressions, and improvements, that get a sentence of their own; one each when several
+contenders share the tl;dr."""
+MOST_LISTED = 6
+"""Tests that one sentence names."""
+FEWEST_SUMMARISED = 3
+"""Tests from which a median is worth a sentence."""
+
+_GROUP_TITLES = {
+    "point": "Point queries",
+    "range": "Range queries",
+    "range with aggregation": "Range queries with aggregation",
+    "write": "Writes",
+}
+
+_VERDICTS: tuple[tuple[Verdict, str], ...] = (
+    ("faster", "faster"),
+    ("same", "the same"),
+    ("slower", "slower"),
+    ("unsure", "unsure"),
+)
 
 
 def tell(
     results: Sequence[Result], contenders: Sequence[str], failures: Mapping[str, str]
 ) -> list[str]:
-    """Sentences about each contender other than the base, `contenders[0]`."""
-    base, *others = contenders
-    sentences = []
-    for name in others:
-        counts = Counter(result.verdict for result in results if result.contender == name)
-        sentences.append(f"From {base} to {name}: {counts['faster']} faster")
+    """Sentences about each contender other than the base, which is `contenders[0]`.
+
+    `failures` is contender -> why it dropped out.
+    """
+    names = short_names(contenders)
+    base = contenders[0]
+    sentences = [f"{names[name]} failed: {_first_line(why)}." for name, why in failures.items()]
+    if not any(result.contender == base for result in results):
+        return [*sentences, f"Nothing can be compared: {names[base]}, the base, has no results."]
+    if len(contenders) == 1:
+        return [*sentences, f"Only {names[base]} was measured: there is nothing to compare."]
+    for name in contenders[1:]:
+        story = _Story(results, base, name, names)
+        if story.pairs:
+            sentences += story.sentences()
+        elif name not in failures:
+            sentences.append(f"{names[name]} has no result that can be compared.")
     return sentences
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A result and that of the base."""
+
+    ours: Result
+    base: Result
+    label: str
+    """How sentences call the test."""
+
+    @property
+    def rqps(self) -> float:
+        assert self.ours.rqps is not None
+        return self.ours.rqps
+
+
+class _Story:
+    """The sentences about one contender."""
+
+    def __init__(
+        self, results: Sequence[Result], base: str, name: str, names: Mapping[str, str]
+    ) -> None:
+        bases = {(r.benchmark, r.test, r.clients): r for r in results if r.contender == base}
+        at_clients = len({result.clients for result in results}) > 1
+        self.base, self.name = names[base], names[name]
+        self.pairs = [
+            _Pair(
+                ours=result,
+                base=bases[result.benchmark, result.test, result.clients],
+                label=f"{result.test} at {clients(result.clients)}" if at_clients else result.test,
+            )
+            for result in results
+            if result.contender == name and result.rqps is not None
+        ]
+        self.most_explained = MOST_EXPLAINED if len(names) == 2 else 1
+        self.left_out = sum(r.contender == name and r.rqps is None for r in results)
+
+    def sentences(self) -> list[str]:
+        """All of them, the most important first."""
+        return [
+            self._counts(),
+            *self._median(),
+            *self._groups(),
+            *self._largest("slower"),
+            *self._largest("faster"),
+            *self._unsure(),
+            *self._cautions(),
+        ]
+
+    def _counts(self) -> str:
+        verdicts = Counter(pair.ours.verdict for pair in self.pairs)
+        left_out = f", {self.left_out} not comparable" if self.left_out else ""
+        return (
+            f"From {self.base} to {self.name}: {number(verdicts['faster'])} faster, "
+            f"{number(verdicts['same'])} the same, {number(verdicts['slower'])} slower, "
+            f"{number(verdicts['unsure'])} unsure{left_out}."
+        )
+
+    def _median(self) -> list[str]:
+        if len(self.pairs) < FEWEST_SUMMARISED:
+            return []
+        ratios = sorted(pair.rqps for pair in self.pairs)
+        return [
+            f"The median rqps over {len(ratios)} results is {median(ratios):.2f}, "
+            f"from {ratios[0]:.2f} to {ratios[-1]:.2f}."
+        ]
+
+    def _groups(self) -> list[str]:
+        groups: dict[str, list[_Pair]] = {group: [] for group in _GROUP_TITLES}
+        for pair in self.pairs:
+            groups.setdefault(pair.ours.group, []).append(pair)
+        found = {group: pairs for group, pairs in groups.items() if pairs}
+        if len(found) < 2:
+            return []
+        return [
+            f"{_GROUP_TITLES.get(group, group)}: {_group_summary(pairs)}."
+            for group, pairs in found.items()
+        ]
+
+    def _largest(self, verdict: Verdict) -> list[str]:
+        changed = [pair for pair in self.pairs if pair.ours.verdict == verdict]
+        changed.sort(key=lambda pair: pair.rqps, reverse=verdict == "faster")
+        return [_one_change(pair) for pair in changed[: self.most_explained]]
+
+    def _unsure(self) -> list[str]:
+        unsure = [pair.label for pair in self.pairs if pair.ours.verdict == "unsure"]
+        if not unsure:
+            return []
+        return [f"Unsure, more slices would tell: {_some(unsure)}."]
+
+    def _cautions(self) -> list[str]:
+        sentences = []
+        limited = [
+            pair.label
+            for pair in self.pairs
+            if max(pair.ours.client_busiest_thread, pair.base.client_busiest_thread) > BUSY_CLIENT
+        ]
+        if limited:
+            sentences.append(f"The client, not the server, was the limit: {_some(limited)}.")
+        failing = [pair.label for pair in self.pairs if pair.ours.errors or pair.base.errors]
+        if failing:
+            sentences.append(f"There were errors: {_some(failing)}.")
+        return sentences
+
+
+def _group_summary(pairs: Sequence[_Pair]) -> str:
+    """'2 faster (up to 12%: hot-points), 1 slower (scan by 5%), 1 the same'."""
+    parts = []
+    for verdict, word in _VERDICTS:
+        found = [pair for pair in pairs if pair.ours.verdict == verdict]
+        if not found:
+            continue
+        part = f"{len(found)} {word}"
+        if verdict in DIFFERENT:
+            most = max(found, key=lambda pair: abs(pair.rqps - 1))
+            far = distance(most.rqps)
+            single = f"{most.label}, {far}"
+            part += f" ({single if len(found) == 1 else f'up to {far}: {most.label}'})"
+        parts.append(part)
+    return ", ".join(parts)
+
+
+def _one_change(pair: _Pair) -> str:
+    ours = pair.ours
+    interval = (
+        "" if ours.low is None else f" (rqps {pair.rqps:.2f} [{ours.low:.2f}, {ours.high:.2f}])"
+    )
+    claim = f"{pair.label} is {speed(pair.rqps)}{interval}"
+    if PLAN_DIFFERS in ours.flags:
+        return f"{claim}; its plan differs, so this compares plans, not code."
+    return f"{claim}; {_reason(explain(ours, pair.base))}."
+
+
+def _reason(explanations: Sequence[Explanation]) -> str:
+    if not explanations:
+        return "nothing measured here explains it"
+    first, *others = explanations
+    moved = f"{first.metric} {_is(first)} {change(first.ratio)}"
+    cause = f"{'more' if first.ratio > 1 else 'less'} {first.cause.value}"
+    if first.partial:
+        return f"{moved}: {cause} may be a part of it, the rest is not explained"
+    along = listing([f"{other.metric} {change(other.ratio)}" for other in others])
+    return f"{moved}{f' ({along})' if along else ''}, which points to {cause}"
+
+
+def _is(explanation: Explanation) -> str:
+    return "are" if explanation.metric.startswith(("context", "KB")) else "is"
+
+
+def _some(labels: Sequence[str]) -> str:
+    if len(labels) <= MOST_LISTED:
+        return listing(labels)
+    rest = len(labels) - MOST_LISTED
+    return f"{', '.join(labels[:MOST_LISTED])} and {rest} more"
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].rstrip(".")

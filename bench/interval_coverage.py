@@ -1,0 +1,263 @@
+"""How often Slowdust's intervals and verdicts are right, on experiments whose truth is known.
+
+    PYTHONPATH=src:. python -m bench.interval_coverage [--experiments N]
+
+Prints the tables of docs/statistics.md. Beside Slowdust's interval stand the two that one would
+take first: a bootstrap of all blocks, and Student's t over the incarnations' means.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+from tests.unit.synthetic import FloatArray, Noise, synthetic_rates, synthetic_ratios
+
+from slowdust.analysis.estimate import Estimate, Interval, estimate_all
+from slowdust.analysis.relative import BlockRatios
+from slowdust.analysis.verdict import DIFFERENT, judge_estimates, settled
+
+MARGIN = 0.03
+RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Size of an experiment; two contenders unless it says otherwise."""
+
+    tests: int
+    incarnations: int
+    blocks: int
+    contenders: int = 2
+
+    def __str__(self) -> str:
+        return f"{self.tests} x {self.incarnations} x {self.blocks}, {self.contenders}"
+
+
+SMALL, MEDIUM, LARGE = Layout(3, 2, 12), Layout(8, 3, 12), Layout(8, 4, 20)
+ALONE, SHORT, MANY = Layout(1, 2, 20), Layout(8, 2, 5), Layout(8, 3, 12, contenders=4)
+
+
+def experiments(
+    count: int, layout: Layout, noise: Noise, log_shift: float = 0.0
+) -> Iterator[list[BlockRatios]]:
+    """Seeded experiments in which every contender but the base is shifted by `log_shift`."""
+    rng = np.random.default_rng(20260101)
+    shifts = np.zeros((layout.tests, layout.contenders))
+    shifts[:, 1:] = log_shift
+    for _ in range(count):
+        rates = synthetic_rates(
+            shifts,
+            noise=noise,
+            incarnations=layout.incarnations,
+            blocks=layout.blocks,
+            rng=rng,
+        )
+        yield synthetic_ratios(rates, layout.contenders)
+
+
+def bootstrap(cell: BlockRatios, rng: np.random.Generator) -> Interval:
+    """Percentiles of the means of resampled blocks: restarts are not in it."""
+    blocks = np.concatenate(cell.by_incarnation)
+    means = rng.choice(blocks, (RESAMPLES, len(blocks))).mean(axis=1)
+    low, high = np.exp(np.quantile(means, [0.025, 0.975]))
+    return Interval(float(low), float(high))
+
+
+def student(cell: BlockRatios) -> Interval:
+    """Student's t over the incarnations' means: nothing else is in it."""
+    means: FloatArray = np.array([ratios.mean() for ratios in cell.by_incarnation])
+    quantile = float(stdtrit(len(means) - 1, 0.975))
+    reach = quantile * means.std(ddof=1) / np.sqrt(len(means))
+    return Interval(float(np.exp(means.mean() - reach)), float(np.exp(means.mean() + reach)))
+
+
+@dataclass
+class Tally:
+    """How the intervals of one method did."""
+
+    held: int = 0
+    total: int = 0
+    widths: list[float] | None = None
+
+    def add(self, interval: Interval | None, truth: float) -> None:
+        """Count one interval."""
+        assert interval is not None
+        self.widths = self.widths or []
+        self.held += interval.low <= truth <= interval.high
+        self.total += 1
+        self.widths.append(np.log(interval.high / interval.low) / 2)
+
+    def __str__(self) -> str:
+        return f"{self.held / self.total:6.1%} | {np.median(self.widths or []):6.2%}"
+
+
+def coverage(count: int) -> None:
+    """Table 1: coverage and half-width of the 95% interval, and false verdicts of A/A."""
+    print(
+        "| tests x incarnations x blocks, contenders | restart | "
+        "Slowdust covers | half-width | bootstrap covers | half-width | t covers | half-width | "
+        "experiments with a false verdict | same |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    rng = np.random.default_rng(1)
+    for layout in (ALONE, SMALL, SHORT, MEDIUM, LARGE, MANY):
+        for restart in (0.0, 0.0025, 0.005, 0.01):
+            ours, resampled, simple = Tally(), Tally(), Tally()
+            false = same = 0
+            for cells in experiments(count, layout, Noise(restart=restart)):
+                estimates = estimate_all(cells)
+                for estimate, cell in zip(estimates, cells, strict=True):
+                    ours.add(estimate.interval, 1.0)
+                    resampled.add(bootstrap(cell, rng), 1.0)
+                    simple.add(student(cell), 1.0)
+                verdicts = [judged.verdict for judged in judge_estimates(estimates, MARGIN)]
+                false += any(verdict in DIFFERENT for verdict in verdicts)
+                same += verdicts.count("same")
+            print(
+                f"| {layout} | {restart:.2%} | {ours} | {resampled} | {simple} "
+                f"| {false / count:.1%} | {same / ours.total:.0%} |",
+                flush=True,
+            )
+
+
+def hardship(count: int) -> None:
+    """Table 2: what the model does not assume."""
+    print("| 8 x 3 x 12 with | covers | half-width | experiments with a false verdict | same |")
+    print("|---|--:|--:|--:|--:|")
+    cases = {
+        "the noise of table 1": Noise(),
+        "restarts shared by all tests": Noise(restart=0.01, restart_shared=0.9),
+        "one unruly test (3%), seven calm (0.2%)": Noise(restart=(0.03, *[0.002] * 7)),
+        "infinite-variance-like tails (t 2.1)": Noise(tail_freedom=2.1, slice=0.04),
+        "a fifth of the slices stolen": Noise(stolen_share=0.2),
+        "drift of 40% within 20 s": Noise(drift=0.4, drift_time_s=20.0),
+        "restarts of 2%": Noise(restart=0.02),
+        "slices of 30% noise": Noise(slice=0.3),
+    }
+    for name, noise in cases.items():
+        tally, false, same = Tally(), 0, 0
+        for cells in experiments(count, MEDIUM, noise):
+            estimates = estimate_all(cells)
+            for estimate in estimates:
+                tally.add(estimate.interval, 1.0)
+            verdicts = [judged.verdict for judged in judge_estimates(estimates, MARGIN)]
+            false += any(verdict in DIFFERENT for verdict in verdicts)
+            same += verdicts.count("same")
+        print(f"| {name} | {tally} | {false / count:.1%} | {same / tally.total:.0%} |", flush=True)
+
+
+def power(count: int) -> None:
+    """Table 3: what becomes of a known shift of all tests."""
+    print("| layout | true rqps | covers | half-width | faster | slower | same | unsure |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for layout in (SMALL, MEDIUM):
+        for truth in (0.9, 0.95, 0.97, 0.985, 1.0, 1.03, 1.05):
+            tally, verdicts = Tally(), []
+            for cells in experiments(count, layout, Noise(), float(np.log(truth))):
+                estimates = estimate_all(cells)
+                for estimate in estimates:
+                    tally.add(estimate.interval, truth)
+                verdicts += [judged.verdict for judged in judge_estimates(estimates, MARGIN)]
+            shares = " | ".join(
+                f"{verdicts.count(verdict) / len(verdicts):.0%}"
+                for verdict in ("faster", "slower", "same", "unsure")
+            )
+            print(f"| {layout} | {truth:.3f} | {tally} | {shares} |", flush=True)
+
+
+def stop_early(cells: Sequence[BlockRatios]) -> tuple[list[Estimate], int]:
+    """Measure the tests in turn, incarnation by incarnation; look after each block.
+
+    Returns the estimates as the experiment ends, and the number of blocks measured.
+    """
+    measured: list[list[FloatArray]] = [[] for _ in cells]
+    done = [False] * len(cells)
+    blocks = 0
+    for incarnation in range(len(cells[0].by_incarnation)):
+        for index, cell in enumerate(cells):
+            if done[index]:
+                continue
+            whole = cell.by_incarnation[incarnation]
+            measured[index].append(whole[:0])
+            for length in range(1, len(whole) + 1):
+                measured[index][-1] = whole[:length]
+                blocks += 1
+                if incarnation == 0:
+                    continue
+                if settled(estimate_all(_so_far(cells, measured))[index], MARGIN):
+                    done[index] = True
+                    break
+    return estimate_all(_so_far(cells, measured)), blocks
+
+
+def _so_far(
+    cells: Sequence[BlockRatios], measured: Sequence[Sequence[FloatArray]]
+) -> list[BlockRatios]:
+    return [
+        BlockRatios(cell.step, cell.contender, tuple(ratios), 0, 0)
+        for cell, ratios in zip(cells, measured, strict=True)
+    ]
+
+
+def early_stop(count: int) -> None:
+    """Table 4: looking after each block, against looking once at the end."""
+    print(
+        "| layout | restart | true rqps | wrong, one look | wrong, every block | "
+        "right, one look | right, every block | blocks measured |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for layout in (Layout(3, 2, 20), Layout(8, 3, 12)):
+        for restart in (0.005, 0.01):
+            for truth in (1.0, 1.03 + 1e-9, 0.95):
+                once, looked, blocks = [], [], 0
+                for cells in experiments(count, layout, Noise(restart=restart), np.log(truth)):
+                    once += [j.verdict for j in judge_estimates(estimate_all(cells), MARGIN)]
+                    estimates, used = stop_early(cells)
+                    looked += [j.verdict for j in judge_estimates(estimates, MARGIN)]
+                    blocks += used
+                wrong = {1.0: ("faster", "slower"), 0.95: ("faster", "same")}.get(
+                    truth, ("slower", "same")
+                )
+                right = {1.0: "same", 0.95: "slower"}.get(truth, "faster")
+                total = len(once)
+                counts = " | ".join(
+                    f"{sum(map(verdicts.count, wrong)) / total:.1%}" for verdicts in (once, looked)
+                )
+                hits = " | ".join(
+                    f"{verdicts.count(right) / total:.0%}" for verdicts in (once, looked)
+                )
+                whole = layout.tests * layout.incarnations * layout.blocks * count
+                print(
+                    f"| {layout} | {restart:.2%} | {truth:.2f} | {counts} | {hits} "
+                    f"| {blocks / whole:.0%} |",
+                    flush=True,
+                )
+
+
+TABLES: dict[str, tuple[Callable[[int], None], float]] = {
+    "coverage": (coverage, 1.0),
+    "hardship": (hardship, 1.0),
+    "power": (power, 0.5),
+    "early-stop": (early_stop, 0.25),
+}
+"""Name -> the function that prints it, and the share of the experiments that it needs."""
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--experiments", type=int, default=400)
+    parser.add_argument("--table", choices=TABLES, action="append")
+    given = parser.parse_args()
+    for name in given.table or TABLES:
+        table, share = TABLES[name]
+        print(f"\n{name}: {table.__doc__}\n")
+        table(max(1, round(given.experiments * share)))
+
+
+if __name__ == "__main__":
+    main()

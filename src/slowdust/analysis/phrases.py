@@ -1,0 +1,56 @@
+"""Small pieces of sentences: ratios, lists and names, as a report says them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_DOUBLE = 2.0
+"""A ratio from here on is written as a multiple, not as a percentage."""
+
+
+def change(ratio: float) -> str:
+    """A ratio as its change: 'up 30%', 'down 4%', 'flat'; from twice its multiple, '2.1X'."""
+    if ratio >= _DOUBLE:
+        return f"{ratio:.1f}X"
+    percent = round(abs(ratio - 1) * 100)
+    if percent == 0:
+        return "flat"
+    return f"{'up' if ratio > 1 else 'down'} {percent}%"
+
+
+def speed(rqps: float) -> str:
+    """Relative throughput in words: '7% slower', '12% faster', '2.1X as fast'."""
+    if rqps >= _DOUBLE:
+        return f"{distance(rqps)} as fast"
+    return f"{distance(rqps)} {'faster' if rqps > 1 else 'slower'}"
+
+
+def distance(rqps: float) -> str:
+    """How far relative throughput is from 1: '7%', '0.4%', '2.1X'."""
+    if rqps >= _DOUBLE:
+        return f"{rqps:.1f}X"
+    percent = abs(rqps - 1) * 100
+    return f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"
+
+
+def clients(count: int) -> str:
+    """'1 client', '8 clients'."""
+    return "1 client" if count == 1 else f"{count} clients"
+
+
+def listing(parts: Sequence[str]) -> str:
+    """'a', 'a and b', 'a, b and c'."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+def number(count: int) -> str:
+    """A count in a sentence: 'none' or digits."""
+    return str(count) if count else "none"
+
+
+def short_names(contenders: Sequence[str]) -> dict[str, str]:
+    """Contender -> its name without the DBMS, where all are of the same one."""
+    systems = {name.partition("@")[0] for name in contenders}
+    if len(systems) > 1 or not all("@" in name for name in contenders):
+        return {name: name for name in contenders}
+    return {name: name.partition("@")[2] for name in contenders}

@@ -1,0 +1,68 @@
+"""The report's results as CSV: one row each, for spreadsheets and data frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import msgspec
+
+from slowdust.analysis.model import LatencyUs, PerOperation, Report, Result
+
+_PLAIN = (
+    "benchmark",
+    "test",
+    "group",
+    "clients",
+    "contender",
+    "unit",
+    "qps",
+    "rqps",
+    "low",
+    "high",
+    "verdict",
+    "slices",
+    "incarnations",
+    "measured_s",
+    "errors",
+    "retries",
+    "peak_vsz_gb",
+    "peak_rss_gb",
+    "client_busiest_thread",
+    "idle_cpu_share",
+    "backends_changed",
+    "late_operations",
+)
+_LATENCY = tuple(field.name for field in msgspec.structs.fields(LatencyUs))
+_PER_OPERATION = tuple(field.name for field in msgspec.structs.fields(PerOperation))
+
+COLUMNS = (
+    "experiment",
+    "base",
+    *_PLAIN,
+    *(f"latency_us_{name}" for name in _LATENCY),
+    *(f"per_op_{name}" for name in _PER_OPERATION),
+    *(f"per_op_relative_{name}" for name in _PER_OPERATION),
+    "flags",
+)
+"""Every column, always: files of several experiments can be put together."""
+
+
+def render(report: Report) -> str:
+    """A header and one row per result; what was not measured is an empty field."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for result in report.results:
+        writer.writerow([report.experiment, report.base, *_row(result)])
+    return text.getvalue()
+
+
+def _row(result: Result) -> list[object]:
+    return [
+        *(getattr(result, name) for name in _PLAIN),
+        *(getattr(result.latency_us, name, None) for name in _LATENCY),
+        *(getattr(result.per_op, name) for name in _PER_OPERATION),
+        *(getattr(result.per_op_relative, name, None) for name in _PER_OPERATION),
+        "; ".join(result.flags),
+    ]

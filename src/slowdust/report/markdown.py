@@ -1,0 +1,187 @@
+"""The report as Markdown that also reads well in a terminal: its tables are aligned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from slowdust.analysis.model import ContenderInfo, LatencyUs, PerOperation, Report, Result
+from slowdust.analysis.phrases import clients
+
+_ABSENT = "-"
+_PER_OPERATION = (
+    ("server_cpu_us", "server cpu/o us"),
+    ("client_cpu_us", "client cpu/o us"),
+    ("cs", "cs/o"),
+    ("read_kb", "rKB/o"),
+    ("write_kb", "wKB/o"),
+)
+_MB = 1 << 20
+
+
+def render(report: Report) -> str:
+    """tl;dr, throughput, hardware per operation, warnings, plans, contenders, method and host."""
+    sections = [
+        [f"# {report.experiment}", "", f"Measured {report.started}; the base is {report.base}."],
+        ["## tl;dr", "", *(f"- {sentence}" for sentence in report.tldr)],
+        _throughput(report),
+        _hardware(report),
+        _latency(report),
+        _warnings(report),
+        _plans(report),
+        _contenders(report),
+        ["## Method", "", *_facts(report.method)] if report.method else [],
+        ["## Host", "", *_facts(report.host)] if report.host else [],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def _throughput(report: Report) -> list[str]:
+    """Tests by contenders: QPS of the base, then rqps, interval and verdict of each other."""
+    others = report.contenders[1:]
+    rows = []
+    for steps in _by_step(report.results):
+        base = steps.get(report.base)
+        row = [*_label(steps), f"{base.qps:,.0f} {base.unit}" if base else _ABSENT]
+        rows.append(row + [_relative(steps.get(name)) for name in others])
+    header = ["test", "clients", report.base, *others]
+    return [
+        "## Throughput",
+        "",
+        "QPS of the base (median of the slices), then relative QPS with its 95% interval.",
+        "",
+        *_table(header, rows, left=1),
+    ]
+
+
+def _relative(result: Result | None) -> str:
+    if result is None or result.rqps is None:
+        return _ABSENT
+    interval = "" if result.low is None else f" [{result.low:.2f}, {result.high:.2f}]"
+    return f"{result.rqps:.2f}{interval} {result.verdict}"
+
+
+def _hardware(report: Report) -> list[str]:
+    """The base's values per operation, and below it each contender relative to it."""
+    rows = []
+    for steps in _by_step(report.results):
+        for name, result in steps.items():
+            values = result.per_op if name == report.base else result.per_op_relative
+            show = _absolute if name == report.base else _multiple
+            rows.append([*_label(steps), name, *_per_operation(values, show)])
+    header = ["test", "clients", "contender", *(title for _, title in _PER_OPERATION)]
+    return [
+        "## Hardware per operation",
+        "",
+        "The base's values; of the others, the multiple of the base's (x).",
+        "",
+        *_table(header, rows, left=1),
+    ]
+
+
+def _per_operation(values: PerOperation | None, show: Callable[[float], str]) -> list[str]:
+    found = [getattr(values, field, None) for field, _ in _PER_OPERATION]
+    return [_ABSENT if value is None else show(value) for value in found]
+
+
+def _absolute(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _multiple(value: float) -> str:
+    return f"{value:.2f}x"
+
+
+def _latency(report: Report) -> list[str]:
+    rows = [
+        [*_label(steps), name, *_percentiles(result.latency_us)]
+        for steps in _by_step(report.results)
+        for name, result in steps.items()
+    ]
+    header = ["test", "clients", "contender", "p50", "p95", "p99", "max"]
+    return ["## Response time, microseconds", "", *_table(header, rows, left=1)]
+
+
+def _percentiles(latency: LatencyUs | None) -> list[str]:
+    if latency is None:
+        return [_ABSENT] * 4
+    return [f"{value:,.0f}" for value in (latency.p50, latency.p95, latency.p99, latency.max)]
+
+
+def _warnings(report: Report) -> list[str]:
+    lines = [f"- {warning}" for warning in report.warnings]
+    for result in report.results:
+        place = f"{result.test}, {clients(result.clients)}, {result.contender}"
+        lines += [f"- {place}: {flag}" for flag in result.flags]
+    return ["## Warnings", "", *lines] if lines else []
+
+
+def _plans(report: Report) -> list[str]:
+    lines: list[str] = []
+    for difference in report.plan_differences:
+        lines += ["", f"{difference.test}: `{difference.statement}`"]
+        for name, plan in difference.plans.items():
+            lines += ["", name, "", *(f"    {line}" for line in plan.splitlines())]
+    return ["## Plans that differ", *lines] if lines else []
+
+
+def _contenders(report: Report) -> list[str]:
+    rows = [
+        [info.name, info.version, f"{info.binary_bytes / _MB:.1f} MB", info.source, _settings(info)]
+        for info in report.contender_info
+    ]
+    header = ["contender", "version", "binary", "source", "settings unlike the base's"]
+    failed = [
+        line
+        for info in report.contender_info
+        if info.failed
+        for line in ("", f"{info.name} failed:", "", *_indented(info.failed))
+    ]
+    return ["## Contenders", "", *_table(header, rows, left=len(header)), *failed]
+
+
+def _settings(info: ContenderInfo) -> str:
+    return ", ".join(f"{name}={value}" for name, value in info.differing.items()) or _ABSENT
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}" for line in text.splitlines()]
+
+
+def _facts(facts: dict[str, str]) -> list[str]:
+    return _table(["", ""], [[label, value] for label, value in facts.items()], left=2)
+
+
+def _by_step(results: Sequence[Result]) -> list[dict[str, Result]]:
+    """Results by contender, one dict for each test and number of clients."""
+    steps: dict[tuple[str, str, int], dict[str, Result]] = {}
+    for result in results:
+        key = (result.benchmark, result.test, result.clients)
+        steps.setdefault(key, {})[result.contender] = result
+    return list(steps.values())
+
+
+def _label(steps: dict[str, Result]) -> list[str]:
+    first = next(iter(steps.values()))
+    return [first.test, str(first.clients)]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """A Markdown table, padded; the first `left` columns are aligned left, the others right."""
+    cells = [[_escaped(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(header))]
+    rule = [
+        "-" * width if column < left else "-" * (width - 1) + ":"
+        for column, width in enumerate(widths)
+    ]
+    padded = [
+        [
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for row in (cells[0], rule, *cells[1:])
+    ]
+    return [f"| {' | '.join(row)} |" for row in padded]
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("\n", " ")
