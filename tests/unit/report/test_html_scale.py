@@ -12,6 +12,7 @@ from slowdust.report.html.scale import (
     linear_ticks,
     nice_step,
     ratio_ticks,
+    time_ticks,
     zero_based,
 )
 
@@ -43,6 +44,13 @@ def test_linear_ticks_lie_inside_and_are_no_more_than_asked() -> None:
 
     assert ticks == [5, 10, 15]
     assert linear_ticks(0, 1, 6) == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
+
+
+def test_time_is_divided_as_on_a_clock() -> None:
+    assert time_ticks(0, 2700, 5) == [0, 900, 1800, 2700]
+    assert time_ticks(61, 190, 6) == [90, 120, 150, 180]
+    assert time_ticks(0, 1, 6) == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert len(time_ticks(0, 5e5, 6)) <= 7
 
 
 def test_zero_based_axis_ends_at_a_tick_above_everything() -> None:

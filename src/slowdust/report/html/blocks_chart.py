@@ -23,10 +23,13 @@ INCARNATION_GAP = 1.5
 """Columns left empty between incarnations."""
 
 MOST_BRACKETS = 6
-"""Intervals for which there is room beside the chart."""
+"""Contenders whose rqps and intervals the ratio chart has room for."""
+
+MOST_LARGE_DOTS = 150
+"""Columns beyond which dots are drawn small."""
 
 MOST_JOINED = 400
-"""Columns beyond which the lines that join pairs would fill the chart."""
+"""Lines between pairs beyond which they would fill the chart."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,16 @@ class Layout:
     incarnations: tuple[tuple[int, float, float], ...]
     pitch: float
     """Distance of two columns."""
+
+    @property
+    def dot(self) -> str:
+        """Style class of the dots."""
+        return "dot" if len(self.columns) <= MOST_LARGE_DOTS else "dot small"
+
+    def places(self, names: Sequence[str]) -> dict[str, float]:
+        """How far each contender's dots stand from the middle of their column."""
+        step = self.pitch * 0.55 / len(names)
+        return {name: (at - (len(names) - 1) / 2) * step for at, name in enumerate(names)}
 
 
 def layout(slices: Sequence[Slice]) -> Layout:
@@ -94,14 +107,11 @@ def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) ->
     low, high = min(rates), max(rates)
     air = (high - low) * 0.08 or high * 0.05 or 1.0
     y = Linear(max(0.0, low - air), high + air, RATE_HEIGHT, 0)
-    places = {
-        name: (index - (len(marks) - 1) / 2) * plan.pitch * 0.55 / len(marks)
-        for index, name in enumerate(marks)
-    }
+    places = plan.places(list(marks))
     joined = [
         (column.x + places[base], y(column.rates[base]), column.x + places[name], y(rate))
         for column in plan.columns
-        if base in column.rates and len(plan.columns) <= MOST_JOINED
+        if base in column.rates and len(plan.columns) * (len(marks) - 1) <= MOST_JOINED
         for name, rate in column.rates.items()
         if name != base
     ]
@@ -112,7 +122,7 @@ def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) ->
             for column in plan.columns
             if name in column.rates
         ]
-        drawn.append(svg.path(f"dot {mark.css_class}", svg.dots(points)))
+        drawn.append(svg.path(f"{plan.dot} {mark.css_class}", svg.dots(points)))
     ticks = [(y(tick), numbers.short(tick)) for tick in linear_ticks(y.low, y.high, 5)]
     return svg.Frame(
         title=f"Rate of every slice in {unit}, in the order of the blocks",
@@ -132,14 +142,15 @@ def ratio_chart(
     compared: Mapping[str, Compared],
 ) -> Markup:
     """Every contender's rate / the base's of the same round; nothing where no round has both."""
+    others = [name for name in marks if name != base]
+    places = plan.places(others) if len(others) > 1 else dict.fromkeys(others, 0.0)
     ratios = {
         name: [
-            (column.x, column.rates[name] / column.rates[base])
+            (column.x + places[name], column.rates[name] / column.rates[base])
             for column in plan.columns
             if name in column.rates and column.rates.get(base) and column.rates[name] > 0
         ]
-        for name in marks
-        if name != base
+        for name in others
     }
     values = [value for points in ratios.values() for _, value in points]
     if not values:
@@ -148,13 +159,13 @@ def ratio_chart(
     drawn: list[Markup] = []
     aside: list[Markup] = []
     for name, points in ratios.items():
-        if name in compared:
+        inside = [(x, y(value)) for x, value in points if y.low <= value <= y.high]
+        drawn.append(svg.path(f"{plan.dot} {marks[name].css_class}", svg.dots(inside)))
+        drawn.append(svg.path(f"stray {marks[name].css_class}", _strays(points, y)))
+        if name in compared and len(others) <= MOST_BRACKETS:
             level = svg.dashes([(0, svg.WIDTH, y(compared[name].rqps))])
             drawn.append(svg.path(f"level {marks[name].css_class}", level))
             aside.append(_bracket(compared[name], marks[name], y, 10 + 9 * len(aside)))
-        inside = [(x, y(value)) for x, value in points if y.low <= value <= y.high]
-        drawn.append(svg.path(f"dot {marks[name].css_class}", svg.dots(inside)))
-        drawn.append(svg.path(f"stray {marks[name].css_class}", _strays(points, y)))
     ticks = [(y(tick), f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
     return svg.Frame(
         title="Rate of each slice relative to the base's of the same round",
@@ -167,7 +178,7 @@ def ratio_chart(
             *_separators(plan, RATIO_HEIGHT),
         ),
         marks=tuple(drawn),
-        labels=tuple(aside[:MOST_BRACKETS]),
+        labels=tuple(aside),
     ).markup()
 
 

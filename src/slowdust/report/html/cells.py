@@ -60,6 +60,11 @@ def rate(value: float | None) -> str | Markup:
     return _or_absent(value, numbers.significant)
 
 
+def count(value: float | None) -> str | Markup:
+    """A whole number."""
+    return _or_absent(value, numbers.count)
+
+
 def measured(value: float | None) -> str | Markup:
     """A value per operation, three digits."""
     return _or_absent(value, numbers.significant)
@@ -70,9 +75,12 @@ def ratio(value: float | None) -> str | Markup:
     return _or_absent(value, numbers.ratio)
 
 
-def relative(value: float | None) -> str:
-    """A relative value as an addition to the absolute one; nothing where there is none."""
-    return "" if value is None else "\N{MULTIPLICATION SIGN}" + numbers.ratio(value)
+def with_relative(value: float | None, factor: float | None) -> str | Markup:
+    """A value per operation, and below it how many times the base's it is, where that is known."""
+    shown = measured(value)
+    if factor is None:
+        return shown
+    return Markup(f"{shown}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
 
 
 def percent(value: float | None) -> str | Markup:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 COLOURS = 7
 """Colours of the style sheet for contenders other than the base (classes k1..k7)."""
 
-SHAPES = ("round", "square", "hollow")
+SHAPES = ("round", "square", "pale")
 """Shape of the dot: changes when the colours are used up, so 21 contenders stay apart."""
 
 

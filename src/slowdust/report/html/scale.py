@@ -8,14 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Protocol
 
-
-class Scale(Protocol):
-    """Maps values to positions."""
-
-    def __call__(self, value: float) -> float:
-        """Position of `value`."""
+_CLOCK_STEPS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 
 
 @dataclass(frozen=True)
@@ -129,6 +123,15 @@ def linear_ticks(low: float, high: float, most_ticks: int) -> list[float]:
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def time_ticks(low: float, high: float, most_ticks: int) -> list[float]:
+    """Multiples of a step that a clock has, seconds to hours, within `low`..`high` seconds."""
+    raw = (high - low) / max(1, most_ticks - 1)
+    step = next((step for step in _CLOCK_STEPS if step >= raw), 0.0)
+    if not step or raw < 1:
+        return linear_ticks(low, high, most_ticks)
+    return [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def zero_based(highest: float, most_ticks: int = 5) -> tuple[float, list[float]]:

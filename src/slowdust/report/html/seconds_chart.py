@@ -16,6 +16,7 @@ from slowdust.report.html.scale import (
     broken_time,
     decade_ticks,
     linear_ticks,
+    time_ticks,
     zero_based,
 )
 from slowdust.store.records import Second, Slice
@@ -144,7 +145,7 @@ def _time_labels(x: BrokenTime) -> list[Markup]:
     for start, end in x.spans:
         most = int((end - start) * x.per_second / (2 * CLOSEST_LABELS))
         if most >= 2:
-            wanted += linear_ticks(start, end, most)
+            wanted += time_ticks(start, end, most)
     taken: list[float] = []
     labels: list[Markup] = []
     for time in wanted:

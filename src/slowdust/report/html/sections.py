@@ -32,6 +32,14 @@ class OpenLoop:
 
 
 @dataclass(frozen=True)
+class Flag:
+    """A warning and whom it is about; nobody named: all that were compared."""
+
+    words: str
+    contenders: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Section:
     """Everything about one step."""
 
@@ -43,6 +51,7 @@ class Section:
     seconds_chart: Markup
     open_loop: tuple[OpenLoop, ...]
     plans: tuple[PlanDifference, ...]
+    flags: tuple[Flag, ...]
 
 
 def sections_of(
@@ -83,6 +92,20 @@ def _section(
         seconds_chart=seconds,
         open_loop=tuple(_open_loop(shown, slices)),
         plans=tuple(plan for plan in report.plan_differences if plan.test == row.step.test),
+        flags=_flags(row),
+    )
+
+
+def _flags(row: Row) -> tuple[Flag, ...]:
+    """The same warning of several contenders once."""
+    raised: dict[str, list[str]] = {}
+    for result in row.results:
+        for words in result.flags:
+            raised.setdefault(words, []).append(result.contender)
+    compared = {one.contender for one in row.cells if one is not None}
+    return tuple(
+        Flag(words, () if compared and compared <= set(names) else tuple(names))
+        for words, names in raised.items()
     )
 
 

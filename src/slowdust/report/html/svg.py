@@ -4,6 +4,9 @@ A frame is an `<svg>` as wide as its container (100%), so that positions along x
 and those along y pixels. Marks are drawn in a nested `<svg>` of `WIDTH` units that is stretched
 without keeping its proportions; strokes do not scale, and a dot is a stroke of no length with a
 round cap, so one `<path>` holds any number of dots and they stay round.
+
+Only `content` and titles come from outside and are escaped; classes, paths and numbers are the
+charts' own, and `Markup.format` would escape each of them again for nothing.
 """
 
 from __future__ import annotations
@@ -46,35 +49,35 @@ def lines(segments: Iterable[tuple[float, float, float, float]]) -> str:
 
 def path(css_class: str, data: str) -> Markup:
     """One `<path>`; nothing where there is no data."""
-    if not data:
-        return Markup()
-    return Markup('<path class="{}" d="{}"/>').format(css_class, data)
+    return Markup(f'<path class="{css_class}" d="{data}"/>' if data else "")
 
 
 def text(x: str, y: float, css_class: str, content: str, *, dx: float = 0) -> Markup:
     """A label at `x` (a percentage) + `dx` pixels."""
-    shift = Markup(' dx="{}"').format(brief(dx)) if dx else Markup()
-    return Markup('<text x="{}" y="{}"{} class="{}">{}</text>').format(
-        x, brief(y), shift, css_class, content
+    shift = f' dx="{brief(dx)}"' if dx else ""
+    return Markup(
+        f'<text x="{x}" y="{brief(y)}"{shift} class="{css_class}">{escape(content)}</text>'
     )
 
 
 def level(y: float, css_class: str) -> Markup:
     """A line across the whole frame."""
-    return Markup('<line x2="100%" y1="{0}" y2="{0}" class="{1}"/>').format(brief(y), css_class)
+    return Markup(f'<line x2="100%" y1="{brief(y)}" y2="{brief(y)}" class="{css_class}"/>')
 
 
 def upright(x: float, y1: float, y2: float, css_class: str) -> Markup:
     """A line from `y1` down to `y2` at `x` drawing units."""
-    return Markup('<line x1="{0}" x2="{0}" y1="{1}" y2="{2}" class="{3}"/>').format(
-        share(x), brief(y1), brief(y2), css_class
+    at = share(x)
+    return Markup(
+        f'<line x1="{at}" x2="{at}" y1="{brief(y1)}" y2="{brief(y2)}" class="{css_class}"/>'
     )
 
 
 def band(x1: float, x2: float, y1: float, y2: float, css_class: str) -> Markup:
     """A filled rectangle, x in drawing units."""
-    return Markup('<rect x="{}" width="{}" y="{}" height="{}" class="{}"/>').format(
-        share(x1), share(x2 - x1), brief(y1), brief(y2 - y1), css_class
+    return Markup(
+        f'<rect x="{share(x1)}" width="{share(x2 - x1)}" y="{brief(y1)}"'
+        f' height="{brief(y2 - y1)}" class="{css_class}"/>'
     )
 
 
