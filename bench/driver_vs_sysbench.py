@@ -14,6 +14,7 @@ import os
 import subprocess
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import peers
@@ -28,22 +29,18 @@ def main() -> None:
     """Print the table of ratios."""
     options = _options()
     driver = peers.driver(options.driver)
-    processors = frozenset(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as directory, scratch_server(options.build) as server:
         floor = peers.loop_in_c(_compile(SOURCE, Path(directory) / "point_query"))
         print(f"load of {options.load_rows} rows, seconds: driver / sysbench = "
               f"{_load_ratio(server, options.driver, options.load_rows)}")  # fmt: skip
         _load_with_driver(server, options.driver, options.rows)
-        for name, peer, clients in [
-            ("sysbench", peers.sysbench, 1),
-            ("loop in C", floor, 1),
-            ("sysbench", peers.sysbench, 4),
-            ("sysbench", peers.sysbench, 64),
+        for peer in [
+            Peer("sysbench", peers.sysbench, 1),
+            Peer("loop in C", floor, 1),
+            Peer("sysbench", peers.sysbench, 4),
+            Peer("sysbench", peers.sysbench, 64),
         ]:
-            used = frozenset(sorted(processors)[:1]) if clients == 1 else processors
-            server.use_processors(set(used))
-            workload = peers.Workload(options.rows, clients, options.seconds, used)
-            _compare(server, workload, driver, peer, name, options.pairs)
+            _compare(server, driver, peer, options)
 
 
 def _options() -> argparse.Namespace:
@@ -62,21 +59,29 @@ def _compile(source: Path, program: Path) -> Path:
     return program
 
 
-def _compare(
-    server: Server,
-    workload: peers.Workload,
-    driver: peers.Client,
-    peer: peers.Client,
-    name: str,
-    pairs: int,
-) -> None:
-    measured = alternate(lambda: driver(server, workload), lambda: peer(server, workload), pairs)
+@dataclass(frozen=True)
+class Peer:
+    """What the driver is compared with, and with how many clients."""
+
+    name: str
+    client: peers.Client
+    clients: int
+
+
+def _compare(server: Server, driver: peers.Client, peer: Peer, options: argparse.Namespace) -> None:
+    processors = frozenset(os.sched_getaffinity(0))
+    used = frozenset({min(processors)}) if peer.clients == 1 else processors
+    server.use_processors(used)
+    workload = peers.Workload(options.rows, peer.clients, options.seconds, used)
+    measured = alternate(
+        lambda: driver(server, workload), lambda: peer.client(server, workload), options.pairs
+    )
     cpu = ratio(
         [ours.cpu_per_operation for ours, _ in measured],
         [theirs.cpu_per_operation for _, theirs in measured],
     )
     qps = ratio([ours.qps for ours, _ in measured], [theirs.qps for _, theirs in measured])
-    print(f"{workload.clients} clients, driver / {name}: client CPU per operation {cpu}; QPS {qps}")
+    print(f"{peer.clients} clients, driver / {peer.name}: CPU per operation {cpu}; QPS {qps}")
 
 
 def _load_ratio(server: Server, program: Path, rows: int) -> Ratio:

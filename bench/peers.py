@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from scratch_server import Server
 
@@ -52,18 +53,17 @@ def _finish(process: subprocess.Popen[str]) -> tuple[str, Second]:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise PeerFailedError(f"{process.args}: exit code {process.returncode}: {output}")
+        raise PeerFailedError(f"{process.args!r}: exit code {process.returncode}: {output}")
     return output, usage.ru_utime + usage.ru_stime
 
 
 def _start(command: Sequence[str | Path], workload: Workload) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
+    return subprocess.Popen(
         ["taskset", "--cpu-list", ",".join(map(str, sorted(workload.processors))), *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    return process
 
 
 def _measurement(operations: int, seconds: Second, cpu: Second) -> Measurement:
@@ -130,7 +130,7 @@ def driver(program: Path) -> Client:
         assert process.stdin is not None
         process.stdin.close()
         _, cpu = _finish(process)
-        return _measurement(int(ran["operations"]), float(ran["seconds"]), cpu)
+        return _measurement(ran["operations"], ran["seconds"], cpu)
 
     return run
 
@@ -146,13 +146,13 @@ def target(server: Server) -> dict[str, object]:
     }
 
 
-def converse(process: subprocess.Popen[str], command: dict[str, object]) -> dict[str, float]:
+def converse(process: subprocess.Popen[str], command: dict[str, object]) -> dict[str, Any]:
     """Send the driver a command; its terminal event."""
     assert process.stdin is not None
     assert process.stdout is not None
     print(json.dumps(command), file=process.stdin, flush=True)
     for line in process.stdout:
-        event: dict[str, float] = json.loads(line)
+        event: dict[str, Any] = json.loads(line)
         if event["event"] == "error":
             raise PeerFailedError(line)
         if event["event"] != "progress":

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 PORT = 6499
 SETTINGS = """
@@ -37,7 +38,7 @@ class Server:
     database: str
     pid: int
 
-    def use_processors(self, processors: set[int]) -> None:
+    def use_processors(self, processors: frozenset[int]) -> None:
         """Confine the sessions that begin from now on (the postmaster's children inherit it)."""
         os.sched_setaffinity(self.pid, processors)
 
@@ -50,7 +51,16 @@ def scratch_server(build: Path) -> Iterator[Server]:
     os.chown(directory, account.pw_uid, account.pw_gid)
     try:
         data = directory / "data"
-        init = [build / "bin/initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
+        init = [
+            str(build / "bin/initdb"),
+            "-D",
+            str(data),
+            "-A",
+            "trust",
+            "-U",
+            "postgres",
+            "--no-sync",
+        ]
         subprocess.run(init, check=True, stdout=subprocess.DEVNULL, **_identity(account))
         settings = SETTINGS.format(port=PORT, directory=directory)
         with (data / "postgresql.conf").open("a") as configuration:
@@ -69,7 +79,13 @@ def scratch_server(build: Path) -> Iterator[Server]:
         shutil.rmtree(directory)
 
 
-def _identity(account: pwd.struct_passwd) -> dict[str, object]:
+class _Identity(TypedDict, total=False):
+    user: int
+    group: int
+    extra_groups: list[str | int]
+
+
+def _identity(account: pwd.struct_passwd) -> _Identity:
     """A server refuses to run as root."""
     if os.geteuid() != 0:
         return {}
