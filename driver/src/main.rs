@@ -2,6 +2,8 @@
 //! JSON object a line.
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+mod allocations;
 mod client;
 mod driver;
 mod event;

@@ -253,5 +253,14 @@ pub fn numbered_placeholders(statement: &str) -> String {
     numbered
 }
 
+/// A connection to a server that a test plays, with statements prepared that nobody parsed.
+#[cfg(test)]
+pub fn rehearsal(statements: usize) -> (PostgresConnection, std::os::unix::net::UnixStream) {
+    let (socket, server) = Socket::pair();
+    let mut connection = PostgresConnection::over(socket);
+    connection.names = (0..statements).map(|number| format!("s{number}")).collect();
+    (connection, server)
+}
+
 #[cfg(test)]
 mod tests;

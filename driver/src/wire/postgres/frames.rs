@@ -90,31 +90,27 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    fn frames_of(chunks: &[&[u8]]) -> (Frames, Result<Vec<(u8, Vec<u8>)>, Failure>) {
+    type Taken = Vec<(u8, Vec<u8>)>;
+
+    fn frames_of(chunks: &[&[u8]]) -> Result<Taken, Failure> {
         let (mut socket, mut server) = Socket::pair();
         let mut frames = Frames::new();
         let mut taken = Vec::new();
         for chunk in chunks {
             server.write_all(chunk).unwrap();
-            if let Err(failure) = frames.fill(&mut socket) {
-                return (frames, Err(failure));
-            }
-            loop {
-                match frames.next() {
-                    Ok(Some(frame)) => taken.push((frame.tag, frame.body.to_vec())),
-                    Ok(None) => break,
-                    Err(failure) => return (frames, Err(failure)),
-                }
+            frames.fill(&mut socket)?;
+            while let Some(frame) = frames.next()? {
+                taken.push((frame.tag, frame.body.to_vec()));
             }
         }
-        (frames, Ok(taken))
+        Ok(taken)
     }
 
     #[test]
     fn messages_are_found_wherever_the_stream_is_cut() {
         let bytes = b"2\0\0\0\x04D\0\0\0\x06\0\0Z\0\0\0\x05I";
         for cut in 1..bytes.len() {
-            let (_, frames) = frames_of(&[&bytes[..cut], &bytes[cut..]]);
+            let frames = frames_of(&[&bytes[..cut], &bytes[cut..]]);
             let expected = vec![(b'2', vec![]), (b'D', vec![0, 0]), (b'Z', vec![b'I'])];
             assert_eq!(frames.unwrap(), expected, "cut at {cut}");
         }
@@ -144,7 +140,7 @@ mod tests {
         for length in [0u32, 3, u32::MAX] {
             let mut message = vec![b'D'];
             message.extend_from_slice(&length.to_be_bytes());
-            let (_, frames) = frames_of(&[&message]);
+            let frames = frames_of(&[&message]);
             assert!(matches!(frames, Err(Failure::Protocol(_))), "{length}");
         }
     }

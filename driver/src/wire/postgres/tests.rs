@@ -1,1 +1,225 @@
+//! The protocol against hand-made bytes of a server.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
+
+use super::*;
+use crate::wire::ServerError;
+
+const READY: &[u8] = b"Z\0\0\0\x05I";
+const FAILED_TRANSACTION: &[u8] = b"Z\0\0\0\x05E";
+
+/// A connection whose server has already said `replies`.
+fn connection(replies: &[&[u8]]) -> (PostgresConnection, UnixStream) {
+    let (connection, mut server) = rehearsal(1);
+    for reply in replies {
+        server.write_all(reply).unwrap();
+    }
+    (connection, server)
+}
+
+fn reply_to(replies: &[&[u8]]) -> Result<Reply, Failure> {
+    let (mut connection, server) = connection(replies);
+    drop(server);
+    loop {
+        connection.receive()?;
+        if let Some(reply) = connection.reply()? {
+            return Ok(reply);
+        }
+    }
+}
+
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut message = vec![tag];
+    message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+    message.extend_from_slice(body);
+    message
+}
+
+#[test]
+fn an_execution_is_bind_execute_and_sync() {
+    let mut output = BytesMut::new();
+    let values = [Value::Int(7), Value::Text { start: 1, end: 3 }];
+    encode_execution("s0", &values, b"xyz", &mut output).unwrap();
+    let expected: &[u8] =
+        b"B\0\0\0\x20\0s0\0\0\x01\0\x01\0\x02\0\0\0\x04\0\0\0\x07\0\0\0\x02yz\0\x01\0\x01\
+        E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+    assert_eq!(&output[..], expected);
+}
+
+#[test]
+fn placeholders_are_numbered() {
+    assert_eq!(
+        numbered_placeholders("a = ? AND b = ?"),
+        "a = $1 AND b = $2"
+    );
+    assert_eq!(numbered_placeholders("BEGIN"), "BEGIN");
+}
+
+#[test]
+fn rows_of_queries_are_counted_and_those_of_writes_read() {
+    let row = message(b'D', b"\0\0");
+    let select = message(b'C', b"SELECT 2\0");
+    let reply = reply_to(&[b"2\0\0\0\x04", &row, &row, &select, READY]).unwrap();
+    let expected = Reply {
+        rows: 2,
+        error: None,
+        in_transaction: false,
+    };
+    assert_eq!(reply, expected);
+    let update = message(b'C', b"UPDATE 3\0");
+    assert_eq!(reply_to(&[b"2\0\0\0\x04", &update, READY]).unwrap().rows, 3);
+}
+
+#[test]
+fn errors_come_with_the_state_of_the_transaction() {
+    let error = message(b'E', b"SERROR\0C40001\0Mtry again\0\0");
+    let reply = reply_to(&[&error, FAILED_TRANSACTION]).unwrap();
+    let expected = ServerError {
+        sqlstate: "40001".into(),
+        message: "try again".into(),
+    };
+    assert_eq!((reply.error, reply.in_transaction), (Some(expected), true));
+}
+
+#[test]
+fn one_reply_does_not_leak_into_the_next() {
+    let update = message(b'C', b"UPDATE 1\0");
+    let begin = message(b'C', b"BEGIN\0");
+    let (mut connection, _server) = connection(&[&update, READY, &begin, READY]);
+    connection.receive().unwrap();
+    assert_eq!(connection.reply().unwrap().unwrap().rows, 1);
+    assert_eq!(connection.reply().unwrap().unwrap(), Reply::default());
+    assert_eq!(connection.reply().unwrap(), None);
+}
+
+#[test]
+fn malformed_replies_are_protocol_failures() {
+    let unknown = message(b'?', b"");
+    let unfinished_tag = message(b'C', b"UPDATE 1");
+    let empty_state = [message(b'C', b"BEGIN\0"), message(b'Z', b"")].concat();
+    let torn_error = message(b'E', b"SERROR\0C400");
+    let impossible_length = b"D\0\0\0\x01".to_vec();
+    let ready_without_result = READY.to_vec();
+    for bytes in [
+        unknown,
+        unfinished_tag,
+        empty_state,
+        torn_error,
+        impossible_length,
+        ready_without_result,
+    ] {
+        let outcome = reply_to(&[&bytes]);
+        assert!(matches!(outcome, Err(Failure::Protocol(_))), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_reply_that_breaks_off_is_a_connection_failure() {
+    let whole = [message(b'D', b"\0\0"), message(b'C', b"SELECT 1\0")].concat();
+    for length in 0..whole.len() {
+        let outcome = reply_to(&[&whole[..length]]);
+        assert!(
+            matches!(outcome, Err(Failure::Connection { .. })),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn a_shutdown_is_a_connection_failure_with_its_reason() {
+    let fatal = message(b'E', b"SFATAL\0C57P01\0Mterminating connection\0\0");
+    let expected = Failure::Connection {
+        sqlstate: Some("57P01".into()),
+        message: "terminating connection".into(),
+    };
+    assert_eq!(reply_to(&[&fatal]), Err(expected));
+}
+
+#[test]
+fn a_query_gives_its_table() {
+    let mut description = b"\0\x01name\0".to_vec();
+    description.extend_from_slice(&[0; 18]);
+    let (mut connection, _server) = connection(&[
+        &message(b'T', &description),
+        &message(b'D', b"\0\x01\0\0\0\x02ab"),
+        &message(b'C', b"SELECT 1\0"),
+        READY,
+    ]);
+    let expected = Table {
+        columns: vec!["name".into()],
+        rows: vec![vec![Some("ab".into())]],
+    };
+    assert_eq!(connection.query("SELECT 'ab' AS name"), Ok(expected));
+}
+
+/// A server that says `greeting` to whoever starts up, and gives back what it heard.
+fn greet(greeting: Vec<u8>) -> (Socket, JoinHandle<Vec<u8>>) {
+    let (socket, mut server) = Socket::pair();
+    let heard = std::thread::spawn(move || {
+        server.write_all(&greeting).unwrap();
+        let mut heard = Vec::new();
+        server.read_to_end(&mut heard).unwrap();
+        heard
+    });
+    (socket, heard)
+}
+
+fn start_up(greeting: Vec<u8>, password: Option<&str>) -> (Result<(), Failure>, Vec<u8>) {
+    let (mut socket, heard) = greet(greeting);
+    let target = Target {
+        dbms: crate::job::Dbms::Postgres,
+        host: None,
+        socket: None,
+        port: 0,
+        user: "ann".into(),
+        password: password.map(Into::into),
+        database: "db".into(),
+    };
+    let startup = Startup {
+        socket: &mut socket,
+        frames: &mut Frames::new(),
+        target: &target,
+    };
+    let outcome = startup.run();
+    drop(socket);
+    (outcome, heard.join().unwrap())
+}
+
+#[test]
+fn md5_passwords_are_hashed_with_the_salt() {
+    let greeting = [
+        message(b'R', b"\0\0\0\x05salt"),
+        message(b'R', b"\0\0\0\0"),
+        READY.to_vec(),
+    ]
+    .concat();
+    let (outcome, heard) = start_up(greeting, Some("secret"));
+    assert_eq!(outcome, Ok(()));
+    let hash = postgres_protocol::authentication::md5_hash(b"ann", b"secret", *b"salt");
+    assert!(heard.ends_with(&message(b'p', format!("{hash}\0").as_bytes())));
+}
+
+#[test]
+fn what_cannot_be_authenticated_is_said_and_not_tried() {
+    let md5 = message(b'R', b"\0\0\0\x05salt");
+    assert!(matches!(start_up(md5, None).0, Err(Failure::Usage(_))));
+    let kerberos = message(b'R', b"\0\0\0\x02");
+    assert!(matches!(start_up(kerberos, None).0, Err(Failure::Usage(_))));
+    let foreign = message(b'R', b"\0\0\0\x0aSCRAM-SHA-1\0\0");
+    let outcome = start_up(foreign, Some("secret")).0;
+    assert!(matches!(outcome, Err(Failure::Protocol(_))));
+    let refusal = message(b'E', b"SFATAL\0C28P01\0Mwrong password\0\0");
+    let outcome = start_up(refusal, None).0;
+    assert!(matches!(
+        outcome,
+        Err(Failure::Connection {
+            sqlstate: Some(_),
+            ..
+        })
+    ));
+    let truncated = message(b'R', b"\0\0\0\x05sa");
+    let outcome = start_up(truncated, Some("secret")).0;
+    assert!(matches!(outcome, Err(Failure::Protocol(_))));
+}

@@ -68,7 +68,7 @@ impl Template {
         }
     }
 
-    pub fn as_text(self) -> Self {
+    pub fn spelt_out(self) -> Self {
         Self {
             form: Form::Text,
             ..self

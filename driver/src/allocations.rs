@@ -1,0 +1,167 @@
+//! Proves that the steady state allocates nothing: an allocation per operation would be noise in
+//! every measurement, and the allocator's story in place of the server's.
+#![allow(unsafe_code, reason = "a global allocator is unsafe by its nature")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use crate::client::readiness::Readiness;
+use crate::client::{blocking, readiness, Client, Context, Place};
+use crate::pacing::{Clock, End, Nanosecond, Pace};
+use crate::recorder::Recorder;
+use crate::wire::postgres::rehearsal;
+use crate::workload::micro::{Micro, Shape};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+// SAFETY: every call is passed on to the system's allocator as it came; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are those of this function.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are those of this function.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are those of this function.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+struct RealClock(Instant);
+
+impl Clock for RealClock {
+    fn now(&self) -> Nanosecond {
+        self.0.elapsed().as_nanos() as Nanosecond
+    }
+
+    fn sleep_until(&self, _: Nanosecond) {}
+}
+
+/// Says to every Sync, and to every statement as text, that one row was changed.
+fn play_server(mut stream: UnixStream) {
+    let mut bytes = vec![0; 64 * 1024];
+    let mut filled = 0;
+    while let Ok(count @ 1..) = stream.read(&mut bytes[filled..]) {
+        filled += count;
+        let mut start = 0;
+        while filled - start >= 5 {
+            let length: [u8; 4] = bytes[start + 1..start + 5].try_into().unwrap();
+            let end = start + 1 + u32::from_be_bytes(length) as usize;
+            if end > filled {
+                break;
+            }
+            if matches!(bytes[start], b'S' | b'Q') {
+                let reply = b"C\0\0\0\x0dUPDATE 1\0Z\0\0\0\x05I";
+                if stream.write_all(reply).is_err() {
+                    return;
+                }
+            }
+            start = end;
+        }
+        bytes.copy_within(start..filled, 0);
+        filled -= start;
+    }
+}
+
+fn client(test: &str, place: Place) -> Client {
+    let shape = Shape {
+        tables: 2,
+        rows: 20_000,
+        clients: place.clients,
+        seed: 1,
+    };
+    let micro = Micro::new(test, shape).unwrap();
+    let (connection, server) = rehearsal(micro.prepared().len());
+    std::thread::spawn(move || play_server(server));
+    Client::new(Box::new(connection), Box::new(micro.generator()), place)
+}
+
+const WARM: u64 = 50;
+const STEADY: u64 = 300;
+const TESTS: [&str; 7] = [
+    "point-query",
+    "random-points.1000",
+    "read-only.100",
+    "update-inlist",
+    "update-zipf",
+    "read-write.100",
+    "insert",
+];
+
+fn allocations_of(act: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.with(Cell::get);
+    act();
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+#[test]
+fn a_thread_with_one_client_allocates_nothing() {
+    for test in TESTS {
+        let place = Place {
+            client: 0,
+            clients: 1,
+        };
+        let mut client = client(test, place);
+        let mut recorder = Recorder::new();
+        let context = &mut Context {
+            clock: &RealClock(Instant::now()),
+            recorder: &mut recorder,
+        };
+        let mut run_to = |position| {
+            let mut pace = Pace::new(End::Position(position), None);
+            blocking::run(&mut client, &mut pace, context, &AtomicBool::new(false)).unwrap();
+        };
+        run_to(WARM);
+        assert_eq!(allocations_of(|| run_to(WARM + STEADY)), 0, "{test}");
+    }
+}
+
+#[test]
+fn a_thread_with_many_clients_allocates_only_for_the_slice() {
+    let clients = 4;
+    for test in TESTS {
+        let places = (0..clients).map(|client| Place { client, clients });
+        let mut clients: Vec<_> = places.map(|place| client(test, place)).collect();
+        let ready = Readiness::watch(&clients).unwrap();
+        let mut recorder = Recorder::new();
+        let context = &mut Context {
+            clock: &RealClock(Instant::now()),
+            recorder: &mut recorder,
+        };
+        let mut run_to = |position| {
+            let mut paces: Vec<_> = clients
+                .iter()
+                .map(|_| Pace::new(End::Position(position), None))
+                .collect();
+            let abandoned = AtomicBool::new(false);
+            allocations_of(|| {
+                readiness::run(&mut clients, &mut paces, &ready, context, &abandoned).unwrap();
+            })
+        };
+        run_to(WARM);
+        let short = run_to(WARM + 1);
+        let long = run_to(WARM + 1 + STEADY);
+        assert_eq!(
+            long, short,
+            "{test}: as many for {STEADY} operations as for one"
+        );
+    }
+}

@@ -1,0 +1,480 @@
+"""The driver's binary against a real server.
+
+SLOWDUST_TEST_BUILD names a directory with a Postgres (bin/, lib/, share/), SLOWDUST_TEST_DRIVER
+the binary if it is not in target/release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from slowdust.benchmarks.micro import TESTS
+from slowdust.store.records import ClientUse, Histogram, PerSecond, Schedule
+
+Event = dict[str, Any]
+Target = dict[str, Any]
+
+ROOT = Path(__file__).parents[2]
+BUILD = os.environ.get("SLOWDUST_TEST_BUILD")
+PROGRAM = Path(os.environ.get("SLOWDUST_TEST_DRIVER", ROOT / "target/release/slowdust-driver"))
+ROWS = 12_000
+TABLES = 2
+SHAPE = {"tables": TABLES, "rows": ROWS, "seed": 7}
+PATIENCE = 30
+
+pytestmark = pytest.mark.skipif(BUILD is None, reason="SLOWDUST_TEST_BUILD is not set")
+
+
+class Driver:
+    """A driver process; each command returns its terminal event."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._commands = 0
+        self.progress: list[Event] = []
+
+    def send(self, command: str, **fields: object) -> int:
+        assert self.process.stdin is not None
+        self._commands += 1
+        line = {"id": self._commands, "command": command, **fields}
+        print(json.dumps(line), file=self.process.stdin, flush=True)
+        return self._commands
+
+    def receive(self) -> Event:
+        assert self.process.stdout is not None
+        event: Event = json.loads(self.process.stdout.readline())
+        return event
+
+    def do(self, command: str, **fields: object) -> Event:
+        number = self.send(command, **fields)
+        self.progress = []
+        while True:
+            event = self.receive()
+            assert event["id"] == number
+            if event["event"] != "progress":
+                return event
+            self.progress.append(event)
+
+    def expect(self, terminal: str, command: str, **fields: object) -> Event:
+        event = self.do(command, **fields)
+        assert event["event"] == terminal, event
+        return event
+
+    def open(self, target: Target, test: str, clients: int = 1, **fields: object) -> str:
+        shape = SHAPE | fields
+        self.expect(
+            "opened", "open", session=test, target=target, test=test, clients=clients, **shape
+        )
+        return test
+
+    def run(self, session: str, seconds: float = 0.1, **fields: object) -> Event:
+        command = {"session": session, "stop": {"seconds": seconds}} | fields
+        return self.expect("ran", "run", **command)
+
+    def close(self, session: str) -> None:
+        self.expect("closed", "close", session=session)
+
+    def sql(self, target: Target, *statements: str, parallel: int = 1) -> list[Event]:
+        event = self.expect("rows", "sql", target=target, statements=statements, parallel=parallel)
+        results: list[Event] = event["results"]
+        return results
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            stream.close()
+
+
+@dataclass(frozen=True)
+class Server:
+    directory: Path
+    port: int
+    process: subprocess.Popen[bytes]
+
+    def target(self, **fields: object) -> Target:
+        by_socket = {"socket": str(self.directory), "port": self.port}
+        return {"dbms": "postgres", "user": "postgres", "database": "postgres"} | by_socket | fields
+
+    def tcp_target(self, **fields: object) -> Target:
+        return self.target(**{"socket": None, "host": "127.0.0.1"} | fields)
+
+
+AUTHENTICATION = """
+local all hashed md5
+local all scrammed scram-sha-256
+local all all trust
+host all scrammed 127.0.0.1/32 scram-sha-256
+host all all 127.0.0.1/32 trust
+"""
+
+
+@contextlib.contextmanager
+def running_server() -> Iterator[Server]:
+    assert BUILD is not None
+    account = pwd.getpwnam("postgres") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+    as_account: dict[str, Any] = (
+        {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+        if os.geteuid() == 0
+        else {}
+    )
+    directory = Path(tempfile.mkdtemp(prefix="slowdust-driver-", dir="/var/tmp"))
+    os.chown(directory, account.pw_uid, account.pw_gid)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    data = directory / "data"
+    initdb = [f"{BUILD}/bin/initdb", "-D", str(data), "-A", "trust", "-U", "postgres", "--no-sync"]
+    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, **as_account)
+    (data / "pg_hba.conf").write_text(AUTHENTICATION)
+    settings = {
+        "port": port,
+        "unix_socket_directories": directory,
+        "listen_addresses": "127.0.0.1",
+        "fsync": "off",
+        "deadlock_timeout": "10ms",
+    }
+    switches = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [f"{BUILD}/bin/postgres", "-D", data, *switches], stderr=log, **as_account
+        )
+    server = Server(directory, port, process)
+    try:
+        await_server(server)
+        yield server
+    finally:
+        process.send_signal(signal.SIGQUIT)
+        process.wait(timeout=PATIENCE)
+        shutil.rmtree(directory)
+
+
+def await_server(server: Server) -> None:
+    driver = Driver()
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while True:
+            event = driver.do("sql", target=server.target(), statements=["SELECT 1"], parallel=1)
+            if event["event"] == "rows":
+                return
+            assert time.monotonic() < deadline, event
+            time.sleep(0.1)
+    finally:
+        driver.end()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    process = Driver()
+    yield process
+    process.end()
+
+
+def load(driver: Driver, target: Target) -> Event:
+    return driver.expect("loaded", "load", target=target, parallel=2, **SHAPE)
+
+
+@pytest.fixture
+def fresh(server: Server, driver: Driver) -> Target:
+    """A target with newly loaded tables, in a database of their own."""
+    drop, create = "DROP DATABASE IF EXISTS fresh", "CREATE DATABASE fresh"
+    driver.sql(server.target(), drop, create)
+    target = server.target(database="fresh")
+    load(driver, target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def loaded(server: Server) -> Target:
+    """A target with tables that the tests of this module read, or write without harm."""
+    process = Driver()
+    load(process, server.target())
+    process.end()
+    return server.target()
+
+
+READS_AND_UPDATES = list(
+    dict.fromkeys(test.driver_test for test in TESTS if test.name not in {"delete", "insert"})
+)
+
+
+@pytest.mark.parametrize("clients", [1, 4])
+@pytest.mark.parametrize("test", READS_AND_UPDATES)
+def test_every_test_runs_without_errors(
+    loaded: Target, driver: Driver, test: str, clients: int
+) -> None:
+    ran = driver.run(driver.open(loaded, test, clients))
+    collisions = {"40P01"} if clients > 1 else set()
+    assert set(ran["errors"]) <= collisions
+    assert ran["operations"] > 0
+    assert ran["statements"] >= ran["operations"]
+    assert sum(ran["positions"]) == ran["operations"]
+    assert len(ran["positions"]) == clients
+
+
+@pytest.mark.parametrize("clients", [1, 4])
+@pytest.mark.parametrize("test", ["delete", "insert"])
+def test_rows_can_be_deleted_and_inserted(
+    fresh: Target, driver: Driver, test: str, clients: int
+) -> None:
+    ran = driver.run(driver.open(fresh, test, clients))
+    assert ran["errors"] == {}
+    counts = driver.sql(fresh, *(f"SELECT count(*) FROM sbtest{n + 1}" for n in range(TABLES)))
+    rows = sum(int(result["rows"][0][0]) for result in counts)
+    change = ran["rows"] if test == "insert" else -ran["rows"]
+    assert rows == TABLES * ROWS + change
+
+
+@pytest.mark.parametrize("clients", [1, 8, 64])
+def test_measurements_fit_the_record_of_a_slice(
+    loaded: Target, driver: Driver, clients: int
+) -> None:
+    ran = driver.run(driver.open(loaded, "point-query", clients), 0.3)
+    latency = msgspec.convert(ran["latency"], Histogram)
+    seconds = msgspec.convert(ran["per_second"], list[PerSecond])
+    client = msgspec.convert(ran["client"], ClientUse)
+    assert sum(latency.counts) == ran["operations"] == sum(second.operations for second in seconds)
+    assert latency.values_ns == sorted(latency.values_ns)
+    assert latency.max_ns == max(second.max_ns for second in seconds)
+    assert 0 < client.cpu_user_s + client.cpu_system_s < ran["seconds"] * client.threads
+    assert 0 < client.busiest_thread <= 1
+    assert client.threads <= max(clients, os.cpu_count() or 1)
+    assert ran["seconds"] >= 0.3
+    assert ran["qps"] == pytest.approx(ran["operations"] / ran["seconds"], rel=0.05)
+    assert ran["bytes_received"] > 119 * ran["operations"]
+    assert abs(ran["started"] - time.time()) < PATIENCE
+
+
+def test_loaded_tables_are_as_promised(fresh: Target, driver: Driver) -> None:
+    loaded = load(driver, fresh)
+    assert loaded["rows"] == TABLES * ROWS
+    assert loaded["bytes"] > TABLES * ROWS * 180
+    [columns, data, index] = driver.sql(
+        fresh,
+        "SELECT column_name, data_type, character_maximum_length FROM information_schema.columns "
+        "WHERE table_name = 'sbtest2' ORDER BY ordinal_position",
+        "SELECT count(*), min(id), max(id), min(k) >= 1 AND max(k) <= count(*), "
+        "min(length(c)), min(length(pad)) FROM sbtest2",
+        "SELECT indexdef FROM pg_indexes WHERE indexname = 'k_2'",
+    )
+    assert columns["rows"] == [
+        ["id", "integer", None],
+        ["k", "integer", None],
+        ["c", "character", "120"],
+        ["pad", "character", "60"],
+    ]
+    assert data["rows"] == [[str(ROWS), "1", str(ROWS), "t", "119", "59"]]
+    assert index["rows"][0][0].endswith("(k)")
+
+
+def checksum(driver: Driver, target: Target) -> list[Event]:
+    query = "SELECT md5(string_agg(t::text, '' ORDER BY id)) FROM sbtest{} t"
+    return driver.sql(target, *(query.format(n + 1) for n in range(TABLES)))
+
+
+def test_loads_and_writes_are_the_same_for_every_contender(fresh: Target, driver: Driver) -> None:
+    loaded = checksum(driver, fresh)
+    written = []
+    for _ in range(2):
+        load(driver, fresh)
+        assert checksum(driver, fresh) == loaded
+        session = driver.open(fresh, "write-only")
+        for position in (30, 70):
+            driver.run(session, stop={"positions": [position]})
+        driver.close(session)
+        written.append(checksum(driver, fresh))
+    assert written[0] == written[1] != loaded
+
+
+@pytest.mark.parametrize("clients", [3, 40])
+def test_positions_end_a_slice(loaded: Target, driver: Driver, clients: int) -> None:
+    session = driver.open(loaded, "point-query", clients)
+    ends = [10 + client for client in range(clients)]
+    ran = driver.run(session, stop={"positions": ends})
+    assert ran["positions"] == ends
+    assert ran["operations"] == sum(ends)
+    more = [end + 5 for end in ends]
+    assert driver.run(session, stop={"positions": more})["operations"] == 5 * clients
+    idle = driver.run(session, stop={"positions": ends})
+    assert (idle["operations"], idle["seconds"], idle["qps"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("arrivals", ["uniform", "poisson"])
+@pytest.mark.parametrize("clients", [2, 40])
+def test_an_open_loop_keeps_its_rate(
+    loaded: Target, driver: Driver, arrivals: str, clients: int
+) -> None:
+    session = driver.open(loaded, "point-query", clients)
+    ran = driver.run(session, 1.0, rate={"per_second": 500.0, "arrivals": arrivals})
+    schedule = msgspec.convert(ran["schedule"], Schedule)
+    assert (schedule.rate, schedule.arrivals) == (500.0, arrivals)
+    # The standard deviation of 500 Poisson arrivals is 22.
+    assert ran["operations"] == pytest.approx(500, abs=1 if arrivals == "uniform" else 112)
+    assert schedule.max_lag_ns >= schedule.mean_lag_ns > 0
+
+
+def test_overload_drops_nothing_and_shows_as_latency(loaded: Target, driver: Driver) -> None:
+    session = driver.open(loaded, "read-only-order")
+    ran = driver.run(session, 0.05, rate={"per_second": 20_000.0, "arrivals": "uniform"})
+    assert ran["operations"] == 1000
+    assert ran["seconds"] > 0.05
+    assert ran["schedule"]["late_operations"] > 900
+    assert ran["latency"]["max_ns"] > (ran["seconds"] - 0.05) * 1e9 * 0.9
+
+
+def test_missing_rows_are_errors(fresh: Target, driver: Driver) -> None:
+    session = driver.open(fresh, "point-query")
+    driver.sql(fresh, *(f"DELETE FROM sbtest{n + 1} WHERE id % 2 = 0" for n in range(TABLES)))
+    ran = driver.run(session)
+    assert set(ran["errors"]) == {"wrong-row-count"}
+    assert 0.3 < ran["errors"]["wrong-row-count"] / ran["statements"] < 0.7
+
+
+def test_failing_operations_are_counted_and_end_in_time(fresh: Target, driver: Driver) -> None:
+    session = driver.open(fresh, "point-query")
+    driver.sql(fresh, *(f"ALTER TABLE sbtest{n + 1} RENAME c TO d" for n in range(TABLES)))
+    ran = driver.run(session)
+    assert ran["operations"] == 0
+    assert ran["errors"]["42703"] == ran["positions"][0] > 0
+    assert ran["latency"]["counts"] == []
+
+
+def test_deadlocks_are_retried(fresh: Target, driver: Driver) -> None:
+    driver.sql(fresh, "DELETE FROM sbtest1 WHERE id > 200")
+    session = driver.open(fresh, "write-only", 4, tables=1, rows=200)
+    ran = driver.run(session, 2.0)
+    assert ran["errors"]["40P01"] == ran["retries"] > 0
+    assert ran["operations"] > 100
+    counts = driver.sql(fresh, "SELECT count(*) FROM sbtest1")
+    assert counts[0]["rows"] == [["200"]]
+
+
+def test_plans_are_explained_once_for_each_statement(loaded: Target, driver: Driver) -> None:
+    session = driver.open(loaded, "read-write.10", 2)
+    plans = driver.expect("explained", "explain", session=session)["plans"]
+    assert len(plans) == 9
+    assert plans[0]["statement"] == "SELECT c FROM sbtest1 WHERE id = $1"
+    assert "Index" in plans[0]["plan"]
+    assert "cost" not in plans[0]["plan"]
+    session = driver.open(loaded, "insert")
+    [plan] = driver.expect("explained", "explain", session=session)["plans"]
+    assert plan["plan"].startswith("Insert on sbtest")
+
+
+@pytest.mark.parametrize(("user", "encryption"), [("hashed", "md5"), ("scrammed", "scram-sha-256")])
+def test_passwords(server: Server, driver: Driver, user: str, encryption: str) -> None:
+    driver.sql(
+        server.target(),
+        f"DROP ROLE IF EXISTS {user}",
+        f"SET password_encryption = '{encryption}'",
+        f"CREATE ROLE {user} LOGIN PASSWORD 'secret'",
+    )
+    who = ["SELECT current_user"]
+
+    def ask(password: str | None) -> Event:
+        target = server.target(user=user, password=password)
+        return driver.do("sql", target=target, statements=who, parallel=1)
+
+    assert ask("secret")["results"][0]["rows"] == [[user]]
+    wrong = ask("wrong")
+    assert (wrong["event"], wrong["kind"], wrong["sqlstate"]) == ("error", "connection", "28P01")
+    assert ask(None)["kind"] == "usage"
+
+
+@pytest.mark.usefixtures("loaded")
+def test_tcp(server: Server, driver: Driver) -> None:
+    for clients in (1, 40):
+        session = driver.open(server.tcp_target(), "point-query", clients)
+        ran = driver.run(session)
+        assert ran["errors"] == {}
+        assert ran["operations"] > 0
+        driver.close(session)
+
+
+def test_sql_gives_results_in_order_over_several_connections(
+    server: Server, driver: Driver
+) -> None:
+    statements = [f"SELECT {n} AS n, NULL AS nothing, pg_sleep(0.05)::text" for n in range(6)]
+    begin = time.monotonic()
+    results = driver.sql(server.target(), *statements, parallel=6)
+    assert time.monotonic() - begin < 0.25
+    assert [result["rows"][0][:2] for result in results] == [[str(n), None] for n in range(6)]
+    assert results[0]["columns"][:2] == ["n", "nothing"]
+
+
+def test_each_failure_names_its_kind(server: Server, driver: Driver) -> None:
+    def failure(command: str, **fields: object) -> tuple[str, str | None]:
+        event = driver.expect("error", command, **fields)
+        return event["kind"], event["sqlstate"]
+
+    sql = {"statements": ["SELECT * FROM nowhere"], "parallel": 1}
+    shape = SHAPE | {"session": "s", "target": server.target(), "clients": 1}
+    assert failure("sql", target=server.target(), **sql) == ("server", "42P01")
+    assert failure("sql", target=server.target(database="no"), **sql) == ("connection", "3D000")
+    assert failure("sql", target=server.target(socket="/nowhere"), **sql) == ("connection", None)
+    assert failure("open", **shape | {"test": "no-such-test"}) == ("usage", None)
+    assert failure("open", **shape | {"test": "read-only.10000", "rows": 9999}) == ("usage", None)
+    assert failure("open", **shape | {"test": "scan", "unknown": 1}) == ("usage", None)
+    assert failure("run", session="none", stop={"seconds": 1}) == ("usage", None)
+    assert failure("close", session="none") == ("usage", None)
+    assert failure("dance") == ("usage", None)
+
+
+@pytest.mark.parametrize("clients", [1, 40])
+def test_a_killed_server_ends_the_slice(clients: int) -> None:
+    driver = Driver()
+    try:
+        with running_server() as server:
+            load(driver, server.target())
+            session = driver.open(server.target(), "point-query", clients)
+            killer = threading.Timer(0.3, server.process.send_signal, [signal.SIGQUIT])
+            killer.start()
+            event = driver.do("run", session=session, stop={"seconds": 20})
+            assert (event["event"], event["kind"]) == ("error", "connection")
+            again = driver.do("run", session=session, stop={"seconds": 20})
+            assert again["kind"] == "connection"
+            driver.close(session)
+            killer.join()
+    finally:
+        driver.end()
+
+
+@pytest.mark.parametrize("clients", [1, 40])
+def test_the_driver_ends_with_its_stdin(loaded: Target, driver: Driver, clients: int) -> None:
+    session = driver.open(loaded, "point-query", clients)
+    driver.send("run", session=session, stop={"seconds": 60})
+    time.sleep(0.2)
+    assert driver.process.stdin is not None
+    driver.process.stdin.close()
+    assert driver.process.wait(timeout=5) == 0
+
+
+def test_the_committed_schema_is_that_of_the_binary() -> None:
+    printed = subprocess.run([PROGRAM, "--schema"], check=True, capture_output=True, text=True)
+    assert json.loads(printed.stdout) == json.loads((ROOT / "driver/schema.json").read_text())
