@@ -1,0 +1,91 @@
+"""The installed `slowdust` as a person runs it, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = Path(sys.executable).with_name("slowdust")
+_PATIENCE_S = 120.0
+
+
+@dataclass
+class Workplace:
+    """A folder with results, and a data root whose processes and files can be looked at."""
+
+    folder: Path
+
+    @property
+    def data_root(self) -> Path:
+        return self.folder / "data"
+
+    def run(self, *arguments: str, expect: int = 0) -> str:
+        """Run to the end; standard output."""
+        process = self.start(*arguments)
+        output, errors = process.communicate(timeout=600)
+        assert process.returncode == expect, f"exit code {process.returncode}\n{errors}"
+        return output
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [COMMAND, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "SLOWDUST_DATA": str(self.data_root)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def report(self, name: str) -> dict[str, Any]:
+        report: dict[str, Any] = json.loads(self.run("report", name, "--json"))
+        return report
+
+    def slice_lines(self, name: str) -> list[str]:
+        file = self.folder / "results" / name / "slices.ndjson"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        text = (self.folder / "results" / name / "manifest.json").read_text()
+        manifest: dict[str, Any] = json.loads(text)
+        return manifest
+
+    def servers(self) -> list[int]:
+        """Process ids whose working directory is in the data root."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "cwd").readlink().is_relative_to(self.data_root):
+                    found.append(int(process.name))
+            except OSError:
+                continue
+        return found
+
+    def nothing_is_left(self) -> bool:
+        """Whether no server runs and no instance's file is there."""
+        instances = self.data_root / "instances"
+        files = list(instances.glob("*/*")) if instances.exists() else []
+        return not self.servers() and not files
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.05)
+
+
+def stop_after_slices(
+    workplace: Workplace, process: subprocess.Popen[str], name: str, number: signal.Signals
+) -> str:
+    """Send a signal once a few slices are on disk; what the process said on standard error."""
+    wait_until(lambda: len(workplace.slice_lines(name)) >= 6, "six slices are on disk")
+    process.send_signal(number)
+    return process.communicate(timeout=60)[1]

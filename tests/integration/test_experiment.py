@@ -1,0 +1,190 @@
+"""Whole experiments on real servers."""
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from slowdust.benchmarks import micro
+from slowdust.builds import Build
+from tests.integration.conftest import GetBuild
+from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until
+
+QUICK = ("--rows", "10000", "--slice", "50ms")
+
+
+@pytest.fixture
+def workplace(open_dir: Path, postgres_builds: GetBuild) -> Workplace:
+    for version in ("15.8", "17.6"):
+        postgres_builds(version)
+    return Workplace(open_dir)
+
+
+def compare(name: str, tests: str, budget: str, *contenders: str) -> list[str]:
+    named = contenders or ("postgres@15.8", "postgres@17.6")
+    return [
+        "compare", *named, "--tests", tests, "--budget", budget, "--name", name, *QUICK,
+    ]  # fmt: skip
+
+
+def test_compares_two_versions_end_to_end(workplace: Workplace) -> None:
+    workplace.run(*compare("pair", "point-query,update-index,range-covered-pk", "12s"))
+    report = workplace.report("pair")
+    assert report["schema"] == 1
+    assert report["contenders"] == ["postgres@15.8", "postgres@17.6"]
+    assert [(r["test"], r["contender"]) for r in report["results"]] == [
+        (test, contender)
+        for test in ("update-index", "point-query", "range-covered-pk")
+        for contender in ("postgres@15.8", "postgres@17.6")
+    ]
+    for result in report["results"]:
+        assert result["errors"] == 0
+        assert result["incarnations"] >= 2
+        assert result["qps"] > 100
+        assert result["per_op"]["server_cpu_us"] > 0
+        assert result["per_op"]["cs"] > 0.1
+        if result["contender"] == report["base"]:
+            assert result["rqps"] == 1
+        else:
+            assert result["low"] <= result["rqps"] <= result["high"]
+    assert workplace.nothing_is_left()
+    page = (workplace.folder / "results" / "pair" / "report.html").read_text()
+    assert "postgres@17.6" in page
+    assert (workplace.folder / "results" / "pair" / "logs" / "postgres@17.6.log").stat().st_size
+
+
+def test_write_tests_age_all_data_alike(workplace: Workplace) -> None:
+    workplace.run(*compare("aged", "update-index,write-only,point-query", "10s"))
+    aged = workplace.manifest("aged")["aged_to"]
+    assert set(aged) == {"update-index@1", "write-only@1"}
+    assert all(positions[0] > 0 for positions in aged.values())
+
+
+def test_several_clients_and_an_open_loop(workplace: Workplace) -> None:
+    workplace.run(
+        *compare("open", "point-query", "8s", "postgres@17.6"), "--clients", "1,4", "--rate", "500"
+    )
+    results = workplace.report("open")["results"]
+    assert [result["clients"] for result in results] == [1, 4]
+    for result in results:
+        assert result["qps"] == pytest.approx(500, rel=0.3)
+        assert "late_operations" in result
+
+
+def test_a_slower_build_is_slower(workplace: Workplace, postgres_build: Build) -> None:
+    slow = workplace.folder / "slow-build"
+    wrap_with_logging(postgres_build, slow)
+    workplace.run(
+        *compare("slow", "point-query", "25s", "postgres@17.6", "./slow-build"), "--rows", "10000"
+    )
+    (result,) = [
+        r for r in workplace.report("slow")["results"] if r["contender"] != "postgres@17.6"
+    ]
+    assert result["verdict"] == "slower"
+    assert result["high"] < 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_experiment_leaves_nothing_and_says_how_to_go_on(
+    workplace: Workplace, number: signal.Signals
+) -> None:
+    process = workplace.start(*compare("stopped", "point-query", "60s"))
+    errors = stop_after_slices(workplace, process, "stopped", number)
+    assert process.returncode == 1
+    assert "experiment.toml --resume" in errors
+    assert workplace.nothing_is_left()
+
+
+def test_a_killed_experiment_resumes_without_measuring_again(workplace: Workplace) -> None:
+    process = workplace.start(*compare("killed", "point-query,range-covered-pk", "10s"))
+    stop_after_slices(workplace, process, "killed", signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    before = workplace.slice_lines("killed")
+    wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
+
+    workplace.run("run", "results/killed/experiment.toml", "--resume")
+    after = workplace.slice_lines("killed")
+    assert after[: len(before)] == before
+    manifest = workplace.manifest("killed")
+    assert manifest["finished"]
+    results = workplace.report("killed")["results"]
+    assert {result["test"] for result in results} == {"point-query", "range-covered-pk"}
+    assert all(result["incarnations"] >= 2 for result in results)
+
+
+def test_a_dying_server_ends_its_contender_and_the_others_go_on(workplace: Workplace) -> None:
+    process = workplace.start(*compare("dying", "point-query,scan", "8s"))
+    wait_until(lambda: len(workplace.slice_lines("dying")) >= 6, "six slices are on disk")
+    kill_postmaster(workplace, "postgres@17.6")
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "postgres@17.6 dropped out" in errors
+    report = workplace.report("dying")
+    failed = {info["name"]: info.get("failed") for info in report["contender_info"]}
+    assert failed["postgres@15.8"] is None
+    assert failed["postgres@17.6"]
+    assert "scan" in {
+        result["test"] for result in report["results"] if result["contender"] == "postgres@15.8"
+    }
+    assert workplace.nothing_is_left()
+    assert output
+
+
+def test_an_unknown_setting_is_wrong_use_and_leaves_nothing(workplace: Workplace) -> None:
+    process = workplace.start(*compare("setting", "scan", "5s"), "--set", "no_such_setting=1")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "no_such_setting" in errors.splitlines()[-1]
+    assert workplace.nothing_is_left()
+
+
+def test_a_taken_name_is_wrong_use(workplace: Workplace) -> None:
+    first = workplace.start(*compare("mine", "point-query", "60s"))
+    wait_until(lambda: bool(workplace.slice_lines("mine")), "the first has begun")
+    workplace.run(*compare("mine", "point-query", "60s"), expect=2)
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+    workplace.run(*compare("mine", "point-query", "60s"), expect=2)
+
+
+def test_all_tests_run_on_the_oldest_and_the_newest(
+    workplace: Workplace, postgres_builds: GetBuild
+) -> None:
+    for version in ("10.23", "18.4"):
+        postgres_builds(version)
+    file = workplace.folder / "all.toml"
+    file.write_text(
+        'contenders = ["postgres@10.23", "postgres@18.4"]\n'
+        'suite = "full"\nrows = 10000\nslice = "20ms"\nwarmup = "20ms"\nbudget = "30s"\n'
+    )
+    workplace.run("run", "all.toml")
+    results = workplace.report("all")["results"]
+    assert [r["test"] for r in results if r["contender"] == "postgres@18.4"] == [
+        test.name for test in micro.TESTS
+    ]
+    assert all(result["errors"] == 0 for result in results)
+
+
+def wrap_with_logging(build: Build, directory: Path) -> None:
+    """A build directory whose server logs every statement: slower by more than a tenth."""
+    directory.mkdir()
+    for entry in build.root.iterdir():
+        if entry.name != "bin":
+            (directory / entry.name).symlink_to(entry)
+    (directory / "bin").mkdir()
+    for program in (build.root / "bin").iterdir():
+        if program.name != "postgres":
+            (directory / "bin" / program.name).symlink_to(program)
+    wrapper = directory / "bin" / "postgres"
+    wrapper.write_text(
+        f'#!/bin/sh\nexec {build.root}/bin/postgres "$@" -c log_min_duration_statement=0\n'
+    )
+    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+
+
+def kill_postmaster(workplace: Workplace, contender: str) -> None:
+    directories = f"instances/*/*{contender.partition('@')[2]}*"
+    (pid_file,) = workplace.data_root.glob(f"{directories}/data/postmaster.pid")
+    os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGKILL)
