@@ -11,7 +11,9 @@ integrated over its posterior instead of being estimated (Roever 2020, J. Stat. 
 a weakly informative half-Student prior (Gelman 2006, Bayesian Analysis 1) on the scale that
 restarts are known to have, the incarnations of the step itself, and, discounted to a fixed
 weight, those of the experiment's other steps and contenders: a power prior (Ibrahim and Chen
-2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). docs/statistics.md
+2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). A step whose
+restarts contradict the others' stands alone: a robust mixture (Schmidli et al. 2014, Biometrics
+70). docs/statistics.md
 has the formulas and how often the intervals hold.
 """
 
@@ -32,6 +34,8 @@ RESTART_PRIOR_FREEDOM = 4.0
 """Degrees of freedom of the half-Student prior: tau of several percent stays possible."""
 BORROWED_FREEDOM = 8.0
 """At most this many degrees of freedom about tau come from the other steps and contenders."""
+OUTSIDER_SHARE = 0.2
+"""Prior probability that a step's restarts have nothing in common with the others'."""
 SMALLEST_VARIANCE = 1e-12
 """Of a location (a millionth of its value, squared): keeps noiseless input finite."""
 CONFIDENCE = 0.95
@@ -208,14 +212,22 @@ def _integrate_restarts(locations: _Locations) -> _Posterior:
     others = log_likelihood.sum(axis=0) - log_likelihood
     other_contrasts = contrasts.sum() - contrasts
     discount = np.minimum(1.0, BORROWED_FREEDOM / np.maximum(other_contrasts, 1.0))
-    log_weight = _log_prior() + log_likelihood + discount[:, None] * others
-    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    alone = _normalised(_log_prior()[None, :])
+    borrowed = _normalised(_log_prior() + discount[:, None] * others)
+    prior = (1 - OUTSIDER_SHARE) * borrowed + OUTSIDER_SHARE * alone
     return _Posterior(
-        weight=weight / weight.sum(axis=1, keepdims=True),
+        weight=_normalised(np.log(prior) + log_likelihood),
         center=center,
         scale=1 / np.sqrt(total),
         freedom=freedom,
     )
+
+
+def _normalised(log_weight: FloatArray) -> FloatArray:
+    """Weights that add up to 1 in each row."""
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    shares: FloatArray = weight / weight.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _log_prior() -> FloatArray:
