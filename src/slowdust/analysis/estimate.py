@@ -45,7 +45,9 @@ SETTLED_DIFFERENT = 0.999
 """Confidence at which an interim look may stop for `faster` or `slower`."""
 
 _TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 0.5, 40)))
-"""Values of tau that the integrals sum over; 0.01% to 65%, and none at all."""
+"""Values of tau that the integrals sum over: none at all, and 0.01% to 50%."""
+_HALVINGS = 20
+"""Bisections of a half-width, from 100%: down to a millionth."""
 
 
 @dataclass(frozen=True)
@@ -279,7 +281,7 @@ def _half_widths(
     low, high = np.zeros(shape), np.full(shape, 1.0)
     while np.any(too_near := _tail(weight, scale, freedom, high) > tails):
         high = np.where(too_near, high * 2, high)
-    for _ in range(30):
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         outside = _tail(weight, scale, freedom, middle) < tails
         low, high = np.where(outside, low, middle), np.where(outside, middle, high)
