@@ -181,7 +181,7 @@ def synthetic_experiment(
     slices: list[Slice] = []
     for place in np.ndindex(rates.log_qps.shape):
         row, incarnation, block, slot = place
-        name, (test, count) = contenders[rates.contender[place]], steps[row]
+        name, (test, count) = contenders[int(rates.contender[place])], steps[row]
         shift = _of_test(shifts or {}, name, test, 1.0)
         piece = synthetic_slice(
             contender=name,

@@ -77,6 +77,7 @@ def _results(
         ]
         for result in of_step:
             if result.contender == contenders[0]:
+                result.rqps = 1.0
                 result.flags += flags.wandering(by_step[step][result.contender])
             else:
                 _compare(result, judgements[step, result.contender], margin)
@@ -160,7 +161,7 @@ def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | Non
 def _compare(result: Result, judgement: Judgement, margin: float) -> None:
     estimate = judgement.estimate
     result.rqps = estimate.rqps
-    result.verdict = judgement.verdict
+    result.verdict = None if estimate.rqps is None else judgement.verdict
     if estimate.interval is not None:
         result.low, result.high = estimate.interval.low, estimate.interval.high
     result.flags += flags.flags_of_estimate(estimate, margin)

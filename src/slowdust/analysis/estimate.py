@@ -11,7 +11,9 @@ integrated over its posterior instead of being estimated (Roever 2020, J. Stat. 
 a weakly informative half-Student prior (Gelman 2006, Bayesian Analysis 1) on the scale that
 restarts are known to have, the incarnations of the step itself, and, discounted to a fixed
 weight, those of the experiment's other steps and contenders: a power prior (Ibrahim and Chen
-2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). docs/statistics.md
+2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). A step whose
+restarts contradict the others' stands alone: a robust mixture (Schmidli et al. 2014, Biometrics
+70). docs/statistics.md
 has the formulas and how often the intervals hold.
 """
 
@@ -32,6 +34,8 @@ RESTART_PRIOR_FREEDOM = 4.0
 """Degrees of freedom of the half-Student prior: tau of several percent stays possible."""
 BORROWED_FREEDOM = 8.0
 """At most this many degrees of freedom about tau come from the other steps and contenders."""
+OUTSIDER_SHARE = 0.2
+"""Prior probability that a step's restarts have nothing in common with the others'."""
 SMALLEST_VARIANCE = 1e-12
 """Of a location (a millionth of its value, squared): keeps noiseless input finite."""
 CONFIDENCE = 0.95
@@ -40,8 +44,13 @@ SETTLED_SAME = 0.99
 SETTLED_DIFFERENT = 0.999
 """Confidence at which an interim look may stop for `faster` or `slower`."""
 
+_WIDEST = 10.0
+"""Of an interval, in ln rqps to each side: beyond a factor of 22,000 it only overflows."""
+
 _TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 0.5, 40)))
-"""Values of tau that the integrals sum over; 0.01% to 65%, and none at all."""
+"""Values of tau that the integrals sum over: none at all, and 0.01% to 50%."""
+_HALVINGS = 20
+"""Bisections of a half-width, from 100%: down to a millionth."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +172,7 @@ def _solve(cells: Sequence[BlockRatios]) -> list[Estimate]:
 
 
 def _around(center: float, reach: float) -> Interval:
+    reach = min(reach, _WIDEST)
     return Interval(math.exp(center - reach), math.exp(center + reach))
 
 
@@ -208,14 +218,22 @@ def _integrate_restarts(locations: _Locations) -> _Posterior:
     others = log_likelihood.sum(axis=0) - log_likelihood
     other_contrasts = contrasts.sum() - contrasts
     discount = np.minimum(1.0, BORROWED_FREEDOM / np.maximum(other_contrasts, 1.0))
-    log_weight = _log_prior() + log_likelihood + discount[:, None] * others
-    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    alone = _normalised(_log_prior()[None, :])
+    borrowed = _normalised(_log_prior() + discount[:, None] * others)
+    prior = (1 - OUTSIDER_SHARE) * borrowed + OUTSIDER_SHARE * alone
     return _Posterior(
-        weight=weight / weight.sum(axis=1, keepdims=True),
+        weight=_normalised(np.log(prior) + log_likelihood),
         center=center,
         scale=1 / np.sqrt(total),
         freedom=freedom,
     )
+
+
+def _normalised(log_weight: FloatArray) -> FloatArray:
+    """Weights that add up to 1 in each row."""
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    shares: FloatArray = weight / weight.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _log_prior() -> FloatArray:
@@ -267,7 +285,7 @@ def _half_widths(
     low, high = np.zeros(shape), np.full(shape, 1.0)
     while np.any(too_near := _tail(weight, scale, freedom, high) > tails):
         high = np.where(too_near, high * 2, high)
-    for _ in range(30):
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         outside = _tail(weight, scale, freedom, middle) < tails
         low, high = np.where(outside, low, middle), np.where(outside, middle, high)

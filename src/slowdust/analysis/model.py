@@ -61,11 +61,12 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     qps: float
     """Median of the slices, in `unit`."""
     rqps: float | None = None
+    """1 for the base; absent where no block has both contenders' throughput."""
     low: float | None = None
     high: float | None = None
-    """95% interval of rqps; absent where it cannot be computed (one incarnation and one block)."""
+    """95% interval of rqps; absent for the base and with fewer than two blocks."""
     verdict: Verdict | None = None
-    """None for the base."""
+    """None for the base, and where nothing could be compared."""
     slices: int
     incarnations: int
     measured_s: Second

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from slowdust.analysis.model import Report
@@ -16,18 +18,33 @@ def render(report: Report) -> str:
 
 def schema() -> str:
     """The JSON Schema of what `render` writes, in the same layout."""
-    described = msgspec.json.schema(Report)
-    return _pretty(
-        msgspec.json.encode(
-            {
-                "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "$id": SCHEMA_ID,
-                "title": "The report of one experiment",
-                **described,
-            },
-            order="deterministic",
-        )
-    )
+    described = _without_null(msgspec.json.schema(Report))
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        "title": "The report of one experiment",
+    }
+    return _pretty(msgspec.json.encode(head | described, order="deterministic"))
+
+
+def _without_null(described: Any) -> Any:
+    """The same schema for values that are absent instead of null."""
+    if isinstance(described, list):
+        return [_without_null(item) for item in described if item != {"type": "null"}]
+    if not isinstance(described, dict):
+        return described
+    kept = {
+        name: _without_null(item)
+        for name, item in described.items()
+        if not (name == "default" and item is None)
+    }
+    match kept.pop("anyOf", None):
+        case None:
+            return kept
+        case [only]:
+            return only | kept
+        case several:
+            return kept | {"anyOf": several}
 
 
 def _measured(value: object) -> object:

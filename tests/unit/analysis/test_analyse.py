@@ -1,20 +1,228 @@
 from __future__ import annotations
 
+import time
+
+import pytest
+
 from slowdust.analysis.analyse import analyse
-from tests.unit.synthetic import QUIET, synthetic_experiment
+from slowdust.analysis.flags import PLAN_DIFFERS
+from slowdust.analysis.model import Report, Result
+from slowdust.benchmarks.micro import SUITES
+from slowdust.store.manifest import Manifest
+from slowdust.store.records import Slice
+from tests.unit.synthetic import QUIET, Noise, synthetic_experiment
 
 
-def test_known_shift_is_recovered() -> None:
-    manifest, slices = synthetic_experiment(
-        ["a", "b"],
+def quiet(**given: float) -> tuple[Manifest, list[Slice]]:
+    return synthetic_experiment(
+        ["a@1", "a@2"],
         ["update-index", "point-query"],
-        shifts={"b": {"point-query": 0.9}},
+        shifts={"a@2": {name.replace("_", "-"): shift for name, shift in given.items()}},
         noise=QUIET,
+        blocks=6,
     )
+
+
+def the(report: Report, test: str, contender: str) -> Result:
+    [result] = [r for r in report.results if (r.test, r.contender) == (test, contender)]
+    return result
+
+
+def test_known_shifts_are_recovered() -> None:
+    report = analyse(*quiet(point_query=0.9))
+
+    slower, same = the(report, "point-query", "a@2"), the(report, "update-index", "a@2")
+    assert slower.verdict == "slower"
+    assert slower.rqps == pytest.approx(0.9, abs=0.005)
+    assert slower.per_op_relative is not None
+    assert slower.per_op_relative.server_cpu_us == pytest.approx(1 / 0.9, rel=0.01)
+    assert same.verdict == "same"
+    assert report.tldr[0] == "From 1 to 2: none faster, 1 the same, 1 slower, none unsure."
+
+
+def test_the_base_has_results_too_and_comes_first() -> None:
+    report = analyse(*quiet())
+
+    assert [r.contender for r in report.results] == ["a@1", "a@2"] * 2
+    base = the(report, "point-query", "a@1")
+    assert (base.rqps, base.low, base.high) == (1.0, None, None)
+    assert base.verdict is None
+    assert base.per_op_relative is None
+
+
+def test_another_base_can_be_chosen() -> None:
+    report = analyse(*quiet(point_query=0.5), base="a@2")
+
+    assert report.contenders == ["a@2", "a@1"]
+    assert the(report, "point-query", "a@1").rqps == pytest.approx(2.0, rel=0.02)
+
+
+def test_an_unknown_base_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="a@1, a@2"):
+        analyse(*quiet(), base="a@3")
+
+
+def test_results_are_in_the_methods_order() -> None:
+    manifest, slices = synthetic_experiment(
+        ["a", "b"], ["insert", "scan", "point-query.pre"], clients=[8, 1], blocks=2
+    )
+
+    order = [(r.test, r.clients) for r in analyse(manifest, slices).results if r.contender == "a"]
+
+    assert order == [
+        ("point-query.pre", 1),
+        ("point-query.pre", 8),
+        ("scan", 1),
+        ("scan", 8),
+        ("insert", 1),
+        ("insert", 8),
+    ]
+
+
+def test_steps_of_other_benchmarks_keep_the_order_in_which_they_ran() -> None:
+    manifest, slices = synthetic_experiment(["a", "b"], ["l.i0", "l.x", "l.i1"], blocks=2)
+    for piece in slices:
+        piece.benchmark = "insert"
+
+    results = analyse(manifest, slices).results
+
+    assert [r.test for r in results if r.contender == "a"] == ["l.i0", "l.x", "l.i1"]
+    assert {r.group for r in results} == {"insert"}
+
+
+def test_totals_of_a_result() -> None:
+    manifest, slices = quiet()
+    slices[0].errors = {"40001": 2}
+    slices[0].retries = 5
+
+    result = the(analyse(manifest, slices), slices[0].test, slices[0].contender)
+
+    assert (result.slices, result.incarnations) == (24, 2)
+    assert result.measured_s == pytest.approx(6.0)
+    assert (result.errors, result.errors_by_state, result.retries) == (2, {"40001": 2}, 5)
+    assert "errors: 2" in result.flags
+    assert "retries: 5" in result.flags
+    assert result.late_operations is None
+    assert result.peak_rss_gb == pytest.approx(180 / 1024)
+
+
+def test_without_server_probes_their_values_are_absent() -> None:
+    manifest, slices = quiet()
+    for piece in slices:
+        piece.server, piece.idle_cpu_s = None, {}
+
+    result = analyse(manifest, slices).results[0]
+
+    assert result.per_op.server_cpu_us is None
+    assert result.backends_changed is None
+    assert result.idle_cpu_share is None
+    assert result.peak_rss_gb is None
+
+
+def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> None:
+    manifest, slices = quiet()
+    for piece in slices:
+        if piece.contender == "a@2":
+            piece.qps, piece.operations, piece.errors = 0.0, 0, {"53300": 7}
+            piece.latency.values_ns, piece.latency.counts = [], []
 
     report = analyse(manifest, slices)
 
-    verdicts = {(r.test, r.contender): (r.verdict, r.rqps) for r in report.results}
-    assert verdicts["point-query", "b"][0] == "slower"
-    assert abs((verdicts["point-query", "b"][1] or 0) - 0.9) < 0.005
-    assert verdicts["update-index", "b"][0] == "same"
+    result = the(report, "point-query", "a@2")
+    assert (result.rqps, result.low, result.verdict) == (None, None, None)
+    assert result.latency_us is None
+    assert "not comparable: no complete block" in result.flags
+    assert report.tldr == ["2 has no result that can be compared."]
+
+
+def test_a_step_that_the_base_lacks_is_not_compared() -> None:
+    manifest, slices = quiet()
+    left = [p for p in slices if (p.test, p.contender) != ("point-query", "a@1")]
+
+    result = the(analyse(manifest, left), "point-query", "a@2")
+
+    assert result.rqps is None
+    assert result.per_op_relative is None
+
+
+def test_a_killed_block_changes_no_other() -> None:
+    manifest, slices = quiet(point_query=0.9)
+
+    whole = the(analyse(manifest, slices), "point-query", "a@2")
+    torn = the(analyse(manifest, slices[:-1]), "point-query", "a@2")
+
+    assert torn.slices + the(analyse(manifest, slices[:-1]), "point-query", "a@1").slices == 47
+    assert torn.rqps == pytest.approx(whole.rqps, rel=0.005)
+
+
+def test_plans_that_differ_are_shown_and_flagged() -> None:
+    manifest, slices = quiet()
+    manifest.plans[-1].plan = "Seq Scan"
+
+    report = analyse(manifest, slices)
+
+    [difference] = report.plan_differences
+    assert difference.test == "point-query"
+    assert difference.plans == {"a@1": "Index Scan", "a@2": "Seq Scan"}
+    assert PLAN_DIFFERS in the(report, "point-query", "a@2").flags
+    assert PLAN_DIFFERS not in the(report, "update-index", "a@2").flags
+
+
+def test_settings_that_differ_from_the_base() -> None:
+    manifest, slices = quiet()
+    manifest.contenders[1].settings = {"shared_buffers": "1GB", "jit": "off"}
+
+    info = analyse(manifest, slices).contender_info[1]
+
+    assert info.differing == {"shared_buffers": "1GB", "fsync": "(not set)", "jit": "off"}
+
+
+def test_an_experiment_without_slices_has_a_report() -> None:
+    manifest, _ = quiet()
+
+    report = analyse(manifest, [])
+
+    assert report.results == []
+    assert report.tldr == ["Nothing can be compared: 1, the base, has no results."]
+
+
+def test_what_the_slices_suffered_is_flagged() -> None:
+    manifest, slices = synthetic_experiment(
+        ["a", "b"], ["point-query"], noise=Noise(drift=0.4, restart=0.1), blocks=4, seed=3
+    )
+    for piece in slices:
+        piece.client.busiest_thread = 0.95
+        piece.idle_cpu_s = {"other": 0.1}
+        piece.skipped_probes = ["disk"]
+
+    report = analyse(manifest, slices)
+
+    flags = " / ".join(the(report, "point-query", "b").flags)
+    for expected in (
+        "client was the limit",
+        "idle contenders were busy",
+        "not measured: disk",
+        "incarnations disagree",
+        "few blocks: 8 in 2 incarnations",
+    ):
+        assert expected in flags
+    assert "the machine drifted" in " / ".join(the(report, "point-query", "a").flags)
+
+
+def test_one_incarnation_is_flagged() -> None:
+    manifest, slices = synthetic_experiment(["a", "b"], ["scan"], incarnations=1)
+
+    assert "one incarnation" in " / ".join(the(analyse(manifest, slices), "scan", "b").flags)
+
+
+def test_ten_thousand_slices_in_well_under_a_second() -> None:
+    manifest, slices = synthetic_experiment(
+        ["a", "b", "c"], SUITES["default"], incarnations=3, blocks=19
+    )
+    assert len(slices) > 10_000
+    analyse(manifest, slices[:100])
+
+    started = time.process_time()
+    analyse(manifest, slices)
+
+    assert time.process_time() - started < 1.0

@@ -1,0 +1,43 @@
+"""Results for tests, with only what the test says."""
+
+from __future__ import annotations
+
+from slowdust.analysis.model import PerOperation, Result, Verdict
+
+
+def a_result(
+    contender: str,
+    *,
+    test: str = "point-query",
+    group: str = "point",
+    clients: int = 1,
+    rqps: float | None = None,
+    verdict: Verdict | None = None,
+    per_op: PerOperation | None = None,
+    per_op_relative: PerOperation | None = None,
+    busiest: float = 0.1,
+    errors: int = 0,
+    flags: tuple[str, ...] = (),
+) -> Result:
+    """A result with an interval of 2% about `rqps`."""
+    return Result(
+        benchmark="micro",
+        test=test,
+        group=group,
+        clients=clients,
+        contender=contender,
+        unit="operations/s",
+        qps=1000.0 * (rqps or 1.0),
+        rqps=rqps,
+        low=rqps and rqps * 0.98,
+        high=rqps and rqps * 1.02,
+        verdict=verdict,
+        slices=20,
+        incarnations=2,
+        measured_s=5.0,
+        errors=errors,
+        per_op=per_op or PerOperation(),
+        per_op_relative=per_op_relative,
+        client_busiest_thread=busiest,
+        flags=list(flags),
+    )

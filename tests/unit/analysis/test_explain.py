@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.explain import Cause, explain
+from slowdust.analysis.model import PerOperation
+from slowdust.analysis.per_op import relative_to
+from tests.unit.analysis.results import a_result
+
+BASE = PerOperation(server_cpu_us=50.0, cs=2.0, read_kb=4.0, write_kb=8.0)
+
+
+def causes(rqps: float, **changes: float) -> list[tuple[Cause, bool]]:
+    per_op = PerOperation(
+        server_cpu_us=50.0 * changes.get("cpu", 1.0),
+        cs=2.0 * changes.get("cs", 1.0),
+        read_kb=4.0 * changes.get("read", 1.0),
+        write_kb=8.0 * changes.get("write", 1.0),
+    )
+    ours = a_result("b", rqps=rqps, per_op=per_op, per_op_relative=relative_to(BASE, per_op))
+    return [(e.cause, e.partial) for e in explain(ours, a_result("a", per_op=BASE))]
+
+
+@pytest.mark.parametrize(
+    ("rqps", "changes", "expected"),
+    [
+        (0.80, {"cpu": 1.25}, [(Cause.CPU, False)]),
+        (1.25, {"cpu": 0.80}, [(Cause.CPU, False)]),
+        (0.80, {"cpu": 1.2, "cs": 1.5}, [(Cause.CONTENTION, False), (Cause.CPU, False)]),
+        (0.50, {"read": 3.0}, [(Cause.IO, False)]),
+        (0.80, {"write": 1.4, "cpu": 1.06}, [(Cause.IO, False), (Cause.CPU, True)]),
+        (0.80, {"cpu": 0.7}, []),
+        (0.80, {}, []),
+        (0.80, {"cpu": 1.02}, []),
+        (0.97, {"cpu": 1.03}, [(Cause.CPU, False)]),
+    ],
+)
+def test_causes(rqps: float, changes: dict[str, float], expected: list[tuple[Cause, bool]]) -> None:
+    assert causes(rqps, **changes) == expected
+
+
+def test_a_multiple_of_next_to_nothing_explains_nothing() -> None:
+    base = PerOperation(read_kb=0.001)
+    ours = PerOperation(read_kb=0.004)
+    result = a_result("b", rqps=0.5, per_op=ours, per_op_relative=relative_to(base, ours))
+
+    assert explain(result, a_result("a", per_op=base)) == []
+
+
+def test_without_probes_nothing_is_explained() -> None:
+    assert explain(a_result("b", rqps=0.5), a_result("a")) == []

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from slowdust.analysis.estimate import Estimate, Interval, estimate_all
+from slowdust.analysis.model import Verdict
+from slowdust.analysis.relative import BlockRatios, Step
+from slowdust.analysis.verdict import (
+    DIFFERENT,
+    discovery_threshold,
+    judge,
+    judge_estimates,
+    settled,
+    verdict_alone,
+)
+from tests.unit.synthetic import Noise, synthetic_experiment, synthetic_rates, synthetic_ratios
+
+MARGIN = 0.03
+
+
+def estimate(
+    interval: tuple[float, float] | None,
+    *,
+    p_value: float = 0.0,
+    incarnations: int = 2,
+    sameness: tuple[float, float] = (0.5, 2.0),
+    difference: tuple[float, float] = (0.5, 2.0),
+) -> Estimate:
+    return Estimate(
+        step=Step("micro", "t", 1),
+        contender="b",
+        rqps=1.0,
+        interval=None if interval is None else Interval(*interval),
+        sameness_interval=Interval(*sameness),
+        difference_interval=Interval(*difference),
+        p_value=p_value,
+        blocks=10,
+        incarnations=incarnations,
+        restart_spread=0.0,
+        torn=0,
+        silent=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        ((0.99, 1.02), "same"),
+        ((1.001, 1.02), "same"),
+        ((1.01, 1.05), "faster"),
+        ((0.90, 0.99), "slower"),
+        ((0.96, 1.02), "unsure"),
+        (None, "unsure"),
+    ],
+)
+def test_verdict_of_an_interval(interval: tuple[float, float] | None, verdict: Verdict) -> None:
+    assert verdict_alone(estimate(interval), MARGIN) == verdict
+
+
+def test_a_difference_that_many_tests_produce_by_chance_is_unsure() -> None:
+    lucky = estimate((1.001, 1.08), p_value=0.04)
+    dull = [estimate((0.9, 1.1), p_value=0.5) for _ in range(20)]
+
+    assert judge_estimates([lucky], MARGIN)[0].verdict == "faster"
+    assert judge_estimates([lucky, *dull], MARGIN)[0].verdict == "unsure"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_discoveries_agree_with_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p_values = np.concatenate((rng.uniform(0, 1, 30), rng.uniform(0, 0.01, 6)))
+
+    threshold = discovery_threshold(p_values.tolist())
+
+    adjusted = stats.false_discovery_control(p_values, method="bh")
+    assert ((p_values <= threshold) == (adjusted <= 0.05)).all()
+
+
+def test_nothing_is_discovered_among_nothing() -> None:
+    assert discovery_threshold([]) == 0.0
+    assert discovery_threshold([0.9, 0.06]) == 0.0
+
+
+def test_settled_needs_stricter_intervals_and_a_restart() -> None:
+    assert not settled(estimate((1.01, 1.05)), MARGIN)
+    assert settled(estimate((1.01, 1.05), difference=(1.001, 1.06)), MARGIN)
+    assert settled(estimate((0.99, 1.01), sameness=(0.98, 1.02)), MARGIN)
+    assert not settled(estimate((0.99, 1.01), sameness=(0.96, 1.02)), MARGIN)
+    assert not settled(estimate((0.99, 1.01), sameness=(0.98, 1.02), incarnations=1), MARGIN)
+
+
+def judged(experiments: int, noise: Noise, log_shift: float = 0.0) -> list[list[Verdict]]:
+    rng = np.random.default_rng(11)
+    shifts = np.zeros((8, 2))
+    shifts[:, 1] = log_shift
+    verdicts = []
+    for _ in range(experiments):
+        rates = synthetic_rates(shifts, noise=noise, incarnations=3, blocks=12, rng=rng)
+        judgements = judge_estimates(estimate_all(synthetic_ratios(rates, 2)), MARGIN)
+        verdicts.append([judgement.verdict for judgement in judgements])
+    return verdicts
+
+
+def share_with_a_difference(experiments: list[list[Verdict]]) -> float:
+    return float(np.mean([any(v in DIFFERENT for v in verdicts) for verdicts in experiments]))
+
+
+@pytest.mark.parametrize("restart", [0.0, 0.005])
+def test_the_same_build_twice_is_rarely_different(restart: float) -> None:
+    assert share_with_a_difference(judged(80, Noise(restart=restart))) <= 0.05
+
+
+def test_large_noise_finds_nothing() -> None:
+    experiments = judged(60, Noise(slice=0.3))
+
+    assert share_with_a_difference(experiments) <= 0.1
+    assert "same" not in {verdict for verdicts in experiments for verdict in verdicts}
+
+
+def test_a_known_regression_is_found() -> None:
+    verdicts = [v for verdicts in judged(30, Noise(), math.log(0.93)) for v in verdicts]
+
+    assert verdicts.count("slower") / len(verdicts) > 0.95
+
+
+def looked_at_every_block(blocks: Sequence[BlockRatios]) -> Verdict:
+    """One test on its own, with a look after each block of the second incarnation."""
+    [cell] = blocks
+    first, second = cell.by_incarnation
+    for length in range(1, len(second) + 1):
+        so_far = BlockRatios(cell.step, cell.contender, (first, second[:length]), 0, 0)
+        [now] = estimate_all([so_far])
+        if settled(now, MARGIN):
+            break
+    return verdict_alone(now, MARGIN)
+
+
+def test_looking_after_every_block_does_not_make_false_differences() -> None:
+    rng = np.random.default_rng(13)
+    looked, once = [], []
+    for _ in range(80):
+        rates = synthetic_rates(np.zeros((1, 2)), noise=Noise(), incarnations=2, blocks=20, rng=rng)
+        cells = synthetic_ratios(rates, 2)
+        looked.append(looked_at_every_block(cells))
+        once.append(verdict_alone(estimate_all(cells)[0], MARGIN))
+
+    false = sum(verdict in DIFFERENT for verdict in looked)
+    assert false <= sum(verdict in DIFFERENT for verdict in once) + 2
+    assert false / len(looked) <= 0.05
+
+
+def test_looking_after_every_block_does_not_make_false_sameness() -> None:
+    rng = np.random.default_rng(17)
+    shifts = np.log([[1.0, 1.04]])
+    looked = []
+    for _ in range(60):
+        rates = synthetic_rates(shifts, noise=Noise(), incarnations=2, blocks=20, rng=rng)
+        looked.append(looked_at_every_block(synthetic_ratios(rates, 2)))
+
+    assert looked.count("same") / len(looked) <= 0.05
+    assert looked.count("faster") / len(looked) > 0.5
+
+
+def test_judge_reads_slices_of_several_steps_in_the_manifests_order() -> None:
+    manifest, slices = synthetic_experiment(
+        ["a", "b", "c"],
+        ["point-query", "scan"],
+        shifts={"c": {"scan": 0.7}},
+        blocks=6,
+    )
+
+    judgements = judge(slices, [facts.name for facts in manifest.contenders], MARGIN)
+
+    found = [(j.estimate.step.test, j.estimate.contender) for j in judgements]
+    assert found == [("point-query", "b"), ("point-query", "c"), ("scan", "b"), ("scan", "c")]
+    assert judgements[3].verdict == "slower"
+    assert judgements[3].settled
+
+
+def test_judge_can_be_given_another_base() -> None:
+    _, slices = synthetic_experiment(["a", "b"], ["scan"], shifts={"b": 0.7})
+
+    [judgement] = judge(slices, ["a", "b"], MARGIN, base="b")
+
+    assert judgement.estimate.contender == "a"
+    assert judgement.verdict == "faster"
+
+
+def test_judge_of_nothing_is_nothing() -> None:
+    assert judge([], ["a", "b"], MARGIN) == []

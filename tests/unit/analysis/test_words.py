@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.flags import PLAN_DIFFERS
+from slowdust.analysis.model import PerOperation, Result
+from slowdust.analysis.phrases import change, distance, listing, short_names, speed
+from slowdust.analysis.words import tell
+from tests.unit.analysis.results import a_result
+
+A, B, C = "postgres@15.8", "postgres@17.6", "postgres@18.4"
+
+
+def with_base(*results: Result) -> list[Result]:
+    keys = dict.fromkeys((r.test, r.group, r.clients) for r in results)
+    bases = [a_result(A, test=t, group=g, clients=c) for t, g, c in keys]
+    return [*bases, *results]
+
+
+def test_counts_groups_and_the_largest_changes() -> None:
+    cpu = PerOperation(server_cpu_us=1.1)
+    results = with_base(
+        a_result(B, rqps=0.9, verdict="slower", per_op_relative=cpu, per_op=cpu),
+        a_result(B, test="hot-points", rqps=1.0, verdict="same"),
+        a_result(B, test="scan", group="range", rqps=2.3, verdict="faster"),
+        a_result(B, test="insert", group="write", rqps=0.98, verdict="unsure"),
+    )
+
+    assert tell(results, [A, B], {}) == [
+        "From 15.8 to 17.6: 1 faster, 1 the same, 1 slower, 1 unsure.",
+        "The median rqps over 4 results is 0.99, from 0.90 to 2.30.",
+        "Point queries: 1 the same, 1 slower (point-query, 10%).",
+        "Range queries: 1 faster (scan, 2.3X).",
+        "Writes: 1 unsure.",
+        "point-query is 10% slower (rqps 0.90 [0.88, 0.92]); "
+        "server CPU per operation is up 10%, which points to more CPU overhead.",
+        "scan is 2.3X as fast (rqps 2.30 [2.25, 2.35]); nothing measured here explains it.",
+        "Unsure, more slices would tell: insert.",
+    ]
+
+
+def test_the_worst_regressions_come_first_and_only_three() -> None:
+    rates = {"hot-points": 0.9, "scan": 0.6, "insert": 0.8, "delete": 0.7, "update-one": 0.5}
+    results = with_base(
+        *(a_result(B, test=test, rqps=rate, verdict="slower") for test, rate in rates.items())
+    )
+
+    explained = [s.partition(" is ")[0] for s in tell(results, [A, B], {}) if "nothing" in s]
+
+    assert explained == ["update-one", "scan", "delete"]
+
+
+def test_each_of_several_contenders_gets_its_count_and_one_change_each_way() -> None:
+    results = with_base(
+        *(
+            a_result(name, test=test, rqps=0.8, verdict="slower")
+            for name in (B, C)
+            for test in ("hot-points", "point-query")
+        )
+    )
+
+    sentences = tell(results, [A, B, C], {})
+
+    assert [s for s in sentences if s.startswith("From")] == [
+        "From 15.8 to 17.6: none faster, none the same, 2 slower, none unsure.",
+        "From 15.8 to 18.4: none faster, none the same, 2 slower, none unsure.",
+    ]
+    assert sum("nothing measured here" in s for s in sentences) == 2
+
+
+def test_clients_are_named_when_there_are_several() -> None:
+    results = with_base(
+        a_result(B, clients=1, rqps=1.0, verdict="same"),
+        a_result(B, clients=8, rqps=0.7, verdict="slower"),
+    )
+
+    assert any(
+        s.startswith("point-query at 8 clients is 30% slower") for s in tell(results, [A, B], {})
+    )
+
+
+def test_a_partial_cause_is_called_partial() -> None:
+    relative = PerOperation(cs=1.2)
+    results = with_base(
+        a_result(B, rqps=0.5, verdict="slower", per_op_relative=relative, per_op=relative)
+    )
+
+    [sentence] = [s for s in tell(results, [A, B], {}) if "context" in s]
+
+    assert sentence.endswith(
+        "context switches per operation are up 20%: "
+        "more contention may be a part of it, the rest is not explained."
+    )
+
+
+def test_a_different_plan_is_the_explanation() -> None:
+    results = with_base(a_result(B, rqps=0.5, verdict="slower", flags=(PLAN_DIFFERS,)))
+
+    assert any("compares plans, not code" in s for s in tell(results, [A, B], {}))
+
+
+def test_a_failed_contender_is_told_and_not_compared() -> None:
+    results = with_base(a_result(B, rqps=1.0, verdict="same"))
+
+    sentences = tell(results, [A, B, C], {C: "did not start\nFATAL: no\n"})
+
+    assert sentences[0] == "18.4 failed: did not start."
+    assert not any("18.4" in sentence for sentence in sentences[1:])
+
+
+def test_a_contender_without_a_complete_block_is_not_comparable() -> None:
+    sentences = tell(with_base(a_result(B)), [A, B], {})
+
+    assert sentences == ["17.6 has no result that can be compared."]
+
+
+def test_without_the_base_nothing_is_compared() -> None:
+    sentences = tell([a_result(B)], [A, B], {A: "it died"})
+
+    assert sentences == [
+        "15.8 failed: it died.",
+        "Nothing can be compared: 15.8, the base, has no results.",
+    ]
+
+
+def test_one_contender_alone() -> None:
+    assert tell([a_result(A)], [A], {}) == ["Only 15.8 was measured: there is nothing to compare."]
+
+
+def test_a_busy_client_and_errors_are_told() -> None:
+    results = with_base(a_result(B, rqps=1.0, verdict="same", busiest=0.97, errors=3))
+
+    sentences = tell(results, [A, B], {})
+
+    assert "The client, not the server, was the limit: point-query." in sentences
+    assert "There were errors: point-query." in sentences
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [(1.3, "up 30%"), (0.96, "down 4%"), (2.14, "2.1X"), (1.999, "up 100%"), (1.001, "flat")],
+)
+def test_change(ratio: float, words: str) -> None:
+    assert change(ratio) == words
+
+
+@pytest.mark.parametrize(
+    ("rqps", "words"),
+    [(0.93, "7% slower"), (1.12, "12% faster"), (2.1, "2.1X as fast"), (1.004, "0.4% faster")],
+)
+def test_speed(rqps: float, words: str) -> None:
+    assert speed(rqps) == words
+    assert distance(rqps) in words
+
+
+def test_listing() -> None:
+    assert [listing(["a", "b", "c"][:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+
+
+def test_names_lose_their_dbms_only_when_all_share_it() -> None:
+    assert short_names([A, B]) == {A: "15.8", B: "17.6"}
+    assert short_names([A, "mysql@8.0"]) == {A: A, "mysql@8.0": "mysql@8.0"}
+    assert short_names(["/opt/pg", "/opt/new"])["/opt/pg"] == "/opt/pg"

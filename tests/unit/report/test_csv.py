@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import csv as stdlib_csv
+import io
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report
+from slowdust.report import csv
+from tests.unit.synthetic import synthetic_experiment
+
+
+def rows(report: Report) -> list[dict[str, str]]:
+    return list(stdlib_csv.DictReader(io.StringIO(csv.render(report))))
+
+
+def test_one_row_for_each_result_with_its_numbers() -> None:
+    report = analyse(*synthetic_experiment(["a", "b"], ["scan", "insert"], blocks=4))
+
+    found = rows(report)
+
+    assert len(found) == len(report.results) == 4
+    for row, result in zip(found, report.results, strict=True):
+        assert (row["test"], row["contender"]) == (result.test, result.contender)
+        assert float(row["qps"]) == result.qps
+        assert result.latency_us is not None
+        assert float(row["latency_us_p99"]) == result.latency_us.p99
+        assert float(row["per_op_cs"]) == result.per_op.cs
+    assert found[0]["verdict"] == ""
+    assert found[0]["per_op_relative_cs"] == ""
+    assert float(found[1]["per_op_relative_cs"]) > 0
+
+
+def test_flags_with_commas_stay_one_field() -> None:
+    report = analyse(*synthetic_experiment(["a", "b"], ["scan"], blocks=4))
+    report.results[0].flags = ['one, "two"', "three"]
+
+    assert rows(report)[0]["flags"] == 'one, "two"; three'
+
+
+def test_what_was_not_measured_is_empty() -> None:
+    manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
+    for piece in slices:
+        piece.server, piece.latency.counts = None, [0] * len(piece.latency.counts)
+
+    row = rows(analyse(manifest, slices))[0]
+
+    assert row["per_op_server_cpu_us"] == ""
+    assert row["latency_us_p50"] == ""

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json as stdlib_json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report
+from slowdust.report import json
+from tests.unit.synthetic import synthetic_experiment
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
+
+
+def a_report() -> Report:
+    return analyse(*synthetic_experiment(["a@1", "a@2"], ["scan", "point-query"], blocks=4))
+
+
+def rendered(report: Report) -> dict[str, Any]:
+    found: dict[str, Any] = stdlib_json.loads(json.render(report))
+    return found
+
+
+def contains_null(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(contains_null(item) for item in value.values())
+    if isinstance(value, list):
+        return any(contains_null(item) for item in value)
+    return value is None
+
+
+def test_the_published_schema_is_current() -> None:
+    remedy = """python -c 'from slowdust.report import json; print(json.schema(), end="")'"""
+
+    assert SCHEMA.read_text() == json.schema(), f"{remedy} > docs/report.schema.json"
+
+
+def test_the_schema_allows_no_null() -> None:
+    assert '"null"' not in json.schema()
+    broken = rendered(a_report())
+    broken["results"][0]["rqps"] = None
+    validator = jsonschema.Draft202012Validator(stdlib_json.loads(json.schema()))
+
+    assert [list(error.path) for error in validator.iter_errors(broken)] == [["results", 0, "rqps"]]
+
+
+def test_a_report_is_valid() -> None:
+    schema = stdlib_json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+    jsonschema.validate(rendered(a_report()), schema)
+
+
+def test_the_shape_of_a_result() -> None:
+    report = rendered(a_report())
+
+    assert report["schema"] == 1
+    assert report["base"] == "a@1"
+    [result] = [r for r in report["results"] if r["test"] == "scan" and r["contender"] == "a@2"]
+    assert {
+        "benchmark",
+        "test",
+        "clients",
+        "contender",
+        "qps",
+        "rqps",
+        "low",
+        "high",
+        "verdict",
+        "slices",
+        "incarnations",
+        "errors",
+        "latency_us",
+        "per_op",
+    } <= set(result)
+    assert set(result["latency_us"]) == {"p50", "p95", "p99", "max"}
+
+
+def test_what_was_not_measured_is_absent_and_what_was_zero_is_zero() -> None:
+    manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
+    for piece in slices:
+        piece.server = None
+
+    report = rendered(analyse(manifest, slices))
+
+    assert not contains_null(report)
+    first = report["results"][0]
+    assert "server_cpu_us" not in first["per_op"]
+    assert "peak_rss_gb" not in first
+    assert first["retries"] == 0
+    assert first["rqps"] == 1.0
+    assert "verdict" not in first
+
+
+def test_it_is_stable() -> None:
+    assert json.render(a_report()) == json.render(a_report())
+    assert json.render(a_report()).endswith("}\n")

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from markdown_it import MarkdownIt
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report
+from slowdust.report import markdown
+from tests.unit.synthetic import QUIET, synthetic_experiment
+
+
+def a_report() -> Report:
+    manifest, slices = synthetic_experiment(
+        ["a@1", "a@2"],
+        ["scan", "point-query"],
+        shifts={"a@2": {"scan": 0.5}},
+        noise=QUIET,
+        blocks=6,
+    )
+    manifest.plans[-1].plan = "Seq Scan\n  Filter: a|b"
+    return analyse(manifest, slices)
+
+
+def section(text: str, title: str) -> list[str]:
+    return text.split(f"## {title}\n\n", 1)[1].split("\n\n## ", maxsplit=1)[0].splitlines()
+
+
+def table_rows(lines: list[str]) -> list[list[str]]:
+    cells = [line.strip("| ").split("|") for line in lines if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in cells]
+
+
+def test_throughput_has_tests_by_contenders() -> None:
+    header, _, scan, point = table_rows(section(markdown.render(a_report()), "Throughput"))
+
+    assert header == ["test", "clients", "a@1", "a@2"]
+    assert scan[:2] == ["scan", "1"]
+    assert scan[2].endswith(" rows/s")
+    assert scan[3] == "0.50 [0.50, 0.50] slower"
+    assert point[3].endswith("same")
+
+
+def test_hardware_is_the_bases_values_and_the_others_multiples() -> None:
+    rows = table_rows(section(markdown.render(a_report()), "Hardware per operation"))
+
+    assert rows[3][:4] == ["scan", "1", "a@2", "2.00x"]
+    assert "x" not in "".join(rows[2][3:])
+
+
+def test_the_tldr_is_a_list() -> None:
+    report = a_report()
+
+    lines = section(markdown.render(report), "tl;dr")
+
+    assert lines == [f"- {sentence}" for sentence in report.tldr]
+
+
+def test_tables_are_aligned_and_markdown_reads_them() -> None:
+    text = markdown.render(a_report())
+
+    for block in text.split("\n\n"):
+        lines = block.splitlines()
+        if lines[0].startswith("|"):
+            assert len({len(line) for line in lines}) == 1, block
+    html = MarkdownIt("commonmark").enable("table").render(text)
+    assert html.count("<table>") == 6
+    assert "| scan" not in html
+
+
+def test_differing_plans_are_shown_whole() -> None:
+    text = "\n".join(section(markdown.render(a_report()), "Plans that differ"))
+
+    assert "point-query: `SELECT point-query`" in text
+    assert "    Seq Scan\n      Filter: a|b" in text
+
+
+def test_a_failed_contender_is_listed_with_its_reason() -> None:
+    manifest, slices = synthetic_experiment(["a@1", "a@2"], ["scan"], blocks=3)
+    manifest.contenders[1].failed = "did not start:\nFATAL: out of shared memory"
+
+    report = analyse(manifest, [p for p in slices if p.contender == "a@1"])
+    text = markdown.render(report)
+
+    assert "a@2 failed:" in text
+    assert "    FATAL: out of shared memory" in text
+    assert table_rows(section(text, "Throughput"))[2][3] == "-"
+
+
+def test_an_experiment_without_slices_still_renders() -> None:
+    manifest, _ = synthetic_experiment(["a"], ["scan"], blocks=1)
+
+    assert "## Contenders" in markdown.render(analyse(manifest, []))
