@@ -198,8 +198,10 @@ class Driver:
         deadline = time.monotonic() + limit
         while True:
             event = self._next_event(deadline, command)
+            if isinstance(event, Failed) and event.id is None:
+                raise DriverError(f"the driver does not understand {command!r}: {event.message}")
             if event.id != command.id:
-                continue
+                continue  # a late answer to a command whose server hung
             if isinstance(event, Progress):
                 if on_progress is not None:
                     on_progress(event.done, event.total)

@@ -173,6 +173,8 @@ class Rows(_Event, kw_only=True, tag="rows"):
 class Failed(_Event, kw_only=True, tag="error"):
     """A command failed; the driver goes on."""
 
+    id: int | None = None  # type: ignore[assignment]
+    """None where the command's line was not understood at all."""
     kind: Literal["connection", "server", "protocol", "usage"]
     sqlstate: str | None = None
     message: str
