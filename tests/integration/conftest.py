@@ -1,0 +1,148 @@
+"""Real builds and real servers, shared by the integration tests.
+
+Builds come from the user's own cache, so that they are fetched once; instances live in a data
+root of the tests' own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from slowdust.builds import Build, resolve
+from slowdust.dbms import family
+from slowdust.dbms.access import Access, Target
+from slowdust.dbms.instance import Instance
+from slowdust.dbms.rundir import RunDirectory
+from slowdust.errors import SlowdustError
+
+GetBuild = Callable[[str], Build]
+MakeInstance = Callable[..., Instance]
+Query = Callable[[Target, str], list[list[str | None]]]
+
+
+@pytest.fixture
+def open_dir() -> Iterator[Path]:
+    """A directory that every user can enter, unlike pytest's."""
+    path = Path(tempfile.mkdtemp(prefix="slowdust-test-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_builds() -> GetBuild:
+    """The build of a Postgres version, '15.8', fetched if it is not in the cache."""
+
+    def get(version: str) -> Build:
+        try:
+            return resolve("postgres", version, print)
+        except SlowdustError as error:
+            if str(error).startswith("cannot get"):
+                pytest.skip(str(error))
+            raise
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def postgres_build(postgres_builds: GetBuild) -> Build:
+    """Postgres 17.6."""
+    return postgres_builds("17.6")
+
+
+@pytest.fixture
+def data_root(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data root for instances."""
+    root = open_dir / "data"
+    monkeypatch.setenv("SLOWDUST_DATA", str(root))
+    return root
+
+
+@pytest.fixture
+def run_directory(data_root: Path) -> Iterator[RunDirectory]:
+    """A run directory; all that is in it is removed after the test."""
+    with RunDirectory.open("test") as run:
+        yield run
+
+
+@pytest.fixture
+def make_instance(run_directory: RunDirectory) -> MakeInstance:
+    """Make an instance of a build with the small configuration; it is not started.
+
+    `overrides` are settings.
+    """
+
+    def make(
+        build: Build,
+        overrides: dict[str, str] | None = None,
+        access: Access | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> Instance:
+        settings = family(build.dbms).settings("small", overrides or {}, 1)
+        name = f"{build.dbms}@{build.version}"
+        return Instance.create(
+            run_directory, name, build, settings, access=access, environment=environment
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def query() -> Query:
+    """Run one statement on a Postgres server that trusts its client; returns rows of text."""
+    return _query
+
+
+def _query(target: Target, statement: str) -> list[list[str | None]]:
+    with _connect(target) as connection, connection.makefile("rb") as replies:
+        start = b"user\0%b\0database\0%b\0\0" % (target.user.encode(), target.database.encode())
+        connection.sendall(struct.pack("!ii", len(start) + 8, 196608) + start)
+        _read_until_ready(replies)
+        text = statement.encode() + b"\0"
+        connection.sendall(b"Q" + struct.pack("!i", len(text) + 4) + text)
+        return _read_until_ready(replies)
+
+
+def _connect(target: Target) -> socket.socket:
+    if target.socket is None:
+        return socket.create_connection((target.host, target.port), 30)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(30)
+    connection.connect(f"{target.socket}/.s.PGSQL.{target.port}")
+    return connection
+
+
+def _read_until_ready(replies: BinaryIO) -> list[list[str | None]]:
+    rows = []
+    while True:
+        header = replies.read(5)
+        if len(header) < 5:
+            raise ConnectionError("the server closed the connection")
+        kind, length = struct.unpack("!ci", header)
+        body = replies.read(length - 4)
+        if kind == b"E":
+            raise RuntimeError(body.replace(b"\0", b" ").decode())
+        if kind == b"D":
+            rows.append(_row(body))
+        if kind == b"Z":
+            return rows
+
+
+def _row(body: bytes) -> list[str | None]:
+    (columns,) = struct.unpack_from("!h", body)
+    values: list[str | None] = []
+    at = 2
+    for _ in range(columns):
+        (length,) = struct.unpack_from("!i", body, at)
+        at += 4
+        values.append(None if length < 0 else body[at : at + length].decode())
+        at += max(length, 0)
+    return values
