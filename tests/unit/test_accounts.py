@@ -52,6 +52,15 @@ def test_who_can_enter_a_directory() -> None:
         assert server_account().can_enter(folder)
 
 
+@as_root
+def test_temporary_files_for_servers_are_not_in_a_closed_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert server_account().temporary_root() in {Path("/tmp"), Path("/var/tmp")}
+
+
 @as_user
 def test_a_user_runs_servers_as_oneself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLOWDUST_USER", raising=False)

@@ -60,6 +60,13 @@ def lock_of_all() -> filelock.FileLock:
     return filelock.FileLock(instances_root() / ".lock")
 
 
+def is_run_directory(path: Path) -> bool:
+    """Whether a path is a run directory of this user, and not something else that lies there."""
+    if path.is_symlink() or not (path / _LOCK_FILE).is_file():
+        return False
+    return path.stat().st_uid == os.geteuid()
+
+
 def try_to_own(directory: Path) -> int | None:
     """Lock a run directory; returns the lock's file descriptor, None when its owner lives."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

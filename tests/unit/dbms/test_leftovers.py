@@ -8,13 +8,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from slowdust.accounts import server_account
 from slowdust.dbms.leftovers import clean_leftovers, remove_socket_dir
-from slowdust.dbms.owner import OwnerRecord, Server, instances_root, read_record, write_record
+from slowdust.dbms.owner import (
+    OwnerRecord,
+    Server,
+    instances_root,
+    read_record,
+    try_to_own,
+    write_record,
+)
 from slowdust.dbms.processes import ProcessMark, boot_id, processes_at_work
 from slowdust.dbms.rundir import RunDirectory
 
@@ -46,6 +54,9 @@ def abandoned(record: OwnerRecord) -> Path:
     (directory / "contender/data").mkdir(parents=True)
     (directory / "contender/data/file").write_text("data")
     write_record(directory, record)
+    lock = try_to_own(directory)
+    assert lock is not None
+    os.close(lock)
     return directory
 
 
@@ -197,3 +208,17 @@ def test_socket_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None
     link.symlink_to(other)
     remove_socket_dir(link)
     assert other.exists()
+
+
+def test_what_is_no_run_directory_is_left_alone() -> None:
+    other = instances_root() / "somebody-elses"
+    other.mkdir()
+    assert clean_leftovers() == []
+    assert other.exists()
+
+
+def test_instances_may_be_made_side_by_side() -> None:
+    with RunDirectory.open("x") as run, ThreadPoolExecutor() as pool:
+        account = server_account()
+        made = list(pool.map(lambda _: run.make_socket_directory(account), range(20)))
+        assert sorted(read_record(run.path).socket_dirs) == sorted(map(str, made))
