@@ -84,7 +84,10 @@ class Instance:
         base = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
         instance = cls(name, run, directory, site, {**base, **(environment or {})})
         run.adopt(instance)
-        instance._make()
+        try:
+            instance._make()
+        except OSError as error:
+            raise InstanceError(f"{name}: cannot write its files: {error}") from error
         return instance
 
     def start(self) -> None:

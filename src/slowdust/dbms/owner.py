@@ -90,5 +90,8 @@ def read_record(directory: Path) -> OwnerRecord:
 def write_record(directory: Path, record: OwnerRecord) -> None:
     """Replace the record as a whole."""
     new = directory / f"{_RECORD_FILE}.new"
-    new.write_bytes(msgspec.json.encode(record))
-    new.replace(directory / _RECORD_FILE)
+    try:
+        new.write_bytes(msgspec.json.encode(record))
+        new.replace(directory / _RECORD_FILE)
+    except OSError as error:
+        raise SlowdustError(f"cannot write to {directory}: {error.strerror}") from error

@@ -55,6 +55,7 @@ HOSTILE = {
     "file through a link": [link_member("a", ".."), file_member("a/escaped")],
     "file through a link inside": [file_member("d/x"), link_member("a", "d"), file_member("a/y")],
     "link through a link": [link_member("a", ".."), link_member("a/escaped", "b")],
+    "folder through a link": [link_member("a", ".."), link_member("a/made/b", "c")],
     "hard link out": [link_member("a", "../secret", tarfile.LNKTYPE)],
     "hard link to an absolute path": [link_member("a", "/etc/passwd", tarfile.LNKTYPE)],
     "hard link to a link": [link_member("b", "../secret"), link_member("a", "b", tarfile.LNKTYPE)],

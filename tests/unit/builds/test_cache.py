@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import subprocess
 import sys
@@ -178,6 +179,38 @@ def test_changed_binary_in_the_cache_is_noticed(registry: Registry) -> None:
         get()
     remove("postgres", "17.6")
     assert get() == build
+
+
+def test_cache_that_cannot_be_written_names_the_way_out(
+    registry: Registry, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (open_dir / "file").touch()
+    monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "file"))
+    with pytest.raises(
+        SlowdustError, match=r"cannot write to the cache .*: name another .* in SLOW"
+    ):
+        get()
+
+
+def test_full_disk_while_fetching_is_told(
+    registry: Registry, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("slowdust.builds.cache.sources.provide", full)
+    with pytest.raises(SlowdustError, match=r"cannot fill the cache .*: No space left on device"):
+        get()
+    assert not (open_dir / "cache/builds/postgres/.17.6.staging").exists()
+
+
+def test_damaged_record_is_told(registry: Registry, open_dir: Path) -> None:
+    get()
+    (open_dir / "cache/builds/postgres/17.6/build.json").write_text("{")
+    with pytest.raises(SlowdustError, match=r"run 'slowdust builds remove postgres@17\.6'"):
+        get()
+    remove("postgres", "17.6")
+    assert get().facts.version == "17.6"
 
 
 def test_remove_of_what_is_not_there(registry: Registry) -> None:

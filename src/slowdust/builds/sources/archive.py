@@ -48,7 +48,10 @@ def unpack(archive: Path, folder: Path) -> None:
                     _unpack_member(tar, member, place)
     except (tarfile.TarError, EOFError, OSError, ValueError) as error:
         raise UnsafeArchive(f"{archive.name}: cannot be unpacked: {error}") from error
+    places = {place for place, _ in links}
     for place, member in links:
+        if not places.isdisjoint(place.parents):
+            raise UnsafeArchive(f"the archive reaches through a link: {member.name!r}")
         _make_link(folder, place, member)
     check_links_inside(folder)
 
@@ -101,8 +104,6 @@ def _make_link(folder: Path, place: Path, member: tarfile.TarInfo) -> None:
     if place.is_symlink() or place.exists():
         raise UnsafeArchive(f"the archive has two members of the name {member.name!r}")
     place.parent.mkdir(parents=True, exist_ok=True)
-    if not place.parent.resolve().is_relative_to(folder.resolve()):
-        raise UnsafeArchive(f"the archive reaches through a link: {member.name!r}")
     if member.issym():
         if PurePosixPath(member.linkname).is_absolute():
             raise UnsafeArchive(f"the archive has a link that leaves its folder: {member.name!r}")
