@@ -48,10 +48,7 @@ def unpack(archive: Path, folder: Path) -> None:
                     _unpack_member(tar, member, place)
     except (tarfile.TarError, EOFError, OSError, ValueError) as error:
         raise UnsafeArchive(f"{archive.name}: cannot be unpacked: {error}") from error
-    places = {place for place, _ in links}
     for place, member in links:
-        if not places.isdisjoint(place.parents):
-            raise UnsafeArchive(f"the archive reaches through a link: {member.name!r}")
         _make_link(folder, place, member)
     check_links_inside(folder)
 
@@ -62,6 +59,14 @@ def inside(folder: Path, name: str) -> Path:
     if path.is_absolute() or ".." in path.parts or "\0" in name or "\\" in name:
         raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
     return folder / path
+
+
+def make_parents(folder: Path, place: Path) -> None:
+    """Make the folders in which a link will lie; UnsafeArchive when one of them is a link."""
+    for parent in place.parents:
+        if parent != folder and parent.is_relative_to(folder) and parent.is_symlink():
+            raise UnsafeArchive(f"the archive reaches through a link: {place.name!r}")
+    place.parent.mkdir(parents=True, exist_ok=True)
 
 
 def check_links_inside(folder: Path) -> None:
@@ -103,7 +108,7 @@ def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -
 def _make_link(folder: Path, place: Path, member: tarfile.TarInfo) -> None:
     if place.is_symlink() or place.exists():
         raise UnsafeArchive(f"the archive has two members of the name {member.name!r}")
-    place.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(folder, place)
     if member.issym():
         if PurePosixPath(member.linkname).is_absolute():
             raise UnsafeArchive(f"the archive has a link that leaves its folder: {member.name!r}")
