@@ -12,7 +12,7 @@ import pytest
 
 from slowdust.accounts import server_account
 from slowdust.errors import UsageError
-from slowdust.places import cache_root, data_root
+from slowdust.places import cache_root, data_root, make_enterable
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 as_user = pytest.mark.skipif(os.geteuid() == 0, reason="needs an unprivileged user")
@@ -84,3 +84,16 @@ def test_places_are_not_in_the_home_of_root(monkeypatch: pytest.MonkeyPatch) -> 
     expected = Path("/var") if os.geteuid() == 0 else Path.home()
     assert cache_root().is_relative_to(expected)
     assert data_root().is_relative_to(expected)
+
+
+def test_what_is_made_can_be_entered_and_what_was_there_stays_as_it_is(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    old = os.umask(0o077)
+    try:
+        make_enterable(closed / "a/b")
+    finally:
+        os.umask(old)
+    modes = [path.stat().st_mode & 0o777 for path in (closed, closed / "a", closed / "a/b")]
+    assert modes == [0o700, 0o755, 0o755]
+    make_enterable(closed / "a/b")

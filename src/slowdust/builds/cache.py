@@ -21,7 +21,7 @@ from slowdust.builds.recognise import find_server
 from slowdust.builds.sources.archive import open_to_all
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError
-from slowdust.places import cache_root
+from slowdust.places import cache_root, make_enterable
 from slowdust.store.manifest import BuildFacts
 
 _RECORD = "build.json"
@@ -165,9 +165,7 @@ def _staging(folder: Path) -> Path:
 def _lock(dbms: str, version: str) -> filelock.FileLock:
     folder = _folder(dbms, version)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        for path in (folder.parent, folder.parent.parent):
-            path.chmod(0o755)
+        make_enterable(folder.parent)
     except OSError as error:
         raise SlowdustError(
             f"cannot write to the cache {cache_root()}: {error.strerror}: "

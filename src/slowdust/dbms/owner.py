@@ -16,7 +16,7 @@ import msgspec
 
 from slowdust.dbms.processes import ProcessMark
 from slowdust.errors import SlowdustError
-from slowdust.places import data_root
+from slowdust.places import data_root, make_enterable
 
 _LOCK_FILE = "owner.lock"
 _RECORD_FILE = "owner.json"
@@ -43,10 +43,7 @@ def instances_root() -> Path:
     """The directory of all run directories; made when it is not there."""
     root = data_root() / "instances"
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        if os.geteuid() == 0:
-            for path in (root, root.parent):
-                path.chmod(0o755)  # servers run as another user
+        make_enterable(root)
     except OSError as error:
         raise SlowdustError(
             f"cannot write to {root}: {error.strerror}: name another directory in SLOWDUST_DATA"
