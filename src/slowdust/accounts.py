@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -52,6 +53,16 @@ class Account:
         ask = ["/bin/sh", "-c", 'test -x "$1"', "sh", str(directory)]
         answer = subprocess.run(ask, check=False, **self.identity())
         return answer.returncode == 0
+
+    def temporary_root(self) -> Path:
+        """The directory for temporary files that the account can read, ours or the system's."""
+        for candidate in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
+            if os.access(candidate, os.W_OK | os.X_OK) and self.can_enter(Path(candidate)):
+                return Path(candidate)
+        raise SlowdustError(
+            f"the user {self.name}, who runs the servers, can enter no directory for temporary "
+            "files: name one in TMPDIR"
+        )
 
 
 def server_account() -> Account:

@@ -29,6 +29,17 @@ def data_root() -> Path:
     )
 
 
+def make_enterable(directory: Path) -> None:
+    """Make a directory and its missing parents so that all users can enter what was made.
+
+    Whatever the umask is: servers run as another user. Directories that exist stay as they are.
+    """
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True)
+        path.chmod(0o755)
+
+
 def _chosen(variable: str) -> Path | None:
     text = os.environ.get(variable)
     return Path(text).absolute() if text else None

@@ -21,7 +21,7 @@ from slowdust.builds.recognise import find_server
 from slowdust.builds.sources.archive import open_to_all
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError
-from slowdust.places import cache_root
+from slowdust.places import cache_root, make_enterable
 from slowdust.store.manifest import BuildFacts
 
 _RECORD = "build.json"
@@ -45,13 +45,17 @@ class Record(msgspec.Struct, kw_only=True):
 def cached(dbms: str, version: str) -> Record | None:
     """The record of a build that is in the cache; None when it is not."""
     try:
-        return msgspec.json.decode((_folder(dbms, version) / _RECORD).read_bytes(), type=Record)
-    except FileNotFoundError:
+        content = (_folder(dbms, version) / _RECORD).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise SlowdustError(f"cannot read the cache: {error}") from error
+    try:
+        return msgspec.json.decode(content, type=Record)
     except msgspec.DecodeError as error:
+        name = f"{dbms}@{version}"
         raise SlowdustError(
-            f"the cache's record of {dbms}@{version} is damaged: {error}: "
-            f"run 'slowdust builds remove {dbms}@{version}'"
+            f"the cache's record of {name} is damaged: {error}: run 'slowdust builds remove {name}'"
         ) from error
 
 
@@ -90,6 +94,8 @@ def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
         binaries.rename(staging / _BINARIES)
         shutil.rmtree(staging / _DOWNLOAD, ignore_errors=True)
         return _finish(catalog, entry, staging, source)
+    except OSError as error:
+        raise SlowdustError(f"cannot fill the cache {cache_root()}: {error.strerror}") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -159,9 +165,7 @@ def _staging(folder: Path) -> Path:
 def _lock(dbms: str, version: str) -> filelock.FileLock:
     folder = _folder(dbms, version)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        for path in (folder.parent, folder.parent.parent):
-            path.chmod(0o755)
+        make_enterable(folder.parent)
     except OSError as error:
         raise SlowdustError(
             f"cannot write to the cache {cache_root()}: {error.strerror}: "

@@ -14,7 +14,7 @@ import msgspec
 from slowdust.builds.model import Build
 from slowdust.builds.recognise import from_directory
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.places import data_root
+from slowdust.places import data_root, make_enterable
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """Begins with a letter, so that it is no version, and has none of a contender's separators."""
@@ -70,7 +70,7 @@ def _file() -> Path:
 
 def _lock() -> filelock.FileLock:
     try:
-        data_root().mkdir(parents=True, exist_ok=True)
+        make_enterable(data_root())
     except OSError as error:
         raise SlowdustError(
             f"cannot write to {data_root()}: {error.strerror}: name another directory in "

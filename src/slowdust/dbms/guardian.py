@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from slowdust.dbms.leftovers import clean_directory
+
+_POLL_S = 0.05
 
 
 def watch_over(directory: Path) -> subprocess.Popen[bytes]:
@@ -28,8 +31,11 @@ def watch_over(directory: Path) -> subprocess.Popen[bytes]:
 
 def main() -> None:
     """Wait for the owner's end, then clean away what it left."""
+    directory = Path(sys.argv[1])
     sys.stdin.buffer.read()
-    clean_directory(Path(sys.argv[1]))
+    # The kernel may close the owner's pipe a moment before it frees the owner's lock.
+    while clean_directory(directory) is None and directory.exists():
+        time.sleep(_POLL_S)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,10 @@ class Instance:
         base = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
         instance = cls(name, run, directory, site, {**base, **(environment or {})})
         run.adopt(instance)
-        instance._make()
+        try:
+            instance._make()
+        except OSError as error:
+            raise InstanceError(f"{name}: cannot write its files: {error}") from error
         return instance
 
     def start(self) -> None:
@@ -239,7 +242,8 @@ class Instance:
 
     def _clear_remains(self) -> None:
         # Processes of a server that was killed hold its data until they notice.
-        kill_at_work([str(self._site.build.server.resolve())], self.data_dir)
+        program = Path(self._family.server_command(self._site)[0])
+        kill_at_work([str(program.resolve())], self.data_dir)
 
     def _end(self) -> str:
         code = None if self._process is None else self._process.poll()

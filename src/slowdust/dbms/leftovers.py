@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import psutil
 
 from slowdust.dbms.owner import (
     instances_root,
+    is_run_directory,
     lock_of_all,
     read_record,
     try_to_own,
@@ -44,7 +45,7 @@ def clean_leftovers() -> list[Leftover]:
     """Clean away all run directories whose owner is gone; those of live owners are left alone."""
     with lock_of_all():
         directories = [
-            path for path in sorted(instances_root().iterdir()) if path.is_dir() and _is_ours(path)
+            path for path in sorted(instances_root().iterdir()) if is_run_directory(path)
         ]
         return [found for path in directories if (found := clean_directory(path))]
 
@@ -78,7 +79,7 @@ def sweep(directory: Path) -> int:
         time.sleep(_POLL_S)
     for server in running:
         if server.mark.is_alive():
-            os.kill(server.mark.pid, 9)
+            os.kill(server.mark.pid, signal.SIGKILL)
     kill_at_work(record.programs, directory)
     for name in record.socket_dirs:
         remove_socket_dir(Path(name))
@@ -114,8 +115,3 @@ def remove_tree(directory: Path) -> None:
             remove_tree(directory)
     except OSError as error:
         raise SlowdustError(f"cannot delete {directory}: {error.strerror}: delete it") from error
-
-
-def _is_ours(directory: Path) -> bool:
-    status = directory.lstat()
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()

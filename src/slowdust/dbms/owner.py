@@ -16,7 +16,7 @@ import msgspec
 
 from slowdust.dbms.processes import ProcessMark
 from slowdust.errors import SlowdustError
-from slowdust.places import data_root
+from slowdust.places import data_root, make_enterable
 
 _LOCK_FILE = "owner.lock"
 _RECORD_FILE = "owner.json"
@@ -43,10 +43,7 @@ def instances_root() -> Path:
     """The directory of all run directories; made when it is not there."""
     root = data_root() / "instances"
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        if os.geteuid() == 0:
-            for path in (root, root.parent):
-                path.chmod(0o755)  # servers run as another user
+        make_enterable(root)
     except OSError as error:
         raise SlowdustError(
             f"cannot write to {root}: {error.strerror}: name another directory in SLOWDUST_DATA"
@@ -58,6 +55,13 @@ def lock_of_all() -> filelock.FileLock:
     """Held while a run directory is made or leftovers are looked for, so that no run directory
     is seen between its making and its locking."""
     return filelock.FileLock(instances_root() / ".lock")
+
+
+def is_run_directory(path: Path) -> bool:
+    """Whether a path is a run directory of this user, and not something else that lies there."""
+    if path.is_symlink() or not (path / _LOCK_FILE).is_file():
+        return False
+    return path.stat().st_uid == os.geteuid()
 
 
 def try_to_own(directory: Path) -> int | None:
@@ -83,5 +87,8 @@ def read_record(directory: Path) -> OwnerRecord:
 def write_record(directory: Path, record: OwnerRecord) -> None:
     """Replace the record as a whole."""
     new = directory / f"{_RECORD_FILE}.new"
-    new.write_bytes(msgspec.json.encode(record))
-    new.replace(directory / _RECORD_FILE)
+    try:
+        new.write_bytes(msgspec.json.encode(record))
+        new.replace(directory / _RECORD_FILE)
+    except OSError as error:
+        raise SlowdustError(f"cannot write to {directory}: {error.strerror}") from error

@@ -152,7 +152,7 @@ class Postgres(Family):
         return [tuple(f"VACUUM (ANALYZE) {table}" for table in tables), ("CHECKPOINT",)]
 
     def after_writes(self, build: Build, tables: Sequence[str]) -> list[Stage]:
-        """METHOD section 5; before 12, VACUUM always cleans the indexes."""
+        """Before 12, VACUUM always cleans the indexes."""
         indexes = ", INDEX_CLEANUP ON" if major_version(build) >= _INDEX_CLEANUP_SINCE else ""
         return [tuple(f"VACUUM (ANALYZE{indexes}) {table}" for table in tables), ("CHECKPOINT",)]
 
@@ -241,7 +241,8 @@ def _configuration_complaints(
     needs no data directory. The hidden settings are known to it too, other than to
     `--describe-config`.
     """
-    with tempfile.TemporaryDirectory(prefix="slowdust-settings-") as name:
+    temporary = account.temporary_root()
+    with tempfile.TemporaryDirectory(prefix="slowdust-settings-", dir=temporary) as name:
         folder = Path(name)
         (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
         folder.chmod(0o755)

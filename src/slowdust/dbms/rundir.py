@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
 import subprocess
-import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -50,6 +52,7 @@ class RunDirectory:
         self._lock = lock
         self._guardian = guardian
         self._record = OwnerRecord()
+        self._record_lock = threading.Lock()  # instances may be made side by side
         self._removables: list[Removable] = []
 
     @classmethod
@@ -91,9 +94,9 @@ class RunDirectory:
 
     def make_socket_directory(self, account: Account) -> Path:
         """A new directory with a short name that only the account (and root) can use."""
-        path = _socket_root() / f"{SOCKET_DIR_PREFIX}{secrets.token_hex(6)}"
-        self._record.socket_dirs.append(str(path))
-        self._write()
+        path = _socket_root(account) / f"{SOCKET_DIR_PREFIX}{secrets.token_hex(6)}"
+        with self._changed_record() as record:
+            record.socket_dirs.append(str(path))
         path.mkdir(mode=0o700)
         account.hand_over(path)
         return path
@@ -101,21 +104,21 @@ class RunDirectory:
     def remove_socket_directory(self, path: Path) -> None:
         """Delete a socket directory before this directory is closed."""
         remove_socket_dir(path)
-        self._record.socket_dirs.remove(str(path))
-        self._write()
+        with self._changed_record() as record:
+            record.socket_dirs.remove(str(path))
 
     def note_program(self, program: Path) -> None:
         """Write down a program before it is run in this directory."""
         name = str(program.resolve())
-        if name not in self._record.programs:
-            self._record.programs.append(name)
-            self._write()
+        with self._changed_record() as record:
+            if name not in record.programs:
+                record.programs.append(name)
 
     def note_server(self, mark: ProcessMark, stop_signal: int) -> None:
         """Write down a server that was started; those that are gone are forgotten."""
-        alive = [server for server in self._record.servers if server.mark.is_alive()]
-        self._record.servers = [*alive, Server(mark, stop_signal)]
-        self._write()
+        with self._changed_record() as record:
+            alive = [server for server in record.servers if server.mark.is_alive()]
+            record.servers = [*alive, Server(mark, stop_signal)]
 
     def close(self) -> None:
         """Remove the instances and this directory; a second call does nothing."""
@@ -139,15 +142,16 @@ class RunDirectory:
             self._guardian.kill()
             self._guardian.wait()
 
-    def _write(self) -> None:
-        write_record(self.path, self._record)
+    @contextlib.contextmanager
+    def _changed_record(self) -> Iterator[OwnerRecord]:
+        with self._record_lock:
+            yield self._record
+            write_record(self.path, self._record)
 
 
-def _socket_root() -> Path:
-    candidates = [os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"]
-    if os.geteuid() == 0:
-        candidates = candidates[1:]  # root's own runtime directory is closed to the server's user
-    for candidate in candidates:
+def _socket_root(account: Account) -> Path:
+    runtime = os.environ.get("XDG_RUNTIME_DIR") if account.is_self else None
+    for candidate in (runtime, str(account.temporary_root()), "/tmp"):
         if not candidate or not os.access(candidate, os.W_OK | os.X_OK):
             continue
         longest = f"{candidate}/{SOCKET_DIR_PREFIX}{'0' * 12}{_LONGEST_SOCKET_NAME}"

@@ -61,6 +61,14 @@ def inside(folder: Path, name: str) -> Path:
     return folder / path
 
 
+def make_parents(folder: Path, place: Path) -> None:
+    """Make the folders in which a link will lie; UnsafeArchive when one of them is a link."""
+    for parent in place.parents:
+        if parent != folder and parent.is_relative_to(folder) and parent.is_symlink():
+            raise UnsafeArchive(f"the archive reaches through a link: {place.name!r}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+
+
 def check_links_inside(folder: Path) -> None:
     """UnsafeArchive when a link below a folder leads out of it."""
     root = folder.resolve()
@@ -100,9 +108,7 @@ def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -
 def _make_link(folder: Path, place: Path, member: tarfile.TarInfo) -> None:
     if place.is_symlink() or place.exists():
         raise UnsafeArchive(f"the archive has two members of the name {member.name!r}")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if not place.parent.resolve().is_relative_to(folder.resolve()):
-        raise UnsafeArchive(f"the archive reaches through a link: {member.name!r}")
+    make_parents(folder, place)
     if member.issym():
         if PurePosixPath(member.linkname).is_absolute():
             raise UnsafeArchive(f"the archive has a link that leaves its folder: {member.name!r}")

@@ -15,7 +15,13 @@ from pathlib import Path, PurePosixPath
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress
-from slowdust.builds.sources.archive import UnsafeArchive, check_links_inside, inside, unpack
+from slowdust.builds.sources.archive import (
+    UnsafeArchive,
+    check_links_inside,
+    inside,
+    make_parents,
+    unpack,
+)
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
 from slowdust.errors import SlowdustError
 
@@ -84,7 +90,7 @@ def make_links(listing: Path, package: Path) -> None:
         inside(package, str(target))
         if place.is_symlink() or place.exists():
             continue
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_parents(package, place)
         place.symlink_to(os.path.relpath(package / target, place.parent))
     check_links_inside(package)
 

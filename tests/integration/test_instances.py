@@ -1,0 +1,389 @@
+"""Real servers, from their making to their cleaning away."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from slowdust.builds import Build
+from slowdust.dbms import family
+from slowdust.dbms.access import Access, Auth, Listen, Target
+from slowdust.dbms.family import Shutdown
+from slowdust.dbms.instance import Instance, InstanceError
+from slowdust.dbms.leftovers import clean_leftovers
+from slowdust.dbms.owner import read_record
+from slowdust.dbms.processes import ProcessMark
+from slowdust.dbms.rundir import RunDirectory
+from slowdust.errors import SlowdustError, UsageError
+
+VERSIONS = ("10.23", "15.8", "17.6", "18.4")
+OLDEST, NEWEST = VERSIONS[0], VERSIONS[-1]
+
+GetBuild = Callable[[str], Build]
+MakeInstance = Callable[..., Instance]
+Query = Callable[[Target, str], list[list[str | None]]]
+
+OWNER = """
+import sys, time
+from slowdust.builds import resolve
+from slowdust.dbms import family
+from slowdust.dbms.instance import Instance
+from slowdust.dbms.rundir import RunDirectory
+with RunDirectory.open("child") as run:
+    build = resolve("postgres", "17.6", str)
+    instance = Instance.create(run, "a", build, family("postgres").settings("small", {}, 1))
+    instance.start()
+    if "no-guardian" in sys.argv:
+        run._guardian.kill()
+        run._guardian.wait()
+    print(instance.pid, instance.target().socket, run.path, flush=True)
+    time.sleep(600)
+"""
+
+
+def value_of(query: Query, instance: Instance, setting: str) -> str | None:
+    return query(instance.target(), f"SHOW {setting}")[0][0]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_life_of_a_server(
+    postgres_builds: GetBuild, make_instance: MakeInstance, query: Query, version: str
+) -> None:
+    instance = make_instance(postgres_builds(version))
+    assert not instance.alive()
+    instance.start()
+    assert instance.alive()
+    assert value_of(query, instance, "server_version") == version
+    assert value_of(query, instance, "listen_addresses") == ""
+    assert value_of(query, instance, "shared_buffers") == "64MB"
+    assert value_of(query, instance, "synchronous_commit") == "off"
+    assert value_of(query, instance, "data_checksums") == "off"
+    assert query(
+        instance.target(),
+        "SELECT datcollate, pg_encoding_to_char(encoding) FROM pg_database "
+        "WHERE datname = current_database()",
+    ) == [["C", "UTF8"]]
+    query(instance.target(), "CREATE TABLE sbtest1 AS SELECT generate_series(1, 1000) AS id")
+
+    first_pid = instance.pid
+    instance.stop()
+    assert not instance.alive()
+    instance.start()
+    assert instance.pid != first_pid
+    assert query(instance.target(), "SELECT count(*) FROM sbtest1") == [["1000"]]
+
+    sockets = Path(instance.target().socket or "")
+    second_pid = instance.pid
+    instance.remove()
+    assert not instance.directory.exists()
+    assert not sockets.exists()
+    assert ProcessMark.of(second_pid) is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_maintenance_sizes_and_settings_are_understood_by_the_server(
+    postgres_builds: GetBuild, make_instance: MakeInstance, query: Query, version: str
+) -> None:
+    build = postgres_builds(version)
+    postgres = family("postgres")
+    instance = make_instance(build, {"work_mem": "3MB"})
+    instance.start()
+    target = instance.target()
+    query(target, "CREATE TABLE sbtest1 AS SELECT generate_series(1, 10000) AS id")
+    query(target, "CREATE INDEX k_1 ON sbtest1 (id)")
+    for stage in [
+        *postgres.after_load(build, ["sbtest1"]),
+        *postgres.after_writes(build, ["sbtest1"]),
+    ]:
+        for statement in stage:
+            query(target, statement)
+    assert query(target, "SELECT relallvisible > 0 FROM pg_class WHERE relname = 'sbtest1'") == [
+        ["t"]
+    ]
+    sizes = postgres.read_sizes(query(target, postgres.sizes_statement()))
+    assert 300_000 < sizes.table_bytes < 1_000_000
+    assert 100_000 < sizes.index_bytes < 1_000_000
+    assert sizes.data_bytes > sizes.table_bytes + sizes.index_bytes
+    in_force = {row[0]: row[1] for row in query(target, postgres.settings_statement())}
+    assert in_force["work_mem"] == "3MB"
+    assert in_force["shared_buffers"] == "64MB"
+    assert "unix_socket_directories" not in in_force
+
+
+def test_settings_that_a_version_does_not_know(
+    postgres_builds: GetBuild, make_instance: MakeInstance
+) -> None:
+    old = make_instance(postgres_builds(OLDEST))
+    assert old.settings.skipped == ("jit",)
+    assert "jit" not in old.settings.values
+    assert make_instance(postgres_builds(NEWEST)).settings.values["jit"] == "off"
+    with pytest.raises(UsageError, match=r"postgres 10\.23 has no setting 'jit'"):
+        make_instance(postgres_builds(OLDEST), {"jit": "off"})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_unknown_setting_is_named_with_the_version_and_a_close_one(
+    postgres_builds: GetBuild, make_instance: MakeInstance, version: str
+) -> None:
+    message = f"postgres {version} has no setting 'work_men': did you mean work_mem"
+    with pytest.raises(UsageError, match=message):
+        make_instance(postgres_builds(version), {"work_men": "1MB"})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_refused_values_are_told_in_the_servers_own_words(
+    postgres_builds: GetBuild, make_instance: MakeInstance, version: str
+) -> None:
+    values = {"work_mem": "much", "max_connections": "-4", "fsync": "perhaps"}
+    with pytest.raises(UsageError) as error:
+        make_instance(postgres_builds(version), values)
+    text = str(error.value)
+    assert text.startswith(f"postgres {version} refuses the settings: ")
+    assert 'invalid value for parameter "work_mem": "much"' in text
+    assert '-4 is outside the valid range for parameter "max_connections"' in text
+    assert 'parameter "fsync" requires a Boolean value' in text
+    assert "\n" not in text
+
+
+def test_hidden_and_custom_settings_pass(
+    postgres_build: Build, make_instance: MakeInstance, query: Query
+) -> None:
+    instance = make_instance(postgres_build, {"zero_damaged_pages": "on", "my.note": "it's \\ 1"})
+    instance.start()
+    assert value_of(query, instance, "zero_damaged_pages") == "on"
+    assert value_of(query, instance, "my.note") == "it's \\ 1"
+
+
+def test_settings_of_the_instance_itself_cannot_be_set(
+    postgres_build: Build, make_instance: MakeInstance
+) -> None:
+    with pytest.raises(UsageError, match="port cannot be set: Slowdust chooses it"):
+        make_instance(postgres_build, {"Port": "1"})
+
+
+def test_server_that_does_not_start_shows_its_log(
+    postgres_build: Build, make_instance: MakeInstance
+) -> None:
+    instance = make_instance(postgres_build, {"shared_preload_libraries": "no_such_library"})
+    with pytest.raises(InstanceError) as error:
+        instance.start()
+    first, *log = str(error.value).splitlines()
+    assert first.startswith('postgres@17.6 did not start: FATAL: could not access file "no_such_l')
+    assert first.endswith("(exit code 1)")
+    assert log
+    assert not instance.alive()
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_killed_server_is_noticed_and_can_be_started_again(
+    postgres_builds: GetBuild, make_instance: MakeInstance, query: Query, version: str
+) -> None:
+    instance = make_instance(postgres_builds(version))
+    instance.start()
+    query(instance.target(), "CREATE TABLE kept AS SELECT 1 AS id")
+    query(instance.target(), "CHECKPOINT")
+    os.kill(instance.pid, signal.SIGKILL)
+    wait_until(lambda: not instance.alive())
+    with pytest.raises(InstanceError, match="is not running: killed by signal 9"):
+        instance.check_alive()
+    instance.start()
+    assert query(instance.target(), "SELECT id FROM kept") == [["1"]]
+    instance.check_alive()
+
+
+def test_stop_does_not_wait_for_clients(postgres_build: Build, make_instance: MakeInstance) -> None:
+    instance = make_instance(postgres_build)
+    instance.start()
+    target = instance.target()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(f"{target.socket}/.s.PGSQL.{target.port}")
+        start = b"user\0%b\0\0" % target.user.encode()
+        client.sendall(struct.pack("!ii", len(start) + 8, 196608) + start)
+        assert client.recv(1) == b"R", "the client is connected"
+        started = time.monotonic()
+        instance.stop(Shutdown.ORDERLY)
+    assert time.monotonic() - started < 30
+    assert "database system is shut down" in instance.log_tail(1)[0]
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_tcp_is_on_the_loopback_only(
+    postgres_builds: GetBuild, make_instance: MakeInstance, query: Query, version: str
+) -> None:
+    instance = make_instance(postgres_builds(version), access=Access.make(Listen.LOOPBACK))
+    instance.start()
+    target = instance.target()
+    assert (target.host, target.socket) == ("127.0.0.1", None)
+    assert query(target, "SELECT 1") == [["1"]]
+    listening = [
+        connection.laddr.ip
+        for connection in psutil.Process(instance.pid).net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listening == ["127.0.0.1"]
+
+
+@pytest.mark.skipif(shutil.which("psql") is None, reason="needs psql")
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+@pytest.mark.parametrize("auth", [Auth.MD5, Auth.SCRAM])
+def test_password_is_asked_for(
+    postgres_builds: GetBuild, make_instance: MakeInstance, version: str, auth: Auth
+) -> None:
+    instance = make_instance(postgres_builds(version), access=Access.make(auth=auth))
+    instance.start()
+    target = instance.target()
+    kind = "md5" if auth is Auth.MD5 else "SCRAM-SHA-256"
+    statement = f"SELECT rolpassword LIKE '{kind}%' FROM pg_authid WHERE rolname = current_user"
+
+    def connect(password: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["psql", "-h", target.socket or "", "-p", str(target.port), "-U", target.user,
+             "-d", target.database, "-XAtc", statement],
+            env={**os.environ, "PGPASSWORD": password},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    assert connect(target.password or "").stdout == "t\n"
+    assert "password authentication failed" in connect("wrong").stderr
+    assert not list(instance.directory.rglob("password"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_runs_servers_as_another_user(
+    postgres_build: Build, make_instance: MakeInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWDUST_USER", "nobody")
+    instance = make_instance(postgres_build)
+    instance.start()
+    server = psutil.Process(instance.pid)
+    uid, gid = instance.account.uid, instance.account.gid
+    assert instance.account.name == "nobody"
+    assert set(server.uids()) == {uid}
+    assert set(server.gids()) == {gid}
+    groups = Path(f"/proc/{server.pid}/status").read_text().partition("Groups:")[2].splitlines()[0]
+    assert groups.split() in ([], [str(gid)])
+    assert instance.data_dir.stat().st_uid == uid
+    assert Path(instance.target().socket or "").stat().st_mode & 0o777 == 0o700
+    assert instance.directory.stat().st_uid == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_data_root_that_the_server_cannot_enter(
+    postgres_build: Build, make_instance: MakeInstance, open_dir: Path
+) -> None:
+    open_dir.chmod(0o700)
+    with pytest.raises(SlowdustError, match=r"cannot enter .*: name another directory in SLOWDUST"):
+        make_instance(postgres_build)
+
+
+def test_environment_is_clean_but_for_what_is_asked(
+    postgres_build: Build, make_instance: MakeInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPORT", "1")
+    monkeypatch.setenv("MALLOC_CHECK_", "3")
+    instance = make_instance(postgres_build, environment={"MALLOC_ARENA_MAX": "1"})
+    instance.start()
+    environment = Path(f"/proc/{instance.pid}/environ").read_text().split("\0")
+    assert "MALLOC_ARENA_MAX=1" in environment
+    assert "LC_ALL=C" in environment
+    assert not [text for text in environment if text.startswith(("PGPORT", "MALLOC_CHECK_"))]
+
+
+@pytest.fixture
+def tiny_disk(open_dir: Path) -> Iterator[Path]:
+    """A file system of 90 MB, enough for a data directory and little else."""
+    disk = open_dir / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=90m,mode=755", "slowdust-test", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False).returncode != 0:
+        pytest.skip("cannot mount a small file system")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_full_disk_is_told(
+    tiny_disk: Path,
+    postgres_build: Build,
+    query: Query,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SLOWDUST_DATA", str(tiny_disk / "data"))
+    with RunDirectory.open("full") as run:
+        settings = family("postgres").settings("small", {"min_wal_size": "32MB"}, 1)
+        instance = Instance.create(run, "a", postgres_build, settings)
+        instance.start()
+        query(instance.target(), "CREATE TABLE filler (c text)")
+        with pytest.raises((RuntimeError, ConnectionError)):
+            while True:
+                query(
+                    instance.target(),
+                    "INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 20000)",
+                )
+        assert "No space left on device" in "\n".join(instance.log_tail(50))
+        with pytest.raises(InstanceError, match="b: initdb failed") as error:
+            Instance.create(run, "b", postgres_build, settings)
+        assert "No space left on device" in str(error.value)
+    assert list((tiny_disk / "data/instances").glob("full-*")) == []
+
+
+def test_guardian_cleans_up_after_a_killed_slowdust(data_root: Path, postgres_build: Build) -> None:
+    owner, server, sockets, directory = start_owner()
+    owner.kill()
+    owner.wait()
+    wait_until(lambda: ProcessMark.of(server) is None)
+    wait_until(lambda: not directory.exists() and not sockets.exists())
+
+
+def test_next_run_cleans_up_when_the_guardian_was_killed_too(
+    data_root: Path, postgres_build: Build
+) -> None:
+    owner, server, sockets, directory = start_owner("no-guardian")
+    # A second live run beside it, which must not be touched.
+    other, other_server, _, other_directory = start_owner()
+    try:
+        owner.kill()
+        owner.wait()
+        assert ProcessMark.of(server)
+        assert read_record(directory).servers[0].mark.pid == server
+        (leftover,) = clean_leftovers()
+        assert (leftover.directory, leftover.servers) == (directory, 1)
+        wait_until(lambda: ProcessMark.of(server) is None)
+        assert not directory.exists()
+        assert not sockets.exists()
+        assert ProcessMark.of(other_server)
+        assert other_directory.exists()
+    finally:
+        other.send_signal(signal.SIGINT)
+        other.wait(60)
+    wait_until(lambda: ProcessMark.of(other_server) is None)
+    assert not other_directory.exists(), "Ctrl-C must leave nothing"
+
+
+def start_owner(*arguments: str) -> tuple[subprocess.Popen[str], int, Path, Path]:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert owner.stdout is not None
+    pid, sockets, directory = owner.stdout.readline().split()
+    return owner, int(pid), Path(sockets), Path(directory)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen within 60 s"
+        time.sleep(0.02)

@@ -1,0 +1,188 @@
+"""Archives of strangers cannot write outside their folder."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowdust.builds.sources.archive import UnsafeArchive, open_to_all, unpack
+from slowdust.builds.sources.npm import make_links
+
+
+def file_member(
+    name: str, content: bytes = b"x", mode: int = 0o644
+) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(content), mode
+    return info, content
+
+
+def link_member(
+    name: str, target: str, kind: bytes = tarfile.SYMTYPE
+) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info, b""
+
+
+def special_member(name: str, kind: bytes) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    return info, b""
+
+
+def archive_of(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    path = folder / "archive.tgz"
+    with tarfile.open(path, "w:gz") as tar:
+        for info, content in members:
+            tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+HOSTILE = {
+    "absolute path": [file_member("/tmp/slowdust-hostile")],
+    "parent directory": [file_member("../escaped")],
+    "parent directory inside": [file_member("a/../../escaped")],
+    "absolute link": [link_member("a", "/etc")],
+    "link out": [link_member("a", "../..")],
+    "link out by a chain": [link_member("a/b", ".."), link_member("c", "a/b/../..")],
+    "file through a link": [link_member("a", ".."), file_member("a/escaped")],
+    "file through a link inside": [file_member("d/x"), link_member("a", "d"), file_member("a/y")],
+    "link through a link": [link_member("a", ".."), link_member("a/escaped", "b")],
+    "folder through a link": [link_member("a", ".."), link_member("a/made/b", "c")],
+    "hard link out": [link_member("a", "../secret", tarfile.LNKTYPE)],
+    "hard link to an absolute path": [link_member("a", "/etc/passwd", tarfile.LNKTYPE)],
+    "hard link to a link": [link_member("b", "../secret"), link_member("a", "b", tarfile.LNKTYPE)],
+    "character device": [special_member("a", tarfile.CHRTYPE)],
+    "block device": [special_member("a", tarfile.BLKTYPE)],
+    "pipe": [special_member("a", tarfile.FIFOTYPE)],
+    "the same file twice": [file_member("a"), file_member("a")],
+    "a link over a file": [file_member("a"), link_member("a", "b")],
+    "a loop of links": [link_member("a", "b"), link_member("b", "a")],
+}
+
+
+@pytest.mark.parametrize("members", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_archive_is_refused(
+    tmp_path: Path, members: list[tuple[tarfile.TarInfo, bytes]]
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    archive = archive_of(tmp_path, *members)
+    before = snapshot(outside)
+
+    with pytest.raises(UnsafeArchive):
+        unpack(archive, outside / "folder")
+
+    assert {k: v for k, v in snapshot(outside).items() if not k.startswith("folder")} == before
+    assert not Path("/tmp/slowdust-hostile").exists()
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b""
+        for path in folder.rglob("*")
+    }
+
+
+def test_good_archive_keeps_files_links_and_the_mark_of_a_program(tmp_path: Path) -> None:
+    archive = archive_of(
+        tmp_path,
+        file_member("bin/server", b"program", 0o700),
+        file_member("lib/lib.so.1", b"library", 0o600),
+        link_member("lib/lib.so", "lib.so.1"),
+        link_member("bin/server2", "bin/server", tarfile.LNKTYPE),
+    )
+    folder = tmp_path / "folder"
+    unpack(archive, folder)
+
+    assert (folder / "bin/server").read_bytes() == b"program"
+    assert (folder / "bin/server").stat().st_mode & 0o777 == 0o755
+    assert (folder / "lib/lib.so.1").stat().st_mode & 0o777 == 0o644
+    assert (folder / "lib/lib.so").readlink() == Path("lib.so.1")
+    assert (folder / "bin/server2").read_bytes() == b"program"
+
+
+def test_setuid_is_not_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    unpack(archive_of(tmp_path, file_member("a", mode=0o6755)), folder)
+    assert (folder / "a").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_closed_umask_does_not_close_the_folders(tmp_path: Path) -> None:
+    old = os.umask(0o077)
+    try:
+        folder = tmp_path / "folder"
+        unpack(archive_of(tmp_path, file_member("a/b/c")), folder)
+        open_to_all(folder)
+    finally:
+        os.umask(old)
+    modes = {p.name: p.stat().st_mode & 0o777 for p in (folder, folder / "a", folder / "a/b")}
+    assert set(modes.values()) == {0o755}
+    assert (folder / "a/b/c").stat().st_mode & 0o777 == 0o644
+
+
+def test_too_large_archive_is_refused_before_it_fills_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowdust.builds.sources.archive.MAX_UNPACKED_BYTES", 100)
+    archive = archive_of(tmp_path, file_member("a", b"x" * 60), file_member("b", b"x" * 60))
+    with pytest.raises(UnsafeArchive, match="more than 100 bytes"):
+        unpack(archive, tmp_path / "folder")
+    assert not (tmp_path / "folder/b").exists()
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[: len(data) // 2], lambda data: b"no archive at all"]
+)
+def test_damaged_archive_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    archive = archive_of(tmp_path, file_member("a", os.urandom(100_000)))
+    archive.write_bytes(damage(archive.read_bytes()))
+    with pytest.raises(UnsafeArchive, match="cannot be unpacked"):
+        unpack(archive, tmp_path / "folder")
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        [{"source": "native/a", "target": "../outside"}],
+        [{"source": "../../secret", "target": "native/b"}],
+        [{"source": "/etc/passwd", "target": "native/b"}],
+        [{"source": "native/a", "target": "/tmp/slowdust-hostile"}],
+        [
+            {"source": "native", "target": "native/p/q/r"},
+            {"source": "top", "target": "native/p/q/r/l"},
+            {"source": "native/a", "target": "native/l/made/x"},
+        ],
+        [{"source": "native/a"}],
+        {"source": "native/a"},
+        ["native/a"],
+    ],
+)
+def test_hostile_list_of_links_is_refused(tmp_path: Path, links: object) -> None:
+    package = tmp_path / "package"
+    (package / "native").mkdir(parents=True)
+    (package / "native/a").write_text("a")
+    (package / "links.json").write_text(json.dumps(links))
+    with pytest.raises(UnsafeArchive):
+        make_links(package / "links.json", package)
+    assert list(tmp_path.iterdir()) == [package]
+
+
+def test_links_are_relative_so_that_the_folder_can_be_moved(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    (package / "lib").mkdir(parents=True)
+    (package / "lib/libpq.so.5.17").write_text("library")
+    (package / "links.json").write_text(
+        json.dumps([{"source": "lib/libpq.so.5.17", "target": "lib/libpq.so.5"}])
+    )
+    make_links(package / "links.json", package)
+    package.rename(tmp_path / "moved")
+    assert (tmp_path / "moved/lib/libpq.so.5").read_text() == "library"

@@ -1,0 +1,102 @@
+"""The catalog names every version once and finds the one that is meant."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from slowdust.builds import sources
+from slowdust.builds.catalog import catalog_of, known_dbms, read_catalog, version_key
+from slowdust.errors import UsageError
+
+SMALL = """
+dbms = "toy"
+[server]
+paths = ["bin/toy"]
+version_arguments = ["-V"]
+version_pattern = 'toy (\\S+)'
+[sources.first]
+kind = "npm"
+package = "toy"
+folder = "package"
+[sources.second]
+kind = "maven"
+artifact = "group:toy"
+member = "*.txz"
+[versions]
+"1.10" = { first = "1.10.0" }
+"1.9" = { second = "1.9.0", first = "1.9.1" }
+"2.0.3" = { first = "2.0.3" }
+"""
+
+
+def test_beginning_of_a_version_is_its_newest_by_number_not_by_text() -> None:
+    catalog = read_catalog(SMALL)
+    assert catalog.find("1").version == "1.10"
+    assert catalog.find("1.9").version == "1.9"
+    assert catalog.find("2.0").version == "2.0.3"
+
+
+def test_a_number_is_not_the_beginning_of_a_longer_number() -> None:
+    with pytest.raises(UsageError, match="not in the catalog"):
+        read_catalog(SMALL).find("1.1")
+
+
+def test_sources_keep_the_order_of_the_version() -> None:
+    origins = read_catalog(SMALL).find("1.9").origins
+    assert [sources.describe(origin) for origin in origins] == [
+        "maven group:toy:1.9.0",
+        "npm toy@1.9.1",
+    ]
+
+
+def test_unknown_version_names_those_of_its_major() -> None:
+    with pytest.raises(UsageError) as error:
+        catalog_of("postgres").find("17.3")
+    assert str(error.value).startswith("postgres@17.3 is not in the catalog: of postgres 17 it has")
+    assert "17.2, 17.4" in str(error.value)
+
+
+@pytest.mark.parametrize("version", ["99.1", "latest", ""])
+def test_unknown_major_names_the_majors(version: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"it has postgres 10, 11, .*, 18 \('slowdust builds list'"
+    ):
+        catalog_of("postgres").find(version)
+
+
+def test_unknown_dbms_names_the_close_one() -> None:
+    with pytest.raises(UsageError, match="unknown dbms 'postgress': did you mean postgres"):
+        catalog_of("postgress")
+    with pytest.raises(UsageError, match=r"known are .*postgres"):
+        catalog_of("oracle")
+
+
+@pytest.mark.parametrize("version", ["10.20", "10.23", "15.8", "17.6", "18.4"])
+def test_postgres_has_the_versions_that_are_compared_most(version: str) -> None:
+    assert catalog_of("postgres").find(version).version == version
+
+
+def test_postgres_has_every_major_from_10_to_18() -> None:
+    majors = {version_key(entry.version)[0] for entry in catalog_of("postgres").entries}
+    assert majors == set(range(10, 19))
+
+
+@pytest.mark.parametrize("dbms", known_dbms())
+def test_shipped_catalogs_are_sound(dbms: str) -> None:
+    catalog = catalog_of(dbms)
+    assert catalog.dbms == dbms
+    versions = [entry.version for entry in catalog.entries]
+    assert len(set(versions)) == len(versions)
+    for entry in catalog.entries:
+        assert version_key(entry.version), entry.version
+        assert entry.origins, entry.version
+        for origin in entry.origins:
+            assert sources.describe(origin)
+
+
+def test_postgres_packages_are_of_the_version_that_they_stand_for() -> None:
+    for entry in catalog_of("postgres").entries:
+        for origin in entry.origins:
+            assert re.match(re.escape(entry.version) + r"\.\d+(-|$)", origin.version), entry

@@ -1,0 +1,151 @@
+"""What is told to a Postgres server and read from it, without one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from slowdust.accounts import Account
+from slowdust.builds import Build
+from slowdust.dbms import family
+from slowdust.dbms.access import Access, Auth, Listen
+from slowdust.dbms.family import Site, Sizes
+from slowdust.dbms.postgres import configuration_text, major_version
+from slowdust.dbms.settings import AcceptedSettings
+from slowdust.errors import UsageError
+from slowdust.store.manifest import BuildFacts
+
+POSTGRES = family("postgres")
+
+
+def build_of(version: str) -> Build:
+    facts = BuildFacts(source="directory", version=version, sha256="", binary_bytes=1)
+    return Build("postgres", version, Path("/b"), "directory", Path("/b/bin/postgres"), facts)
+
+
+def site_of(folder: Path, version: str = "17.6", access: Access | None = None) -> Site:
+    return Site(
+        build=build_of(version),
+        account=Account("me", 1, 1),
+        data_dir=folder,
+        config_file=folder / "server.conf",
+        socket_dir=Path("/tmp/slowdust-0"),
+        port=5432,
+        access=access or Access(),
+        settings=AcceptedSettings({"work_mem": "1MB"}, (), {"data_checksums": False}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "major"), [("10.23", 10), ("17.6", 17), ("18beta1", 18), ("19devel", 19)]
+)
+def test_major_version(version: str, major: int) -> None:
+    assert major_version(build_of(version)) == major
+
+
+def test_configuration_quotes_what_the_server_would_read_otherwise() -> None:
+    text = configuration_text({"b.c": "it's", "a": "back\\slash"})
+    assert text == "a = 'back\\\\slash'\nb.c = 'it''s'\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("a b", "1"), ("", "1"), ("a", "1\nport = 1"), ("1", "")]
+)
+def test_configuration_cannot_be_broken_out_of(name: str, value: str) -> None:
+    with pytest.raises(UsageError, match="cannot be a setting of postgres"):
+        configuration_text({name: value})
+
+
+def test_server_listens_on_its_socket_only_unless_told(tmp_path: Path) -> None:
+    command = " ".join(POSTGRES.server_command(site_of(tmp_path)))
+    assert "-c listen_addresses= " in command
+    tcp = Access.make(Listen.LOOPBACK)
+    assert "listen_addresses=127.0.0.1 " in " ".join(
+        POSTGRES.server_command(site_of(tmp_path, access=tcp))
+    )
+
+
+def test_target_is_the_socket_or_the_loopback(tmp_path: Path) -> None:
+    target = POSTGRES.target(site_of(tmp_path))
+    assert (target.host, target.socket, target.password) == (None, "/tmp/slowdust-0", None)
+    target = POSTGRES.target(site_of(tmp_path, access=Access(Listen.LOOPBACK, Auth.SCRAM, "pw")))
+    assert (target.host, target.socket, target.password) == ("127.0.0.1", None, "pw")
+
+
+def test_passwords_are_made_only_where_they_are_asked_for() -> None:
+    assert Access.make().password is None
+    first, second = (Access.make(auth=Auth.MD5).password for _ in range(2))
+    assert first
+    assert first != second
+
+
+@pytest.mark.parametrize("status", ["ready   ", "ready"])
+def test_server_is_ready_when_it_says_so(tmp_path: Path, status: str) -> None:
+    write_pid_file(tmp_path, 42, status)
+    assert POSTGRES.is_ready(site_of(tmp_path), 42)
+
+
+@pytest.mark.parametrize("status", ["starting", "stopping", "standby", None])
+def test_server_is_not_ready_before_it_says_so(tmp_path: Path, status: str | None) -> None:
+    write_pid_file(tmp_path, 42, status)
+    assert not POSTGRES.is_ready(site_of(tmp_path), 42)
+
+
+def test_server_is_not_ready_because_an_earlier_one_was(tmp_path: Path) -> None:
+    assert not POSTGRES.is_ready(site_of(tmp_path), 42)
+    write_pid_file(tmp_path, 41, "ready   ")
+    assert not POSTGRES.is_ready(site_of(tmp_path), 42)
+
+
+def write_pid_file(folder: Path, pid: int, status: str | None) -> None:
+    lines = [str(pid), "/data", "1", "5432", "/socket", "", "1 2", *([status] if status else [])]
+    (folder / "postmaster.pid").write_text("\n".join(lines) + "\n")
+
+
+def test_telling_line_is_the_first_panic_or_the_last_fatal() -> None:
+    log = [
+        "2026-01-01 UTC [1] FATAL:  the database system is starting up",
+        "2026-01-01 UTC [1] LOG:  aborting",
+        "2026-01-01 UTC [1] FATAL:  could not map memory",
+    ]
+    assert POSTGRES.telling_line(log) == "FATAL: could not map memory"
+    log += ["x PANIC:  No space left on device", "x PANIC:  again"]
+    assert POSTGRES.telling_line(log) == "PANIC: No space left on device"
+    assert POSTGRES.telling_line(["LOG:  all is well"]) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "statement"),
+    [
+        ("10.23", "VACUUM (ANALYZE) sbtest1"),
+        ("11.22", "VACUUM (ANALYZE) sbtest1"),
+        ("12.22", "VACUUM (ANALYZE, INDEX_CLEANUP ON) sbtest1"),
+        ("18.4", "VACUUM (ANALYZE, INDEX_CLEANUP ON) sbtest1"),
+    ],
+)
+def test_maintenance_after_writes(version: str, statement: str) -> None:
+    stages = POSTGRES.after_writes(build_of(version), ["sbtest1", "sbtest2"])
+    second = statement.replace("sbtest1", "sbtest2")
+    assert stages == [(statement, second), ("CHECKPOINT",)]
+
+
+def test_maintenance_after_load() -> None:
+    stages = POSTGRES.after_load(build_of("17.6"), ["sbtest1"])
+    assert stages == [("VACUUM (ANALYZE) sbtest1",), ("CHECKPOINT",)]
+
+
+def test_sizes_are_read_in_bytes() -> None:
+    assert POSTGRES.read_sizes([("8000", "500", "300")]) == Sizes(8000, 500, 300)
+
+
+def test_settings_in_force_leave_out_where_an_instance_lies() -> None:
+    statement = POSTGRES.settings_statement()
+    assert re.search(r"NOT IN \(.*'port'", statement)
+    assert "data_checksums" in statement
+
+
+def test_family_that_cannot_be_run_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match="unknown dbms 'settings'"):
+        family("settings")  # a module of the package, but no family

@@ -1,0 +1,99 @@
+"""Servers never run as root."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from slowdust.accounts import server_account
+from slowdust.errors import UsageError
+from slowdust.places import cache_root, data_root, make_enterable
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+as_user = pytest.mark.skipif(os.geteuid() == 0, reason="needs an unprivileged user")
+
+
+@as_root
+def test_for_root_an_unprivileged_user_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLOWDUST_USER", raising=False)
+    account = server_account()
+    assert account.name in {"postgres", "nobody"}
+    assert account.identity() == {"user": account.uid, "group": account.gid, "extra_groups": []}
+    assert account.uid != 0
+
+
+@as_root
+def test_root_may_name_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWDUST_USER", "nobody")
+    assert server_account().uid == pwd.getpwnam("nobody").pw_uid
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("name", "message"), [("no-such-user", "no such user"), ("root", "do not run as root")]
+)
+def test_user_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, name: str, message: str) -> None:
+    monkeypatch.setenv("SLOWDUST_USER", name)
+    with pytest.raises(UsageError, match=f"^SLOWDUST_USER={name}: .*{message}"):
+        server_account()
+
+
+@as_root
+def test_who_can_enter_a_directory() -> None:
+    with tempfile.TemporaryDirectory(prefix="slowdust-test-") as name:
+        folder = Path(name)
+        assert not server_account().can_enter(folder)
+        folder.chmod(stat.S_IRWXU | stat.S_IXOTH)
+        assert server_account().can_enter(folder)
+
+
+@as_root
+def test_temporary_files_for_servers_are_not_in_a_closed_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert server_account().temporary_root() in {Path("/tmp"), Path("/var/tmp")}
+
+
+@as_user
+def test_a_user_runs_servers_as_oneself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLOWDUST_USER", raising=False)
+    account = server_account()
+    assert account.uid == os.geteuid()
+    assert account.identity() == {}
+    monkeypatch.setenv("SLOWDUST_USER", "root")
+    with pytest.raises(UsageError, match="only root can run servers as another user"):
+        server_account()
+
+
+def test_places_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SLOWDUST_CACHE", str(tmp_path / "c"))
+    monkeypatch.setenv("SLOWDUST_DATA", str(tmp_path / "d"))
+    assert (cache_root(), data_root()) == (tmp_path / "c", tmp_path / "d")
+
+
+def test_places_are_not_in_the_home_of_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLOWDUST_CACHE", raising=False)
+    monkeypatch.delenv("SLOWDUST_DATA", raising=False)
+    expected = Path("/var") if os.geteuid() == 0 else Path.home()
+    assert cache_root().is_relative_to(expected)
+    assert data_root().is_relative_to(expected)
+
+
+def test_what_is_made_can_be_entered_and_what_was_there_stays_as_it_is(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    old = os.umask(0o077)
+    try:
+        make_enterable(closed / "a/b")
+    finally:
+        os.umask(old)
+    modes = [path.stat().st_mode & 0o777 for path in (closed, closed / "a", closed / "a/b")]
+    assert modes == [0o700, 0o755, 0o755]
+    make_enterable(closed / "a/b")
