@@ -250,7 +250,7 @@ TABLES: dict[str, tuple[Callable[[int], None], float]] = {
     "coverage": (coverage, 1.0),
     "hardship": (hardship, 1.0),
     "power": (power, 0.5),
-    "early-stop": (early_stop, 0.25),
+    "early-stop": (early_stop, 0.15),
 }
 """Name -> the function that prints it, and the share of the experiments that it needs."""
 

@@ -56,6 +56,8 @@ def flags_of_estimate(estimate: Estimate, margin: float) -> list[str]:
         flags.append(
             f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between restarts"
         )
+    if estimate.torn:
+        flags.append(f"blocks left out that were cut short: {estimate.torn}")
     if estimate.silent:
         flags.append(f"blocks left out for lack of throughput: {estimate.silent}")
     return flags

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from slowdust.analysis.model import Report
@@ -18,7 +16,7 @@ def render(report: Report) -> str:
 
 def schema() -> str:
     """The JSON Schema of what `render` writes, in the same layout."""
-    described = _without_null(msgspec.json.schema(Report))
+    described = {name: _without_null(part) for name, part in msgspec.json.schema(Report).items()}
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,
@@ -27,24 +25,16 @@ def schema() -> str:
     return _pretty(msgspec.json.encode(head | described, order="deterministic"))
 
 
-def _without_null(described: Any) -> Any:
+def _without_null(part: object) -> object:
     """The same schema for values that are absent instead of null."""
-    if isinstance(described, list):
-        return [_without_null(item) for item in described if item != {"type": "null"}]
-    if not isinstance(described, dict):
-        return described
-    kept = {
-        name: _without_null(item)
-        for name, item in described.items()
-        if not (name == "default" and item is None)
-    }
-    match kept.pop("anyOf", None):
-        case None:
-            return kept
-        case [only]:
-            return only | kept
-        case several:
-            return kept | {"anyOf": several}
+    match part:
+        case [*items]:
+            return [_without_null(item) for item in items if item != {"type": "null"}]
+        case {"anyOf": [dict() as only, {"type": "null"}], **rest}:
+            return _without_null({**only, **{key: rest[key] for key in rest if key != "default"}})
+        case {**named}:
+            return {name: _without_null(item) for name, item in named.items()}
+    return part
 
 
 def _measured(value: object) -> object:

@@ -153,6 +153,7 @@ def test_a_killed_block_changes_no_other() -> None:
 
     assert torn.slices + the(analyse(manifest, slices[:-1]), "point-query", "a@1").slices == 47
     assert torn.rqps == pytest.approx(whole.rqps, rel=0.005)
+    assert "blocks left out that were cut short: 1" in torn.flags
 
 
 def test_plans_that_differ_are_shown_and_flagged() -> None:
