@@ -92,22 +92,6 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Warnings in words: 'client was the limit', 'errors', 'plan differs', ..."""
 
 
-class SlicePoint(msgspec.Struct, kw_only=True):
-    """One slice as the charts need it."""
-
-    contender: str
-    incarnation: int
-    block: int
-    slot: int
-    offset_s: Second
-    """Window start since the first slice of the experiment."""
-    seconds: Second
-    qps: float
-    max_us: Microsecond
-    per_second: list[tuple[int, float]]
-    """(operations, max response time in us) for each second of the window."""
-
-
 class PlanDifference(msgspec.Struct, kw_only=True):
     """A statement whose EXPLAIN differs between contenders."""
 

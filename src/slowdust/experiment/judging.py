@@ -22,22 +22,12 @@ class Judge:
         self._steps = journal.steps
         self._ratios: dict[str, tuple[int, list[BlockRatios]]] = {}
 
-    def settled(self, step: Step) -> bool:
-        """Whether every comparison of the step needs no more slices."""
-        judgements = self._judgements(step)
-        return len(judgements) == len(self._contenders) - 1 > 0 and all(
-            judgement.settled for judgement in judgements
-        )
-
     def standings(self, step: Step) -> list[Standing]:
-        """How the contenders stand in the step."""
-        return [_standing(judgement) for judgement in self._judgements(step)]
-
-    def _judgements(self, step: Step) -> list[Judgement]:
+        """How the contenders stand in the step; empty where nothing was compared."""
         cells = [cell for known in self._steps for cell in self._cells(known)]
         judged = judge_estimates(estimate_all(cells), self._margin)
         own = {id(cell) for cell in self._cells(step)}
-        return [judgement for cell, judgement in zip(cells, judged, strict=True) if id(cell) in own]
+        return [_standing(j) for cell, j in zip(cells, judged, strict=True) if id(cell) in own]
 
     def _cells(self, step: Step) -> list[BlockRatios]:
         count, cells = self._ratios.get(step.key, (0, []))
@@ -56,4 +46,5 @@ def _standing(judgement: Judgement) -> Standing:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         verdict=judgement.verdict,
+        settled=judgement.settled,
     )

@@ -22,7 +22,7 @@ from slowdust.experiment.protocol import PlanText, Rate
 from slowdust.experiment.schedule import MINIMUM_BLOCKS, Budget, rounds, turns_left
 from slowdust.experiment.setup import enter, field_of, open_journal, record_failures, record_sizes
 from slowdust.experiment.spec import Spec
-from slowdust.experiment.view import Status, View
+from slowdust.experiment.view import Standing, Status, View
 from slowdust.store.folder import Folder, writing
 from slowdust.store.records import Second
 
@@ -126,8 +126,10 @@ class Experiment:
             self._journal.add_plans(step, contender.name, plans)
 
         def enough(blocks: int) -> bool:
-            self._view.block(self._status(step, incarnation, time.monotonic() - begun))
-            return blocks >= _BLOCKS_BEFORE_STOP and self._judge.settled(step)
+            standings = self._judge.standings(step)
+            under_way = time.monotonic() - begun
+            self._view.block(self._status(step, incarnation, standings, under_way))
+            return blocks >= _BLOCKS_BEFORE_STOP and self._settled(standings)
 
         run.open(self._data)
         run.read_plans(keep_plans)
@@ -139,12 +141,22 @@ class Experiment:
             self._journal.age(step, run.positions)
         run.close()
         self._budget.spent += time.monotonic() - begun
-        if self._judge.settled(step):
+        standings = self._judge.standings(step)
+        if self._settled(standings):
             self._journal.settle(step)
         self._journal.save()
-        self._view.step_done(self._status(step, incarnation, 0.0))
+        self._view.step_done(self._status(step, incarnation, standings, under_way=0.0))
 
-    def _status(self, step: Step, incarnation: int, under_way: Second) -> Status:
+    def _settled(self, standings: list[Standing]) -> bool:
+        """Whether every contender that still runs needs no more slices beside the base."""
+        settled = {standing.contender for standing in standings if standing.settled}
+        others = [contender.name for contender in self._field.running()]
+        base = self._field.names[0]
+        return base in others and len(others) > 1 and settled >= set(others) - {base}
+
+    def _status(
+        self, step: Step, incarnation: int, standings: list[Standing], under_way: Second
+    ) -> Status:
         steps = self._journal.steps
         return Status(
             test=step.test.name,
@@ -153,7 +165,7 @@ class Experiment:
             step_number=steps.index(step) + 1,
             steps=len(steps),
             slices=len(step.slices),
-            standings=self._judge.standings(step),
+            standings=standings,
             measured=self._budget.spent + under_way,
             budget=self._budget.total,
             settled=sum(step.settled for step in steps),

@@ -18,6 +18,8 @@ class Standing:
     low: float | None
     high: float | None
     verdict: str
+    settled: bool
+    """More slices of it would be wasted."""
 
 
 @dataclass(frozen=True)
