@@ -15,6 +15,7 @@ from slowdust.analysis.relative import Step, step_of
 from slowdust.analysis.verdict import Judgement, judge
 from slowdust.analysis.words import tell
 from slowdust.benchmarks import micro
+from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.records import ServerUse, Slice
 
@@ -25,13 +26,13 @@ def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None
     """Judge an experiment relative to `base`, the manifest's unless named.
 
     Results are in METHOD.md's order of tests, then clients, then contenders with the base
-    first. A contender without a slice in a step has no result there. Raises `ValueError` if
+    first. A contender without a slice in a step has no result there. Raises `UsageError` if
     `base` is not a contender.
     """
     facts = {contender.name: contender for contender in manifest.contenders}
     base = base or manifest.base
     if base not in facts:
-        raise ValueError(f"{base} is not a contender; those are: {', '.join(facts)}")
+        raise UsageError(f"{base} is not a contender; those are: {', '.join(facts)}")
     contenders = [base, *(name for name in facts if name != base)]
     differences = plan_differences(manifest.plans)
     results = _results(slices, contenders, manifest.method.margin, differences)

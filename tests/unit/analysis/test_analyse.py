@@ -8,6 +8,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.flags import PLAN_DIFFERS
 from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks.micro import SUITES
+from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
 from tests.unit.synthetic import QUIET, Noise, synthetic_experiment
@@ -58,7 +59,7 @@ def test_another_base_can_be_chosen() -> None:
 
 
 def test_an_unknown_base_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="a@1, a@2"):
+    with pytest.raises(UsageError, match="a@1, a@2"):
         analyse(*quiet(), base="a@3")
 
 
