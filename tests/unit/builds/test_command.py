@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from slowdust.cli.builds import builds
+from slowdust.cli.builds import command
 from slowdust.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def invoke(*arguments: str) -> str:
-    result = CliRunner().invoke(builds, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
