@@ -11,13 +11,6 @@ use crate::wire::{self, Failure, Request};
 use crate::workload::micro::{Micro, Shape};
 use crate::workload::{Generator, Operation};
 
-/// Up to so many clients for each core have a thread of their own. Beyond, they would mostly wait
-/// for each other, and switching between them would be the client's largest cost.
-const OWN_THREADS_PER_CORE: usize = 2;
-/// Cores for each thread that serves many clients: a client needs a small part of what its server
-/// needs for the same operation, and shares the machine with it.
-const CORES_PER_SHARED_THREAD: usize = 4;
-
 pub struct Session {
     pub micro: Micro,
     pub workers: Vec<Worker>,
@@ -48,11 +41,14 @@ enum Threads {
 }
 
 impl Threads {
+    /// Beyond one client for each core, threads of their own would mostly wait for each other:
+    /// shared ones find several replies at a wake-up. Fewer of them than cores would save a little
+    /// more of the client's time, but let a core idle while replies wait for the thread.
     fn choose(clients: usize, cores: usize) -> Self {
-        if clients <= cores * OWN_THREADS_PER_CORE {
+        if clients <= cores {
             Self::OneEach
         } else {
-            Self::Shared(cores.div_ceil(CORES_PER_SHARED_THREAD))
+            Self::Shared(cores)
         }
     }
 }
@@ -172,9 +168,7 @@ mod tests {
     #[test]
     fn few_clients_have_their_own_threads_and_many_share() {
         assert_eq!(Threads::choose(1, 1), Threads::OneEach);
-        assert_eq!(Threads::choose(4, 2), Threads::OneEach);
-        assert_eq!(Threads::choose(64, 2), Threads::Shared(1));
-        assert_eq!(Threads::choose(64, 16), Threads::Shared(4));
+        assert_eq!(Threads::choose(3, 2), Threads::Shared(2));
         assert_eq!(Threads::choose(64, 64), Threads::OneEach);
     }
 }
