@@ -11,6 +11,11 @@ use crate::wire::{self, Failure, Request};
 use crate::workload::micro::{Micro, Shape};
 use crate::workload::{Generator, Operation};
 
+/// Up to so many clients for each core have a thread of their own, which the scheduler can bring to
+/// the core of its server process. Beyond, the cores are busy whatever runs where, and threads that
+/// find several replies at a wake-up cost less than switches between many.
+const OWN_THREADS_PER_CORE: usize = 3;
+
 pub struct Session {
     pub micro: Micro,
     pub workers: Vec<Worker>,
@@ -41,11 +46,10 @@ enum Threads {
 }
 
 impl Threads {
-    /// Beyond one client for each core, threads of their own would mostly wait for each other:
-    /// shared ones find several replies at a wake-up. Fewer of them than cores would save a little
-    /// more of the client's time, but let a core idle while replies wait for the thread.
+    /// Fewer shared threads than cores would save a little more of the client's time, but let a core
+    /// idle while replies wait for the thread.
     fn choose(clients: usize, cores: usize) -> Self {
-        if clients <= cores {
+        if clients <= cores * OWN_THREADS_PER_CORE {
             Self::OneEach
         } else {
             Self::Shared(cores)
@@ -168,7 +172,8 @@ mod tests {
     #[test]
     fn few_clients_have_their_own_threads_and_many_share() {
         assert_eq!(Threads::choose(1, 1), Threads::OneEach);
-        assert_eq!(Threads::choose(3, 2), Threads::Shared(2));
+        assert_eq!(Threads::choose(6, 2), Threads::OneEach);
+        assert_eq!(Threads::choose(7, 2), Threads::Shared(2));
         assert_eq!(Threads::choose(64, 64), Threads::OneEach);
     }
 }

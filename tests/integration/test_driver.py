@@ -380,13 +380,13 @@ def test_failing_operations_are_counted_and_end_in_time(fresh: Target, driver: D
 
 
 def test_deadlocks_are_retried(fresh: Target, driver: Driver) -> None:
-    driver.sql(fresh, "DELETE FROM sbtest1 WHERE id > 200")
-    session = driver.open(fresh, "write-only", 4, tables=1, rows=200)
-    ran = driver.run(session, 2.0)
+    driver.sql(fresh, "DELETE FROM sbtest1 WHERE id > 8")
+    session = driver.open(fresh, "write-only", 4, tables=1, rows=8)
+    ran = driver.run(session, 1.0)
     assert ran["errors"]["40P01"] == ran["retries"] > 0
-    assert ran["operations"] > 100
+    assert ran["operations"] > 10
     counts = driver.sql(fresh, "SELECT count(*) FROM sbtest1")
-    assert counts[0]["rows"] == [["200"]]
+    assert counts[0]["rows"] == [["8"]]
 
 
 def test_plans_are_explained_once_for_each_statement(loaded: Target, driver: Driver) -> None:
