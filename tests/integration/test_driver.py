@@ -383,7 +383,9 @@ def test_deadlocks_are_retried(fresh: Target, driver: Driver) -> None:
     driver.sql(fresh, "DELETE FROM sbtest1 WHERE id > 8")
     session = driver.open(fresh, "write-only", 4, tables=1, rows=8)
     ran = driver.run(session, 1.0)
-    assert ran["errors"]["40P01"] == ran["retries"] > 0
+    # Each client's last collision may come too late to be tried again in this slice.
+    assert 0 <= ran["errors"]["40P01"] - ran["retries"] <= 4
+    assert ran["retries"] > 0
     assert ran["operations"] > 10
     counts = driver.sql(fresh, "SELECT count(*) FROM sbtest1")
     assert counts[0]["rows"] == [["8"]]
