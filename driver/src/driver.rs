@@ -115,3 +115,75 @@ fn id_of(line: &str) -> Option<u64> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     value.get("id")?.as_u64()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+
+    fn obey(driver: &mut Driver, line: &str) -> Value {
+        let mut events = Vec::new();
+        driver.obey(line, &mut |event| {
+            events.push(serde_json::to_value(event).unwrap());
+        });
+        assert_eq!(events.len(), 1);
+        events.remove(0)
+    }
+
+    fn usage_error_of(line: &Value) -> (Value, Value) {
+        let event = obey(&mut Driver::default(), &line.to_string());
+        assert_eq!(
+            (&event["event"], &event["kind"]),
+            (&json!("error"), &json!("usage"))
+        );
+        (event["id"].clone(), event["message"].clone())
+    }
+
+    #[test]
+    fn what_is_not_a_command_is_answered_with_its_id_if_it_has_one() {
+        let event = obey(&mut Driver::default(), "not even JSON");
+        assert_eq!(
+            (&event["kind"], &event["id"]),
+            (&json!("usage"), &Value::Null)
+        );
+        let (id, _) = usage_error_of(&json!({"id": 3, "command": "dance"}));
+        assert_eq!(id, json!(3));
+    }
+
+    #[test]
+    fn unknown_fields_are_refused_at_every_depth() {
+        let close = json!({"id": 1, "command": "close", "session": "s", "force": true});
+        let rate = json!({"per_second": 1.0, "arrivals": "uniform", "burst": 2});
+        let run = json!({"id": 1, "command": "run", "session": "s",
+                         "stop": {"seconds": 1}, "rate": rate});
+        let target = json!({"dbms": "postgres", "socket": "/", "port": 1, "user": "u",
+                            "database": "d", "tls": true});
+        let sql = json!({"id": 1, "command": "sql", "target": target,
+                         "statements": [], "parallel": 1});
+        for (line, field) in [(close, "force"), (run, "burst"), (sql, "tls")] {
+            let (_, message) = usage_error_of(&line);
+            assert!(message.as_str().unwrap().contains(field), "{message}");
+        }
+    }
+
+    #[test]
+    fn sessions_have_to_be_open() {
+        for command in ["close", "explain"] {
+            let (_, message) =
+                usage_error_of(&json!({"id": 1, "command": command, "session": "s"}));
+            assert_eq!(message, json!("there is no session \"s\""));
+        }
+    }
+
+    #[test]
+    fn a_target_is_reached_by_socket_or_by_host_and_not_by_both() {
+        let both = json!({"dbms": "postgres", "socket": "/", "host": "h", "port": 1,
+                          "user": "u", "database": "d"});
+        let neither = json!({"dbms": "postgres", "port": 1, "user": "u", "database": "d"});
+        for target in [both, neither] {
+            let (_, message) = usage_error_of(&json!({"id": 1, "command": "sql",
+                "target": target, "statements": ["SELECT 1"], "parallel": 1}));
+            assert_eq!(message, json!("a target has either a host or a socket"));
+        }
+    }
+}

@@ -124,40 +124,20 @@ impl Schedule {
 }
 
 #[cfg(test)]
-pub mod mock {
-    use super::*;
-    use std::cell::Cell;
-
-    /// A clock that moves when it is told to, or slept on.
-    #[derive(Default)]
-    pub struct ManualClock {
-        pub time: Cell<Nanosecond>,
-    }
-
-    impl ManualClock {
-        pub fn at(time: Nanosecond) -> Self {
-            Self {
-                time: Cell::new(time),
-            }
-        }
-    }
-
-    impl Clock for ManualClock {
-        fn now(&self) -> Nanosecond {
-            self.time.get()
-        }
-
-        fn sleep_until(&self, time: Nanosecond) {
-            self.time.set(self.time.get().max(time));
-        }
-    }
-}
-
-#[cfg(test)]
 mod tests {
-    use super::mock::ManualClock;
     use super::*;
     use crate::keys::Sequence;
+
+    /// A clock that stands still.
+    struct StoppedClock(Nanosecond);
+
+    impl Clock for StoppedClock {
+        fn now(&self) -> Nanosecond {
+            self.0
+        }
+
+        fn sleep_until(&self, _: Nanosecond) {}
+    }
 
     fn schedule(arrivals: Arrivals, client: u64, clients: u64) -> Schedule {
         let stream = Sequence::new(1, "arrivals").stream(client);
@@ -167,7 +147,7 @@ mod tests {
     #[test]
     fn a_closed_loop_begins_at_once_until_the_end() {
         let mut pace = Pace::new(End::At(100), None);
-        let clock = ManualClock::default();
+        let clock = StoppedClock(0);
         assert_eq!(pace.next(&clock, 0, 0), Next::Begin(None));
         assert_eq!(pace.next(&clock, 99, 1), Next::Begin(None));
         assert_eq!(pace.next(&clock, 100, 2), Next::Stop);
@@ -176,7 +156,7 @@ mod tests {
     #[test]
     fn positions_end_a_slice_whatever_the_time() {
         let mut pace = Pace::new(End::Position(3), None);
-        let clock = ManualClock::default();
+        let clock = StoppedClock(0);
         assert_eq!(pace.next(&clock, u64::MAX, 2), Next::Begin(None));
         assert_eq!(pace.next(&clock, 0, 3), Next::Stop);
         assert_eq!(pace.next(&clock, 0, 4), Next::Stop);
@@ -207,17 +187,16 @@ mod tests {
     #[test]
     fn an_open_loop_waits_for_what_is_due() {
         let mut pace = Pace::new(End::At(3_000_000), Some(schedule(Arrivals::Uniform, 1, 2)));
-        let clock = ManualClock::at(500_000);
-        assert_eq!(pace.next(&clock, 0, 0), Next::Wait(1_000_000));
-        clock.sleep_until(1_000_000);
-        assert_eq!(pace.next(&clock, 0, 0), Next::Begin(Some(1_000_000)));
-        assert_eq!(pace.next(&clock, 0, 1), Next::Stop);
+        let (early, punctual) = (StoppedClock(500_000), StoppedClock(1_000_000));
+        assert_eq!(pace.next(&early, 0, 0), Next::Wait(1_000_000));
+        assert_eq!(pace.next(&punctual, 0, 0), Next::Begin(Some(1_000_000)));
+        assert_eq!(pace.next(&punctual, 0, 1), Next::Stop);
     }
 
     #[test]
     fn late_operations_begin_even_after_the_end() {
         let mut pace = Pace::new(End::At(5_000_000), Some(schedule(Arrivals::Uniform, 0, 2)));
-        let clock = ManualClock::at(90_000_000);
+        let clock = StoppedClock(90_000_000);
         for due in [0, 2_000_000, 4_000_000] {
             assert_eq!(pace.next(&clock, 90_000_000, 0), Next::Begin(Some(due)));
         }

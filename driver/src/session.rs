@@ -11,12 +11,10 @@ use crate::wire::{self, Failure, Request};
 use crate::workload::micro::{Micro, Shape};
 use crate::workload::{Generator, Operation};
 
-/// Up to so many clients for each core have a thread of their own. Beyond, they would mostly wait
-/// for each other, and switching between them would be the client's largest cost.
-const OWN_THREADS_PER_CORE: usize = 2;
-/// Cores for each thread that serves many clients: a client needs a small part of what its server
-/// needs for the same operation, and shares the machine with it.
-const CORES_PER_SHARED_THREAD: usize = 4;
+/// Up to so many clients for each core have a thread of their own, which the scheduler can bring to
+/// the core of its server process. Beyond, the cores are busy whatever runs where, and threads that
+/// find several replies at a wake-up cost less than switches between many.
+const OWN_THREADS_PER_CORE: usize = 3;
 
 pub struct Session {
     pub micro: Micro,
@@ -48,11 +46,13 @@ enum Threads {
 }
 
 impl Threads {
+    /// Fewer shared threads than cores would save a little more of the client's time, but let a core
+    /// idle while replies wait for the thread.
     fn choose(clients: usize, cores: usize) -> Self {
         if clients <= cores * OWN_THREADS_PER_CORE {
             Self::OneEach
         } else {
-            Self::Shared(cores.div_ceil(CORES_PER_SHARED_THREAD))
+            Self::Shared(cores)
         }
     }
 }
@@ -172,9 +172,8 @@ mod tests {
     #[test]
     fn few_clients_have_their_own_threads_and_many_share() {
         assert_eq!(Threads::choose(1, 1), Threads::OneEach);
-        assert_eq!(Threads::choose(4, 2), Threads::OneEach);
-        assert_eq!(Threads::choose(64, 2), Threads::Shared(1));
-        assert_eq!(Threads::choose(64, 16), Threads::Shared(4));
+        assert_eq!(Threads::choose(6, 2), Threads::OneEach);
+        assert_eq!(Threads::choose(7, 2), Threads::Shared(2));
         assert_eq!(Threads::choose(64, 64), Threads::OneEach);
     }
 }

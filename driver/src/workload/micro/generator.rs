@@ -40,14 +40,16 @@ impl MicroGenerator {
 impl Generator for MicroGenerator {
     fn compose(&mut self, index: u64, operation: &mut Operation) {
         operation.clear();
-        let shape = self.micro.shape;
+        let Micro {
+            shape, templates, ..
+        } = &self.micro;
         let mut stream = self.micro.sequence.stream(index);
         let client = index % shape.clients;
         let table = if self.micro.scans {
             client % shape.tables
         } else {
             stream.below(shape.tables)
-        };
+        } as usize;
         let mut draws = Draws {
             stream: &mut stream,
             sampler: &mut self.sampler,
@@ -58,32 +60,21 @@ impl Generator for MicroGenerator {
             index,
             own_id: 0,
         };
-        let templates = self.micro.templates.iter();
-        for (template, &first) in templates.zip(&self.micro.first_statements) {
+        for (template, &first_statement) in templates.iter().zip(&self.micro.first_statements) {
             for _ in 0..template.repeat {
-                let start = operation.values.len();
+                let first_value = operation.values.len();
                 for &draw in &template.values {
                     draws.append(draw, operation);
                 }
                 let form = match template.form {
+                    Form::Text => spell(template, &self.table_names[table], first_value, operation),
                     Form::Prepared => Sent::Prepared {
-                        statement: first
-                            + if template.names_table {
-                                table as usize
-                            } else {
-                                0
-                            },
-                        values: start..operation.values.len(),
+                        statement: first_statement + if template.names_table { table } else { 0 },
+                        values: first_value..operation.values.len(),
                     },
-                    Form::Text => {
-                        let name = &self.table_names[table as usize];
-                        spell(template, name, start, operation)
-                    }
                 };
-                operation.calls.push(Call {
-                    form,
-                    expected: expected(template, shape.clients),
-                });
+                let expected = expected(template, shape.clients);
+                operation.calls.push(Call { form, expected });
             }
         }
     }
