@@ -58,6 +58,7 @@ impl Driver {
         }
         let session = Session::open(&job)?;
         let event = Event::Opened {
+            server_processes: session.server_processes.clone(),
             id: job.id,
             session: job.session.clone(),
             unit: session.micro.unit().name().to_owned(),

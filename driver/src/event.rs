@@ -29,6 +29,9 @@ pub enum Event {
         unit: String,
         /// One transaction of the test in its order, over the first table.
         statements: Vec<String>,
+        /// The processes (or threads) of the server that serve the clients, by client; empty where
+        /// the server does not tell them.
+        server_processes: Vec<u32>,
     },
     Explained {
         id: u64,

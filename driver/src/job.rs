@@ -78,6 +78,10 @@ pub struct Open {
     pub tables: u32,
     pub rows: u32,
     pub seed: u64,
+    /// The CPU of each client's thread; absent: wherever the scheduler puts it. Only where every
+    /// client has a thread of its own.
+    #[serde(default)]
+    pub cpus: Option<Vec<u32>>,
 }
 
 /// Asks for the plans of a session's statements.

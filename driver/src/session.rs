@@ -22,6 +22,8 @@ pub struct Session {
     pub total: Recorder,
     /// A client has failed in the middle of an operation.
     pub broken: bool,
+    /// By client; empty where unknown.
+    pub server_processes: Vec<u32>,
     seed: u64,
     target: Target,
 }
@@ -31,6 +33,8 @@ pub struct Worker {
     pub clients: Vec<Client>,
     pub waits: Waits,
     pub recorder: Recorder,
+    /// Where its thread has to run.
+    pub cpu: Option<u32>,
 }
 
 pub enum Waits {
@@ -67,10 +71,12 @@ impl Session {
         };
         let micro = Micro::new(&job.test, shape)?;
         let statements = micro.prepared();
+        let mut server_processes = Vec::new();
         let clients = (0..shape.clients)
             .map(|client| {
                 let mut connection = wire::connect(&job.target)?;
                 connection.prepare(&statements)?;
+                server_processes.extend(connection.server_process());
                 let place = Place {
                     client,
                     clients: shape.clients,
@@ -81,7 +87,8 @@ impl Session {
             .collect::<Result<Vec<_>, Failure>>()?;
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         Ok(Self {
-            workers: spread(clients, cores)?,
+            workers: place(spread(clients, cores)?, job)?,
+            server_processes,
             total: Recorder::new(),
             broken: false,
             seed: job.seed,
@@ -145,6 +152,7 @@ fn spread(clients: Vec<Client>, cores: usize) -> Result<Vec<Worker>, Failure> {
                 clients: vec![client],
                 waits: Waits::ForOne,
                 recorder: Recorder::new(),
+                cpu: None,
             })
             .collect()),
         Threads::Shared(threads) => share(clients, threads),
@@ -160,7 +168,24 @@ fn share(mut clients: Vec<Client>, threads: usize) -> Result<Vec<Worker>, Failur
             waits: Waits::ForMany(Readiness::watch(&clients)?),
             clients: std::mem::replace(&mut clients, rest),
             recorder: Recorder::new(),
+            cpu: None,
         });
+    }
+    Ok(workers)
+}
+
+/// Gives each worker the CPU that the job names for its client.
+fn place(mut workers: Vec<Worker>, job: &Open) -> Result<Vec<Worker>, Failure> {
+    let Some(cpus) = &job.cpus else {
+        return Ok(workers);
+    };
+    if cpus.len() != workers.len() || workers.len() != job.clients as usize {
+        return Err(Failure::usage(
+            "cpus are named one for each client, and only where clients do not share threads",
+        ));
+    }
+    for (worker, &cpu) in workers.iter_mut().zip(cpus) {
+        worker.cpu = Some(cpu);
     }
     Ok(workers)
 }

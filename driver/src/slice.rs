@@ -174,7 +174,9 @@ fn run_workers(
                 let (barrier, abandoned) = (&barrier, &abandoned);
                 scope.spawn(move || {
                     prefer_punctual_sleep();
+                    let placed = worker.cpu.map_or(Ok(()), stay_on);
                     barrier.wait();
+                    placed?;
                     let clock = WindowClock {
                         start: window.opened().instant,
                     };
@@ -198,6 +200,16 @@ fn run_workers(
 /// lag. Where this is refused, the lag is measured all the same.
 fn prefer_punctual_sleep() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+fn stay_on(cpu: u32) -> Result<(), Failure> {
+    let refused = |reason| Failure::usage(format!("a client cannot run on CPU {cpu}: {reason}"));
+    let mut set = rustix::thread::CpuSet::new();
+    if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+        return Err(refused("there are fewer".to_owned()));
+    }
+    set.set(cpu as usize);
+    rustix::thread::sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))
 }
 
 fn run_worker(

@@ -130,6 +130,9 @@ pub trait Connection: Send {
 
 /// Everything around the measured part.
 pub trait Session: Connection {
+    /// The process or thread of the server that serves this connection, where the server tells it.
+    fn server_process(&self) -> Option<u32>;
+
     /// Prepares statements written with `?`; their numbers are 0, 1, ... in this order.
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure>;
 

@@ -32,6 +32,7 @@ pub struct PostgresConnection {
     output: BytesMut,
     reply: PartialReply,
     names: Vec<String>,
+    backend: Option<u32>,
 }
 
 /// What has arrived of the reply under way.
@@ -49,7 +50,7 @@ impl PostgresConnection {
             frames: &mut connection.frames,
             target,
         };
-        startup.run()?;
+        connection.backend = startup.run()?;
         Ok(connection)
     }
 
@@ -60,6 +61,7 @@ impl PostgresConnection {
             output: BytesMut::with_capacity(64 * 1024),
             reply: PartialReply::default(),
             names: Vec::new(),
+            backend: None,
         }
     }
 
@@ -161,6 +163,10 @@ impl PartialReply {
 }
 
 impl Session for PostgresConnection {
+    fn server_process(&self) -> Option<u32> {
+        self.backend
+    }
+
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
         let mut messages = BytesMut::new();
         for statement in statements {

@@ -18,6 +18,7 @@ import msgspec
 
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
+from slowdust.experiment.placement import cpus_of_clients, keep_on, usable_cpus
 from slowdust.experiment.protocol import (
     Close,
     Closed,
@@ -151,7 +152,8 @@ class Driver:
         return self._ask(command, Loaded, _MAINTENANCE_LIMIT, on_progress)
 
     def open(self, session: str, target: Target, test: str, clients: int, data: Data) -> Opened:
-        """Connect the clients of a test and prepare its statements."""
+        """Connect the clients of a test, prepare its statements, and place both ends on CPUs."""
+        cpus = cpus_of_clients(clients, usable_cpus())
         command = Open(
             session=session,
             target=target,
@@ -160,8 +162,16 @@ class Driver:
             tables=data.tables,
             rows=data.rows,
             seed=data.seed,
+            cpus=cpus,
         )
-        return self._ask(command, Opened, _GRACE)
+        opened = self._ask(command, Opened, _GRACE)
+        if cpus is not None and opened.server_processes:
+            try:
+                keep_on(opened.server_processes, cpus)
+            except OSError as error:
+                message = f"its processes cannot be placed on CPUs: {error}"
+                raise TargetError(Failed(id=command.id, kind="server", message=message)) from error
+        return opened
 
     def explain(self, session: str) -> list[PlanText]:
         """The plans of the session's statements."""

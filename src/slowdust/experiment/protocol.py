@@ -56,6 +56,7 @@ class Open(_Command, kw_only=True, tag="open"):
     tables: int
     rows: int
     seed: int
+    cpus: list[int] | None = None
 
 
 class Explain(_Command, kw_only=True, tag="explain"):
@@ -114,6 +115,7 @@ class Opened(_Event, kw_only=True, tag="opened"):
     session: str
     unit: str
     statements: list[str]
+    server_processes: list[int]
 
 
 class PlanText(msgspec.Struct):

@@ -27,7 +27,8 @@ pub struct Startup<'a> {
 }
 
 impl Startup<'_> {
-    pub fn run(mut self) -> Result<(), Failure> {
+    /// The process id of the backend, where the server tells it.
+    pub fn run(mut self) -> Result<Option<u32>, Failure> {
         let parameters = [
             ("user", self.target.user.as_str()),
             ("database", self.target.database.as_str()),
@@ -36,8 +37,14 @@ impl Startup<'_> {
         ];
         self.send(|message| frontend::startup_message(parameters, message))?;
         self.authenticate()?;
-        while self.message()?.0 != b'Z' {}
-        Ok(())
+        let mut backend = None;
+        loop {
+            match self.message()? {
+                (b'K', body) => backend = u32::try_from(Body::new(&body).i32()?).ok(),
+                (b'Z', _) => return Ok(backend),
+                _ => {}
+            }
+        }
     }
 
     fn authenticate(&mut self) -> Result<(), Failure> {

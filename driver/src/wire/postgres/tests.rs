@@ -166,7 +166,7 @@ fn greet(greeting: Vec<u8>) -> (Socket, JoinHandle<Vec<u8>>) {
     (socket, heard)
 }
 
-fn start_up(greeting: Vec<u8>, password: Option<&str>) -> (Result<(), Failure>, Vec<u8>) {
+fn start_up(greeting: Vec<u8>, password: Option<&str>) -> (Result<Option<u32>, Failure>, Vec<u8>) {
     let (mut socket, heard) = greet(greeting);
     let target = Target {
         dbms: crate::job::Dbms::Postgres,
@@ -192,11 +192,12 @@ fn md5_passwords_are_hashed_with_the_salt() {
     let greeting = [
         message(b'R', b"\0\0\0\x05salt"),
         message(b'R', b"\0\0\0\0"),
+        message(b'K', b"\0\0\x10\x92\0\0\0\x07"),
         READY.to_vec(),
     ]
     .concat();
     let (outcome, heard) = start_up(greeting, Some("secret"));
-    assert_eq!(outcome, Ok(()));
+    assert_eq!(outcome, Ok(Some(4242)), "the backend's process id");
     let hash = postgres_protocol::authentication::md5_hash(b"ann", b"secret", *b"salt");
     assert!(heard.ends_with(&message(b'p', format!("{hash}\0").as_bytes())));
 }

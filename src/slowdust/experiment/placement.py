@@ -1,0 +1,39 @@
+"""Which CPU a client and the server process that serves it run on.
+
+A client that waits for its answer and the process that gives it wake each other up all the time.
+Whether the scheduler has put both on one CPU or on two moves throughput by a factor (of five to
+ten on a virtual machine, where waking another CPU means leaving the guest), and it changes its mind
+from one second to the next: by far the largest noise of a measurement with few clients. So
+while there are no more clients than CPUs, each client shares one CPU with its own server process,
+the same CPU for every contender. Beyond, the scheduler decides.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+
+def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int] | None:
+    """The CPU of each client; None where there are more clients than CPUs.
+
+    The last CPUs are taken first: the first ones serve the machine's interrupts.
+    """
+    if clients > len(usable):
+        return None
+    return sorted(usable, reverse=True)[:clients]
+
+
+def usable_cpus() -> list[int]:
+    """The CPUs that this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def keep_on(processes: Sequence[int], cpus: Sequence[int]) -> None:
+    """Let each process (or thread) run on its CPU alone.
+
+    Raises:
+        OSError: a process is gone, or belongs to somebody else.
+    """
+    for process, cpu in zip(processes, cpus, strict=True):
+        os.sched_setaffinity(process, {cpu})

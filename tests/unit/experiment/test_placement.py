@@ -1,0 +1,28 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from slowdust.experiment.placement import cpus_of_clients, keep_on, usable_cpus
+
+
+@pytest.mark.parametrize(
+    ("clients", "usable", "cpus"),
+    [(1, [0, 1], [1]), (2, [0, 1], [1, 0]), (3, [0, 1], None), (2, [2, 5, 7], [7, 5])],
+)
+def test_clients_have_a_cpu_each_while_there_are_enough(
+    clients: int, usable: list[int], cpus: list[int] | None
+) -> None:
+    assert cpus_of_clients(clients, usable) == cpus
+
+
+def test_a_process_stays_where_it_was_put() -> None:
+    cpu = usable_cpus()[-1]
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        keep_on([child.pid], [cpu])
+        assert os.sched_getaffinity(child.pid) == {cpu}
+    finally:
+        child.kill()
+        child.communicate()
