@@ -34,7 +34,7 @@ lint: setup
 	cargo clippy --quiet --all-targets --locked -- -D warnings
 
 bench: setup
-	$(BIN)/python bench/run.py
+	$(BIN)/python -m bench.run
 
 clean:
 	rm -rf $(VENV) target

@@ -3,7 +3,7 @@
 Two instances of one build take turns; each turn is a row of runs of 5 ms. Printed is the median of
 each place's QPS relative to the median of the last ten places of the same turn.
 
-    python bench/after_switch.py [--turns 100] [--build postgres@17.6]
+    python -m bench.after_switch [--turns 100] [--build postgres@17.6]
 """
 
 from __future__ import annotations

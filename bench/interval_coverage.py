@@ -1,6 +1,6 @@
 """How often Slowdust's intervals and verdicts are right, on experiments whose truth is known.
 
-    PYTHONPATH=src:. python -m bench.interval_coverage [--experiments N]
+    python -m bench.interval_coverage [--experiments N]
 
 Prints the tables of docs/statistics.md. Beside Slowdust's interval stand the two that one would
 take first: a bootstrap of all blocks, and Student's t over the incarnations' means.

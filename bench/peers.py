@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scratch_server import Server
+from bench.scratch_server import Server
 
 Second = float
 Microsecond = float

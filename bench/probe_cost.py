@@ -1,6 +1,6 @@
 """What one window of the probes costs, beside the same numbers read by psutil.
 
-    python bench/probe_cost.py [--processes 20] [--threads 40] [--slices 40]
+    python -m bench.probe_cost [--processes 20] [--threads 40] [--slices 40]
 
 Two servers, one measured and one idle, of sleeping processes (as Postgres) or threads (as mysqld).
 Between opening and closing the caches are swept, as a slice of a benchmark would: a probe that is

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
-import shutil
-import signal
-import subprocess
-import tempfile
-import time
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 
-PORT = 6499
-SETTINGS = """
-listen_addresses = ''
-port = {port}
-unix_socket_directories = '{directory}'
-shared_buffers = 512MB
-max_connections = 200
-max_wal_size = 4GB
-fsync = off
-autovacuum = off
-"""
+from slowdust import builds
+from slowdust.dbms import family
+from slowdust.dbms.instance import Instance
+from slowdust.dbms.rundir import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -44,58 +31,13 @@ class Server:
 
 
 @contextlib.contextmanager
-def scratch_server(build: Path) -> Iterator[Server]:
-    """Start the server of `build`, a directory with bin/, in a new directory; remove it after."""
-    directory = Path(tempfile.mkdtemp(prefix="slowdust-bench-", dir="/var/tmp"))
-    account = pwd.getpwnam("postgres") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
-    os.chown(directory, account.pw_uid, account.pw_gid)
-    try:
-        data = directory / "data"
-        init = [
-            str(build / "bin/initdb"),
-            "-D",
-            str(data),
-            "-A",
-            "trust",
-            "-U",
-            "postgres",
-            "--no-sync",
-        ]
-        subprocess.run(init, check=True, stdout=subprocess.DEVNULL, **_identity(account))
-        settings = SETTINGS.format(port=PORT, directory=directory)
-        with (data / "postgresql.conf").open("a") as configuration:
-            configuration.write(settings)
-        with (directory / "log").open("w") as log:
-            process = subprocess.Popen(
-                [build / "bin/postgres", "-D", data], stdout=log, stderr=log, **_identity(account)
-            )
-        try:
-            _await_socket(directory / f".s.PGSQL.{PORT}", process)
-            yield Server(directory, PORT, "postgres", "postgres", process.pid)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)
-    finally:
-        shutil.rmtree(directory)
-
-
-class _Identity(TypedDict, total=False):
-    user: int
-    group: int
-    extra_groups: list[str | int]
-
-
-def _identity(account: pwd.struct_passwd) -> _Identity:
-    """A server refuses to run as root."""
-    if os.geteuid() != 0:
-        return {}
-    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-
-
-def _await_socket(socket: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 30
-    while not socket.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"the server did not come up: see {socket.parent / 'log'}")
-        time.sleep(0.05)
-    time.sleep(0.5)
+def scratch_server(version: str) -> Iterator[Server]:
+    """Start a Postgres of the catalog; remove it after."""
+    build = builds.resolve("postgres", version, lambda phase: print(phase, file=sys.stderr))
+    with RunDirectory.open("bench") as run:
+        settings = family(build.dbms).settings("default", {}, side_by_side=1)
+        instance = Instance.create(run, "bench", build, settings)
+        instance.start()
+        target = instance.target()
+        assert target.socket is not None
+        yield Server(Path(target.socket), target.port, target.user, target.database, instance.pid)

@@ -4,7 +4,7 @@ An A/A comparison (one build twice) is repeated with each length, in the order L
 so that a drift of the machine meets all of them. Printed per test and length: rqps, and half the
 width of its interval, in percent, as the mean of the two passes.
 
-    python bench/slice_length.py [--seconds 30] [--build postgres@17.6]
+    python -m bench.slice_length [--seconds 30] [--build postgres@17.6]
 """
 
 from __future__ import annotations

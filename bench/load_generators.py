@@ -1,0 +1,124 @@
+"""The driver beside sysbench and a minimal loop in C, on one server, as ratios of pairs.
+
+With one client, server and client share one processor: they never run at the same time, and a
+wake-up across processors, dear and erratic on a virtual machine, would be most of what is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import peers
+from bench.ratios import Ratio, alternate, ratio
+from bench.rows import Row
+from bench.scratch_server import Server
+
+SOURCE = Path(__file__).with_name("point_query.c")
+LOAD_PAIRS = 6
+LOAD_ROWS = 1_000_000
+ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long is measured."""
+
+    pairs: int
+    seconds: int
+    """Of one run."""
+
+
+def rows(server: Server, program: Path, effort: Effort) -> Iterator[Row]:
+    """Measure the driver `program` beside its peers."""
+    load = _load_ratio(server, program)
+    yield _row(f"load of {LOAD_ROWS:,} rows, seconds / sysbench's", load, at_most=1.0)
+    _load_with_driver(server, program, ROWS)
+    with tempfile.TemporaryDirectory() as directory:
+        floor = peers.loop_in_c(_compile(SOURCE, Path(directory) / "point_query"))
+        for peer in (
+            Peer("sysbench", peers.sysbench, 1, most_cpu=0.9, least_qps=1.0),
+            Peer("loop in C", floor, 1, most_cpu=1.15),
+            Peer("sysbench", peers.sysbench, 4),
+            Peer("sysbench", peers.sysbench, 64, most_cpu=0.7, least_qps=1.0),
+        ):
+            yield from _compare(server, peers.driver(program), peer, effort)
+
+
+def _row(
+    what: str, found: Ratio, at_most: float | None = None, at_least: float | None = None
+) -> Row:
+    if at_most is not None:
+        return Row(what, str(found), f"at most {at_most:g}", found.median <= at_most)
+    if at_least is not None:
+        return Row(what, str(found), f"at least {at_least:g}", found.median >= at_least)
+    return Row(what, str(found), "", met=True)
+
+
+def _compile(source: Path, program: Path) -> Path:
+    subprocess.run(["cc", "-O2", "-o", program, source], check=True)
+    return program
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What the driver is compared with, and with how many clients."""
+
+    name: str
+    client: peers.Client
+    clients: int
+    most_cpu: float | None = None
+    least_qps: float | None = None
+
+
+def _compare(server: Server, driver: peers.Client, peer: Peer, effort: Effort) -> Iterator[Row]:
+    processors = frozenset(os.sched_getaffinity(0))
+    used = frozenset({min(processors)}) if peer.clients == 1 else processors
+    server.use_processors(used)
+    workload = peers.Workload(ROWS, peer.clients, effort.seconds, used)
+    measured = alternate(
+        lambda: driver(server, workload), lambda: peer.client(server, workload), effort.pairs
+    )
+    cpu = ratio(
+        [ours.cpu_per_operation for ours, _ in measured],
+        [theirs.cpu_per_operation for _, theirs in measured],
+    )
+    qps = ratio([ours.qps for ours, _ in measured], [theirs.qps for _, theirs in measured])
+    what = f"point-query, {peer.clients} clients" if peer.clients > 1 else "point-query, 1 client"
+    yield _row(f"{what}, client CPU per operation / {peer.name}'s", cpu, at_most=peer.most_cpu)
+    yield _row(f"{what}, QPS / {peer.name}'s", qps, at_least=peer.least_qps)
+
+
+def _load_ratio(server: Server, program: Path) -> Ratio:
+    measured = alternate(
+        lambda: _load_with_driver(server, program, LOAD_ROWS),
+        lambda: _load_with_sysbench(server, LOAD_ROWS),
+        LOAD_PAIRS,
+    )
+    return ratio([ours for ours, _ in measured], [theirs for _, theirs in measured])
+
+
+def _load_with_driver(server: Server, program: Path, rows: int) -> peers.Second:
+    """Seconds from the start of the driver to its end."""
+    begin = time.monotonic()
+    with subprocess.Popen(
+        [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        load = {"id": 1, "command": "load", "target": peers.target(server), "tables": 1,
+                "rows": rows, "seed": 7, "parallel": 2}  # fmt: skip
+        peers.converse(process, load)
+    return time.monotonic() - begin
+
+
+def _load_with_sysbench(server: Server, rows: int) -> peers.Second:
+    """Seconds of sysbench's prepare, over a table that is dropped before."""
+    command = peers.sysbench_command(server, rows, 1)
+    subprocess.run([*command, "cleanup"], check=True, stdout=subprocess.DEVNULL)
+    begin = time.monotonic()
+    subprocess.run([*command, "prepare"], check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - begin
