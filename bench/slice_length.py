@@ -1,76 +1,124 @@
-"""How long a slice should be: the interval that the same time of measuring gives, by length.
+"""How long a slice should be: how narrow an interval one minute of measuring gives, by length.
 
-An A/A comparison (one build twice) is repeated with each length, in the order L1 .. Ln Ln .. L1,
-so that a drift of the machine meets all of them. Printed per test and length: rqps, and half the
-width of its interval, in percent, as the mean of the two passes.
+Two instances of one build (an A/A comparison), one client. Blocks of every length take turns, in
+random order, so that all lengths meet the same machine. Of the blocks' log ratios the 20% trimmed
+mean is taken, as the analysis does; printed is what half of its 95% interval would be after 60 s of
+nothing but blocks of that length (discarding and probing included), and the mean itself as rqps.
 
-    python -m bench.slice_length [--seconds 30] [--build postgres@17.6]
+    python -m bench.slice_length [--cycles 40] [--build postgres@17.6]
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import random
 import tempfile
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.analysis.analyse import analyse
-from slowdust.analysis.model import Result
-from slowdust.experiment.journal import Beginning
-from slowdust.experiment.live import PlainView
-from slowdust.experiment.run import run_experiment
-from slowdust.experiment.spec import parse_spec
+import numpy as np
 
-LENGTHS = (0.05, 0.1, 0.25, 0.5)
+from slowdust.analysis.location import trimmed_mean
+from slowdust.experiment.driver import Data, Driver
+from slowdust.experiment.field import Contender, Field
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.protocol import ForSeconds
+from slowdust.experiment.schedule import block_order
+from slowdust.experiment.setup import enter, field_of
+from slowdust.experiment.spec import parse_spec
+from slowdust.probes.window import Window
+from slowdust.store.folder import Folder
+
 TESTS = ("point-query", "range-covered-pk", "update-index")
+PACES = ((0.025, 0.01), (0.05, 0.01), (0.1, 0.01), (0.1, 0.025), (0.25, 0.025))
+"""Seconds of a slice, and of what is discarded before it."""
+MEASURING = 60.0
+NORMAL_95 = 1.96
+
+
+@dataclass
+class Blocks:
+    """What was seen of the blocks of one pace."""
+
+    log_ratios: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def half_width(self) -> float:
+        """Of the interval after `MEASURING` seconds of such blocks."""
+        count = len(self.log_ratios)
+        found = trimmed_mean(np.array(self.log_ratios))
+        variance_of_one = found.squares / (found.kept * (found.kept - 1)) * count
+        affordable = MEASURING / (self.seconds / count)
+        return NORMAL_95 * math.sqrt(variance_of_one / affordable)
+
+    def rqps(self) -> float:
+        """Of one instance relative to the other: 1 is right."""
+        return math.exp(trimmed_mean(np.array(self.log_ratios)).mean)
 
 
 def main() -> None:
     """Measure and print the table."""
     options = _options()
-    results: dict[tuple[str, float], list[Result]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for number, length in enumerate(LENGTHS + LENGTHS[::-1]):
-            for result in _compare(options, length, Path(folder), f"pass-{number}"):
-                results.setdefault((result.test, length), []).append(result)
-    print(f"{'test':<20}{'slice':>8}{'slices':>8}{'rqps':>16}{'half-width':>14}")
+    print(f"{'test':<20}{'slice':>8}{'discard':>9}{'blocks':>8}{'rqps':>8}{'half-width':>12}")
     for test in TESTS:
-        for length in LENGTHS:
-            both = results[test, length]
-            rqps = " ".join(f"{result.rqps:.3f}" for result in both)
-            slices = sum(result.slices for result in both) // len(both)
-            print(f"{test:<20}{length:>7}s{slices:>8}{rqps:>16}{_half_width(both):>13.2%}")
+        for (length, discard), blocks in _measure(options, test).items():
+            print(
+                f"{test:<20}{length * 1000:>6.0f}ms{discard * 1000:>7.0f}ms"
+                f"{len(blocks.log_ratios):>8}{blocks.rqps():>8.3f}{blocks.half_width():>12.2%}"
+            )
 
 
-def _compare(options: argparse.Namespace, length: float, folder: Path, name: str) -> list[Result]:
-    spec = parse_spec(
-        {
-            "name": name,
-            "contenders": [options.build, options.build],
-            "tests": list(TESTS),
-            "slice": length,
-            "incarnations": 2,
-            # Nothing may be settled early: every length gets the same time.
-            "margin": 1e-6,
-            "budget": options.seconds * 2 * len(TESTS),
-        }
-    )
-    experiment = run_experiment(spec, folder, Beginning.FRESH, PlainView())
-    report = analyse(experiment.read_manifest(), experiment.read_slices())
-    return [result for result in report.results if result.contender != report.base]
+def _measure(options: argparse.Namespace, test: str) -> dict[tuple[float, float], Blocks]:
+    contenders = [options.build, options.build]
+    spec = parse_spec({"name": "slice-length", "contenders": contenders, "tests": [test]})
+    data = Data(spec.tables, spec.rows, spec.seed)
+    found: dict[tuple[float, float], Blocks] = {pace: Blocks() for pace in PACES}
+    rng = random.Random(1)
+    with tempfile.TemporaryDirectory() as path, Driver() as driver:
+        folder = Folder(Path(path))
+        folder.logs.mkdir()
+        view = PlainView()
+        with field_of(enter(spec, view), folder, view) as contestants:
+            contestants.start(driver, data)
+            for contender in contestants.running():
+                driver.open(contender.name, contender.target, test, 1, data)
+                driver.run(contender.name, ForSeconds(1.0))
+            for _ in range(options.cycles):
+                for pace in rng.sample(PACES, len(PACES)):
+                    _add_block(found[pace], pace, driver, contestants, rng)
+    return found
 
 
-def _half_width(results: list[Result]) -> float:
-    widths = [
-        (result.high - result.low) / 2
-        for result in results
-        if result.high is not None and result.low is not None
-    ]
-    return sum(widths) / len(widths)
+def _add_block(
+    blocks: Blocks, pace: tuple[float, float], driver: Driver, field_: Field, rng: random.Random
+) -> None:
+    length, discard = pace
+    begun = time.monotonic()
+    contenders = field_.running()
+    logs: dict[str, float] = {contender.name: 0.0 for contender in contenders}
+    for place in block_order(len(contenders), rng):
+        contender = contenders[place]
+        driver.run(contender.name, ForSeconds(discard))
+        logs[contender.name] += _log_qps(driver, contender, field_, length) / 2
+    base, other = logs.values()
+    blocks.log_ratios.append(other - base)
+    blocks.seconds += time.monotonic() - begun
+
+
+def _log_qps(driver: Driver, contender: Contender, field_: Field, length: float) -> float:
+    idle = {other.name: other.probe for other in field_.running() if other is not contender}
+    window = Window(contender.probe, idle, field_.host_probe)
+    window.open()
+    ran = driver.run(contender.name, ForSeconds(length))
+    window.close()
+    return math.log(ran.qps)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=30, help="per test and contender")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--cycles", type=int, default=40)
     parser.add_argument("--build", default="postgres@17.6")
     return parser.parse_args()
 

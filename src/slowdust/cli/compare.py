@@ -22,7 +22,7 @@ from slowdust.cli.options import results_option
 @click.option("--rows", type=int, help="Rows of each table.  [100000]")
 @click.option("--tables", type=int, help="Number of tables.  [1]")
 @click.option("--budget", metavar="TIME", help="Wall clock for all measuring: 90s, 10m.  [10m]")
-@click.option("--slice", metavar="TIME", help="Length of one slice.  [250ms]")
+@click.option("--slice", metavar="TIME", help="Length of one slice.  [100ms]")
 @click.option("--incarnations", type=int, help="Restarts of the servers, at least 2 to be sure.")
 @click.option("--margin", metavar="PERCENT", help="What counts as the same: 3%.  [3%]")
 @click.option("--rate", type=float, help="Open loop: operations/s, latency from the schedule.")
