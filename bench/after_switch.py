@@ -10,15 +10,8 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import tempfile
-from pathlib import Path
 
-from slowdust.experiment.driver import Data, Driver
-from slowdust.experiment.live import PlainView
-from slowdust.experiment.protocol import ForSeconds
-from slowdust.experiment.setup import enter, field_of
-from slowdust.experiment.spec import parse_spec
-from slowdust.store.folder import Folder
+from bench.contest import contest
 
 PIECE = 0.005
 PIECES = 30
@@ -38,27 +31,14 @@ def main() -> None:
 
 def _relative(options: argparse.Namespace, test: str) -> list[list[float]]:
     """Per place in a turn, its QPS / the turn's steady QPS, of all turns."""
-    contenders = [options.build, options.build]
-    spec = parse_spec({"name": "after-switch", "contenders": contenders, "tests": [test]})
-    data = Data(spec.tables, spec.rows, spec.seed)
     relative: list[list[float]] = [[] for _ in range(PIECES)]
-    with tempfile.TemporaryDirectory() as path, Driver() as driver:
-        folder = Folder(Path(path))
-        folder.logs.mkdir()
-        view = PlainView()
-        with field_of(enter(spec, view), folder, view) as field:
-            field.start(driver, data)
-            for contender in field.running():
-                driver.open(contender.name, contender.target, test, 1, data)
-                driver.run(contender.name, ForSeconds(1.0))
-            for _ in range(options.turns):
-                for contender in field.running():
-                    turn = [
-                        driver.run(contender.name, ForSeconds(PIECE)).qps for _ in range(PIECES)
-                    ]
-                    steady = statistics.median(turn[-STEADY:])
-                    for place, qps in enumerate(turn):
-                        relative[place].append(qps / steady)
+    with contest([options.build, options.build], test) as running:
+        for _ in range(options.turns):
+            for contender in running.contenders:
+                turn = [running.qps(contender, PIECE) for _ in range(PIECES)]
+                steady = statistics.median(turn[-STEADY:])
+                for place, qps in enumerate(turn):
+                    relative[place].append(qps / steady)
     return relative
 
 

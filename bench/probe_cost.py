@@ -27,7 +27,7 @@ from slowdust.probes.host import HostProbe
 from slowdust.probes.process import ServerProbe
 from slowdust.probes.window import Window
 
-SLICE_S = 0.25
+SLICE_S = 0.1
 SWEPT_BYTES = 64 << 20
 
 FORKING = """

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from bench import load_generators, report_speed
+from bench import load_generators, probe_effect, report_speed
 from bench.load_generators import Effort
 from bench.rows import Row
 from bench.scratch_server import scratch_server
@@ -41,6 +41,7 @@ def main() -> None:
 
 def _measure(effort: Effort) -> Iterator[Row]:
     yield from report_speed.rows()
+    yield from probe_effect.rows(f"postgres@{VERSION}")
     with scratch_server(VERSION) as server:
         yield from load_generators.rows(server, find_driver(), effort)
 

@@ -13,23 +13,15 @@ from __future__ import annotations
 import argparse
 import math
 import random
-import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
+from bench.contest import Contest, contest
 from slowdust.analysis.location import trimmed_mean
-from slowdust.experiment.driver import Data, Driver
-from slowdust.experiment.field import Contender, Field
-from slowdust.experiment.live import PlainView
-from slowdust.experiment.protocol import ForSeconds
 from slowdust.experiment.schedule import block_order
-from slowdust.experiment.setup import enter, field_of
-from slowdust.experiment.spec import parse_spec
-from slowdust.probes.window import Window
-from slowdust.store.folder import Folder
+from slowdust.store.records import Second
 
 TESTS = ("point-query", "range-covered-pk", "update-index")
 PACES = ((0.025, 0.01), (0.05, 0.01), (0.1, 0.01), (0.1, 0.025), (0.25, 0.025))
@@ -70,50 +62,28 @@ def main() -> None:
             )
 
 
-def _measure(options: argparse.Namespace, test: str) -> dict[tuple[float, float], Blocks]:
-    contenders = [options.build, options.build]
-    spec = parse_spec({"name": "slice-length", "contenders": contenders, "tests": [test]})
-    data = Data(spec.tables, spec.rows, spec.seed)
-    found: dict[tuple[float, float], Blocks] = {pace: Blocks() for pace in PACES}
+def _measure(options: argparse.Namespace, test: str) -> dict[tuple[Second, Second], Blocks]:
+    found = {pace: Blocks() for pace in PACES}
     rng = random.Random(1)
-    with tempfile.TemporaryDirectory() as path, Driver() as driver:
-        folder = Folder(Path(path))
-        folder.logs.mkdir()
-        view = PlainView()
-        with field_of(enter(spec, view), folder, view) as contestants:
-            contestants.start(driver, data)
-            for contender in contestants.running():
-                driver.open(contender.name, contender.target, test, 1, data)
-                driver.run(contender.name, ForSeconds(1.0))
-            for _ in range(options.cycles):
-                for pace in rng.sample(PACES, len(PACES)):
-                    _add_block(found[pace], pace, driver, contestants, rng)
+    with contest([options.build, options.build], test) as running:
+        for _ in range(options.cycles):
+            for pace in rng.sample(PACES, len(PACES)):
+                _add_block(found[pace], pace, running, rng)
     return found
 
 
 def _add_block(
-    blocks: Blocks, pace: tuple[float, float], driver: Driver, field_: Field, rng: random.Random
+    blocks: Blocks, pace: tuple[Second, Second], running: Contest, rng: random.Random
 ) -> None:
     length, discard = pace
     begun = time.monotonic()
-    contenders = field_.running()
-    logs: dict[str, float] = {contender.name: 0.0 for contender in contenders}
-    for place in block_order(len(contenders), rng):
-        contender = contenders[place]
-        driver.run(contender.name, ForSeconds(discard))
-        logs[contender.name] += _log_qps(driver, contender, field_, length) / 2
-    base, other = logs.values()
+    logs = [0.0 for _ in running.contenders]
+    for place in block_order(len(logs), rng):
+        running.qps(running.contenders[place], discard)
+        logs[place] += math.log(running.probed_qps(running.contenders[place], length)) / 2
+    base, other = logs
     blocks.log_ratios.append(other - base)
     blocks.seconds += time.monotonic() - begun
-
-
-def _log_qps(driver: Driver, contender: Contender, field_: Field, length: float) -> float:
-    idle = {other.name: other.probe for other in field_.running() if other is not contender}
-    window = Window(contender.probe, idle, field_.host_probe)
-    window.open()
-    ran = driver.run(contender.name, ForSeconds(length))
-    window.close()
-    return math.log(ran.qps)
 
 
 def _options() -> argparse.Namespace:

@@ -116,6 +116,7 @@ fn allocations_of(act: impl FnOnce()) -> u64 {
 fn a_thread_with_one_client_allocates_nothing() {
     for test in TESTS {
         let place = Place {
+            first: 0,
             client: 0,
             clients: 1,
         };
@@ -138,7 +139,11 @@ fn a_thread_with_one_client_allocates_nothing() {
 fn a_thread_with_many_clients_allocates_only_for_the_slice() {
     let clients = 4;
     for test in TESTS {
-        let places = (0..clients).map(|client| Place { client, clients });
+        let places = (0..clients).map(|client| Place {
+            client,
+            clients,
+            first: 0,
+        });
         let mut clients: Vec<_> = places.map(|place| client(test, place)).collect();
         let ready = Readiness::watch(&clients).unwrap();
         let mut recorder = Recorder::new();

@@ -33,12 +33,14 @@ pub struct Client {
 pub struct Place {
     pub client: u64,
     pub clients: u64,
+    /// Index of the operation with which the clients' sequence begins.
+    pub first: u64,
 }
 
 impl Place {
     /// Index in the sequence of the test.
     pub fn operation(self, position: u64) -> u64 {
-        self.client + position * self.clients
+        self.first + self.client + position * self.clients
     }
 }
 

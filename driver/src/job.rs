@@ -78,6 +78,10 @@ pub struct Open {
     pub tables: u32,
     pub rows: u32,
     pub seed: u64,
+    /// Index of the operation with which the sequence begins: a session that goes on where another
+    /// has inserted or deleted rows must not do the same once more.
+    #[serde(default)]
+    pub first: u64,
     /// The CPU of each client's thread; absent: wherever the scheduler puts it. Only where every
     /// client has a thread of its own.
     #[serde(default)]

@@ -78,6 +78,7 @@ impl Session {
                 connection.prepare(&statements)?;
                 server_processes.extend(connection.server_process());
                 let place = Place {
+                    first: job.first,
                     client,
                     clients: shape.clients,
                 };

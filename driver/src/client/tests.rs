@@ -130,6 +130,7 @@ fn run(test: &str, steps: &[Step], then: Option<Step>, mut pace: Pace) -> Outcom
     };
     let generator = Box::new(Micro::new(test, shape).unwrap().generator());
     let place = Place {
+        first: 0,
         client: 0,
         clients: 1,
     };

@@ -62,6 +62,16 @@ class Data:
     seed: int
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a session does: a test (as the driver calls it) by `clients` connections."""
+
+    test: str
+    clients: int
+    first: int = 0
+    """Index of the operation with which the test's sequence begins."""
+
+
 class DriverError(SlowdustError):
     """The driver itself failed: the experiment cannot go on."""
 
@@ -151,14 +161,15 @@ class Driver:
         )
         return self._ask(command, Loaded, _MAINTENANCE_LIMIT, on_progress)
 
-    def open(self, session: str, target: Target, test: str, clients: int, data: Data) -> Opened:
+    def open(self, session: str, target: Target, work: Work, data: Data) -> Opened:
         """Connect the clients of a test, prepare its statements, and place both ends on CPUs."""
-        cpus = cpus_of_clients(clients, usable_cpus())
+        cpus = cpus_of_clients(work.clients, usable_cpus())
         command = Open(
             session=session,
             target=target,
-            test=test,
-            clients=clients,
+            test=work.test,
+            clients=work.clients,
+            first=work.first,
             tables=data.tables,
             rows=data.rows,
             seed=data.seed,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from slowdust.benchmarks import micro
-from slowdust.experiment.driver import Data, Driver, TargetError
+from slowdust.experiment.driver import Data, Driver, TargetError, Work
 from slowdust.experiment.field import Contender, Field
 from slowdust.experiment.plan import Step
 from slowdust.experiment.protocol import Failed, ForSeconds, PlanText, Ran, Rate, ToPositions
@@ -31,16 +31,25 @@ class Pace:
     rate: Rate | None
 
 
+@dataclass(frozen=True)
+class Place:
+    """A step's part in one incarnation, as far as its sessions are concerned."""
+
+    step: Step
+    incarnation: int
+    first: int
+    """Index of the operation with which its sequence begins."""
+
+
 class StepRun:
     """A step's sessions on every contender, open for one incarnation."""
 
-    def __init__(
-        self, driver: Driver, field: Field, step: Step, incarnation: int, pace: Pace
-    ) -> None:
+    def __init__(self, driver: Driver, field: Field, place: Place, pace: Pace) -> None:
         self._driver = driver
         self._field = field
-        self._step = step
-        self._incarnation = incarnation
+        self._step = place.step
+        self._incarnation = place.incarnation
+        self._first = place.first
         self._pace = pace
         self._positions: dict[str, list[int]] = {}
 
@@ -51,8 +60,7 @@ class StepRun:
                 self._driver.open(
                     self._session(contender),
                     contender.target,
-                    self._step.test.driver_test,
-                    self._step.clients,
+                    Work(self._step.test.driver_test, self._step.clients, self._first),
                     data,
                 )
 
@@ -74,6 +82,11 @@ class StepRun:
         for contender in self._field.running():
             with self._field.guard(contender):
                 self._driver.close(self._session(contender))
+
+    @property
+    def next_operation(self) -> int:
+        """Index of the first operation that no contender has done."""
+        return self._first + max(self.positions, default=0) * self._step.clients
 
     @property
     def positions(self) -> list[int]:

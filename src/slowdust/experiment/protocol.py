@@ -56,6 +56,7 @@ class Open(_Command, kw_only=True, tag="open"):
     tables: int
     rows: int
     seed: int
+    first: int = 0
     cpus: list[int] | None = None
 
 

@@ -16,7 +16,7 @@ from slowdust.experiment.driver import Data, Driver
 from slowdust.experiment.field import Contender, Field
 from slowdust.experiment.journal import Beginning, Journal, check_beginning
 from slowdust.experiment.judging import Judge
-from slowdust.experiment.measure import Pace, StepRun, measure
+from slowdust.experiment.measure import Pace, Place, StepRun, measure
 from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, turns, unsettled
 from slowdust.experiment.protocol import PlanText, Rate
 from slowdust.experiment.schedule import MINIMUM_BLOCKS, Budget, rounds, turns_left
@@ -68,6 +68,8 @@ class Experiment:
         self._budget = Budget(spec.budget, journal.spent)
         self._judge = Judge(field.names, spec.margin, journal)
         self._seed = spec.seed
+        self._next_operation: dict[str, int] = {}
+        """By write test: where its next session goes on, lest rows be inserted twice."""
 
     def run(self, planned: int) -> None:
         """Run `planned` incarnations, then more for the unsure while the budget lasts."""
@@ -92,6 +94,7 @@ class Experiment:
 
     def _incarnation(self, todo: list[Turn], rounds_after: int) -> None:
         number = self._journal.last_incarnation + 1
+        self._next_operation.clear()
         maintained = maintenance_after(todo)
         self._field.start(self._driver, self._data)
         record_sizes(self._field, self._journal)
@@ -113,14 +116,12 @@ class Experiment:
     def _age(self, step: Step, incarnation: int) -> None:
         assert step.aged_to is not None
         self._view.phase(f"ageing the data by {step.test.name}")
-        run = StepRun(self._driver, self._field, step, incarnation, self._pace)
-        run.open(self._data)
+        run = self._open(step, incarnation)
         run.age(step.aged_to)
-        run.close()
+        self._close(step, run)
 
     def _measure(self, step: Step, incarnation: int, share: Second) -> None:
         begun = time.monotonic()
-        run = StepRun(self._driver, self._field, step, incarnation, self._pace)
 
         def keep_plans(contender: Contender, plans: list[PlanText]) -> None:
             self._journal.add_plans(step, contender.name, plans)
@@ -131,7 +132,7 @@ class Experiment:
             self._view.block(self._status(step, incarnation, standings, under_way))
             return blocks >= _BLOCKS_BEFORE_STOP and self._settled(standings)
 
-        run.open(self._data)
+        run = self._open(step, incarnation)
         run.read_plans(keep_plans)
         run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
@@ -139,13 +140,25 @@ class Experiment:
         measure(run, left, rng, lambda record: self._journal.add(step, record), enough)
         if step.test.writes:
             self._journal.age(step, run.positions)
-        run.close()
+        self._close(step, run)
         self._budget.spent += time.monotonic() - begun
         standings = self._judge.standings(step)
         if self._settled(standings):
             self._journal.settle(step)
         self._journal.save()
         self._view.step_done(self._status(step, incarnation, standings, under_way=0.0))
+
+    def _open(self, step: Step, incarnation: int) -> StepRun:
+        first = self._next_operation.get(step.test.name, 0)
+        place = Place(step, incarnation, first)
+        run = StepRun(self._driver, self._field, place, self._pace)
+        run.open(self._data)
+        return run
+
+    def _close(self, step: Step, run: StepRun) -> None:
+        if step.test.writes:
+            self._next_operation[step.test.name] = run.next_operation
+        run.close()
 
     def _settled(self, standings: list[Standing]) -> bool:
         """Whether every contender that still runs needs no more slices beside the base."""

@@ -108,7 +108,7 @@ def host_use(
 ) -> HostUse:
     """What the host did between two readings of the same probe.
 
-    CPU times come in ticks of 10 ms over all cores: 2% of a slice of 0.25 s on two cores. The
+    CPU times come in ticks of 10 ms over all cores: 5% of a slice of 0.1 s on two cores. The
     kernel's iowait and idle may run backwards a little when cores sleep; that is cut off at 0.
     """
     (first, first_disk), (last, last_disk) = before, after

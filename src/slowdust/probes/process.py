@@ -2,7 +2,7 @@
 
 A server is the tree below its main process: Postgres forks a process per connection, mysqld runs
 a thread per connection; both are read alike. CPU time comes from the kernel's scheduler clocks in
-nanoseconds; /proc counts in ticks of 10 ms, 4% of a slice of 0.25 s.
+nanoseconds; /proc counts in ticks of 10 ms, 10% of a slice of 0.1 s.
 
 Both readings are meant to be taken while the server is at rest. A process that sleeps has all its
 CPU time in its clock; one that runs on another core lacks up to one scheduler tick of it (1 to
