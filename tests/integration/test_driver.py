@@ -33,7 +33,8 @@ class Server:
     instance: Instance
 
     def target(self, **fields: object) -> Target:
-        return msgspec.to_builtins(self.instance.target()) | {"host": None} | fields
+        by_socket = {"host": None, "socket": str(self.instance.socket_dir)}
+        return msgspec.to_builtins(self.instance.target()) | by_socket | fields
 
     def tcp_target(self, **fields: object) -> Target:
         return self.target(**{"socket": None, "host": "127.0.0.1"} | fields)

@@ -44,6 +44,14 @@ class Test:
         return self.name.removesuffix(".pre")
 
     @property
+    def least_rows(self) -> int:
+        """Rows of a table below which its ranges do not fit."""
+        suffix = self.driver_test.rpartition(".")[2]
+        if suffix.isdecimal():
+            return int(suffix)
+        return 1000 if self.driver_test.startswith("read-only-") else 100
+
+    @property
     def writes(self) -> bool:
         """Whether it changes the data, so that contenders have to age alike."""
         return self.group is Group.WRITE

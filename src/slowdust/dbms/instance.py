@@ -179,6 +179,11 @@ class Instance:
         return self._site.data_dir
 
     @property
+    def socket_dir(self) -> Path:
+        """The directory of its Unix socket, which it has also when it listens on TCP."""
+        return self._site.socket_dir
+
+    @property
     def settings(self) -> AcceptedSettings:
         """What its server took of the settings, and which optional ones it does not know."""
         return self._site.settings

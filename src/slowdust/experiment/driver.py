@@ -228,7 +228,7 @@ class Driver:
                     on_progress(event.done, event.total)
                 continue
             if isinstance(event, Failed):
-                raise TargetError(event)
+                raise self._failure(command, event)
             if not isinstance(event, answer):
                 raise DriverError(f"the driver answered {event!r} to {command!r}")
             return event
@@ -249,6 +249,13 @@ class Driver:
             return self._decoder.decode(line)
         except msgspec.MsgspecError as error:
             raise DriverError(f"the driver said {line[:200]!r}: {error}") from error
+
+    @staticmethod
+    def _failure(command: Command, failed: Failed) -> SlowdustError:
+        if failed.kind == "usage":
+            name = type(command).__name__.lower()
+            return DriverError(f"the driver refuses to {name}: {failed.message}")
+        return TargetError(failed)
 
     def _ended(self) -> DriverError:
         return DriverError(f"the driver ended with code {self._process.wait()}")

@@ -99,7 +99,9 @@ class Spec(_Strict):
             raise ValueError(f"unknown benchmark '{self.benchmark}': there is {micro.BENCHMARK}")
         if self.suite not in micro.SUITES:
             raise ValueError(f"unknown suite '{self.suite}': there are {', '.join(micro.SUITES)}")
-        self.chosen_tests()
+        widest = max(self.chosen_tests(), key=lambda test: test.least_rows)
+        if self.rows < widest.least_rows:
+            raise ValueError(f"rows: {widest.name} needs at least {widest.least_rows}")
         return self
 
     def chosen_tests(self) -> list[micro.Test]:

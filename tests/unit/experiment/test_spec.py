@@ -63,6 +63,7 @@ def test_settings_are_written_as_a_server_writes_them() -> None:
         ({"suite": "huge"}, "unknown suite 'huge'"),
         ({"benchmark": "tpcc"}, "unknown benchmark 'tpcc'"),
         ({"rows": 1}, "rows"),
+        ({"rows": 5000, "tests": "read-only.10000"}, "at least 10000"),
         ({"settings": ("fsync",)}, "KEY=VALUE"),
         ({"margin": "wide"}, "percentage"),
         ({"name": "../escape"}, "name"),
