@@ -62,6 +62,12 @@ def test_write_tests_age_all_data_alike(workplace: Workplace) -> None:
     assert all(positions[0] > 0 for positions in aged.values())
 
 
+def test_more_clients_go_on_where_fewer_have_inserted(workplace: Workplace) -> None:
+    workplace.run(*compare("rows", "insert", "8s", "postgres@17.6"), "--clients", "1,3")
+    results = workplace.report("rows")["results"]
+    assert [(result["clients"], result["errors"]) for result in results] == [(1, 0), (3, 0)]
+
+
 def test_several_clients_and_an_open_loop(workplace: Workplace) -> None:
     workplace.run(
         *compare("open", "point-query", "8s", "postgres@17.6"), "--clients", "1,4", "--rate", "500"
