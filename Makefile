@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 setup: $(VENV)/.ready
 
 # The stamp depends on what is compiled and locked; Python sources are used in place.
-$(VENV)/.ready: requirements-dev.lock pyproject.toml Cargo.toml Cargo.lock $(shell find driver -name '*.rs' -o -name Cargo.toml)
+$(VENV)/.ready: requirements-dev.lock pyproject.toml Cargo.toml Cargo.lock $(shell find driver wheel -name '*.rs' -o -name Cargo.toml -o -name slowdust)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

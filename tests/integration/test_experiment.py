@@ -52,7 +52,7 @@ def test_compares_two_versions_end_to_end(workplace: Workplace) -> None:
     assert workplace.nothing_is_left()
     page = (workplace.folder / "results" / "pair" / "report.html").read_text()
     assert "postgres@17.6" in page
-    assert (workplace.folder / "results" / "pair" / "logs" / "postgres@17.6.log").stat().st_size
+    assert (workplace.folder / "results" / "pair" / "logs" / "2-postgres@17.6.log").stat().st_size
 
 
 def test_write_tests_age_all_data_alike(workplace: Workplace) -> None:
@@ -118,6 +118,27 @@ def test_a_killed_experiment_resumes_without_measuring_again(workplace: Workplac
     results = workplace.report("killed")["results"]
     assert {result["test"] for result in results} == {"point-query", "range-covered-pk"}
     assert all(result["incarnations"] >= 2 for result in results)
+
+
+def test_a_killed_write_test_is_measured_again_so_that_data_ages(workplace: Workplace) -> None:
+    process = workplace.start(*compare("torn", "update-index,point-query", "8s"))
+    stop_after_slices(workplace, process, "torn", signal.SIGKILL)
+    assert "aged_to" not in workplace.manifest("torn")
+    wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
+    workplace.run("run", "results/torn/experiment.toml", "--resume")
+    manifest = workplace.manifest("torn")
+    assert manifest["aged_to"]["update-index@1"][0] > 0
+    assert manifest["turns_done"] == {"update-index@1": 2, "point-query@1": 2}
+
+
+def test_a_changed_experiment_does_not_resume(workplace: Workplace) -> None:
+    process = workplace.start(*compare("changed", "point-query", "60s"))
+    stop_after_slices(workplace, process, "changed", signal.SIGINT)
+    file = workplace.folder / "results" / "changed" / "experiment.toml"
+    file.write_text(file.read_text().replace("rows = 10000", "rows = 20000"))
+    resumed = workplace.start("run", str(file), "--resume")
+    assert "the method" in resumed.communicate(timeout=120)[1]
+    assert resumed.returncode == 2
 
 
 def test_a_dying_server_ends_its_contender_and_the_others_go_on(workplace: Workplace) -> None:

@@ -296,6 +296,7 @@ def synthetic_manifest(
             rows=100_000,
             slice_s=SLICE_S,
             discard_s=0.5,
+            warmup_s=0.5,
             budget_s=600.0,
             margin=0.03,
             incarnations=incarnations,

@@ -160,6 +160,9 @@ def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | Non
 
 
 def _compare(result: Result, judgement: Judgement, margin: float) -> None:
+    if result.late_operations is not None:
+        result.flags.append(flags.OPEN_LOOP)
+        return
     estimate = judgement.estimate
     result.rqps = estimate.rqps
     result.verdict = None if estimate.rqps is None else judgement.verdict

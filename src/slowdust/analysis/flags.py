@@ -18,6 +18,7 @@ FEW_BLOCKS = 5
 WANDERING = 1.25
 """Ratio of the base's fast slices to its slow ones from which the drift is reported."""
 
+OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from slowdust.analysis.explain import Explanation, explain
-from slowdust.analysis.flags import BUSY_CLIENT, PLAN_DIFFERS
+from slowdust.analysis.flags import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
 from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.phrases import (
     change,
@@ -65,8 +65,11 @@ def tell(
         return [*sentences, f"Only {names[base]} was measured: there is nothing to compare."]
     for name in contenders[1:]:
         story = _Story(results, base, name, names)
+        story.cut_short = name in failures or base in failures
         if story.pairs:
             sentences += story.sentences()
+        elif any(r.contender == name and OPEN_LOOP in r.flags for r in results):
+            sentences.append(f"{names[name]}: {OPEN_LOOP}.")
         elif name not in failures:
             sentences.append(f"{names[name]} has no result that can be compared.")
     return sentences
@@ -106,6 +109,8 @@ class _Story:
             if result.contender == name and result.rqps is not None
         ]
         self.most_explained = MOST_EXPLAINED if len(names) == 2 else 1
+        self.cut_short = False
+        """One of the two dropped out."""
         self.left_out = sum(r.contender == name and r.rqps is None for r in results)
 
     def sentences(self) -> list[str]:
@@ -159,7 +164,8 @@ class _Story:
         unsure = [pair.label for pair in self.pairs if pair.ours.verdict == "unsure"]
         if not unsure:
             return []
-        return [f"Unsure, more slices would tell: {_some(unsure)}."]
+        why = "one of the two dropped out" if self.cut_short else "more slices would tell"
+        return [f"Unsure, {why}: {_some(unsure)}."]
 
     def _cautions(self) -> list[str]:
         sentences = []

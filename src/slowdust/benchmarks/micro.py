@@ -52,6 +52,11 @@ class Test:
         return 1000 if self.driver_test.startswith("read-only-") else 100
 
     @property
+    def consumes(self) -> bool:
+        """Whether each operation uses up a row, so that it has to end when none is left."""
+        return self.driver_test == "delete"
+
+    @property
     def writes(self) -> bool:
         """Whether it changes the data, so that contenders have to age alike."""
         return self.group is Group.WRITE

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from slowdust.analysis.analyse import analyse
+from slowdust.errors import UsageError
 from slowdust.experiment.journal import Beginning
 from slowdust.experiment.live import watching
 from slowdust.experiment.run import run_experiment
@@ -23,6 +24,8 @@ def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
     try:
         with watching() as view:
             folder = run_experiment(spec, results, beginning, view)
+    except UsageError:
+        raise
     except BaseException:
         _say_how_to_resume(spec, results)
         raise

@@ -22,6 +22,9 @@ def command(file: Path, results: Path, **options: bool) -> int:
     from slowdust.cli.conduct import conduct
     from slowdust.experiment.journal import Beginning
     from slowdust.experiment.spec import read_spec
+    from slowdust.store.folder import MANIFEST_FILE
 
+    if options["resume"] and (file.parent / MANIFEST_FILE).is_file():
+        results = file.absolute().parent.parent
     beginning = Beginning.RESUME if options["resume"] else Beginning.FRESH
     return conduct(read_spec(file), results, beginning)

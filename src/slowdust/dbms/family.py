@@ -95,6 +95,10 @@ class Family(ABC):
         return override(sized, {self.setting_name(key): v for key, v in overrides.items()})
 
     @abstractmethod
+    def room_for(self, clients: int) -> dict[str, str]:
+        """The settings without which so many clients could not connect; none where they can."""
+
+    @abstractmethod
     def render_bytes(self, size: int) -> str:
         """A size in the way in which this family's settings are written."""
 

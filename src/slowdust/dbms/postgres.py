@@ -42,6 +42,11 @@ _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 
 
+_CLIENTS_WITH_ROOM = 80
+"""In every shipped config."""
+_OWN_CONNECTIONS = 20
+
+
 class Postgres(Family):
     """See `Family`."""
 
@@ -50,6 +55,12 @@ class Postgres(Family):
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),
     }
+
+    def room_for(self, clients: int) -> dict[str, str]:
+        """Configs have room for a few hundred; beside the clients there are our own connections."""
+        if clients <= _CLIENTS_WITH_ROOM:
+            return {}
+        return {"max_connections": str(clients + _OWN_CONNECTIONS)}
 
     def render_bytes(self, size: int) -> str:
         """In whole megabytes; at least one."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -143,17 +143,6 @@ def override(settings: Settings, overrides: Mapping[str, str]) -> Settings:
         required={**settings.required, **overrides},
         optional={key: v for key, v in settings.optional.items() if key not in overrides},
     )
-
-
-def parse_overrides(texts: Iterable[str]) -> dict[str, str]:
-    """KEY=VALUE texts as a mapping; UsageError for a text without a key or '='."""
-    overrides = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"{text!r} sets nothing: write KEY=VALUE")
-        overrides[key.strip()] = value.strip()
-    return overrides
 
 
 def parse_bytes(text: str) -> int:

@@ -20,8 +20,8 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     """
     data: dict[str, object] = {"name": _name(contenders), "contenders": list(contenders)}
     data |= {key: options[key] for key in _PLAIN if options.get(key) is not None}
-    if tests := options.get("tests"):
-        data["tests"] = _parts(str(tests))
+    if (tests := options.get("tests")) is not None:
+        data["tests"] = _tests(str(tests), options.get("suite"))
     if (clients := options.get("clients")) is not None:
         data["clients"] = _clients(str(clients))
     if margin := options.get("margin"):
@@ -37,13 +37,22 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
 
 
 def _name(contenders: Sequence[str]) -> str:
-    parts = [re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") for name in contenders]
-    shown = "-vs-".join(dict.fromkeys(parts[:3])) or "experiment"
+    parts = [re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-._") for name in contenders]
+    shown = "-vs-".join(dict.fromkeys(part for part in parts[:3] if part)) or "experiment"
     return f"{shown[:80]}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _tests(text: str, suite: object) -> list[str]:
+    if suite is not None:
+        raise UsageError("--tests and --suite both say what to run: give one of them")
+    tests = _parts(text)
+    if not tests:
+        raise UsageError(f"--tests {text}: name a test, see `slowdust tests`")
+    return tests
 
 
 def _clients(text: str) -> list[int]:
@@ -61,7 +70,7 @@ def _margin(text: str) -> float:
         value = float(text.removesuffix("%"))
     except ValueError:
         raise UsageError(f"--margin {text}: write a percentage, such as 3%") from None
-    return value / 100 if text.endswith("%") or value >= 1 else value
+    return value / 100
 
 
 def _setting(text: str) -> tuple[str, str]:

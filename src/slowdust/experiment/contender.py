@@ -14,7 +14,7 @@ _NAMED = re.compile(
     r"(?:/(?P<engine>[a-z]+))?(?::(?P<config>[A-Za-z0-9._/-]+))?"
     r"(?P<environment>(?:\+[A-Za-z0-9._=-]+)*)"
 )
-_DIRECTORY = re.compile(r"(?P<directory>[~./][^:+]*)(?::(?P<config>[A-Za-z0-9._-]+))?")
+_DIRECTORY = re.compile(r"(?P<directory>[~./][^:]*)(?::(?P<config>[A-Za-z0-9._/-]+))?")
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,12 @@ def parse_contender(written: str) -> ContenderName:
 
 def distinct(names: list[str]) -> list[str]:
     """The names with `#2`, `#3` behind repeated ones, so that A/A comparisons can be written."""
-    seen: dict[str, int] = {}
-    result = []
+    result: list[str] = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+        number = 1
+        candidate = name
+        while candidate in result:
+            number += 1
+            candidate = f"{name}#{number}"
+        result.append(candidate)
     return result

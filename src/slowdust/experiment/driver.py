@@ -224,6 +224,7 @@ class Driver:
             if event.id != command.id:
                 continue  # a late answer to a command whose server hung
             if isinstance(event, Progress):
+                deadline = time.monotonic() + limit  # what makes progress does not hang
                 if on_progress is not None:
                     on_progress(event.done, event.total)
                 continue

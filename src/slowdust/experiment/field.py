@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -74,7 +75,11 @@ class Contender:
     def start(self) -> None:
         """Start the server and watch its processes."""
         self.server.start()
-        self._probe = ServerProbe(self.server.pid)
+        try:
+            self._probe = ServerProbe(self.server.pid)
+        except OSError as error:
+            self.server.check_alive()
+            raise InstanceError(f"{self.name} cannot be probed: {error}") from error
 
 
 class Field:
@@ -96,6 +101,11 @@ class Field:
     def running(self) -> list[Contender]:
         """Those that have not failed."""
         return [contender for contender in self.contenders if contender.failed is None]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the base and somebody beside it are still there."""
+        return self.contenders[0].failed is None and len(self.running()) > 1
 
     def on_failure(self, tell: Callable[[Contender], None]) -> None:
         """Call `tell` with every contender that drops out, also with those that did already."""
@@ -183,18 +193,20 @@ class Field:
         if contender.instance is not None:
             contender.instance.stop(Shutdown.AT_ONCE)
             self._keep_log(contender)
+            # What it stored may be what the others lack: a full disk must not end them all.
+            contender.instance.remove()
         if self._on_failure is not None:
             self._on_failure(contender)
         if not self.running():
-            raise SlowdustError(f"no contender is left\n{self._failures()}")
-
-    def _failures(self) -> str:
-        return "\n".join(f"{c.name}: {c.failed}" for c in self.contenders if c.failed)
+            raise SlowdustError("no contender is left")
 
     def _keep_log(self, contender: Contender) -> None:
-        log = contender.server.log_path
-        if log.is_file():
-            shutil.copyfile(log, self._logs / f"{contender.name.replace('/', '_')}.log")
+        name = re.sub(r"[^A-Za-z0-9.@#-]+", "_", contender.name).strip("_.")
+        number = self.contenders.index(contender) + 1
+        try:
+            shutil.copyfile(contender.server.log_path, self._logs / f"{number}-{name}.log")
+        except OSError as error:
+            self._view.warning(f"the log of {contender.name} could not be kept: {error}")
 
 
 def _tables(data: Data) -> list[str]:

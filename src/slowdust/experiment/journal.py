@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import Enum
+
+import msgspec
 
 from slowdust import __version__
 from slowdust.errors import UsageError
 from slowdust.experiment.plan import Step, plan, restore
 from slowdust.experiment.protocol import PlanText
-from slowdust.experiment.spec import Spec, parse_spec
+from slowdust.experiment.spec import Spec
 from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan
 from slowdust.store.records import SCHEMA, Second, Slice
@@ -24,37 +25,21 @@ class Beginning(Enum):
     RESUME = "resume"
 
 
-def check_beginning(spec: Spec, folder: Folder, beginning: Beginning) -> None:
-    """Refuse to mix experiments.
+def check_beginning(folder: Folder, beginning: Beginning) -> None:
+    """Refuse a fresh experiment whose name is taken, and to resume what was never begun.
 
     Raises:
-        UsageError: a fresh one whose name is taken; nothing to resume, or something else.
+        UsageError: in both cases, and where a newer Slowdust wrote the results.
     """
-    begun = folder.has_manifest()
-    if beginning is Beginning.FRESH and begun:
+    if folder.has_manifest():
         folder.read_manifest()
-        raise UsageError(
-            f"there is an experiment named '{spec.name}' already: choose another --name, or go "
-            f"on with it by `slowdust run {folder.spec_file} --resume`"
-        )
-    if beginning is Beginning.RESUME:
-        if not begun:
-            raise UsageError(f"there is nothing to resume: '{spec.name}' has not been started")
-        _check_same(spec, folder)
-
-
-def _check_same(spec: Spec, folder: Folder) -> None:
-    before = parse_spec(tomllib.loads(folder.read_spec()))
-    changed = [
-        key
-        for key in Spec.model_fields
-        if key != "budget" and getattr(before, key) != getattr(spec, key)
-    ]
-    if changed:
-        raise UsageError(
-            f"cannot resume '{spec.name}': {', '.join(changed)} changed since it was started "
-            f"(only the budget may)"
-        )
+        if beginning is Beginning.FRESH:
+            raise UsageError(
+                f"there is an experiment named '{folder.name}' already: choose another --name, or "
+                f"go on with it by `slowdust run {folder.spec_file} --resume`"
+            )
+    elif beginning is Beginning.RESUME:
+        raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
 
 
 class Journal:
@@ -68,14 +53,17 @@ class Journal:
         restore(self.steps, writer.folder.read_slices())
         for step in self.steps:
             step.settled = step.key in manifest.settled
+            step.turns_done = manifest.turns_done.get(step.key, 0)
             step.aged_to = manifest.aged_to.get(step.key)
         self._planned = {(p.test, p.contender) for p in manifest.plans}
         self.save()
 
     @property
     def spent(self) -> Second:
-        """Seconds of the budget that the slices on disk took."""
-        return sum(step.wall_clock(self._discard) for step in self.steps)
+        """Seconds of the budget that are used: up to the last turn, or what slices on disk took."""
+        return max(
+            self.manifest.spent_s, sum(step.wall_clock(self._discard) for step in self.steps)
+        )
 
     @property
     def last_incarnation(self) -> int:
@@ -111,6 +99,13 @@ class Journal:
         if step.aged_to is None:
             step.aged_to = positions
             self.manifest.aged_to[step.key] = positions
+
+    def end_turn(self, step: Step, spent: Second) -> None:
+        """The step has had its turn in this incarnation."""
+        step.turns_done += 1
+        self.manifest.turns_done[step.key] = step.turns_done
+        self.manifest.spent_s = spent
+        self.save()
 
     def warn(self, text: str) -> None:
         """Keep a warning for the report."""
@@ -155,24 +150,51 @@ def new_manifest(
             rows=spec.rows,
             slice_s=spec.slice,
             discard_s=spec.discard,
+            warmup_s=spec.warmup,
             budget_s=spec.budget,
             margin=spec.margin,
             incarnations=incarnations,
+            rate=spec.rate.per_second if spec.rate else None,
+            arrivals=spec.rate.arrivals if spec.rate else None,
         ),
         host=host,
     )
 
 
-def check_builds(before: Manifest, now: list[ContenderFacts]) -> None:
-    """Refuse to add slices of other binaries to an experiment.
+def check_same(before: Manifest, now: Manifest) -> None:
+    """Refuse to add slices of another experiment; only the budget may have changed.
 
     Raises:
-        UsageError: a build is not the one that the experiment began with.
+        UsageError: naming what is not as it was when the experiment began.
     """
-    old = {entry.name: entry.build.sha256 for entry in before.contenders}
-    for entry in now:
-        if old.get(entry.name) != entry.build.sha256:
-            raise UsageError(f"cannot resume: the binaries of {entry.name} have changed")
+    changed = [
+        label
+        for label, old, new in (
+            ("the tests", before.tests, now.tests),
+            ("the clients", before.clients, now.clients),
+            ("the method", _without_budget(before.method), _without_budget(now.method)),
+            ("the contenders", _names(before), _names(now)),
+        )
+        if old != new
+    ]
+    for old, new in zip(before.contenders, now.contenders, strict=False):
+        if old.build.sha256 != new.build.sha256:
+            changed.append(f"the binaries of {new.name}")
+        if old.settings and new.settings and old.settings != new.settings:
+            changed.append(f"the settings of {new.name}")
+    if changed:
+        raise UsageError(
+            f"cannot resume '{before.experiment}': {', '.join(changed)} changed since it was "
+            f"started (only the budget may)"
+        )
+
+
+def _without_budget(method: Method) -> Method:
+    return msgspec.structs.replace(method, budget_s=0.0, incarnations=0)
+
+
+def _names(manifest: Manifest) -> list[str]:
+    return [contender.name for contender in manifest.contenders]
 
 
 def _now() -> str:

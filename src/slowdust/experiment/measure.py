@@ -52,6 +52,7 @@ class StepRun:
         self._first = place.first
         self._pace = pace
         self._positions: dict[str, list[int]] = {}
+        self._operations_of_last_block = 0
 
     def open(self, data: Data) -> None:
         """Connect every contender's clients and prepare their statements."""
@@ -93,6 +94,13 @@ class StepRun:
         """Operations per client that every contender has done."""
         return [max(column) for column in zip(*self._positions.values(), strict=True)]
 
+    def used_up(self, data: Data) -> bool:
+        """Whether one more block would want to delete more rows than there are."""
+        if not self._step.test.consumes:
+            return False
+        rows = data.tables * data.rows
+        return self.next_operation + self._operations_of_last_block >= rows
+
     def age(self, positions: list[int]) -> None:
         """Run every contender up to `positions`, measuring nothing."""
         for contender in self._field.running():
@@ -101,6 +109,7 @@ class StepRun:
 
     def block(self, number: int, rng: random.Random, keep: Callable[[Slice], None]) -> None:
         """Measure one block: every contender twice, in counterbalanced order."""
+        begun_at = self.next_operation
         running = self._field.running()
         for slot, place in enumerate(block_order(len(running), rng)):
             contender = running[place]
@@ -108,6 +117,7 @@ class StepRun:
                 with self._field.guard(contender):
                     keep(self._slice(contender, number, slot))
         self._age_equally()
+        self._operations_of_last_block = self.next_operation - begun_at
 
     def _slice(self, contender: Contender, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
@@ -179,8 +189,8 @@ def measure(
     rng: random.Random,
     keep: Callable[[Slice], None],
     enough: Callable[[int], bool],
-) -> Second:
-    """Measure blocks until the share is used or `enough(blocks done)`; wall-clock seconds used.
+) -> None:
+    """Measure blocks until the share is used or `enough(blocks done)`.
 
     The share is exceeded only where it does not suffice for the minimum of blocks.
     """
@@ -194,10 +204,9 @@ def measure(
         now = time.monotonic()
         longest = max(longest, now - block_begun)
         if enough(blocks):
-            break
+            return
         if blocks >= MINIMUM_BLOCKS and now - begun + longest > share:
-            break
-    return time.monotonic() - begun
+            return
 
 
 def _refuse_ruin(ran: Ran) -> None:

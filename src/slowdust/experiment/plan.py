@@ -19,6 +19,8 @@ class Step:
     clients: int
     slices: list[Slice] = field(default_factory=list)
     settled: bool = False
+    turns_done: int = 0
+    """Incarnations in which it had all of its turn; one that was cut short is none of them."""
     aged_to: list[int] | None = None
     """Operations per client that a write test does to every contender's data before any test on
     aged data: what its first incarnation came to."""
@@ -27,11 +29,6 @@ class Step:
     def key(self) -> str:
         """`TEST@CLIENTS`: its name in the manifest."""
         return f"{self.test.name}@{self.clients}"
-
-    @property
-    def incarnations(self) -> int:
-        """In how many incarnations it has been measured."""
-        return len({record.incarnation for record in self.slices})
 
     def wall_clock(self, discard: Second) -> Second:
         """What its slices took of the budget, with what was discarded before each."""
@@ -70,10 +67,10 @@ class Turn:
 def turns(steps: list[Step], round_number: int) -> list[Turn]:
     """What one incarnation does, in order.
 
-    Measured is what is neither settled nor already measured in `round_number` incarnations. Write
+    Measured is what is neither settled nor already measured in `round_number` whole turns. Write
     tests that are not measured still age the data where a test on aged data comes after them.
     """
-    due = [not step.settled and step.incarnations < round_number for step in steps]
+    due = [not step.settled and step.turns_done < round_number for step in steps]
     result = []
     for place, step in enumerate(steps):
         aged_follows = any(

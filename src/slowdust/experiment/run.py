@@ -13,11 +13,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from slowdust.experiment.driver import Data, Driver
+from slowdust.experiment.duration import format_duration
 from slowdust.experiment.field import Contender, Field
 from slowdust.experiment.journal import Beginning, Journal, check_beginning
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.measure import Pace, Place, StepRun, measure
-from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, turns, unsettled
+from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, plan, turns, unsettled
 from slowdust.experiment.protocol import PlanText, Rate
 from slowdust.experiment.schedule import MINIMUM_BLOCKS, Budget, rounds, turns_left
 from slowdust.experiment.setup import enter, field_of, open_journal, record_failures, record_sizes
@@ -38,13 +39,15 @@ def run_experiment(spec: Spec, results: Path, beginning: Beginning, view: View) 
         SlowdustError: no contender is left, or Slowdust itself failed.
     """
     folder = Folder(results / spec.name)
-    check_beginning(spec, folder, beginning)
+    folder.refuse_if_running()
+    check_beginning(folder, beginning)
     entries = enter(spec, view)
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
+        check_beginning(folder, beginning)  # somebody may have run it meanwhile
         driver = stack.enter_context(Driver())
         field = stack.enter_context(field_of(entries, folder, view))
-        planned = spec.incarnations or rounds(spec.budget, len(spec.chosen_tests()))
+        planned = spec.incarnations or rounds(spec.budget, len(plan(spec)))
         journal = open_journal(spec, writer, field, driver, planned)
         record_failures(field, journal, view)
         Experiment(spec, driver, field, journal, view).run(planned)
@@ -73,6 +76,7 @@ class Experiment:
 
     def run(self, planned: int) -> None:
         """Run `planned` incarnations, then more for the unsure while the budget lasts."""
+        self._warn_of_short_budget(planned)
         round_number = 1
         while self._wanted(round_number, planned):
             todo = turns(self._journal.steps, round_number)
@@ -82,9 +86,21 @@ class Experiment:
 
     def _wanted(self, round_number: int, planned: int) -> bool:
         wanting = sum(1 for _ in unsettled(self._journal.steps))
-        if round_number <= planned:
+        alone = len(self._field.names) > 1 and not self._field.comparable
+        if round_number <= (1 if alone else planned):
             return wanting > 0
-        return self._budget.left > wanting * self._shortest_turn() > 0
+        return not alone and self._budget.left > wanting * self._shortest_turn() > 0
+
+    def _warn_of_short_budget(self, planned: int) -> None:
+        least = planned * len(self._journal.steps) * self._shortest_turn()
+        if least > self._budget.total:
+            warning = (
+                f"the budget of {format_duration(self._budget.total)} will be exceeded: "
+                f"{len(self._journal.steps)} tests in {planned} incarnations take at least "
+                f"{format_duration(least)}"
+            )
+            self._journal.warn(warning)
+            self._view.warning(warning)
 
     def _shortest_turn(self) -> Second:
         """Below this a turn is not worth a restart: warm-up and the minimum of blocks."""
@@ -130,6 +146,8 @@ class Experiment:
             standings = self._judge.standings(step)
             under_way = time.monotonic() - begun
             self._view.block(self._status(step, incarnation, standings, under_way))
+            if run.used_up(self._data):
+                return True
             return blocks >= _BLOCKS_BEFORE_STOP and self._settled(standings)
 
         run = self._open(step, incarnation)
@@ -145,7 +163,7 @@ class Experiment:
         standings = self._judge.standings(step)
         if self._settled(standings):
             self._journal.settle(step)
-        self._journal.save()
+        self._journal.end_turn(step, self._budget.spent)
         self._view.step_done(self._status(step, incarnation, standings, under_way=0.0))
 
     def _open(self, step: Step, incarnation: int) -> StepRun:
@@ -162,10 +180,12 @@ class Experiment:
 
     def _settled(self, standings: list[Standing]) -> bool:
         """Whether every contender that still runs needs no more slices beside the base."""
+        if self._pace.rate is not None:
+            return False  # its QPS is given, not found
         settled = {standing.contender for standing in standings if standing.settled}
         others = [contender.name for contender in self._field.running()]
         base = self._field.names[0]
-        return base in others and len(others) > 1 and settled >= set(others) - {base}
+        return self._field.comparable and settled >= set(others) - {base}
 
     def _status(
         self, step: Step, incarnation: int, standings: list[Standing], under_way: Second

@@ -17,13 +17,13 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import ContenderName, distinct, parse_contender
 from slowdust.experiment.driver import Driver
 from slowdust.experiment.field import Contender, Field
-from slowdust.experiment.journal import Journal, check_builds, new_manifest
+from slowdust.experiment.journal import Journal, check_same, new_manifest
 from slowdust.experiment.spec import ContenderSpec, Spec
 from slowdust.experiment.view import View
 from slowdust.probes import advice
 from slowdust.probes.machine import Machine, read_machine
 from slowdust.store.folder import Folder, Writer
-from slowdust.store.manifest import ContenderFacts
+from slowdust.store.manifest import ContenderFacts, Manifest
 
 
 @dataclass(frozen=True)
@@ -77,22 +77,28 @@ def open_journal(spec: Spec, writer: Writer, field: Field, driver: Driver, plann
     """The journal of a new experiment, or of one that goes on.
 
     Raises:
-        UsageError: it goes on with other binaries than it began with.
+        UsageError: what goes on is not what began.
     """
-    facts = [_facts(contender) for contender in field.contenders]
     machine = read_machine(field.running()[0].server.data_dir)
+    facts = [_facts(contender) for contender in field.contenders]
+    manifest = new_manifest(spec, facts, planned, driver.version, advice.facts(machine))
     if writer.folder.has_manifest():
-        manifest = writer.folder.read_manifest()
-        check_builds(manifest, facts)
-        manifest.contenders = facts
-        manifest.method.budget_s = spec.budget
-        manifest.finished = None
+        manifest = _continued(writer.folder.read_manifest(), manifest)
     else:
         writer.write_spec(spec.to_toml())
-        manifest = new_manifest(spec, facts, planned, driver.version, advice.facts(machine))
     journal = Journal(spec, writer, manifest)
     _warn(machine, journal)
     return journal
+
+
+def _continued(before: Manifest, now: Manifest) -> Manifest:
+    """The manifest of an experiment that goes on, with the budget it now has."""
+    check_same(before, now)
+    before.method.budget_s = now.method.budget_s
+    before.finished = None
+    for contender in before.contenders:
+        contender.failed = None
+    return before
 
 
 def record_failures(field: Field, journal: Journal, view: View) -> None:
@@ -101,7 +107,7 @@ def record_failures(field: Field, journal: Journal, view: View) -> None:
     def tell(contender: Contender) -> None:
         journal.facts(contender.name).failed = contender.failed
         journal.save()
-        view.warning(f"{contender.name} dropped out: {contender.failed}")
+        view.warning(f"a contender dropped out: {contender.failed}")
 
     field.on_failure(tell)
 
@@ -132,8 +138,9 @@ def _title(name: ContenderName, build: Build) -> str:
 
 
 def _settings(build: Build, config: str, spec: Spec, contender: ContenderSpec) -> Settings:
-    overrides = {**spec.set, **contender.set}
-    return family(build.dbms).settings(config, overrides, len(spec.contenders))
+    kind = family(build.dbms)
+    overrides = {**kind.room_for(max(spec.clients)), **spec.set, **contender.set}
+    return kind.settings(config, overrides, len(spec.contenders))
 
 
 def _create(run: RunDirectory, entry: Entry, view: View) -> Contender:
@@ -141,8 +148,8 @@ def _create(run: RunDirectory, entry: Entry, view: View) -> Contender:
     contender = Contender(entry.title, entry.build, entry.settings.config)
     try:
         contender.instance = Instance.create(run, entry.title, entry.build, entry.settings)
-    except InstanceError as error:
-        contender.failed = str(error)
+    except (InstanceError, OSError) as error:
+        contender.failed = f"{entry.title}: {error}" if isinstance(error, OSError) else str(error)
     except UsageError as error:
         raise UsageError(f"{entry.title}: {error}") from error
     return contender

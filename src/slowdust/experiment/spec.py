@@ -33,7 +33,7 @@ Duration = Annotated[
     Second,
     Field(gt=0),
     BeforeValidator(_seconds),
-    PlainSerializer(lambda s: f"{round(s * 1000)}ms"),
+    PlainSerializer(lambda s: f"{s:.6f}s"),
 ]
 
 
@@ -47,14 +47,14 @@ Settings = Annotated[dict[str, str], BeforeValidator(_settings_as_text)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ContenderSpec(_Strict):
     """A contender with settings of its own."""
 
     contender: str
-    name: str | None = None
+    name: str | None = Field(None, pattern=r"^[^\s|/][^|]*$")
     set: Settings = {}
 
 
@@ -90,8 +90,15 @@ class Spec(_Strict):
     @classmethod
     def _plain_names(cls, value: object) -> object:
         if isinstance(value, list):
-            return [{"contender": item} if isinstance(item, str) else item for item in value]
+            return [_contender(item) for item in value]
         return value
+
+    @field_validator("clients")
+    @classmethod
+    def _distinct_clients(cls, value: list[int]) -> list[int]:
+        if len(set(value)) < len(value):
+            raise ValueError("the same number of clients stands there twice")
+        return sorted(value)
 
     @model_validator(mode="after")
     def _known_tests(self) -> Spec:
@@ -157,6 +164,23 @@ def read_spec(path: Path) -> Spec:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is no TOML: {error}") from None
     return parse_spec({"name": path.stem, **data})
+
+
+def _contender(item: object) -> object:
+    """A plain name as a table; a directory is kept where it is, whatever folder is current."""
+    table = {"contender": item} if isinstance(item, str) else item
+    if not isinstance(table, dict) or not isinstance(table.get("contender"), str):
+        return table
+    written = table["contender"]
+    if not written.startswith(("./", "../", "~")) and written not in {".", ".."}:
+        return table
+    directory, colon, config = written.partition(":")
+    absolute = str(Path(directory).expanduser().absolute()) + colon + config
+    return {**table, "contender": absolute, "name": table.get("name") or _shown(written)}
+
+
+def _shown(directory: str) -> str:
+    return directory.lstrip("./~") or "build"
 
 
 def _setting_text(value: object) -> str:

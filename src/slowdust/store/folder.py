@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +58,27 @@ class Folder:
     def logs(self) -> Path:
         """Where server logs are kept."""
         return self.path / LOGS
+
+    def refuse_if_running(self) -> None:
+        """Raises UsageError where another process writes to this folder."""
+        if not self.lock_file.exists():
+            return
+        with self.lock_file.open("w") as lock:
+            self.take(lock)
+
+    @property
+    def lock_file(self) -> Path:
+        """Held by whoever writes to the folder."""
+        return self.path / ".lock"
+
+    def take(self, lock: IO[str]) -> None:
+        """Lock the folder by its open lock file. Raises UsageError where somebody else has."""
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"an experiment named '{self.name}' is running now: choose another --name"
+            ) from None
 
     def read_spec(self) -> str:
         """The specification (TOML) as it was run.
@@ -128,9 +150,13 @@ class Writer:
 
     def append(self, record: Slice) -> None:
         """Add one slice; it is on disk when this returns."""
-        self._slices.write(msgspec.json.encode(record) + b"\n")
-        self._slices.flush()
-        os.fdatasync(self._slices.fileno())
+        try:
+            self._slices.write(msgspec.json.encode(record) + b"\n")
+            self._slices.flush()
+            os.fdatasync(self._slices.fileno())
+        except OSError as error:
+            path = self.folder.path / SLICES_FILE
+            raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
 
 @contextmanager
@@ -141,17 +167,17 @@ def writing(folder: Folder) -> Iterator[Writer]:
         UsageError: another process is running the experiment.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
-    folder.logs.mkdir(exist_ok=True)
-    with (folder.path / ".lock").open("w") as lock:
+    with folder.lock_file.open("w") as lock:
+        folder.take(lock)
+        folder.logs.mkdir(exist_ok=True)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"an experiment named '{folder.name}' is running now: choose another --name"
-            ) from None
-        with (folder.path / SLICES_FILE).open("a+b") as slices:
-            _cut_torn_line(slices)
-            yield Writer(folder, slices)
+            with (folder.path / SLICES_FILE).open("a+b") as slices:
+                _cut_torn_line(slices)
+                yield Writer(folder, slices)
+        finally:
+            if not folder.has_manifest() and not (folder.path / SLICES_FILE).stat().st_size:
+                # It failed before it began: nothing of it is worth keeping.
+                shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def experiments(results: Path) -> list[Folder]:
@@ -170,8 +196,11 @@ def _cut_torn_line(slices: IO[bytes]) -> None:
 def _replace(path: Path, content: bytes) -> None:
     """Replace a file so that a reader sees the old or the new content, also after a crash."""
     beside = path.with_name(f".{path.name}.new")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        raise SlowdustError(f"cannot write {path}: {error.strerror}") from error

@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, kw_only=True):
     plan: str
 
 
-class Method(msgspec.Struct, kw_only=True):
+class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How the experiment was measured."""
 
     seed: int
@@ -50,9 +50,13 @@ class Method(msgspec.Struct, kw_only=True):
     rows: int
     slice_s: float
     discard_s: float
+    warmup_s: float
     budget_s: float
     margin: float
     incarnations: int
+    rate: float | None = None
+    """Operations/s of an open loop; None: closed loop."""
+    arrivals: str | None = None
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -77,5 +81,9 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     warnings: list[str] = []
     settled: list[str] = []
     """`TEST@CLIENTS` that need no more slices."""
+    turns_done: dict[str, int] = {}
+    """`TEST@CLIENTS` -> incarnations in which it had all of its turn."""
+    spent_s: float = 0.0
+    """Of the budget, at the end of the last complete turn."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""

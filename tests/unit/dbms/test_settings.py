@@ -12,7 +12,6 @@ from slowdust.dbms.settings import (
     Share,
     load_config,
     parse_bytes,
-    parse_overrides,
     shipped_configs,
 )
 from slowdust.errors import UsageError
@@ -59,16 +58,6 @@ def test_override_replaces_and_is_required() -> None:
     assert settings.required["jit"] == "on"
     assert settings.required["work_mem"] == "1MB"
     assert "jit" not in settings.optional
-
-
-@pytest.mark.parametrize("text", ["work_mem", "=1", " = 1"])
-def test_override_without_key_or_value_is_wrong_use(text: str) -> None:
-    with pytest.raises(UsageError, match="write KEY=VALUE"):
-        parse_overrides([text])
-
-
-def test_override_may_hold_an_equals_sign_and_be_empty() -> None:
-    assert parse_overrides(["a = b=c", "search_path="]) == {"a": "b=c", "search_path": ""}
 
 
 @pytest.mark.parametrize(

@@ -39,3 +39,4 @@ def test_says_what_it_cannot_run(written: str, why: str) -> None:
 
 def test_numbers_repeated_contenders() -> None:
     assert distinct(["a", "b", "a", "a"]) == ["a", "b", "a#2", "a#3"]
+    assert distinct(["a", "a#2", "a"]) == ["a", "a#2", "a#3"]

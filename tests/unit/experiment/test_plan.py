@@ -44,3 +44,11 @@ def test_clients_are_steps_of_their_own() -> None:
         {"name": "x", "contenders": ["postgres@17"], "tests": ["scan"], "clients": [1, 8]}
     )
     assert [step.key for step in plan(spec)] == ["scan@1", "scan@8"]
+
+
+def test_a_turn_that_was_cut_short_is_not_done() -> None:
+    steps = steps_of("update-index", "point-query")
+    steps[0].turns_done, steps[0].aged_to = 1, [500]
+    assert described(steps, 1) == [("update-index", Deed.AGE), ("point-query", Deed.MEASURE)]
+    steps[0].turns_done, steps[0].aged_to = 0, None
+    assert described(steps, 1)[0] == ("update-index", Deed.MEASURE)

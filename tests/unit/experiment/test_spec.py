@@ -48,6 +48,23 @@ def test_a_specification_survives_its_file(tmp_path: Path) -> None:
     assert read_spec(file) == spec
 
 
+def test_the_shortest_slice_survives_its_file(tmp_path: Path) -> None:
+    spec = spec_from_options(["postgres@17.6"], options(slice="0.4ms"))
+    (tmp_path / "experiment.toml").write_text(spec.to_toml())
+    assert read_spec(tmp_path / "experiment.toml").slice == pytest.approx(0.0004)
+
+
+def test_a_directory_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (contender,) = parse_spec({"name": "x", "contenders": ["./mine:small"]}).contenders
+    assert contender.contender == f"{tmp_path}/mine:small"
+    assert contender.name == "mine:small"
+
+
+def test_a_margin_is_a_percentage() -> None:
+    assert spec_from_options(["a@1"], options(margin="0.5")).margin == pytest.approx(0.005)
+
+
 def test_settings_are_written_as_a_server_writes_them() -> None:
     data = tomllib.loads('name="x"\ncontenders=["postgres@17"]\nset={fsync=true, work_mem=4096}')
     assert parse_spec(data).set == {"fsync": "on", "work_mem": "4096"}
@@ -63,6 +80,10 @@ def test_settings_are_written_as_a_server_writes_them() -> None:
         ({"suite": "huge"}, "unknown suite 'huge'"),
         ({"benchmark": "tpcc"}, "unknown benchmark 'tpcc'"),
         ({"rows": 1}, "rows"),
+        ({"clients": "1,8,1"}, "twice"),
+        ({"rate": float("inf")}, "rate"),
+        ({"tests": ","}, "name a test"),
+        ({"tests": "scan", "suite": "quick"}, "give one of them"),
         ({"rows": 5000, "tests": "read-only.10000"}, "at least 10000"),
         ({"settings": ("fsync",)}, "KEY=VALUE"),
         ({"margin": "wide"}, "percentage"),

@@ -55,6 +55,7 @@ def manifest() -> Manifest:
             rows=1,
             slice_s=0.25,
             discard_s=0.0,
+            warmup_s=0.5,
             budget_s=1.0,
             margin=0.03,
             incarnations=2,

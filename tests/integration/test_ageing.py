@@ -1,0 +1,64 @@
+"""Contenders of different speed have the same rows after write tests, whatever was measured."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from slowdust.benchmarks.micro import BY_NAME
+from slowdust.experiment.driver import Data, Driver
+from slowdust.experiment.field import Field
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.measure import Pace, Place, StepRun
+from slowdust.experiment.plan import Step
+from slowdust.experiment.setup import enter, field_of
+from slowdust.experiment.spec import parse_spec
+from slowdust.store.folder import Folder
+from slowdust.store.records import Slice
+
+DATA = Data(tables=2, rows=5000, seed=3)
+IDS = "SELECT count(*), sum(id::bigint * id) FROM sbtest{}"
+CONTENT = "SELECT count(*), sum(k::bigint * id), md5(string_agg(c, '' ORDER BY id)) FROM sbtest{}"
+WRITES = ["update-index", "update-nonindex", "update-inlist", "write-only", "delete", "insert"]
+
+
+# Which of several clients is the last to write to a row, the scheduler decides.
+@pytest.mark.parametrize(("clients", "question"), [(1, CONTENT), (3, IDS)])
+def test_data_ages_alike(data_root: Path, tmp_path: Path, clients: int, question: str) -> None:
+    assert data_root
+    slower = {"contender": "postgres@15.8", "set": {"log_statement": "all"}}
+    spec = parse_spec({"name": "ageing", "contenders": [slower, "postgres@17.6"]})
+    folder, view = Folder(tmp_path), PlainView()
+    folder.logs.mkdir()
+    with Driver() as driver, field_of(enter(spec, view), folder, view) as field:
+        field.start(driver, DATA)
+        for test in WRITES:
+            done = run_two_blocks(driver, field, test, clients)
+            assert done[field.names[0]] != done[field.names[1]], "both were as fast"
+            old, new = (contents(driver, field, place, question) for place in (0, 1))
+            assert old == new, test
+
+
+def run_two_blocks(driver: Driver, field: Field, test: str, clients: int) -> dict[str, int]:
+    """Operations that were measured, by contender."""
+    pace = Pace(slice=0.05, discard=0.01, warmup=0.05, rate=None)
+    run = StepRun(driver, field, Place(Step(BY_NAME[test], clients), 1, 0), pace)
+    done = dict.fromkeys(field.names, 0)
+
+    def keep(record: Slice) -> None:
+        done[record.contender] += record.operations
+
+    run.open(DATA)
+    run.warm_up()
+    for number in range(2):
+        run.block(number, random.Random(1), keep)
+    run.close()
+    return done
+
+
+def contents(
+    driver: Driver, field: Field, place: int, question: str
+) -> list[list[list[str | None]]]:
+    target = field.running()[place].target
+    statements = [question.format(table) for table in range(1, DATA.tables + 1)]
+    return [result.rows for result in driver.sql(target, statements)]
