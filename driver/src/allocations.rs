@@ -96,13 +96,14 @@ fn client(test: &str, place: Place) -> Client {
 
 const WARM: u64 = 50;
 const STEADY: u64 = 300;
-const TESTS: [&str; 7] = [
+const TESTS: [&str; 8] = [
     "point-query",
     "random-points.1000",
     "read-only.100",
     "update-inlist",
     "update-zipf",
     "read-write.100",
+    "delete",
     "insert",
 ];
 

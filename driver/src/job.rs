@@ -82,8 +82,8 @@ pub struct Open {
     /// has inserted or deleted rows must not do the same once more.
     #[serde(default)]
     pub first: u64,
-    /// The CPU of each client's thread; absent: wherever the scheduler puts it. Only where every
-    /// client has a thread of its own.
+    /// The CPU of each client, which has a thread of its own then; absent: wherever the scheduler
+    /// puts the threads.
     #[serde(default)]
     pub cpus: Option<Vec<u32>>,
 }

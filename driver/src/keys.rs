@@ -1,9 +1,11 @@
 //! Random values of operations: a counter-based generator, so that operation `i` of a test is the
 //! same whoever runs it, whenever, and however fast its predecessors were.
 
+mod permutation;
 mod sample;
 mod zipf;
 
+pub use permutation::Permutation;
 pub use sample::DistinctSampler;
 pub use zipf::Zipf;
 

@@ -63,6 +63,7 @@ impl Threads {
 
 impl Session {
     pub fn open(job: &Open) -> Result<Self, Failure> {
+        check_cpus(job)?;
         let shape = Shape {
             tables: job.tables.into(),
             rows: job.rows.into(),
@@ -86,9 +87,8 @@ impl Session {
                 Ok(Client::new(connection, generator, place))
             })
             .collect::<Result<Vec<_>, Failure>>()?;
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         Ok(Self {
-            workers: place(spread(clients, cores)?, job)?,
+            workers: place(clients, job.cpus.as_deref())?,
             server_processes,
             total: Recorder::new(),
             broken: false,
@@ -145,8 +145,34 @@ fn is_control(request: &Request<'_>, statement: &str) -> bool {
     matches!(request, Request::Prepared { .. }) && matches!(statement, "BEGIN" | "COMMIT")
 }
 
-fn spread(clients: Vec<Client>, cores: usize) -> Result<Vec<Worker>, Failure> {
-    match Threads::choose(clients.len(), cores) {
+fn check_cpus(job: &Open) -> Result<(), Failure> {
+    match &job.cpus {
+        Some(cpus) if cpus.len() != job.clients as usize => Err(Failure::usage(format!(
+            "{} cpus are named for {} clients: name one for each",
+            cpus.len(),
+            job.clients
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Gives each client a thread on the CPU that is named for it, if any are: however many cores there
+/// are, a thread can be in one place only.
+fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Failure> {
+    let Some(cpus) = cpus else {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = Threads::choose(clients.len(), cores);
+        return spread(clients, threads);
+    };
+    let mut workers = spread(clients, Threads::OneEach)?;
+    for (worker, &cpu) in workers.iter_mut().zip(cpus) {
+        worker.cpu = Some(cpu);
+    }
+    Ok(workers)
+}
+
+fn spread(clients: Vec<Client>, threads: Threads) -> Result<Vec<Worker>, Failure> {
+    match threads {
         Threads::OneEach => Ok(clients
             .into_iter()
             .map(|client| Worker {
@@ -171,22 +197,6 @@ fn share(mut clients: Vec<Client>, threads: usize) -> Result<Vec<Worker>, Failur
             recorder: Recorder::new(),
             cpu: None,
         });
-    }
-    Ok(workers)
-}
-
-/// Gives each worker the CPU that the job names for its client.
-fn place(mut workers: Vec<Worker>, job: &Open) -> Result<Vec<Worker>, Failure> {
-    let Some(cpus) = &job.cpus else {
-        return Ok(workers);
-    };
-    if cpus.len() != workers.len() || workers.len() != job.clients as usize {
-        return Err(Failure::usage(
-            "cpus are named one for each client, and only where clients do not share threads",
-        ));
-    }
-    for (worker, &cpu) in workers.iter_mut().zip(cpus) {
-        worker.cpu = Some(cpu);
     }
     Ok(workers)
 }

@@ -37,7 +37,7 @@ enum Form {
 }
 
 /// The rows that a statement returns or changes, where the data defines them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Expected {
     Anything,
     Rows(u64),

@@ -129,6 +129,33 @@ def test_rows_can_be_deleted_and_inserted(
     assert rows == TABLES * ROWS + change
 
 
+@pytest.mark.parametrize("clients", [1, 5])
+def test_every_row_is_deleted_once(fresh: Target, driver: Driver, clients: int) -> None:
+    session = driver.open(fresh, "delete", clients)
+    total = TABLES * ROWS
+    ends = [len(range(client, total, clients)) for client in range(clients)]
+    ran = driver.run(session, stop={"positions": ends})
+    assert (ran["operations"], ran["rows"], ran["errors"]) == (total, total, {})
+    more = driver.run(session, stop={"positions": [end + 20 for end in ends]})
+    assert (more["operations"], more["rows"], more["errors"]) == (20 * clients, 0, {})
+
+
+def test_a_row_missing_when_its_turn_comes_is_an_error(fresh: Target, driver: Driver) -> None:
+    session = driver.open(fresh, "delete")
+    driver.sql(fresh, "DELETE FROM sbtest1")
+    ran = driver.run(session)
+    assert ran["errors"] == {"wrong-row-count": ran["operations"] - ran["rows"]}
+    assert 0 < ran["rows"] < ran["operations"]
+
+
+def test_clients_with_cpus_have_threads_of_their_own(loaded: Target, driver: Driver) -> None:
+    [cpu, *_] = os.sched_getaffinity(0)
+    clients = 8 * (os.cpu_count() or 1)
+    session = driver.open(loaded, "point-query", clients, cpus=[cpu] * clients)
+    ran = driver.run(session)
+    assert (ran["client"]["threads"], ran["errors"]) == (clients, {})
+
+
 @pytest.mark.parametrize("clients", [1, 8, 64])
 def test_measurements_fit_the_record_of_a_slice(
     loaded: Target, driver: Driver, clients: int
@@ -321,6 +348,7 @@ def test_each_failure_names_its_kind(server: Server, driver: Driver) -> None:
     assert failure("open", **shape | {"test": "no-such-test"}) == ("usage", None)
     assert failure("open", **shape | {"test": "read-only.10000", "rows": 9999}) == ("usage", None)
     assert failure("open", **shape | {"test": "scan", "unknown": 1}) == ("usage", None)
+    assert failure("open", **shape | {"test": "scan", "cpus": [0, 0]}) == ("usage", None)
     assert failure("run", session="none", stop={"seconds": 1}) == ("usage", None)
     assert failure("close", session="none") == ("usage", None)
     assert failure("dance") == ("usage", None)

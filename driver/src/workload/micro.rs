@@ -21,6 +21,12 @@ pub struct Shape {
     pub seed: u64,
 }
 
+impl Shape {
+    fn rows_of_all_tables(self) -> u64 {
+        self.tables * self.rows
+    }
+}
+
 /// A test, ready to produce operations.
 #[derive(Clone)]
 pub struct Micro {
@@ -30,6 +36,29 @@ pub struct Micro {
     /// By template: the number of its prepared statement for the first table.
     first_statements: Vec<usize>,
     scans: bool,
+    table_choice: TableChoice,
+}
+
+/// Which table an operation is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableChoice {
+    Drawn,
+    /// Each client has its own, as far as there are enough.
+    OfClient,
+    /// That of the row whose turn it is.
+    InTurn,
+}
+
+impl TableChoice {
+    fn of(test: &str, templates: &[Template]) -> Self {
+        if test == catalog::SCAN {
+            Self::OfClient
+        } else if templates.iter().any(Template::takes_turns) {
+            Self::InTurn
+        } else {
+            Self::Drawn
+        }
+    }
 }
 
 /// What a test's rate counts.
@@ -65,6 +94,7 @@ impl Micro {
         Ok(Self {
             shape,
             sequence: Sequence::new(shape.seed, test),
+            table_choice: TableChoice::of(test, &templates),
             templates,
             first_statements,
             scans: test == catalog::SCAN,

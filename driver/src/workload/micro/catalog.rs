@@ -2,9 +2,10 @@
 
 use super::template::{Draw, Expectation, Template};
 use Draw::{
-    Contents, DistinctKeys, FirstId, Key, MiddleIds, NewId, OwnId, Padding, SameId, Span, ZipfId,
+    Contents, DistinctKeys, FirstId, InTurn, Key, MiddleIds, NewId, OwnId, Padding, SameId, Span,
+    ZipfId,
 };
-use Expectation::{Nothing, Rows, RowsIfAlone};
+use Expectation::{Nothing, RowIfFirstTurn, Rows, RowsIfAlone};
 
 pub const SCAN: &str = "scan";
 /// Of the tests whose names do not say it.
@@ -43,7 +44,7 @@ pub fn transaction(test: &str) -> Option<Vec<Template>> {
         "update-one" => update_nonindex(FirstId, Rows(1)),
         "update-zipf" => update_nonindex(ZipfId, Rows(1)),
         "write-only" => return Some(in_transaction(writes())),
-        "delete" => delete(Key, Nothing),
+        "delete" => delete(InTurn, RowIfFirstTurn),
         "insert" => insert(NewId).spelt_out(),
         _ => return None,
     };

@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use super::super::{Call, Expected, Form as Sent, Generator, Operation};
 use super::template::{table_name, Draw, Expectation, Form, Template};
-use super::Micro;
-use crate::keys::{DistinctSampler, Stream, Zipf};
+use super::{Micro, Shape, TableChoice};
+use crate::keys::{DistinctSampler, Permutation, Sequence, Stream, Zipf};
 use crate::wire::Value;
 
 /// As sysbench's `--rand-zipfian-exp`.
@@ -18,6 +18,7 @@ pub struct MicroGenerator {
     table_names: Vec<String>,
     sampler: DistinctSampler,
     zipf: Zipf,
+    turns: Permutation,
 }
 
 impl MicroGenerator {
@@ -28,10 +29,15 @@ impl MicroGenerator {
             .map(|template| template.least_rows(1))
             .max()
             .unwrap_or(1);
+        let shape = micro.shape;
         Self {
-            table_names: (0..micro.shape.tables).map(table_name).collect(),
+            table_names: (0..shape.tables).map(table_name).collect(),
             sampler: DistinctSampler::new(largest as usize),
-            zipf: Zipf::new(micro.shape.rows, ZIPF_EXPONENT),
+            zipf: Zipf::new(shape.rows, ZIPF_EXPONENT),
+            turns: Permutation::new(
+                shape.rows_of_all_tables(),
+                Sequence::new(shape.seed, "turns"),
+            ),
             micro,
         }
     }
@@ -45,15 +51,16 @@ impl Generator for MicroGenerator {
         } = &self.micro;
         let mut stream = self.micro.sequence.stream(index);
         let client = index % shape.clients;
-        let table = if self.micro.scans {
-            client % shape.tables
-        } else {
-            stream.below(shape.tables)
+        let table = match self.micro.table_choice {
+            TableChoice::Drawn => stream.below(shape.tables),
+            TableChoice::OfClient => client % shape.tables,
+            TableChoice::InTurn => self.turns.at(index) / shape.rows,
         } as usize;
         let mut draws = Draws {
             stream: &mut stream,
             sampler: &mut self.sampler,
             zipf: &self.zipf,
+            turns: &self.turns,
             rows: shape.rows,
             clients: shape.clients,
             client,
@@ -73,17 +80,20 @@ impl Generator for MicroGenerator {
                         values: first_value..operation.values.len(),
                     },
                 };
-                let expected = expected(template, shape.clients);
+                let expected = expected(template, shape, index);
                 operation.calls.push(Call { form, expected });
             }
         }
     }
 }
 
-fn expected(template: &Template, clients: u64) -> Expected {
+fn expected(template: &Template, shape: &Shape, index: u64) -> Expected {
     match template.expected {
         Expectation::Rows(rows) => Expected::Rows(rows),
-        Expectation::RowsIfAlone(rows) if clients == 1 => Expected::Rows(rows),
+        Expectation::RowsIfAlone(rows) if shape.clients == 1 => Expected::Rows(rows),
+        Expectation::RowIfFirstTurn => {
+            Expected::Rows(u64::from(index < shape.rows_of_all_tables()))
+        }
         Expectation::RowsIfAlone(_) | Expectation::Nothing => Expected::Anything,
     }
 }
@@ -122,6 +132,7 @@ struct Draws<'a> {
     stream: &'a mut Stream,
     sampler: &'a mut DistinctSampler,
     zipf: &'a Zipf,
+    turns: &'a Permutation,
     rows: u64,
     clients: u64,
     client: u64,
@@ -149,6 +160,7 @@ impl Draws<'_> {
                 push(first);
                 push(first + count - 1);
             }
+            Draw::InTurn => push(1 + self.turns.at(self.index) % self.rows),
             Draw::OwnId => {
                 self.own_id = self.draw_own_id();
                 push(self.own_id);

@@ -33,6 +33,9 @@ pub enum Draw {
     MiddleIds(u64),
     /// First and last of so many keys, all of them inside 1..rows.
     Span(u64),
+    /// The id of the row whose turn it is: those of all tables, in scattered order, each once
+    /// before any comes again. The operation's table is that row's.
+    InTurn,
     /// An id of the client's own residue class, which no other client deletes.
     OwnId,
     /// The operation's `OwnId` again.
@@ -53,6 +56,8 @@ pub enum Expectation {
     /// Another client's transaction may delete the row while the statement waits for it, and the
     /// row inserted in its place is not the statement's to see.
     RowsIfAlone(u64),
+    /// The row is there when its turn comes for the first time, and gone ever after.
+    RowIfFirstTurn,
 }
 
 impl Template {
@@ -77,6 +82,10 @@ impl Template {
 
     pub fn repeated(self, repeat: usize) -> Self {
         Self { repeat, ..self }
+    }
+
+    pub fn takes_turns(&self) -> bool {
+        self.values.contains(&Draw::InTurn)
     }
 
     pub fn prepared_statements(&self, tables: u64) -> usize {

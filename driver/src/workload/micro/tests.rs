@@ -194,6 +194,37 @@ fn clients_delete_ids_of_their_own_class_and_insert_them_again() {
 }
 
 #[test]
+fn every_row_is_deleted_once_and_then_none() {
+    for (tables, rows) in [(1, 1), (1, 2), (3, 7), (2, 1000), (5, 1021)] {
+        let shape = Shape {
+            tables,
+            rows,
+            ..shape(4)
+        };
+        let micro = Micro::new("delete", shape).unwrap();
+        let deleted = |index| {
+            let operation = operation(&micro, index);
+            let statement = statement(&micro, &operation, 0);
+            (statement, ints(&operation, 0)[0], operation.expected(0))
+        };
+        let total = tables * rows;
+        let first_turns: std::collections::HashSet<_> = (0..total).map(deleted).collect();
+        let all: std::collections::HashSet<_> = (1..=tables)
+            .flat_map(|table| (1..=rows).map(move |id| (table, id)))
+            .map(|(table, id)| {
+                let sql = format!("DELETE FROM sbtest{table} WHERE id = ?");
+                (sql, id, Expected::Rows(1))
+            })
+            .collect();
+        assert_eq!(first_turns, all);
+        for index in [0, total / 2, total - 1] {
+            let (table, id, _) = deleted(index);
+            assert_eq!(deleted(total + index), (table, id, Expected::Rows(0)));
+        }
+    }
+}
+
+#[test]
 fn updates_among_deletes_are_checked_only_without_company() {
     let expected = |clients| operation(&micro("write-only", clients), 0).expected(1);
     assert_eq!(expected(1), Expected::Rows(1));
