@@ -134,8 +134,11 @@ class Field:
             self._view.phase(f"starting {contender.name}")
             with self.guard(contender):
                 contender.start()
-        if self._loaded:
-            return
+        if not self._loaded:
+            self.load(driver, data)
+
+    def load(self, driver: Driver, data: Data) -> None:
+        """Load the tables of all contenders anew."""
         for contender in self.running():
             with self.guard(contender):
                 self._load(contender, driver, data)

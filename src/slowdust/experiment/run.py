@@ -137,6 +137,9 @@ class Experiment:
         self._close(step, run)
 
     def _measure(self, step: Step, incarnation: int, share: Second) -> None:
+        if step.test.consumes and step.test.name in self._next_operation:
+            self._field.load(self._driver, self._data)
+            self._next_operation.clear()
         begun = time.monotonic()
 
         def keep_plans(contender: Contender, plans: list[PlanText]) -> None:
