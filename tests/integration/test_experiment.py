@@ -50,6 +50,11 @@ def test_compares_two_versions_end_to_end(workplace: Workplace) -> None:
         else:
             assert result["low"] <= result["rqps"] <= result["high"]
     assert workplace.nothing_is_left()
+    plans = workplace.manifest("pair")["plans"]
+    assert {(plan["test"], plan["contender"]) for plan in plans} == {
+        (result["test"], result["contender"]) for result in report["results"]
+    }
+    assert all("sbtest1" in plan["plan"] for plan in plans)
     page = (workplace.folder / "results" / "pair" / "report.html").read_text()
     assert "postgres@17.6" in page
     assert (workplace.folder / "results" / "pair" / "logs" / "2-postgres@17.6.log").stat().st_size
