@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.flags import PLAN_DIFFERS
 from slowdust.analysis.model import Report, Result
-from slowdust.benchmarks.micro import SUITES
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
@@ -215,16 +212,3 @@ def test_one_incarnation_is_flagged() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], incarnations=1)
 
     assert "one incarnation" in " / ".join(the(analyse(manifest, slices), "scan", "b").flags)
-
-
-def test_ten_thousand_slices_in_well_under_a_second() -> None:
-    manifest, slices = synthetic_experiment(
-        ["a", "b", "c"], SUITES["default"], incarnations=3, blocks=19
-    )
-    assert len(slices) > 10_000
-    analyse(manifest, slices[:100])
-
-    started = time.process_time()
-    analyse(manifest, slices)
-
-    assert time.process_time() - started < 1.0

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 from html.parser import HTMLParser
 
 import pytest
@@ -198,14 +197,10 @@ def test_many_contenders_get_a_forest_each() -> None:
     _outline(page)
 
 
-def test_ten_thousand_slices_take_less_than_a_second_and_8_mb() -> None:
+def test_a_page_of_ten_thousand_slices_stays_below_8_mb() -> None:
     report, slices = sized_experiment(2, micro.SUITES["default"], blocks=40)
     assert len(slices) > 10_000
-    html.render(report, slices[:100])
 
-    started = time.process_time()
     page = html.render(report, slices)
-    took = time.process_time() - started
 
-    assert took < 1
     assert len(page.encode()) < 8e6
