@@ -89,6 +89,9 @@ class Field:
         self.contenders = contenders
         self._logs = logs
         self._view = view
+        # A resumed experiment keeps the logs of its earlier parts.
+        earlier = len(list(logs.glob("1-*.log")))
+        self._log_suffix = f".part{earlier + 1}" if earlier else ""
         self._loaded = False
         self._on_failure: Callable[[Contender], None] | None = None
         self.host_probe = HostProbe(self.running()[0].server.data_dir)
@@ -207,7 +210,9 @@ class Field:
         name = re.sub(r"[^A-Za-z0-9.@#-]+", "_", contender.name).strip("_.")
         number = self.contenders.index(contender) + 1
         try:
-            shutil.copyfile(contender.server.log_path, self._logs / f"{number}-{name}.log")
+            shutil.copyfile(
+                contender.server.log_path, self._logs / f"{number}-{name}{self._log_suffix}.log"
+            )
         except OSError as error:
             self._view.warning(f"the log of {contender.name} could not be kept: {error}")
 
