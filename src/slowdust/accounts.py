@@ -6,6 +6,7 @@ import os
 import pwd
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -14,6 +15,7 @@ from slowdust.errors import SlowdustError, UsageError
 
 USER_VARIABLE = "SLOWDUST_USER"
 _CANDIDATES_FOR_ROOT = ("postgres", "nobody")
+_ASK_TIMEOUT_S = 60.0
 
 
 class Identity(TypedDict, total=False):
@@ -47,6 +49,24 @@ class Account:
         """Make the account the owner of a file or directory of ours."""
         if not self.is_self:
             os.chown(path, self.uid, self.gid)
+
+    def ask(self, program: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """What a program of a build prints when the account runs it with these arguments.
+
+        Raises OSError when it cannot be run, subprocess.TimeoutExpired when it does not end.
+        """
+        return subprocess.run(
+            [program, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            env={"LC_ALL": "C", "PATH": os.defpath},
+            cwd="/",
+            timeout=_ASK_TIMEOUT_S,
+            check=False,
+            **self.identity(),
+        )
 
     def can_enter(self, directory: Path) -> bool:
         """Whether the account may search a directory, all its parents included."""

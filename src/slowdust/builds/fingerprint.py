@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -14,7 +13,7 @@ from slowdust.builds.catalog import ServerBinary
 from slowdust.errors import SlowdustError
 from slowdust.store.manifest import BuildFacts
 
-_TIMEOUT_S = 60.0
+_STRIP_TIMEOUT_S = 60.0
 
 
 def fingerprint(server: Path, kind: ServerBinary, source: str) -> BuildFacts:
@@ -32,18 +31,7 @@ def printed_version(server: Path, kind: ServerBinary) -> str:
     """The version that a server prints of itself, run as the user that servers run as."""
     account = server_account()
     try:
-        done = subprocess.run(
-            [server, *kind.version_arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            env={"LC_ALL": "C", "PATH": os.defpath},
-            cwd="/",
-            timeout=_TIMEOUT_S,
-            check=False,
-            **account.identity(),
-        )
+        done = account.ask(server, kind.version_arguments)
     except PermissionError:
         raise SlowdustError(
             f"the user {account.name}, who runs the servers, cannot execute {server}: "
@@ -74,5 +62,5 @@ def stripped_bytes(binary: Path) -> int | None:
     with tempfile.TemporaryDirectory(prefix="slowdust-strip-") as folder:
         stripped = Path(folder) / "stripped"
         command = [strip, "--strip-all", "-o", str(stripped), str(binary)]
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=_STRIP_TIMEOUT_S, check=False)
         return stripped.stat().st_size if done.returncode == 0 else None

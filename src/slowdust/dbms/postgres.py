@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import signal
 import subprocess
@@ -37,7 +36,6 @@ _OWN_SETTINGS = frozenset(
 )
 """What an instance needs to be found, watched and cleaned away."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
-_ASK_TIMEOUT_S = 60.0
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 
@@ -272,18 +270,7 @@ def _configuration_complaints(
 
 def _ask(build: Build, account: Account, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(
-            [build.server, *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            env={"LC_ALL": "C", "PATH": os.defpath},
-            cwd="/",
-            timeout=_ASK_TIMEOUT_S,
-            check=False,
-            **account.identity(),
-        )
+        return account.ask(build.server, arguments)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlowdustError(f"{build.server} cannot be asked for its settings: {error}") from error
 

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from slowdust.dbms.settings import DEFAULT_CONFIG
 from slowdust.errors import UsageError
 
-DEFAULT_CONFIG = "default"
 _NAMED = re.compile(
     r"(?P<dbms>[a-z]+)@(?P<version>[A-Za-z0-9._-]+)"
     r"(?:/(?P<engine>[a-z]+))?(?::(?P<config>[A-Za-z0-9._/-]+))?"
