@@ -51,6 +51,9 @@ pub struct Target {
     #[serde(default)]
     pub password: Option<String>,
     pub database: String,
+    /// The storage engine in which tables are made, where the DBMS has several.
+    #[serde(default)]
+    pub engine: Option<String>,
 }
 
 /// Drops and creates the tables, fills them, and creates their secondary indexes.

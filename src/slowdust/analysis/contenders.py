@@ -28,6 +28,10 @@ def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
             for name in names
             if facts.settings.get(name) != base.settings.get(name)
         },
+        engine=facts.engine,
+        environment=facts.environment,
+        allocator=facts.allocator,
+        buffer_pool_bytes=facts.buffer_pool_bytes,
         failed=facts.failed,
         data_bytes=facts.data_bytes,
     )

@@ -117,6 +117,14 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Every setting that Slowdust gave the server."""
     differing: dict[str, str] = {}
     """Those that are not the base's (a setting the base has and this one lacks: '(not set)')."""
+    engine: str | None = None
+    """The storage engine, where the DBMS has several."""
+    environment: list[str] = []
+    """As written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
+    allocator: str | None = None
+    """The malloc library that was found at work in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
+    buffer_pool_bytes: int | None = None
+    """The server's own page cache."""
     failed: str | None = None
     """Why it dropped out, with the last lines of its log."""
     data_bytes: int | None = None

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from slowdust.store.manifest import BuildFacts
 
+SYSTEM_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
+"""Of this machine's own C library, by the ABI of x86-64."""
+
 Progress = Callable[[str], None]
 """Takes one line that says what is being done."""
 
@@ -26,6 +29,17 @@ class Build:
     server: Path
     """The server's binary."""
     facts: BuildFacts
+    loader: Path | None = None
+    """The dynamic loader that came with the binaries, where they bring their C library too."""
+    libraries: tuple[Path, ...] = ()
+    """Directories of shared libraries that came with the binaries."""
+
+    def command(self, program: Path) -> list[str]:
+        """How a program of this build is run: through the loader that finds its libraries."""
+        if not self.libraries:
+            return [str(program)]
+        loader = self.loader or SYSTEM_LOADER
+        return [str(loader), "--library-path", ":".join(map(str, self.libraries)), str(program)]
 
     def program(self, name: str) -> Path:
         """A program that lies beside the server's binary."""

@@ -52,6 +52,8 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     user: str
     password: str | None
     database: str
+    engine: str | None = None
+    """The storage engine in which tables are made, where the DBMS has several."""
 
 
 def free_loopback_port() -> int:

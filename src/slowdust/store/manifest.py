@@ -27,6 +27,14 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     settings: dict[str, str]
     skipped_settings: list[str] = []
     """Optional settings of the config that this version does not know."""
+    engine: str | None = None
+    """The storage engine, where the DBMS has several."""
+    environment: list[str] = []
+    """As written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
+    allocator: str | None = None
+    """The malloc library that was found at work in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
+    buffer_pool_bytes: int | None = None
+    """The server's own page cache."""
     failed: str | None = None
     data_bytes: int | None = None
     table_bytes: int | None = None

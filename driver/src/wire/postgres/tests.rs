@@ -176,6 +176,7 @@ fn start_up(greeting: Vec<u8>, password: Option<&str>) -> (Result<Option<u32>, F
         user: "ann".into(),
         password: password.map(Into::into),
         database: "db".into(),
+        engine: None,
     };
     let startup = Startup {
         socket: &mut socket,
