@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.rows import Row
-from slowdust.benchmarks.micro import SUITES
+from slowdust.benchmarks.micro import MICRO
 from slowdust.store.folder import Folder, writing
 from tests.unit.synthetic import synthetic_experiment
 
@@ -34,7 +34,7 @@ def _row(what: str, seconds: float, goal: float) -> Row:
 
 
 def _write_experiment(results: Path) -> int:
-    tests = SUITES["default"]
+    tests = MICRO.suites["default"]
     blocks = SLICES // (len(tests) * 2 * 4) + 1
     manifest, slices = synthetic_experiment(["a@1", "a@2"], tests, incarnations=2, blocks=blocks)
     with writing(Folder(results / "large")) as writer:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.benchmarks.micro import BY_NAME
+from slowdust.benchmarks.micro import MICRO
 from slowdust.experiment.driver import Data, Driver
 from slowdust.experiment.field import Field
 from slowdust.experiment.live import PlainView
@@ -42,7 +42,8 @@ def test_data_ages_alike(data_root: Path, tmp_path: Path, clients: int, question
 def run_two_blocks(driver: Driver, field: Field, test: str, clients: int) -> dict[str, int]:
     """Operations that were measured, by contender."""
     pace = Pace(slice=0.05, discard=0.01, warmup=0.05, rate=None)
-    run = StepRun(driver, field, Place(Step(BY_NAME[test], clients), 1, 0), pace)
+    (chosen,) = MICRO.matching([test])
+    run = StepRun(driver, field, Place(Step(chosen, clients), 1, 0), pace)
     done = dict.fromkeys(field.names, 0)
 
     def keep(record: Slice) -> None:

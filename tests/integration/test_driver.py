@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from slowdust.benchmarks.micro import TESTS
+from slowdust.benchmarks.micro import MICRO
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Listen
@@ -98,7 +98,7 @@ def loaded(server: Server) -> Target:
 
 
 READS_AND_UPDATES = list(
-    dict.fromkeys(test.driver_test for test in TESTS if test.name not in {"delete", "insert"})
+    dict.fromkeys(test.driver_test for test in MICRO.tests if test.name not in {"delete", "insert"})
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.benchmarks import micro
+from slowdust.benchmarks.micro import MICRO
 from slowdust.builds import Build
 from tests.integration.conftest import GetBuild
 from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until
@@ -196,7 +196,7 @@ def test_all_tests_run_on_the_oldest_and_the_newest(
     workplace.run("run", "all.toml")
     results = workplace.report("all")["results"]
     assert [r["test"] for r in results if r["contender"] == "postgres@18.4"] == [
-        test.name for test in micro.TESTS
+        test.name for test in MICRO.tests
     ]
     assert all(result["errors"] == 0 for result in results)
 

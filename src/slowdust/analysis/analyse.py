@@ -14,7 +14,7 @@ from slowdust.analysis.per_op import per_operation, relative_to
 from slowdust.analysis.relative import Step, step_of
 from slowdust.analysis.verdict import Judgement, judge
 from slowdust.analysis.words import tell
-from slowdust.benchmarks import micro
+from slowdust.benchmarks import BENCHMARKS, known_test
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.records import ServerUse, Slice
@@ -88,13 +88,17 @@ def _results(
 
 
 def _order_of(steps: Sequence[Step]) -> Callable[[Step], tuple[int, int, int]]:
-    """METHOD.md's order; steps of other benchmarks follow in the order in which they ran."""
-    known = {name: place for place, name in enumerate(micro.BY_NAME)}
+    """The benchmarks' order; tests that none of them knows follow in the order they ran in."""
+    known = {
+        (benchmark.name, test.name): place
+        for benchmark in BENCHMARKS.values()
+        for place, test in enumerate(benchmark.tests)
+    }
     ran: dict[tuple[str, str], int] = {}
     for place, step in enumerate(steps):
         ran.setdefault((step.benchmark, step.test), place)
     return lambda step: (
-        known.get(step.test, len(known)) if step.benchmark == micro.BENCHMARK else len(known),
+        known.get((step.benchmark, step.test), len(known)),
         ran[step.benchmark, step.test],
         step.clients,
     )
@@ -141,7 +145,7 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
 
 
 def _group(step: Step) -> str:
-    known = micro.BY_NAME.get(step.test) if step.benchmark == micro.BENCHMARK else None
+    known = known_test(step.benchmark, step.test)
     return known.group.value if known else step.benchmark
 
 

@@ -1,1 +1,27 @@
-"""What the steps of each benchmark are."""
+"""The benchmarks: one module for each says what its tests are, and nobody else does."""
+
+from __future__ import annotations
+
+from slowdust.benchmarks.micro import MICRO
+from slowdust.benchmarks.model import Benchmark, Test
+from slowdust.benchmarks.slap import SLAP
+
+DEFAULT = MICRO
+BENCHMARKS: dict[str, Benchmark] = {benchmark.name: benchmark for benchmark in (MICRO, SLAP)}
+
+
+def benchmark(name: str) -> Benchmark:
+    """The benchmark of that name.
+
+    Raises:
+        ValueError: there is none; says which there are.
+    """
+    if name not in BENCHMARKS:
+        raise ValueError(f"unknown benchmark '{name}': there are {', '.join(BENCHMARKS)}")
+    return BENCHMARKS[name]
+
+
+def known_test(benchmark_name: str, test: str) -> Test | None:
+    """A test of a record, if its benchmark is one of this version's and has it."""
+    known = BENCHMARKS.get(benchmark_name)
+    return known.test(test) if known else None

@@ -17,7 +17,7 @@ from slowdust.cli.options import results_option
     help="Tests by name or pattern, comma separated: 'point*,update-index'. See `slowdust tests`.",
 )
 @click.option("--suite", help="quick, default (METHOD's order) or full (reads before the writes).")
-@click.option("--benchmark", help="micro.")
+@click.option("--benchmark", help="micro or slap, see `slowdust tests`.  [micro]")
 @click.option("--clients", metavar="LIST", help="Concurrent connections: 1 or 1,8,64.  [1]")
 @click.option("--rows", type=int, help="Rows of each table.  [100000]")
 @click.option("--tables", type=int, help="Number of tables.  [1]")

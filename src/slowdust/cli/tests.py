@@ -6,10 +6,16 @@ import click
 
 
 @click.command("tests")
-def command() -> None:
-    """List the tests, their groups, and the suites that hold them."""
-    from slowdust.benchmarks import micro
+@click.option("--benchmark", "name", default="micro", help="micro or slap.  [micro]")
+def command(name: str) -> None:
+    """List a benchmark's tests in their order, their groups, and the suites that hold them."""
+    from slowdust.benchmarks import benchmark
+    from slowdust.errors import UsageError
 
-    for test in micro.TESTS:
-        suites = [name for name, tests in micro.SUITES.items() if test.name in tests]
+    try:
+        wanted = benchmark(name)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for test in wanted.tests:
+        suites = [suite for suite, tests in wanted.suites.items() if test.name in tests]
         click.echo(f"{test.name:<26}{test.group.value:<24}{', '.join(suites)}")

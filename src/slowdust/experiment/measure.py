@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slowdust.benchmarks import micro
 from slowdust.experiment.driver import Data, Driver, TargetError, Work
 from slowdust.experiment.field import Contender, Field
 from slowdust.experiment.plan import Step
@@ -132,7 +131,7 @@ class StepRun:
         use = window.close()
         _refuse_ruin(ran)
         return Slice(
-            benchmark=micro.BENCHMARK,
+            benchmark=self._step.test.benchmark,
             test=self._step.test.name,
             clients=self._step.clients,
             contender=contender.name,

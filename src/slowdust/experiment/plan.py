@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from slowdust.benchmarks.micro import Phase, Test
+from slowdust.benchmarks.model import Phase, Test
 from slowdust.experiment.spec import Spec
 from slowdust.store.records import Second, Slice
 
@@ -36,7 +36,7 @@ class Step:
 
 
 def plan(spec: Spec) -> list[Step]:
-    """The steps of one incarnation, in order: tests as METHOD.md has them, clients as given."""
+    """The steps of one incarnation, in order: tests as the benchmark has them, clients as given."""
     return [Step(test, clients) for test in spec.chosen_tests() for clients in spec.clients]
 
 

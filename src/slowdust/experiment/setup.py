@@ -16,9 +16,10 @@ from slowdust.dbms.settings import Settings
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import ContenderName, distinct, parse_contender
 from slowdust.experiment.driver import Driver
+from slowdust.experiment.entrants import Entrant
 from slowdust.experiment.field import Contender, Field
 from slowdust.experiment.journal import Journal, check_same, new_manifest
-from slowdust.experiment.spec import ContenderSpec, Spec
+from slowdust.experiment.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes import advice
 from slowdust.probes.machine import Machine, read_machine
@@ -42,17 +43,18 @@ def enter(spec: Spec, view: View) -> list[Entry]:
         UsageError: an unknown build or config.
         SlowdustError: a build cannot be had.
     """
-    names = [parse_contender(contender.contender) for contender in spec.contenders]
+    entrants = spec.entrants()
+    names = [parse_contender(entrant.contender) for entrant in entrants]
     found = [_resolve(name, view) for name in names]
     titles = distinct(
         [
-            contender.name or _title(name, build)
-            for contender, name, build in zip(spec.contenders, names, found, strict=True)
+            entrant.title(_found(name, build))
+            for entrant, name, build in zip(entrants, names, found, strict=True)
         ]
     )
     return [
-        Entry(title, build, _settings(build, name.config, spec, contender))
-        for title, build, name, contender in zip(titles, found, names, spec.contenders, strict=True)
+        Entry(title, build, _settings(build, name.config, spec, entrant))
+        for title, build, name, entrant in zip(titles, found, names, entrants, strict=True)
     ]
 
 
@@ -130,17 +132,17 @@ def _resolve(name: ContenderName, view: View) -> Build:
     return builds.resolve(name.dbms, name.version, view.phase)
 
 
-def _title(name: ContenderName, build: Build) -> str:
+def _found(name: ContenderName, build: Build) -> str:
     """As written, with the version that was found: `postgres@17` becomes `postgres@17.10`."""
     if name.directory is not None:
         return name.written
     return name.written.replace(f"@{name.version}", f"@{build.version}", 1)
 
 
-def _settings(build: Build, config: str, spec: Spec, contender: ContenderSpec) -> Settings:
+def _settings(build: Build, config: str, spec: Spec, entrant: Entrant) -> Settings:
     kind = family(build.dbms)
-    overrides = {**kind.room_for(max(spec.clients)), **spec.set, **contender.set}
-    return kind.settings(config, overrides, len(spec.contenders))
+    overrides = {**kind.room_for(max(spec.clients)), **spec.set, **entrant.set}
+    return kind.settings(config, overrides, len(spec.entrants()))
 
 
 def _create(run: RunDirectory, entry: Entry, view: View) -> Contender:

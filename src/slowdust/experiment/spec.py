@@ -3,76 +3,36 @@
 from __future__ import annotations
 
 import tomllib
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
 import tomli_w
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from slowdust.benchmarks import micro
+from slowdust import benchmarks
+from slowdust.benchmarks.model import DEFAULT_SUITE, Test
 from slowdust.errors import UsageError
-from slowdust.experiment.duration import parse_duration
-from slowdust.store.records import Second
+from slowdust.experiment.entrants import ContenderSpec, Entrant, as_table, entrants_of
+from slowdust.experiment.matrix import Matrix
+from slowdust.experiment.values import Duration, Settings, Strict
 
 
-def _seconds(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-Duration = Annotated[
-    Second,
-    Field(gt=0),
-    BeforeValidator(_seconds),
-    PlainSerializer(lambda s: f"{s:.6f}s"),
-]
-
-
-def _settings_as_text(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _setting_text(item) for key, item in value.items()}
-    return value
-
-
-Settings = Annotated[dict[str, str], BeforeValidator(_settings_as_text)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class ContenderSpec(_Strict):
-    """A contender with settings of its own."""
-
-    contender: str
-    name: str | None = Field(None, pattern=r"^[^\s|/][^|]*$")
-    set: Settings = {}
-
-
-class RateSpec(_Strict):
+class RateSpec(Strict):
     """Open loop: operations per second over all clients, whatever the server answers."""
 
     per_second: float = Field(gt=0)
     arrivals: str = Field("poisson", pattern="^(poisson|uniform)$")
 
 
-class Spec(_Strict):
+class Spec(Strict):
     """One experiment. Field names are the keys of the TOML file."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$")
     contenders: list[ContenderSpec] = Field(min_length=1)
-    benchmark: str = micro.BENCHMARK
-    suite: str = "default"
-    tests: list[str] = []
+    matrix: Matrix = Field(default_factory=dict)
+    benchmark: str = benchmarks.DEFAULT.name
+    suite: str = DEFAULT_SUITE
+    tests: list[str] = Field(default_factory=list)
     clients: list[Annotated[int, Field(ge=1, le=10_000)]] = Field([1], min_length=1)
     rows: int = Field(100_000, ge=100)
     tables: int = Field(1, ge=1, le=1000)
@@ -84,13 +44,13 @@ class Spec(_Strict):
     incarnations: int | None = Field(None, ge=1)
     seed: int = Field(1, ge=0, lt=2**53)
     rate: RateSpec | None = None
-    set: Settings = {}
+    set: Settings = Field(default_factory=dict)
 
     @field_validator("contenders", mode="before")
     @classmethod
     def _plain_names(cls, value: object) -> object:
         if isinstance(value, list):
-            return [_contender(item) for item in value]
+            return [as_table(item) for item in value]
         return value
 
     @field_validator("clients")
@@ -102,30 +62,25 @@ class Spec(_Strict):
 
     @model_validator(mode="after")
     def _known_tests(self) -> Spec:
-        if self.benchmark != micro.BENCHMARK:
-            raise ValueError(f"unknown benchmark '{self.benchmark}': there is {micro.BENCHMARK}")
-        if self.suite not in micro.SUITES:
-            raise ValueError(f"unknown suite '{self.suite}': there are {', '.join(micro.SUITES)}")
         widest = max(self.chosen_tests(), key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
             raise ValueError(f"rows: {widest.name} needs at least {widest.least_rows}")
         return self
 
-    def chosen_tests(self) -> list[micro.Test]:
-        """The suite's tests, or those of all tests that match `tests`, in METHOD.md's order."""
-        if not self.tests:
-            return [micro.BY_NAME[name] for name in micro.in_order(micro.SUITES[self.suite])]
-        chosen: set[str] = set()
-        for pattern in self.tests:
-            matches = [name for name in micro.BY_NAME if fnmatchcase(name, pattern)]
-            if "pre" not in pattern:
-                matches = [name for name in matches if not name.endswith(".pre")]
-            if not matches:
-                raise ValueError(
-                    f"no test is called '{pattern}': see `slowdust tests` for their names"
-                )
-            chosen.update(matches)
-        return [micro.BY_NAME[name] for name in micro.in_order(chosen)]
+    @model_validator(mode="after")
+    def _crossable(self) -> Spec:
+        self.entrants()
+        return self
+
+    def chosen_tests(self) -> list[Test]:
+        """The suite's tests, or those of all tests that match `tests`, in the order they run."""
+        benchmark = benchmarks.benchmark(self.benchmark)
+        suite = benchmark.suite(self.suite)
+        return benchmark.matching(self.tests) if self.tests else suite
+
+    def entrants(self) -> list[Entrant]:
+        """The contenders with the combinations of their matrices; the first is the base."""
+        return entrants_of(self.contenders, self.matrix)
 
     def to_toml(self) -> str:
         """The specification as a TOML file that `slowdust run` reads."""
@@ -164,29 +119,6 @@ def read_spec(path: Path) -> Spec:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is no TOML: {error}") from None
     return parse_spec({"name": path.stem, **data})
-
-
-def _contender(item: object) -> object:
-    """A plain name as a table; a directory is kept where it is, whatever folder is current."""
-    table = {"contender": item} if isinstance(item, str) else item
-    if not isinstance(table, dict) or not isinstance(table.get("contender"), str):
-        return table
-    written = table["contender"]
-    if not written.startswith(("./", "../", "~")) and written not in {".", ".."}:
-        return table
-    directory, colon, config = written.partition(":")
-    absolute = str(Path(directory).expanduser().absolute()) + colon + config
-    return {**table, "contender": absolute, "name": table.get("name") or _shown(written)}
-
-
-def _shown(directory: str) -> str:
-    return directory.lstrip("./~") or "build"
-
-
-def _setting_text(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)
 
 
 def _problem(location: tuple[int | str, ...], message: str) -> str:

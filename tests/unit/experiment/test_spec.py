@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.benchmarks import micro
 from slowdust.errors import UsageError
 from slowdust.experiment.compare import spec_from_options
 from slowdust.experiment.spec import parse_spec, read_spec
@@ -61,6 +60,17 @@ def test_a_directory_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.Monke
     assert contender.name == "mine:small"
 
 
+def test_slap_has_tests_of_its_own_in_its_own_order() -> None:
+    spec = spec_from_options(["a@1"], options(benchmark="slap", tests="update*,range-pk*"))
+    assert [test.name for test in spec.chosen_tests()] == [
+        "range-pk.10",
+        "range-pk.1000",
+        "update-same-indexed",
+        "update-same-notindexed",
+    ]
+    assert {test.benchmark for test in spec.chosen_tests()} == {"slap"}
+
+
 def test_a_margin_is_a_percentage() -> None:
     assert spec_from_options(["a@1"], options(margin="0.5")).margin == pytest.approx(0.005)
 
@@ -78,7 +88,9 @@ def test_settings_are_written_as_a_server_writes_them() -> None:
         ({"clients": "many"}, "write numbers"),
         ({"budget": "banana"}, "'banana' is no duration"),
         ({"suite": "huge"}, "unknown suite 'huge'"),
-        ({"benchmark": "tpcc"}, "unknown benchmark 'tpcc'"),
+        ({"benchmark": "tpcc"}, "unknown benchmark 'tpcc': there are micro, slap"),
+        ({"benchmark": "slap", "tests": "point-query"}, "'point-query' in slap"),
+        ({"benchmark": "slap", "rows": 500}, "range-pk.1000 needs at least 1000"),
         ({"rows": 1}, "rows"),
         ({"clients": "1,8,1"}, "twice"),
         ({"rate": float("inf")}, "rate"),
@@ -101,10 +113,3 @@ def test_unknown_keys_of_a_file_are_named(tmp_path: Path) -> None:
     file.write_text('contenders = ["postgres@17"]\nbugdet = "3m"\n')
     with pytest.raises(UsageError, match="bugdet"):
         read_spec(file)
-
-
-def test_suites_name_tests_that_exist() -> None:
-    for suite in micro.SUITES.values():
-        assert set(suite) <= set(micro.BY_NAME)
-    assert len(micro.SUITES["quick"]) == 8
-    assert {micro.BY_NAME[name].group for name in micro.SUITES["quick"]} == set(micro.Group)

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from slowdust.analysis.model import Report, Result
-from slowdust.benchmarks import micro
+from slowdust.benchmarks.micro import MICRO
 from slowdust.report import html
 from slowdust.store.records import Slice
 from tests.unit.report.sample import (
@@ -198,7 +198,7 @@ def test_many_contenders_get_a_forest_each() -> None:
 
 
 def test_a_page_of_ten_thousand_slices_stays_below_8_mb() -> None:
-    report, slices = sized_experiment(2, micro.SUITES["default"], blocks=40)
+    report, slices = sized_experiment(2, MICRO.suites["default"], blocks=40)
     assert len(slices) > 10_000
 
     page = html.render(report, slices)

@@ -9,7 +9,6 @@ from itertools import groupby
 
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.relative import Step
-from slowdust.benchmarks import micro
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,7 @@ def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:
 
 def _anchor(step: Step, taken: set[str]) -> str:
     """The `id` of a step's section: `test-point-query-c1`; each only once."""
-    name = step.test if step.benchmark == micro.BENCHMARK else f"{step.benchmark}-{step.test}"
-    plain = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
+    plain = re.sub(r"[^a-z0-9.]+", "-", step.test.lower()).strip("-")
     anchor = wanted = f"test-{plain}-c{step.clients}"
     copies = 1
     while anchor in taken:

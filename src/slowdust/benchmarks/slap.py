@@ -1,0 +1,40 @@
+"""The single-row family (end of METHOD.md, section 3): ranges, and updates of one row by all.
+
+The ranges come first, on data as it was loaded: the updates leave their dead versions at one
+single row, which says nothing about ranges.
+"""
+
+from __future__ import annotations
+
+from slowdust.benchmarks.model import (
+    DEFAULT_SUITE,
+    Benchmark,
+    Group,
+    Headline,
+    Phase,
+    Test,
+    rows_of_range,
+)
+
+_NAME = "slap"
+_RANGES = ("range-pk", "range-si-covered", "range-si-notcovered")
+_ROWS = (10, 1000)
+_UPDATES = ("update-same-indexed", "update-same-notindexed")
+
+_TESTS: tuple[Test, ...] = (
+    *(
+        Test(_NAME, name, Group.RANGE, Phase.PRE, least_rows=rows_of_range(name))
+        for name in (f"{range_}.{rows}" for range_ in _RANGES for rows in _ROWS)
+    ),
+    *(Test(_NAME, name, Group.WRITE, Phase.WRITE) for name in _UPDATES),
+)
+
+SLAP = Benchmark(
+    name=_NAME,
+    tests=_TESTS,
+    suites={
+        DEFAULT_SUITE: tuple(test.name for test in _TESTS),
+        "quick": ("range-pk.10", "range-si-notcovered.10", *_UPDATES),
+    },
+    headline=Headline.RESPONSE_TIME,
+)

@@ -1,0 +1,166 @@
+"""Matrices of an experiment file: the cross product of axes becomes contenders.
+
+An axis is named after what it varies: a setting of the server, or a part of the contender
+(`engine`, `config`, `environment`). Its points are a list of values, or a table of named points
+that vary several things at once:
+
+    [matrix]
+    innodb_doublewrite = ["OFF", "ON"]
+    engine = ["innodb", "rocksdb"]
+    fsync.off = { innodb_flush_log_at_trx_commit = 2, sync_binlog = 0 }
+    fsync.on = { innodb_flush_log_at_trx_commit = 1, sync_binlog = 1 }
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from slowdust.experiment.values import Settings, setting_text
+
+MOST_COMBINATIONS = 64
+"""Contenders from which on a matrix is taken for a mistake: all are up side by side."""
+
+_ENGINE_PREFIXES = ("innodb_", "rocksdb_")
+"""Namespaces of settings that a contender's name can do without."""
+_NAMED = re.compile(
+    r"(?P<build>[a-z]+@[^/:+]+)(?:/(?P<engine>[^:+]+))?(?::(?P<config>[^+]+))?(?P<environment>.*)"
+)
+PARTS = ("engine", "config", "environment")
+"""What an axis can vary that is no setting of the server."""
+
+
+def _normal_axis(value: object) -> object:
+    """A list of values as points that vary nothing but the axis, still without their key."""
+    if isinstance(value, list):
+        labels = [setting_text(item) for item in value]
+        if not all(isinstance(label, str) for label in labels):
+            raise ValueError("values are true, false, numbers or strings")
+        if len(set(labels)) < len(labels):
+            raise ValueError("the same value stands there twice")
+        value = labels
+    if isinstance(value, list | dict) and not value:
+        raise ValueError("an axis needs at least one value")
+    return value
+
+
+Axis = Annotated[list[str] | dict[str, Settings], BeforeValidator(_normal_axis)]
+Matrix = dict[str, Axis]
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One point of every axis."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Axis -> the point, as a name says it; axes of a part alone have none: the name has it."""
+
+
+def combinations(matrix: Matrix) -> list[Combination]:
+    """The cross product, the last axis varying fastest; one empty combination without axes.
+
+    Raises:
+        ValueError: two axes vary the same, or there are more than `MOST_COMBINATIONS`.
+    """
+    count = 1
+    for axis in matrix.values():
+        count *= len(axis)
+    check_number(count)
+    names = short_axis_names(list(matrix))
+    choices = [_points(key, axis, names[key]) for key, axis in matrix.items()]
+    return [_together(points) for points in itertools.product(*choices)]
+
+
+def check_number(count: int) -> None:
+    """Refuse more contenders than anybody means.
+
+    Raises:
+        ValueError: there are more than `MOST_COMBINATIONS`.
+    """
+    if count > MOST_COMBINATIONS:
+        raise ValueError(
+            f"the matrix makes {count:,} contenders, all of them up side by side: "
+            f"at most {MOST_COMBINATIONS} can be"
+        )
+
+
+def with_parts(written: str, parts: Mapping[str, str]) -> str:
+    """The contender `DBMS@VERSION...` with parts that it leaves open; an empty one stays open.
+
+    Raises:
+        ValueError: it has that part already, or is no `DBMS@VERSION` to which parts can be added.
+    """
+    if not parts:
+        return written
+    named = _NAMED.fullmatch(written)
+    if named is None:
+        raise ValueError(f"'{written}': {', '.join(parts)} can vary for DBMS@VERSION only")
+    for part in parts:
+        if named[part]:
+            raise ValueError(f"'{written}' names its {part} already, which the matrix varies")
+    found = {part: parts.get(part) or named[part] or "" for part in PARTS}
+    environment = found["environment"].removeprefix("+")
+    return "".join(
+        (
+            named["build"],
+            f"/{found['engine']}" if found["engine"] else "",
+            f":{found['config']}" if found["config"] else "",
+            f"+{environment}" if environment else "",
+        )
+    )
+
+
+def short_axis_names(axes: Sequence[str]) -> dict[str, str]:
+    """Axis -> its name without the engine's prefix, where that leaves the names apart."""
+    short = {axis: _without_prefix(axis) for axis in axes}
+    taken = list(short.values())
+    return {axis: name if taken.count(name) == 1 else axis for axis, name in short.items()}
+
+
+def _without_prefix(axis: str) -> str:
+    for prefix in _ENGINE_PREFIXES:
+        if axis.startswith(prefix) and len(axis) > len(prefix):
+            return axis.removeprefix(prefix)
+    return axis
+
+
+def _points(key: str, axis: Axis, name: str) -> list[Combination]:
+    if isinstance(axis, dict):
+        return [_point(varied, {name: label}) for label, varied in axis.items()]
+    if key in PARTS:
+        return [_point({key: value}, {}) for value in axis]
+    return [_point({key: value}, {name: _label(value, axis)}) for value in axis]
+
+
+def _point(varied: Mapping[str, str], labels: Mapping[str, str]) -> Combination:
+    return Combination(
+        settings={key: value for key, value in varied.items() if key not in PARTS},
+        parts={key: value for key, value in varied.items() if key in PARTS},
+        labels=labels,
+    )
+
+
+def _label(value: str, axis: Iterable[str]) -> str:
+    """In small letters, as most settings are written, where that leaves the values apart."""
+    lowered = [other.lower() for other in axis]
+    return value.lower() if lowered.count(value.lower()) == 1 else value
+
+
+def _together(points: Sequence[Combination]) -> Combination:
+    settings: dict[str, str] = {}
+    parts: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    for point in points:
+        for whole, more in ((settings, point.settings), (parts, point.parts)):
+            if twice := sorted(whole.keys() & more.keys()):
+                raise ValueError(f"two axes vary {twice[0]}")
+            whole.update(more)
+        labels.update(point.labels)
+    return Combination(settings, parts, labels)

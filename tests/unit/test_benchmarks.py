@@ -1,0 +1,68 @@
+import pytest
+from click.testing import CliRunner
+
+from slowdust.benchmarks import BENCHMARKS, benchmark, known_test
+from slowdust.benchmarks.micro import MICRO
+from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Headline, Phase
+from slowdust.benchmarks.slap import SLAP
+from slowdust.cli.tests import command
+
+EVERY = pytest.mark.parametrize("one", BENCHMARKS.values(), ids=BENCHMARKS)
+
+
+@EVERY
+def test_names_are_unique_and_suites_name_tests_that_exist(one: Benchmark) -> None:
+    names = [test.name for test in one.tests]
+    assert len(set(names)) == len(names)
+    assert {test.benchmark for test in one.tests} == {one.name}
+    for suite in one.suites.values():
+        assert set(suite) <= set(names)
+    assert one.suites[DEFAULT_SUITE]
+
+
+@EVERY
+def test_phases_follow_each_other(one: Benchmark) -> None:
+    order = list(Phase)
+    places = [order.index(test.phase) for test in one.tests]
+    assert places == sorted(places)
+
+
+def test_the_quick_suite_of_micro_has_every_group() -> None:
+    quick = MICRO.suite("quick")
+    assert len(quick) == 8
+    assert {test.group for test in quick} == set(Group)
+
+
+def test_least_rows_are_those_of_the_range() -> None:
+    rows = {test.name: test.least_rows for test in (*MICRO.tests, *SLAP.tests)}
+    assert rows["random-points.1000.pre"] == 1000
+    assert rows["read-only.10"] == 10
+    assert rows["read-only-sum"] == 1000
+    assert rows["point-query"] == 100
+    assert rows["range-si-covered.1000"] == 1000
+
+
+def test_slap_is_told_in_response_times() -> None:
+    assert (SLAP.headline, MICRO.headline) == (Headline.RESPONSE_TIME, Headline.RATE)
+    assert [test.name for test in SLAP.tests if test.writes] == [
+        "update-same-indexed",
+        "update-same-notindexed",
+    ]
+
+
+def test_tests_are_found_by_benchmark_and_name() -> None:
+    found = known_test("micro", "scan")
+    assert found is not None
+    assert found.group is Group.RANGE
+    assert known_test("slap", "scan") is None
+    assert known_test("tpcc", "scan") is None
+    with pytest.raises(ValueError, match="unknown benchmark"):
+        benchmark("tpcc")
+
+
+def test_the_command_lists_the_tests_of_one_benchmark() -> None:
+    plain = CliRunner().invoke(command, []).output.splitlines()
+    assert plain[0].split()[0] == "point-query.pre"
+    slap = CliRunner().invoke(command, ["--benchmark", "slap"]).output.splitlines()
+    assert [line.split()[0] for line in slap] == [test.name for test in SLAP.tests]
+    assert "default, quick" in slap[0]
