@@ -34,7 +34,7 @@ from slowdust.store.records import (
 
 FloatArray = npt.NDArray[np.float64]
 Shifts = Mapping[str, float | Mapping[str, float]]
-"""Contender -> true rqps, of all tests or by test; what is not named is 1."""
+"""Contender -> true rqps, of all tests, by test or by `TEST@CLIENTS`; what is not named is 1."""
 
 SLICE_S = 0.25
 _STARTED = 1_760_000_000.0
@@ -169,7 +169,7 @@ def synthetic_experiment(
     """
     steps = [(test, count) for test in tests for count in clients]
     log_shifts = np.log(
-        [[_of_test(shifts or {}, name, test, 1.0) for name in contenders] for test, _ in steps]
+        [[_of_step(shifts or {}, name, step, 1.0) for name in contenders] for step in steps]
     )
     rates = synthetic_rates(
         log_shifts,
@@ -182,14 +182,14 @@ def synthetic_experiment(
     for place in np.ndindex(rates.log_qps.shape):
         row, incarnation, block, slot = place
         name, (test, count) = contenders[int(rates.contender[place])], steps[row]
-        shift = _of_test(shifts or {}, name, test, 1.0)
+        shift = _of_step(shifts or {}, name, steps[row], 1.0)
         piece = synthetic_slice(
             contender=name,
             test=test,
             clients=count,
             qps=_level(test) * count * float(np.exp(rates.log_qps[place])),
             started=_STARTED + float(rates.offset_s[place]),
-            hardware=_of_test(hardware or {}, name, test, Hardware(cpu=1 / shift)),
+            hardware=_of_step(hardware or {}, name, steps[row], Hardware(cpu=1 / shift)),
             idle=[other for other in contenders if other != name],
         )
         piece.incarnation, piece.block, piece.slot = incarnation + 1, block, slot
@@ -342,9 +342,14 @@ def _histogram(mean_ns: float, operations: int) -> Histogram:
     )
 
 
-def _of_test(given: Mapping[str, T | Mapping[str, T]], name: str, test: str, default: T) -> T:
+def _of_step(
+    given: Mapping[str, T | Mapping[str, T]], name: str, step: tuple[str, int], default: T
+) -> T:
     value = given.get(name, default)
-    return value.get(test, default) if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    test, clients = step
+    return value.get(f"{test}@{clients}", value.get(test, default))
 
 
 def _level(test: str) -> float:

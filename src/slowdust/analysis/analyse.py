@@ -7,19 +7,21 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, median
 
 from slowdust.analysis import flags
+from slowdust.analysis.concurrency import courses_of
 from slowdust.analysis.contenders import describe_method, introduce, plan_differences
 from slowdust.analysis.latency import latency_us
+from slowdust.analysis.memory import BYTES_PER_GB, memory_of
 from slowdust.analysis.model import PlanDifference, Report, Result
+from slowdust.analysis.notices import notices_of
 from slowdust.analysis.per_op import per_operation, relative_to
 from slowdust.analysis.relative import Step, step_of
+from slowdust.analysis.response import add_response_times
 from slowdust.analysis.verdict import Judgement, judge
 from slowdust.analysis.words import tell
 from slowdust.benchmarks import BENCHMARKS, known_test
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.records import ServerUse, Slice
-
-_BYTES_PER_GB = 1 << 30
 
 
 def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None) -> Report:
@@ -34,8 +36,12 @@ def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None
     if base not in facts:
         raise UsageError(f"{base} is not a contender; those are: {', '.join(facts)}")
     contenders = [base, *(name for name in facts if name != base)]
-    differences = plan_differences(manifest.plans)
+    dbms = {name: contender.dbms for name, contender in facts.items()}
+    differences = plan_differences(manifest.plans, dbms)
     results = _results(slices, contenders, manifest.method.margin, differences)
+    add_response_times(results, slices, contenders)
+    infos = [introduce(facts[name], facts[base]) for name in contenders]
+    courses = courses_of(results)
     return Report(
         experiment=manifest.experiment,
         started=manifest.started,
@@ -43,8 +49,11 @@ def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None
         contenders=contenders,
         margin=manifest.method.margin,
         results=results,
-        tldr=tell(results, contenders, _failures(facts)),
-        contender_info=[introduce(facts[name], facts[base]) for name in contenders],
+        tldr=tell(results, contenders, _failures(facts), courses),
+        contender_info=infos,
+        notices=notices_of(infos),
+        concurrency=courses,
+        memory=memory_of(results, infos),
         plan_differences=differences,
         host=manifest.host,
         warnings=manifest.warnings,
@@ -160,7 +169,7 @@ def _idle_cpu_share(slices: Sequence[Slice]) -> float | None:
 
 def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | None]) -> float | None:
     sizes = [size for use in servers if (size := read(use)) is not None]
-    return max(sizes) / _BYTES_PER_GB if sizes else None
+    return max(sizes) / BYTES_PER_GB if sizes else None
 
 
 def _compare(result: Result, judgement: Judgement, margin: float) -> None:
@@ -168,8 +177,8 @@ def _compare(result: Result, judgement: Judgement, margin: float) -> None:
         result.flags.append(flags.OPEN_LOOP)
         return
     estimate = judgement.estimate
-    result.rqps = estimate.rqps
-    result.verdict = None if estimate.rqps is None else judgement.verdict
+    result.rqps = estimate.ratio
+    result.verdict = None if estimate.ratio is None else judgement.verdict
     if estimate.interval is not None:
         result.low, result.high = estimate.interval.low, estimate.interval.high
     result.flags += flags.flags_of_estimate(estimate, margin)

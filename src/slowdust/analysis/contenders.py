@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.store.manifest import ContenderFacts, Manifest, Plan
@@ -37,14 +37,18 @@ def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
     )
 
 
-def plan_differences(plans: Sequence[Plan]) -> list[PlanDifference]:
-    """The statements, in order, whose plan is not the same text on all contenders that have it."""
-    by_statement: dict[tuple[str, str], dict[str, str]] = {}
+def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[PlanDifference]:
+    """The statements, in order, whose plan is not the same text on all contenders of a DBMS.
+
+    `dbms` is contender -> DBMS: what different DBMS print as a plan cannot be compared.
+    """
+    by_statement: dict[tuple[str, str, str], dict[str, str]] = {}
     for plan in plans:
-        by_statement.setdefault((plan.test, plan.statement), {})[plan.contender] = plan.plan
+        alike = (plan.test, plan.statement, dbms[plan.contender])
+        by_statement.setdefault(alike, {})[plan.contender] = plan.plan
     return [
         PlanDifference(test=test, statement=statement, plans=texts)
-        for (test, statement), texts in by_statement.items()
+        for (test, statement, _), texts in by_statement.items()
         if len(set(texts.values())) > 1
     ]
 

@@ -71,11 +71,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Relative throughput of one contender in one step."""
+    """One contender relative to the base in one step: its throughput, or its response time."""
 
     step: Step
     contender: str
-    rqps: float | None
+    ratio: float | None
     """None where no block could be paired."""
     interval: Interval | None
     """At `CONFIDENCE`; None with fewer than two blocks."""
@@ -84,11 +84,11 @@ class Estimate:
     difference_interval: Interval | None
     """At `SETTLED_DIFFERENT`."""
     p_value: float
-    """Two-sided, of 'the contender is as fast as the base'; 1 without an interval."""
+    """Two-sided, of 'the contender is like the base'; 1 without an interval."""
     blocks: int
     incarnations: int
     restart_spread: float | None
-    """Standard deviation between the incarnations' ln rqps; None with one incarnation."""
+    """Standard deviation between the incarnations' ln ratios; None with one incarnation."""
     torn: int
     silent: int
 
@@ -126,11 +126,11 @@ def estimate_all(cells: Sequence[BlockRatios]) -> list[Estimate]:
 
 
 def _without_interval(cell: BlockRatios) -> Estimate:
-    rqps = math.exp(cell.by_incarnation[0][0]) if cell.blocks else None
+    ratio = math.exp(cell.by_incarnation[0][0]) if cell.blocks else None
     return Estimate(
         step=cell.step,
         contender=cell.contender,
-        rqps=rqps,
+        ratio=ratio,
         interval=None,
         sameness_interval=None,
         difference_interval=None,
@@ -156,7 +156,7 @@ def _solve(cells: Sequence[BlockRatios]) -> list[Estimate]:
         Estimate(
             step=cell.step,
             contender=cell.contender,
-            rqps=math.exp(center[index]),
+            ratio=math.exp(center[index]),
             interval=_around(center[index], reach[index, 0]),
             sameness_interval=_around(center[index], reach[index, 1]),
             difference_interval=_around(center[index], reach[index, 2]),

@@ -47,7 +47,7 @@ def flags_of_slices(
 def flags_of_estimate(estimate: Estimate, margin: float) -> list[str]:
     """What the comparison with the base rests on."""
     flags = []
-    if estimate.rqps is None:
+    if estimate.ratio is None:
         return ["not comparable: no complete block"]
     if estimate.incarnations == 1:
         flags.append("one incarnation: what a restart does is assumed, not measured")

@@ -48,6 +48,18 @@ class PerOperation(msgspec.Struct, kw_only=True, omit_defaults=True):
     host_write_kb: float | None = None
 
 
+class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The mean response time, relative to the base's as rqps is: paired by blocks."""
+
+    mean_us: Microsecond
+    """Over all operations of all slices."""
+    relative: float | None = None
+    """Above 1: answers take longer. 1 for the base; absent where no block could be paired."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of `relative`; absent for the base and with fewer than two blocks."""
+
+
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
 
@@ -75,6 +87,8 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     retries: int = 0
     latency_us: LatencyUs | None = None
     """Absent where no operation succeeded."""
+    response_time: ResponseTime | None = None
+    """Where results are told in response times: benchmark slap, and every open loop."""
     per_op: PerOperation
     per_op_relative: PerOperation | None = None
     """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
@@ -93,7 +107,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class PlanDifference(msgspec.Struct, kw_only=True):
-    """A statement whose EXPLAIN differs between contenders."""
+    """A statement whose EXPLAIN differs between contenders of one DBMS."""
 
     test: str
     statement: str
@@ -130,6 +144,54 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     data_bytes: int | None = None
 
 
+CourseKind = Literal[
+    "always faster",
+    "always slower",
+    "overtakes",
+    "falls behind",
+    "sometimes faster",
+    "sometimes slower",
+    "changes more than once",
+    "never differs",
+]
+
+
+class Course(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A contender beside the base from the fewest clients to the most, in one test."""
+
+    contender: str
+    kind: CourseKind
+    """`overtakes` and `falls behind`: from slower to faster, or the reverse, once. `sometimes`:
+    at some levels, and at the others neither faster nor slower."""
+    at: int | None = None
+    """Clients from which on it has overtaken, or fallen behind."""
+    words: str
+    """'overtakes at 16 clients: slower up to 8 clients and faster from 16 clients on'."""
+
+
+class TestConcurrency(msgspec.Struct, kw_only=True):
+    """A test that was measured at several numbers of clients."""
+
+    benchmark: str
+    test: str
+    courses: list[Course]
+
+
+class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a contender's memory came to, beside its throughput."""
+
+    contender: str
+    rqps_median: float | None = None
+    """Over its results with a relative rate; absent for the base, and with the two below."""
+    rqps_lowest: float | None = None
+    rqps_highest: float | None = None
+    peak_vsz_gb: float | None = None
+    """Of all slices."""
+    peak_rss_gb: float | None = None
+    buffer_pool_gb: float | None = None
+    rss_per_buffer_pool: float | None = None
+
+
 class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One experiment, judged."""
 
@@ -144,6 +206,12 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     tldr: list[str]
     """Sentences."""
     contender_info: list[ContenderInfo]
+    notices: list[str] = []
+    """What else differs than one would expect of a comparison: DBMS, engines, allocators."""
+    concurrency: list[TestConcurrency] = []
+    """Empty unless there are several numbers of clients."""
+    memory: list[Memory] = []
+    """By contender; empty unless they differ in engine, environment or allocator."""
     plan_differences: list[PlanDifference] = []
     host: dict[str, str] = {}
     """Label -> value, ready to print."""

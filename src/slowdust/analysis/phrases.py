@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 _DOUBLE = 2.0
 """A ratio from here on is written as a multiple, not as a percentage."""
+MOST_LISTED = 6
+"""Names that one sentence lists."""
 
 
 def change(ratio: float) -> str:
@@ -43,13 +45,24 @@ def listing(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
+def shortened(parts: Sequence[str]) -> str:
+    """A listing that ends with 'and 3 more' where it would be long."""
+    if len(parts) <= MOST_LISTED:
+        return listing(parts)
+    return f"{', '.join(parts[:MOST_LISTED])} and {len(parts) - MOST_LISTED} more"
+
+
 def number(count: int) -> str:
     """A count in a sentence: 'none' or digits."""
     return str(count) if count else "none"
 
 
 def short_names(contenders: Sequence[str]) -> dict[str, str]:
-    """Contender -> its name without the DBMS, where all are of the same one."""
+    """Contender -> its name without what all have in common: the contender, or its DBMS."""
+    if len({name.partition(" ")[0] for name in contenders}) == 1 and len(contenders) > 1:
+        labels = {name: name.partition(" ")[2] for name in contenders}
+        if all(labels.values()):
+            return labels
     systems = {name.partition("@")[0] for name in contenders}
     if len(systems) > 1 or not all("@" in name for name in contenders):
         return {name: name for name in contenders}

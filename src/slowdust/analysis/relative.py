@@ -1,5 +1,7 @@
 """From slices to log ratios: what one block says about a contender and the base.
 
+What is compared is a positive quantity of each slice: its throughput unless another is named.
+
 Within a block every contender is measured twice, in an order and then its reverse, so that a
 drift of the machine that is linear over the block cancels in the ratio.
 """
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,7 +37,7 @@ def step_of(piece: Slice) -> Step:
 
 @dataclass(frozen=True)
 class BlockRatios:
-    """ln(QPS of the contender / QPS of the base) of each complete block of one step."""
+    """ln(quantity of the contender / of the base) of each complete block of one step."""
 
     step: Step
     contender: str
@@ -44,7 +46,7 @@ class BlockRatios:
     torn: int
     """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
     silent: int
-    """Blocks left out because one of the two had a slice without any throughput."""
+    """Blocks left out because one of the two had a slice in which the quantity was 0."""
 
     @property
     def blocks(self) -> int:
@@ -60,22 +62,35 @@ class _Place(NamedTuple):
 
 
 _Blocks = dict[_Place, dict[str, list[float]]]
-"""Place -> contender -> QPS of its slices."""
+"""Place -> contender -> the quantity in each of its slices."""
+
+
+def throughput(piece: Slice) -> float:
+    """QPS of a slice."""
+    return piece.qps
+
+
+def mean_response(piece: Slice) -> float:
+    """Mean response time of a slice, in nanoseconds."""
+    return piece.latency.mean_ns
 
 
 def block_ratios(
-    slices: Iterable[Slice], base: str, contenders: Sequence[str]
+    slices: Iterable[Slice],
+    base: str,
+    contenders: Sequence[str],
+    quantity: Callable[[Slice], float] = throughput,
 ) -> list[BlockRatios]:
     """Pair each contender with the base, block by block.
 
     Returns one `BlockRatios` for each step (in order of first appearance) and each of
     `contenders` other than `base`, also where no block could be paired. The value of a block is
-    the mean of ln QPS over the contender's slices less that over the base's.
+    the mean of ln `quantity` over the contender's slices less that over the base's.
     """
     steps: dict[Step, _Blocks] = {}
     for piece in slices:
         blocks = steps.setdefault(step_of(piece), defaultdict(lambda: defaultdict(list)))
-        blocks[_Place(piece.incarnation, piece.block)][piece.contender].append(piece.qps)
+        blocks[_Place(piece.incarnation, piece.block)][piece.contender].append(quantity(piece))
     return [
         _pair(step, blocks, base, contender)
         for step, blocks in steps.items()

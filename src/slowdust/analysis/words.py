@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from slowdust.analysis.concurrency import summarise
 from slowdust.analysis.explain import Explanation, explain
 from slowdust.analysis.flags import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
-from slowdust.analysis.model import Result, Verdict
+from slowdust.analysis.model import Result, TestConcurrency, Verdict
 from slowdust.analysis.phrases import (
     change,
     clients,
@@ -22,6 +23,7 @@ from slowdust.analysis.phrases import (
     listing,
     number,
     short_names,
+    shortened,
     speed,
 )
 from slowdust.analysis.verdict import DIFFERENT
@@ -29,8 +31,6 @@ from slowdust.analysis.verdict import DIFFERENT
 MOST_EXPLAINED = 3
 """Regressions, and improvements, that get a sentence of their own; one each when several
 contenders share the tl;dr."""
-MOST_LISTED = 6
-"""Tests that one sentence names."""
 FEWEST_SUMMARISED = 3
 """Tests from which a median is worth a sentence."""
 
@@ -50,7 +50,10 @@ _VERDICTS: tuple[tuple[Verdict, str], ...] = (
 
 
 def tell(
-    results: Sequence[Result], contenders: Sequence[str], failures: Mapping[str, str]
+    results: Sequence[Result],
+    contenders: Sequence[str],
+    failures: Mapping[str, str],
+    concurrency: Sequence[TestConcurrency] = (),
 ) -> list[str]:
     """Sentences about each contender other than the base, which is `contenders[0]`.
 
@@ -66,10 +69,16 @@ def tell(
     for name in contenders[1:]:
         story = _Story(results, base, name, names)
         story.cut_short = name in failures or base in failures
+        story.by_clients = summarise(
+            (one.test, course)
+            for one in concurrency
+            for course in one.courses
+            if course.contender == name
+        )
         if story.pairs:
             sentences += story.sentences()
         elif any(r.contender == name and OPEN_LOOP in r.flags for r in results):
-            sentences.append(f"{names[name]}: {OPEN_LOOP}.")
+            sentences.append(f"{names[name]}: {OPEN_LOOP}{_responses(name, results)}.")
         elif name not in failures:
             sentences.append(f"{names[name]} has no result that can be compared.")
     return sentences
@@ -111,6 +120,8 @@ class _Story:
         self.most_explained = MOST_EXPLAINED if len(names) == 2 else 1
         self.cut_short = False
         """One of the two dropped out."""
+        self.by_clients = ""
+        """At which numbers of clients it overtakes the base; empty with one number."""
         self.left_out = sum(r.contender == name and r.rqps is None for r in results)
 
     def sentences(self) -> list[str]:
@@ -119,6 +130,7 @@ class _Story:
             self._counts(),
             *self._median(),
             *self._groups(),
+            *([f"By number of clients: {self.by_clients}."] if self.by_clients else []),
             *self._largest("slower"),
             *self._largest("faster"),
             *self._unsure(),
@@ -165,7 +177,7 @@ class _Story:
         if not unsure:
             return []
         why = "one of the two dropped out" if self.cut_short else "more slices would tell"
-        return [f"Unsure, {why}: {_some(unsure)}."]
+        return [f"Unsure, {why}: {shortened(unsure)}."]
 
     def _cautions(self) -> list[str]:
         sentences = []
@@ -175,10 +187,10 @@ class _Story:
             if max(pair.ours.client_busiest_thread, pair.base.client_busiest_thread) > BUSY_CLIENT
         ]
         if limited:
-            sentences.append(f"The client, not the server, was the limit: {_some(limited)}.")
+            sentences.append(f"The client, not the server, was the limit: {shortened(limited)}.")
         failing = [pair.label for pair in self.pairs if pair.ours.errors or pair.base.errors]
         if failing:
-            sentences.append(f"There were errors: {_some(failing)}.")
+            sentences.append(f"There were errors: {shortened(failing)}.")
         return sentences
 
 
@@ -204,10 +216,28 @@ def _one_change(pair: _Pair) -> str:
     interval = (
         "" if ours.low is None else f" (rqps {pair.rqps:.2f} [{ours.low:.2f}, {ours.high:.2f}])"
     )
-    claim = f"{pair.label} is {speed(pair.rqps)}{interval}"
+    claim = f"{pair.label} is {speed(pair.rqps)}{interval}{_response(ours)}"
     if PLAN_DIFFERS in ours.flags:
         return f"{claim}; its plan differs, so this compares plans, not code."
     return f"{claim}; {_reason(explain(ours, pair.base))}."
+
+
+def _response(result: Result) -> str:
+    if result.response_time is None or result.response_time.relative is None:
+        return ""
+    return f", its mean response time {change(result.response_time.relative)}"
+
+
+def _responses(name: str, results: Sequence[Result]) -> str:
+    """What an open loop has instead of a relative rate."""
+    times = [r.response_time for r in results if r.contender == name and r.response_time]
+    ratios = sorted(time.relative for time in times if time.relative is not None)
+    if not ratios:
+        return ""
+    return (
+        f"; its mean response time / the base's has a median of {median(ratios):.2f}, "
+        f"from {ratios[0]:.2f} to {ratios[-1]:.2f}"
+    )
 
 
 def _reason(explanations: Sequence[Explanation]) -> str:
@@ -224,13 +254,6 @@ def _reason(explanations: Sequence[Explanation]) -> str:
 
 def _is(explanation: Explanation) -> str:
     return "are" if explanation.metric.startswith(("context", "KB")) else "is"
-
-
-def _some(labels: Sequence[str]) -> str:
-    if len(labels) <= MOST_LISTED:
-        return listing(labels)
-    rest = len(labels) - MOST_LISTED
-    return f"{', '.join(labels[:MOST_LISTED])} and {rest} more"
 
 
 def _first_line(text: str) -> str:

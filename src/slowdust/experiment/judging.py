@@ -42,7 +42,7 @@ def _standing(judgement: Judgement) -> Standing:
     interval = estimate.interval
     return Standing(
         contender=estimate.contender,
-        rqps=estimate.rqps,
+        rqps=estimate.ratio,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         verdict=judgement.verdict,

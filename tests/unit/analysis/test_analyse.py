@@ -167,6 +167,26 @@ def test_plans_that_differ_are_shown_and_flagged() -> None:
     assert PLAN_DIFFERS not in the(report, "update-index", "a@2").flags
 
 
+def test_plans_of_different_dbms_are_not_compared() -> None:
+    manifest, slices = synthetic_experiment(
+        ["postgres@1", "mysql@2", "mysql@3"], ["point-query", "scan"], noise=QUIET, blocks=4
+    )
+    printed = {"postgres@1": "Index Scan", "mysql@2": "const", "mysql@3": "const"}
+    for plan in manifest.plans:
+        plan.plan = printed[plan.contender]
+    manifest.plans[-1].plan = "ALL"
+
+    report = analyse(manifest, slices)
+
+    [difference] = report.plan_differences
+    assert difference.test == "scan"
+    assert difference.plans == {"mysql@2": "const", "mysql@3": "ALL"}
+    assert not any(PLAN_DIFFERS in result.flags for result in report.results)
+    beside_mysql = analyse(manifest, slices, base="mysql@2")
+    flagged = [(r.test, r.contender) for r in beside_mysql.results if PLAN_DIFFERS in r.flags]
+    assert flagged == [("scan", "mysql@3")]
+
+
 def test_settings_that_differ_from_the_base() -> None:
     manifest, slices = quiet()
     manifest.contenders[1].settings = {"shared_buffers": "1GB", "jit": "off"}

@@ -140,7 +140,7 @@ def test_one_incarnation_allows_for_the_restart_that_was_not_seen() -> None:
 def test_one_block_has_a_value_and_no_interval() -> None:
     [estimate] = estimate_all([cell([math.log(0.9)])])
 
-    assert estimate.rqps == pytest.approx(0.9)
+    assert estimate.ratio == pytest.approx(0.9)
     assert estimate.interval is None
     assert estimate.p_value == 1.0
 
@@ -148,7 +148,7 @@ def test_one_block_has_a_value_and_no_interval() -> None:
 def test_no_block_has_no_value() -> None:
     [estimate] = estimate_all([cell()])
 
-    assert estimate.rqps is None
+    assert estimate.ratio is None
     assert estimate.interval is None
 
 
@@ -163,7 +163,7 @@ def test_one_block_in_each_incarnation_is_enough_for_an_interval() -> None:
 def test_noiseless_blocks_do_not_divide_by_zero() -> None:
     [estimate] = estimate_all([cell([0.1] * 6, [0.1] * 6)])
 
-    assert estimate.rqps == pytest.approx(math.exp(0.1))
+    assert estimate.ratio == pytest.approx(math.exp(0.1))
     assert math.isfinite(width(estimate))
 
 
@@ -174,9 +174,9 @@ def test_an_incarnation_cut_short_counts_for_less() -> None:
 
     [estimate] = estimate_all([cell(whole.tolist(), [0.08, 0.06])])
 
-    assert estimate.rqps is not None
+    assert estimate.ratio is not None
     # The middle between the two incarnations would be near 0.035.
-    assert math.log(estimate.rqps) < 0.03
+    assert math.log(estimate.ratio) < 0.03
 
 
 def test_intervals_are_symmetric_between_contender_and_base() -> None:

@@ -34,7 +34,7 @@ def estimate(
     return Estimate(
         step=Step("micro", "t", 1),
         contender="b",
-        rqps=1.0,
+        ratio=1.0,
         interval=None if interval is None else Interval(*interval),
         sameness_interval=Interval(*sameness),
         difference_interval=Interval(*difference),

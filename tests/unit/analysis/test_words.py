@@ -161,3 +161,16 @@ def test_names_lose_their_dbms_only_when_all_share_it() -> None:
     assert short_names([A, B]) == {A: "15.8", B: "17.6"}
     assert short_names([A, "mysql@8.0"]) == {A: A, "mysql@8.0": "mysql@8.0"}
     assert short_names(["/opt/pg", "/opt/new"])["/opt/pg"] == "/opt/pg"
+
+
+def test_names_of_a_matrix_are_what_varies() -> None:
+    matrix = ["mysql@9.7.4 fsync=off", "mysql@9.7.4 fsync=on"]
+    assert list(short_names(matrix).values()) == ["fsync=off", "fsync=on"]
+    mixed = [*matrix, "mysql@5.6.24 fsync=on"]
+    assert list(short_names(mixed).values()) == [
+        "9.7.4 fsync=off",
+        "9.7.4 fsync=on",
+        "5.6.24 fsync=on",
+    ]
+    plain = ["mysql@9.7.4", "mysql@9.7.4 fsync=on"]
+    assert list(short_names(plain).values()) == ["9.7.4", "9.7.4 fsync=on"]

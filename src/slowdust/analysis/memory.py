@@ -1,0 +1,42 @@
+"""Memory of contenders whose allocator, environment or engine differs (METHOD.md, section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from slowdust.analysis.model import ContenderInfo, Memory, Result
+
+BYTES_PER_GB = 1 << 30
+
+
+def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list[Memory]:
+    """One entry for each contender with a result; none where all contenders allocate alike."""
+    if len({(info.engine, info.allocator, *info.environment) for info in infos}) < 2:
+        return []
+    found = []
+    for info in infos:
+        own = [result for result in results if result.contender == info.name]
+        if own:
+            found.append(_memory(info, own))
+    return found
+
+
+def _memory(info: ContenderInfo, results: Sequence[Result]) -> Memory:
+    ratios = [r.rqps for r in results if r.rqps is not None and r.verdict is not None]
+    rss = _peak(results, lambda result: result.peak_rss_gb)
+    pool = None if info.buffer_pool_bytes is None else info.buffer_pool_bytes / BYTES_PER_GB
+    return Memory(
+        contender=info.name,
+        rqps_median=median(ratios) if ratios else None,
+        rqps_lowest=min(ratios, default=None),
+        rqps_highest=max(ratios, default=None),
+        peak_vsz_gb=_peak(results, lambda result: result.peak_vsz_gb),
+        peak_rss_gb=rss,
+        buffer_pool_gb=pool,
+        rss_per_buffer_pool=rss / pool if rss is not None and pool else None,
+    )
+
+
+def _peak(results: Sequence[Result], read: Callable[[Result], float | None]) -> float | None:
+    return max((size for one in results if (size := read(one)) is not None), default=None)

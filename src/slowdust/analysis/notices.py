@@ -1,0 +1,72 @@
+"""What a comparison is of, where that is more than versions, builds or settings of one DBMS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from slowdust.analysis.model import ContenderInfo
+from slowdust.analysis.phrases import listing
+
+ALLOCATORS = ("glibc", "jemalloc", "tcmalloc")
+"""Names that an environment can ask for."""
+
+
+def notices_of(infos: Sequence[ContenderInfo]) -> list[str]:
+    """Sentences for the head of a report; `infos` has the base first. Usually none."""
+    return [*_systems(infos), *_engines(infos), *_allocators(infos)]
+
+
+def _systems(infos: Sequence[ContenderInfo]) -> list[str]:
+    systems = _each(info.dbms for info in infos)
+    if len(systems) < 2:
+        return []
+    configs = _each(info.config for info in infos)
+    named = (
+        f"the config '{configs[0]}' is each DBMS's own, alike in purpose only"
+        if len(configs) == 1
+        else f"the configs ({listing(configs)}) are each DBMS's own"
+    )
+    return [
+        f"Different DBMS are compared: {listing(systems)}. The same for all: rows, operations and "
+        f"their order, clients, machine and time. Not the same: statements are spelt as each DBMS "
+        f"wants them, {named}, maintenance is each DBMS's own, and plans are compared only among "
+        f"contenders of one DBMS."
+    ]
+
+
+def _engines(infos: Sequence[ContenderInfo]) -> list[str]:
+    engines = _each(info.engine for info in infos if info.engine is not None)
+    if len(engines) < 2:
+        return []
+    return [
+        f"Different storage engines are compared: {listing(engines)}. Statements and rows are the "
+        f"same; what an engine keeps in memory and on disk, and which settings it obeys, is not."
+    ]
+
+
+def _allocators(infos: Sequence[ContenderInfo]) -> list[str]:
+    """Contenders that allocate unlike the base although neither was asked to."""
+    base = infos[0]
+    if base.allocator is None:
+        return []
+    unasked = [
+        info
+        for info in infos[1:]
+        if info.allocator not in {None, base.allocator} and _asked(info) == _asked(base)
+    ]
+    if not unasked:
+        return []
+    others = listing([f"{info.name} with {info.allocator}" for info in unasked])
+    return [
+        f"Allocators differ although none was asked for: {base.name} works with {base.allocator}, "
+        f"{others}. So the comparison is also of allocators; an environment such as "
+        f"+{base.allocator} behind a contender makes them alike."
+    ]
+
+
+def _asked(info: ContenderInfo) -> str | None:
+    return next((name for name in info.environment if name in ALLOCATORS), None)
+
+
+def _each(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.concurrency import course, courses_of, summarise
+from slowdust.analysis.model import Course, CourseKind, Verdict
+from tests.unit.analysis.results import a_result
+from tests.unit.synthetic import QUIET, synthetic_experiment
+
+LEVELS = (1, 2, 4, 8, 16)
+_LETTERS: dict[str, Verdict] = {"+": "faster", "-": "slower", "=": "same", "?": "unsure"}
+
+
+def told(verdicts: str) -> Course:
+    """The course of one letter for each of `LEVELS`."""
+    judged = {n: _LETTERS[letter] for n, letter in zip(LEVELS, verdicts, strict=False)}
+    return course("b", judged)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kind", "at", "words"),
+    [
+        ("+++++", "always faster", None, "always faster, from 1 client to 16"),
+        ("--", "always slower", None, "always slower, from 1 client to 2"),
+        (
+            "---++",
+            "overtakes",
+            8,
+            "overtakes at 8 clients: slower up to 4 clients and faster from 8 clients on",
+        ),
+        (
+            "-=?=+",
+            "overtakes",
+            16,
+            "overtakes at 16 clients: slower at 1 client and faster at 16 clients",
+        ),
+        (
+            "-+=+=",
+            "overtakes",
+            2,
+            "overtakes at 2 clients: slower at 1 client and faster at 2 and 8 clients",
+        ),
+        (
+            "++==-",
+            "falls behind",
+            16,
+            "falls behind at 16 clients: faster up to 2 clients and slower at 16 clients",
+        ),
+        (
+            "+----",
+            "falls behind",
+            2,
+            "falls behind at 2 clients: faster at 1 client and slower from 2 clients on",
+        ),
+        ("==+++", "sometimes faster", None, "faster from 4 clients on, elsewhere no difference"),
+        (
+            "--??=",
+            "sometimes slower",
+            None,
+            "slower up to 2 clients, elsewhere no difference (unsure at 4 and 8 clients)",
+        ),
+        ("=+===", "sometimes faster", None, "faster at 2 clients, elsewhere no difference"),
+        ("=====", "never differs", None, "no level differs"),
+        ("==?==", "never differs", None, "no level differs (unsure at 4 clients)"),
+        ("?????", "never differs", None, "no level differs for sure"),
+        (
+            "+-+=-",
+            "changes more than once",
+            None,
+            "changes more than once: faster at 1 and 4 clients and slower at 2 and 16 clients",
+        ),
+        (
+            "-++--",
+            "changes more than once",
+            None,
+            "changes more than once: slower at 1, 8 and 16 clients and faster at 2 and 4 clients",
+        ),
+    ],
+)
+def test_courses(verdicts: str, kind: CourseKind, at: int | None, words: str) -> None:
+    found = told(verdicts)
+    assert (found.kind, found.at, found.words) == (kind, at, words)
+
+
+@pytest.mark.parametrize("neither", ["=", "?"])
+@pytest.mark.parametrize("side", ["+", "-"])
+def test_same_and_unsure_cross_nothing(side: str, neither: str) -> None:
+    assert told(f"{side}{neither}{side}{neither}{side}").at is None
+    assert told(f"{neither}{side}").at is None
+
+
+def test_levels_are_in_ascending_order_whatever_the_order_of_results() -> None:
+    results = [
+        a_result("b", clients=16, rqps=1.2, verdict="faster"),
+        a_result("b", clients=2, rqps=0.8, verdict="slower"),
+        a_result("a", clients=2, rqps=1.0),
+    ]
+    [found] = courses_of(results)
+    assert found.test == "point-query"
+    assert [(c.contender, c.kind, c.at) for c in found.courses] == [("b", "overtakes", 16)]
+
+
+def test_one_level_has_no_course() -> None:
+    one = a_result("b", rqps=0.8, verdict="slower")
+    assert courses_of([one]) == []
+    unjudged = a_result("b", clients=8)
+    assert courses_of([one, unjudged]) == []
+
+
+def test_each_contender_and_test_has_its_own_course() -> None:
+    results = [
+        a_result(name, test=test, clients=level, rqps=0.8, verdict="slower")
+        for test in ("scan", "insert")
+        for level in (1, 8)
+        for name in ("b", "c")
+    ]
+    assert [(one.test, [c.contender for c in one.courses]) for one in courses_of(results)] == [
+        ("scan", ["b", "c"]),
+        ("insert", ["b", "c"]),
+    ]
+
+
+def test_a_summary_names_each_kind_once() -> None:
+    summary = summarise(
+        [("scan", told("---++")), ("insert", told("-----")), ("delete", told("-++++"))]
+    )
+    assert (
+        summary
+        == "always slower in insert; overtakes in scan (at 8 clients) and delete (at 2 clients)"
+    )
+    assert summarise([]) == ""
+
+
+def test_a_known_crossing_is_found_in_an_experiment() -> None:
+    report = analyse(
+        *synthetic_experiment(
+            ["a@1", "a@2"],
+            ["point-query", "scan"],
+            shifts={"a@2": {"point-query@1": 0.8, "point-query@4": 0.9, "point-query@16": 1.3}},
+            clients=(1, 4, 16),
+            noise=QUIET,
+            blocks=6,
+        )
+    )
+    scan, point = report.concurrency
+    assert (point.test, point.courses[0].kind, point.courses[0].at) == (
+        "point-query",
+        "overtakes",
+        16,
+    )
+    assert (scan.test, scan.courses[0].kind) == ("scan", "never differs")
+    assert (
+        "By number of clients: overtakes in point-query (at 16 clients); no level differs in scan."
+        in report.tldr
+    )

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.analysis.contenders import introduce
+from slowdust.analysis.model import ContenderInfo
+from slowdust.analysis.notices import notices_of
+from tests.unit.synthetic import synthetic_manifest
+
+
+def infos(*names: str, **differing: object) -> list[ContenderInfo]:
+    """Contenders by name; `differing` is field -> one value for each."""
+    manifest = synthetic_manifest(names, ["scan"])
+    found = [introduce(facts, manifest.contenders[0]) for facts in manifest.contenders]
+    for field, values in differing.items():
+        assert isinstance(values, list)
+        for index, value in enumerate(values):
+            found[index] = msgspec.structs.replace(found[index], **{field: value})
+    return found
+
+
+def test_versions_of_one_dbms_need_no_notice() -> None:
+    assert notices_of(infos("mysql@5.6.24", "mysql@9.7.4", engine=["innodb", "innodb"])) == []
+
+
+def test_different_dbms_are_told_with_what_is_the_same_and_what_is_not() -> None:
+    [notice] = notices_of(infos("postgres@17.6", "mysql@9.7.4", "mysql@5.6.24"))
+
+    assert notice.startswith("Different DBMS are compared: postgres and mysql.")
+    assert "rows, operations and their order" in notice
+    assert "statements are spelt as each DBMS wants them" in notice
+    assert "the config 'small' is each DBMS's own" in notice
+    assert "plans are compared only among contenders of one DBMS" in notice
+
+
+def test_configs_of_different_names_are_listed() -> None:
+    [notice] = notices_of(infos("mysql@9.7.4", "mariadb@11.4", config=["small", "durable"]))
+    assert "the configs (small and durable) are each DBMS's own" in notice
+
+
+def test_different_engines_are_told() -> None:
+    [notice] = notices_of(infos("mariadb@10.11", "mariadb@10.11#2", engine=["innodb", "rocksdb"]))
+    assert notice.startswith("Different storage engines are compared: innodb and rocksdb.")
+
+
+def test_a_dbms_without_engines_is_not_another_engine() -> None:
+    notices = notices_of(infos("postgres@17.6", "mysql@9.7.4", engine=[None, "innodb"]))
+    assert len(notices) == 1
+
+
+def test_allocators_that_nobody_asked_for_are_a_warning() -> None:
+    [notice] = notices_of(infos("mysql@5.6.24", "mysql@9.7.4", allocator=["glibc", "tcmalloc"]))
+    assert "mysql@5.6.24 works with glibc, mysql@9.7.4 with tcmalloc" in notice
+    assert "the comparison is also of allocators" in notice
+    assert "+glibc" in notice
+
+
+def test_allocators_that_were_asked_for_are_no_surprise() -> None:
+    asked = infos(
+        "mariadb@11.4",
+        "mariadb@11.4+jemalloc",
+        allocator=["glibc", "jemalloc"],
+        environment=[[], ["MALLOC_ARENA_MAX=1", "jemalloc"]],
+    )
+    assert notices_of(asked) == []
+
+
+def test_asking_for_something_else_is_not_asking_for_an_allocator() -> None:
+    [notice] = notices_of(
+        infos(
+            "mysql@5.6.24",
+            "mysql@9.7.4",
+            allocator=["glibc", "tcmalloc"],
+            environment=[[], ["MALLOC_ARENA_MAX=1"]],
+        )
+    )
+    assert "mysql@9.7.4 with tcmalloc" in notice
+
+
+def test_an_allocator_that_nobody_looked_at_is_not_different() -> None:
+    assert notices_of(infos("mysql@1", "mysql@2", allocator=["glibc", None])) == []
+    assert notices_of(infos("mysql@1", "mysql@2", allocator=[None, "tcmalloc"])) == []

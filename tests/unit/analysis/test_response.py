@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report, Result
+from slowdust.store.records import Schedule, Slice
+from tests.unit.synthetic import QUIET, synthetic_experiment
+
+TEST = "update-same-indexed"
+
+
+def slap(*, rate: float | None = None) -> Report:
+    manifest, slices = synthetic_experiment(
+        ["a@1", "a@2"], [TEST], shifts={"a@2": 0.8}, noise=QUIET, clients=(4,), blocks=6
+    )
+    for piece in slices:
+        piece.benchmark = "slap"
+        if rate is not None:
+            _schedule(piece, rate)
+    return analyse(manifest, slices)
+
+
+def _schedule(piece: Slice, rate: float) -> None:
+    piece.schedule = Schedule(
+        rate=rate, arrivals="poisson", late_operations=0, max_lag_ns=0, mean_lag_ns=0.0
+    )
+
+
+def of(report: Report, contender: str) -> Result:
+    [result] = [one for one in report.results if one.contender == contender]
+    return result
+
+
+def test_in_a_closed_loop_it_is_the_inverse_of_the_relative_rate() -> None:
+    slower = of(slap(), "a@2")
+
+    assert slower.verdict == "slower"
+    assert slower.rqps == pytest.approx(0.8, abs=0.01)
+    time = slower.response_time
+    assert time is not None
+    assert time.relative == pytest.approx(1.25, abs=0.02)
+    assert time.low is not None
+    assert time.high is not None
+    assert time.low < time.relative < time.high
+
+
+def test_the_mean_is_over_operations() -> None:
+    base = of(slap(), "a@1")
+
+    assert base.response_time is not None
+    # In a closed loop, clients / throughput.
+    assert base.response_time.mean_us == pytest.approx(4 * 1e6 / base.qps, rel=0.01)
+    assert (base.response_time.relative, base.response_time.low) == (1.0, None)
+
+
+def test_the_tldr_tells_it_beside_the_rate() -> None:
+    told = [sentence for sentence in slap().tldr if sentence.startswith(TEST)]
+    assert len(told) == 1
+    assert "20% slower" in told[0]
+    assert "its mean response time up 25%" in told[0]
+
+
+def test_benchmarks_told_in_rates_have_none() -> None:
+    report = analyse(*synthetic_experiment(["a@1", "a@2"], ["scan"], blocks=4))
+    assert all(result.response_time is None for result in report.results)
+
+
+def test_an_open_loop_is_compared_by_it() -> None:
+    report = slap(rate=100.0)
+
+    result = of(report, "a@2")
+    assert (result.rqps, result.verdict) == (None, None)
+    assert result.response_time is not None
+    assert result.response_time.relative == pytest.approx(1.25, abs=0.02)
+    assert "mean response time / the base's has a median of 1.25" in report.tldr[0]
+
+
+def test_a_contender_that_never_answered_has_none() -> None:
+    manifest, slices = synthetic_experiment(["a@1", "a@2"], [TEST], blocks=4)
+    for piece in slices:
+        piece.benchmark = "slap"
+        if piece.contender == "a@2":
+            piece.latency.counts, piece.latency.values_ns = [], []
+            piece.latency.mean_ns, piece.qps = 0.0, 0.0
+    assert of(analyse(manifest, slices), "a@2").response_time is None
