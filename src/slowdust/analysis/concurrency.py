@@ -99,6 +99,8 @@ def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
         for side in _in_order_of_appearance(levels)
     ]
     match kind:
+        case "never differs" if all(verdict == "unsure" for verdict in levels.values()):
+            return "unsure at every level"
         case "never differs":
             return f"no level differs{_unsure(levels)}"
         case "always faster" | "always slower":
@@ -125,8 +127,6 @@ def _where(some: Sequence[int], levels: Sequence[int]) -> str:
 
 def _unsure(levels: Levels) -> str:
     unsure = [level for level, verdict in levels.items() if verdict == "unsure"]
-    if len(unsure) == len(levels):
-        return " for sure"
     return f" (unsure at {_levels(unsure)})" if unsure else ""
 
 

@@ -57,12 +57,17 @@ def number(count: int) -> str:
     return str(count) if count else "none"
 
 
+def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
+    """Contender -> what a matrix varies of it; None unless a matrix alone tells them apart."""
+    labels = {name: name.partition(" ")[2] for name in contenders}
+    one_contender = len({name.partition(" ")[0] for name in contenders}) == 1
+    return labels if one_contender and len(contenders) > 1 and all(labels.values()) else None
+
+
 def short_names(contenders: Sequence[str]) -> dict[str, str]:
     """Contender -> its name without what all have in common: the contender, or its DBMS."""
-    if len({name.partition(" ")[0] for name in contenders}) == 1 and len(contenders) > 1:
-        labels = {name: name.partition(" ")[2] for name in contenders}
-        if all(labels.values()):
-            return labels
+    if (labels := matrix_labels(contenders)) is not None:
+        return labels
     systems = {name.partition("@")[0] for name in contenders}
     if len(systems) > 1 or not all("@" in name for name in contenders):
         return {name: name for name in contenders}

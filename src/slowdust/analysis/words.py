@@ -31,6 +31,8 @@ from slowdust.analysis.verdict import DIFFERENT
 MOST_EXPLAINED = 3
 """Regressions, and improvements, that get a sentence of their own; one each when several
 contenders share the tl;dr."""
+MOST_TOLD = 4
+"""Contenders beside the base with a story each; of more, one sentence each."""
 FEWEST_SUMMARISED = 3
 """Tests from which a median is worth a sentence."""
 
@@ -66,6 +68,9 @@ def tell(
         return [*sentences, f"Nothing can be compared: {names[base]}, the base, has no results."]
     if len(contenders) == 1:
         return [*sentences, f"Only {names[base]} was measured: there is nothing to compare."]
+    several = len(contenders) > MOST_TOLD + 1
+    if several:
+        sentences.append(f"{len(contenders) - 1} contenders beside {names[base]}, the base.")
     for name in contenders[1:]:
         story = _Story(results, base, name, names)
         story.cut_short = name in failures or base in failures
@@ -76,7 +81,7 @@ def tell(
             if course.contender == name
         )
         if story.pairs:
-            sentences += story.sentences()
+            sentences += story.brief() if several else story.sentences()
         elif any(r.contender == name and OPEN_LOOP in r.flags for r in results):
             sentences.append(f"{names[name]}: {OPEN_LOOP}{_responses(name, results)}.")
         elif name not in failures:
@@ -137,13 +142,24 @@ class _Story:
             *self._cautions(),
         ]
 
+    def brief(self) -> list[str]:
+        """One sentence, where many contenders share the tl;dr."""
+        ratios = sorted(pair.rqps for pair in self.pairs)
+        spread = f", from {ratios[0]:.2f} to {ratios[-1]:.2f}" if len(ratios) > 1 else ""
+        by_clients = f" By number of clients: {self.by_clients}." if self.by_clients else ""
+        summary = f"{self.name}: {self._verdicts()}; median rqps {median(ratios):.2f}{spread}."
+        return [summary + by_clients]
+
     def _counts(self) -> str:
+        return f"From {self.base} to {self.name}: {self._verdicts()}."
+
+    def _verdicts(self) -> str:
         verdicts = Counter(pair.ours.verdict for pair in self.pairs)
         left_out = f", {self.left_out} not comparable" if self.left_out else ""
         return (
-            f"From {self.base} to {self.name}: {number(verdicts['faster'])} faster, "
+            f"{number(verdicts['faster'])} faster, "
             f"{number(verdicts['same'])} the same, {number(verdicts['slower'])} slower, "
-            f"{number(verdicts['unsure'])} unsure{left_out}."
+            f"{number(verdicts['unsure'])} unsure{left_out}"
         )
 
     def _median(self) -> list[str]:

@@ -34,7 +34,7 @@ def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
     report = analyse(manifest, slices)
     page = folder.path / "report.html"
     page.write_text(html.render(report, slices))
-    for sentence in report.tldr:
+    for sentence in (*report.notices, *report.tldr):
         click.echo(sentence)
     click.echo(f"report: {page}", err=True)
     return 1 if any(contender.failed for contender in manifest.contenders) else 0

@@ -47,7 +47,7 @@ def command(
         destination = html or folder.path / "report.html"
         destination.write_text(page.render(report, slices))
         if form is None:
-            for sentence in report.tldr:
+            for sentence in (*report.notices, *report.tldr):
                 click.echo(sentence)
         click.echo(f"report: {destination}", err=form is not None)
 

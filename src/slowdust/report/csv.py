@@ -7,7 +7,7 @@ import io
 
 import msgspec
 
-from slowdust.analysis.model import LatencyUs, PerOperation, Report, Result
+from slowdust.analysis.model import LatencyUs, PerOperation, Report, ResponseTime, Result
 
 _PLAIN = (
     "benchmark",
@@ -34,6 +34,7 @@ _PLAIN = (
     "late_operations",
 )
 _LATENCY = tuple(field.name for field in msgspec.structs.fields(LatencyUs))
+_RESPONSE = tuple(field.name for field in msgspec.structs.fields(ResponseTime))
 _PER_OPERATION = tuple(field.name for field in msgspec.structs.fields(PerOperation))
 
 COLUMNS = (
@@ -41,6 +42,7 @@ COLUMNS = (
     "base",
     *_PLAIN,
     *(f"latency_us_{name}" for name in _LATENCY),
+    *(f"response_time_{name}" for name in _RESPONSE),
     *(f"per_op_{name}" for name in _PER_OPERATION),
     *(f"per_op_relative_{name}" for name in _PER_OPERATION),
     "flags",
@@ -62,6 +64,7 @@ def _row(result: Result) -> list[object]:
     return [
         *(getattr(result, name) for name in _PLAIN),
         *(getattr(result.latency_us, name, None) for name in _LATENCY),
+        *(getattr(result.response_time, name, None) for name in _RESPONSE),
         *(getattr(result.per_op, name) for name in _PER_OPERATION),
         *(getattr(result.per_op_relative, name, None) for name in _PER_OPERATION),
         "; ".join(result.flags),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from slowdust.analysis.model import ContenderInfo, LatencyUs, PerOperation, Report, Result
+from slowdust.analysis.model import (
+    ContenderInfo,
+    LatencyUs,
+    Memory,
+    PerOperation,
+    Report,
+    Result,
+    TestConcurrency,
+)
 from slowdust.analysis.phrases import clients
 
 _ABSENT = "-"
@@ -19,11 +27,15 @@ _MB = 1 << 20
 
 
 def render(report: Report) -> str:
-    """tl;dr, throughput, hardware per operation, warnings, plans, contenders, method and host."""
+    """tl;dr, throughput and what belongs to it, warnings, plans, contenders, method and host."""
     sections = [
         [f"# {report.experiment}", "", f"Measured {report.started}; the base is {report.base}."],
+        *([f"> {notice}"] for notice in report.notices),
         ["## tl;dr", "", *(f"- {sentence}" for sentence in report.tldr)],
         _throughput(report),
+        _response_times(report),
+        _concurrency(report),
+        _memory(report),
         _hardware(report),
         _latency(report),
         _warnings(report),
@@ -58,6 +70,89 @@ def _relative(result: Result | None) -> str:
         return _ABSENT
     interval = "" if result.low is None else f" [{result.low:.2f}, {result.high:.2f}]"
     return f"{result.rqps:.2f}{interval} {result.verdict}"
+
+
+def _response_times(report: Report) -> list[str]:
+    """Tests by contenders where results are told in response times."""
+    rows = [
+        [*_label(steps), *(_response(steps.get(name), report.base) for name in report.contenders)]
+        for steps in _by_step(report.results)
+        if any(result.response_time for result in steps.values())
+    ]
+    if not rows:
+        return []
+    return [
+        "## Mean response time",
+        "",
+        "Of the base in microseconds; of the others relative to it (above 1 is slower), with its",
+        "95% interval.",
+        "",
+        *_table(["test", "clients", *report.contenders], rows, left=1),
+    ]
+
+
+def _response(result: Result | None, base: str) -> str:
+    time = None if result is None else result.response_time
+    if result is None or time is None:
+        return _ABSENT
+    if result.contender == base:
+        return f"{time.mean_us:,.0f} us"
+    if time.relative is None:
+        return _ABSENT
+    interval = "" if time.low is None else f" [{time.low:.2f}, {time.high:.2f}]"
+    return f"{time.relative:.2f}{interval}"
+
+
+def _concurrency(report: Report) -> list[str]:
+    if not report.concurrency:
+        return []
+    return [
+        "## By number of clients",
+        *(line for t in report.concurrency for line in _test(t, report)),
+    ]
+
+
+def _test(one: TestConcurrency, report: Report) -> list[str]:
+    """One test: how each contender stands at more and more clients, then the numbers."""
+    others = report.contenders[1:]
+    levels = [
+        steps
+        for steps in _by_step(report.results)
+        if (first := next(iter(steps.values()))).test == one.test
+        and first.benchmark == one.benchmark
+    ]
+    rows = [
+        [_label(steps)[1], *(_relative(steps.get(name)) for name in others)] for steps in levels
+    ]
+    return [
+        "",
+        f"### {one.test}",
+        "",
+        *(f"- {course.contender}: {course.words}" for course in one.courses),
+        "",
+        *_table(["clients", *others], rows, left=0),
+    ]
+
+
+def _memory(report: Report) -> list[str]:
+    if not report.memory:
+        return []
+    header = ["contender", "median rqps", "peak VSZ GB", "peak RSS GB", "RSS / buffer pool"]
+    return [
+        "## Memory",
+        "",
+        "Peaks over all tests; rqps is the median over the tests, and its range.",
+        "",
+        *_table(header, [_memory_row(one) for one in report.memory], left=1),
+    ]
+
+
+def _memory_row(one: Memory) -> list[str]:
+    rqps = _ABSENT
+    if one.rqps_median is not None:
+        rqps = f"{one.rqps_median:.2f} ({one.rqps_lowest:.2f} to {one.rqps_highest:.2f})"
+    sizes = (one.peak_vsz_gb, one.peak_rss_gb, one.rss_per_buffer_pool)
+    return [one.contender, rqps, *(_ABSENT if s is None else f"{s:.3g}" for s in sizes)]
 
 
 def _hardware(report: Report) -> list[str]:
@@ -125,11 +220,29 @@ def _plans(report: Report) -> list[str]:
 
 
 def _contenders(report: Report) -> list[str]:
-    rows = [
-        [info.name, info.version, f"{info.binary_bytes / _MB:.1f} MB", info.source, _settings(info)]
-        for info in report.contender_info
+    infos = report.contender_info
+    particular = [
+        (title, values)
+        for title, values in (
+            ("engine", [info.engine for info in infos]),
+            ("environment", ["+".join(info.environment) or None for info in infos]),
+            ("allocator", [info.allocator for info in infos]),
+        )
+        if any(values)
     ]
-    header = ["contender", "version", "binary", "source", "settings unlike the base's"]
+    rows = [
+        [
+            info.name,
+            info.version,
+            f"{info.binary_bytes / _MB:.1f} MB",
+            info.source,
+            *(values[place] or _ABSENT for _, values in particular),
+            _settings(info),
+        ]
+        for place, info in enumerate(infos)
+    ]
+    titles = [title for title, _ in particular]
+    header = ["contender", "version", "binary", "source", *titles, "settings unlike the base's"]
     failed = [
         line
         for info in report.contender_info

@@ -63,7 +63,7 @@ def told(verdicts: str) -> Course:
         ("=+===", "sometimes faster", None, "faster at 2 clients, elsewhere no difference"),
         ("=====", "never differs", None, "no level differs"),
         ("==?==", "never differs", None, "no level differs (unsure at 4 clients)"),
-        ("?????", "never differs", None, "no level differs for sure"),
+        ("?????", "never differs", None, "unsure at every level"),
         (
             "+-+=-",
             "changes more than once",

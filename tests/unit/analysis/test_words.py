@@ -68,6 +68,19 @@ def test_each_of_several_contenders_gets_its_count_and_one_change_each_way() -> 
     assert sum("nothing measured here" in s for s in sentences) == 2
 
 
+def test_many_contenders_get_one_sentence_each() -> None:
+    names = [f"{A} n={number}" for number in range(6)]
+    results = [a_result(names[0]), *(a_result(n, rqps=0.8, verdict="slower") for n in names[1:])]
+
+    sentences = tell(results, names, {})
+
+    assert len(sentences) == 6
+    assert sentences[:2] == [
+        "5 contenders beside n=0, the base.",
+        "n=1: none faster, none the same, 1 slower, none unsure; median rqps 0.80.",
+    ]
+
+
 def test_clients_are_named_when_there_are_several() -> None:
     results = with_base(
         a_result(B, clients=1, rqps=1.0, verdict="same"),

@@ -14,6 +14,8 @@ BASE, NEWER = "postgres@15.8", "postgres@17.6"
 TESTS = ("update-index", "write-only", "scan", "point-query", "random-points.10", "read-only.100")
 SHIFTS = {NEWER: {"point-query": 0.8, "update-index": 1.2, "read-only.100": 0.9}}
 
+SWEEP = (1, 2, 4, 8, 16, 32, 64)
+
 HOSTILE = "<script>alert('x')</script>&\"@1"
 """A contender's name that would run if it were not escaped."""
 
@@ -30,6 +32,74 @@ def sized_experiment(
     """`contenders` with long names, all alike."""
     names = [f"mariadb@10.{minor}.8/rocksdb:small+jemalloc" for minor in range(contenders)]
     manifest, slices = synthetic_experiment(names, tests, clients=clients, blocks=blocks)
+    return analyse(manifest, slices), slices
+
+
+def sweep_experiment() -> tuple[Report, list[Slice]]:
+    """Seven numbers of clients: one test is overtaken in, one always slower, one never differs."""
+    courses = {"point-query": (0.8, 0.85, 0.9, 1.0, 1.1, 1.3, 1.6), "scan": (0.7,) * 7}
+    manifest, slices = synthetic_experiment(
+        [BASE, NEWER],
+        ["update-index", "scan", "point-query"],
+        shifts={
+            NEWER: {
+                f"{test}@{clients}": rqps
+                for test, course in courses.items()
+                for clients, rqps in zip(SWEEP, course, strict=True)
+            }
+        },
+        clients=SWEEP,
+        blocks=6,
+    )
+    return analyse(manifest, slices), slices
+
+
+def matrix_experiment() -> tuple[Report, list[Slice]]:
+    """Twelve contenders of one build, named by a matrix; they differ in settings and allocator."""
+    points = [
+        {"binlog": binlog, "fsync": fsync, "doublewrite": doublewrite}
+        for binlog in ("off", "on")
+        for fsync in ("off", "on")
+        for doublewrite in ("off", "on", "detect_only")
+    ]
+    names = [
+        " ".join(("mysql@9.7.4", *(f"{axis}={at}" for axis, at in point.items())))
+        for point in points
+    ]
+    manifest, slices = synthetic_experiment(
+        names,
+        ["update-index", "update-nonindex", "insert"],
+        shifts={name: 0.5 for name in names if "fsync=on" in name},
+        blocks=4,
+    )
+    for place, (facts, point) in enumerate(zip(manifest.contenders, points, strict=True)):
+        facts.engine, facts.buffer_pool_bytes = "innodb", 128 << 20
+        facts.allocator = "tcmalloc" if place % 2 else "glibc"
+        facts.environment = ["tcmalloc"] if place % 2 else []
+        facts.settings = {
+            "innodb_doublewrite": point["doublewrite"].upper(),
+            "innodb_flush_log_at_trx_commit": "1" if point["fsync"] == "on" else "2",
+            "sync_binlog": "1" if point["fsync"] == "on" else "0",
+            "skip_log_bin": "0" if point["binlog"] == "on" else "1",
+            "innodb_buffer_pool_size": "128M",
+        }
+    return analyse(manifest, slices), slices
+
+
+def slap_experiment() -> tuple[Report, list[Slice]]:
+    """Response times of two DBMS, whose allocators differ without being asked to."""
+    manifest, slices = synthetic_experiment(
+        ["postgres@17.6", "mysql@9.7.4"],
+        ["range-pk.10", "update-same-indexed"],
+        shifts={"mysql@9.7.4": {"update-same-indexed": 0.6}},
+        clients=(8,),
+        blocks=6,
+    )
+    for facts, allocator in zip(manifest.contenders, ("glibc", "tcmalloc"), strict=True):
+        facts.allocator = allocator
+    manifest.contenders[1].engine = "innodb"
+    for one in slices:
+        one.benchmark = "slap"
     return analyse(manifest, slices), slices
 
 

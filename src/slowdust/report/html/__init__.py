@@ -41,6 +41,8 @@ def _environment() -> Environment:
         measured=cells.measured,
         with_relative=cells.with_relative,
         band=cells.band,
+        band_of=cells.band_of,
+        relative_time=cells.relative_time,
         icon=cells.icon,
         contender_name=cells.contender_name,
         count=cells.count,

@@ -8,6 +8,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from slowdust.analysis.model import ResponseTime, Result
 from slowdust.report.html import numbers
 
 Band = Literal["slower", "faster", "between"]
@@ -31,13 +32,40 @@ def band(rqps: float | None) -> Band:
     return "slower" if rqps <= SLOWER_BAND else "faster"
 
 
+def band_of(result: Result) -> Band:
+    """The colour of a result: by its rate, or in an open loop by its response time."""
+    time = result.response_time
+    if result.rqps is None and time is not None and time.relative:
+        return band(1 / time.relative)
+    return band(result.rqps)
+
+
+def relative_time(time: ResponseTime) -> Markup:
+    """A mean response time relative to the base's, with its interval where there is one."""
+    if time.relative is None:
+        return ABSENT
+    shown = Markup("\N{MULTIPLICATION SIGN}") + numbers.ratio(time.relative)
+    if time.low is None or time.high is None:
+        return shown
+    return shown + f" ({numbers.interval(time.low, time.high)})"
+
+
 def icon(rqps: float | None) -> str:
     """The band as a sign, for those who do not see its colour."""
     return _ICONS[band(rqps)]
 
 
 def contender_name(name: str) -> Markup:
-    """A contender's name as an element; a long one may break where its parts meet."""
+    """A contender's name as an element; a long one may break where its parts meet.
+
+    What a matrix varies, behind the first space, breaks between its points only.
+    """
+    contender, *points = name.split(" ")
+    if points:
+        words = (Markup('<span class="point">{}</span>').format(point) for point in points)
+        first = Markup('<span class="point">{}</span>') if "=" in contender else Markup("{}")
+        shown = first.format(contender if "=" in contender else _breakable(contender))
+        return Markup('<span class="contender">{} {}</span>').format(shown, Markup(" ").join(words))
     if len(name) <= LONGEST_UNBROKEN:
         return Markup('<span class="contender short">{}</span>').format(name)
     return Markup('<span class="contender">{}</span>').format(_breakable(name))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.model import ContenderInfo, Report
+from slowdust.analysis.phrases import matrix_labels, short_names
+from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
 from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.marks import Mark, marks_of
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups
@@ -19,6 +21,9 @@ from slowdust.store.records import Slice
 
 MOST_IN_ONE_FOREST = 4
 """With more contenders than this, each gets a forest plot of its own."""
+
+MOST_IN_OVERVIEW = 10
+"""Tests that are columns beside each other, where the contenders are lines."""
 
 HOST_FACTS_IN_LINE = 4
 
@@ -49,11 +54,22 @@ class Page:
     """Those of the others that have a relative rate somewhere."""
     marks: Mapping[str, Mark]
     groups: tuple[TableGroup, ...]
+    overview: tuple[Row, ...]
+    """Columns of a table with a line for each contender: empty with few of them or many tests."""
     sections: tuple[Section, ...]
     forests: tuple[Forest, ...]
     tallies: tuple[Tally, ...]
     failed: tuple[ContenderInfo, ...]
     several_clients: bool
+    concurrency: tuple[ConcurrencyView, ...]
+    response_times: bool
+    """Whether any result is told in response times."""
+    short: Mapping[str, str]
+    """Contender -> its name where there is little room."""
+    shown: Mapping[str, str]
+    """Contender -> its name, without what a matrix leaves the same for all."""
+    particulars: Mapping[str, Mapping[str, str | None]]
+    """Engine, environment and allocator, those that any contender has: title -> by contender."""
     host_line: str
     differing_settings: tuple[str, ...]
     all_settings: tuple[str, ...]
@@ -72,20 +88,41 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         compared=tuple(name for name in others if name in rated),
         marks=marks,
         groups=groups,
+        overview=_overview(rows, others),
         sections=sections_of(report, rows, slices, marks),
         forests=_forests(report, groups, others, marks),
         tallies=tuple(_tally(name, rows) for name in others),
         failed=tuple(info for info in report.contender_info if info.failed),
         several_clients=len({row.step.clients for row in rows}) > 1,
+        concurrency=concurrency_views(report, rows, marks),
+        response_times=any(one.response_time for one in report.results),
+        short=short_names(report.contenders),
+        shown=matrix_labels(report.contenders) or {name: name for name in report.contenders},
+        particulars=_particulars(report.contender_info),
         host_line=" · ".join(list(report.host.values())[:HOST_FACTS_IN_LINE]),
         differing_settings=_names(info.differing for info in report.contender_info),
         all_settings=_names(info.settings for info in report.contender_info),
     )
 
 
+def _particulars(infos: Sequence[ContenderInfo]) -> dict[str, dict[str, str | None]]:
+    named: dict[str, dict[str, str | None]] = {
+        "Engine": {info.name: info.engine for info in infos},
+        "Environment": {info.name: ", ".join(info.environment) or None for info in infos},
+        "Allocator": {info.name: info.allocator for info in infos},
+    }
+    return {title: values for title, values in named.items() if any(values.values())}
+
+
 def _names(settings: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     """Names of settings, each once, sorted."""
     return tuple(sorted({name for some in settings for name in some}))
+
+
+def _overview(rows: Sequence[Row], others: Sequence[str]) -> tuple[Row, ...]:
+    """Contenders by tests: the view of a matrix, whose contenders are more than its tests."""
+    many = len(others) > MOST_IN_ONE_FOREST
+    return tuple(rows) if many and len(rows) <= MOST_IN_OVERVIEW else ()
 
 
 def _tally(contender: str, rows: Sequence[Row]) -> Tally:

@@ -45,6 +45,8 @@ class Section:
 
     row: Row
     latency_unit: TimeUnit
+    response_times: bool
+    """Whether its results are told in response times."""
     metrics: tuple[Metric, ...]
     rate_chart: Markup
     ratio_chart: Markup
@@ -86,6 +88,7 @@ def _section(
     return Section(
         row=row,
         latency_unit=time_unit(one.latency_us.p50 for one in results if one.latency_us),
+        response_times=any(one.response_time for one in results),
         metrics=columns_for([one.per_op for one in results]),
         rate_chart=rates,
         ratio_chart=ratios,
