@@ -13,8 +13,11 @@ from tests.unit.report.sample import (
     BASE,
     HOSTILE,
     NEWER,
+    matrix_experiment,
     plain_experiment,
     sized_experiment,
+    slap_experiment,
+    sweep_experiment,
     troubled_experiment,
 )
 
@@ -204,3 +207,90 @@ def test_a_page_of_ten_thousand_slices_stays_below_8_mb() -> None:
     page = html.render(report, slices)
 
     assert len(page.encode()) < 8e6
+
+
+def _section(page: str, name: str) -> str:
+    """A part of the page that has a heading of its own, up to the next one's."""
+    return page[page.index(f'<section id="{name}">') :].split("</h2>", 2)[1]
+
+
+def test_levels_of_clients_have_a_chart_a_table_and_a_sentence() -> None:
+    page = html.render(*sweep_experiment())
+    _outline(page)
+    section = _section(page, "concurrency")
+
+    assert section.count('class="plot clients"') == 3
+    point = section[section.index('id="clients-point-query-c1"') :]
+    assert "Overtakes at 32 clients: slower up to 4 clients and faster from 32 clients on." in point
+    assert (
+        len(re.findall(r'<th scope="row" class="number"><a href="#test-point-query-c', point)) == 7
+    )
+    assert 'href="#concurrency"' in page
+
+
+def test_one_level_of_clients_has_no_view_of_its_own(plain: tuple[Report, list[Slice]]) -> None:
+    page = html.render(*plain)
+
+    assert 'id="concurrency"' not in page
+    assert 'id="memory"' not in page
+    assert "Mean response time" not in page
+
+
+def test_slap_shows_response_times_beside_rates() -> None:
+    report, slices = slap_experiment()
+    page = html.render(report, slices)
+    _outline(page)
+
+    time = _result(report, "update-same-indexed", "mysql@9.7.4").response_time
+    assert time is not None
+    assert time.relative
+    row = re.search(r'<tr class="row"[^>]*data-name="update-same-indexed".*?</tr>', page, re.DOTALL)
+    assert row
+    assert f"time \N{MULTIPLICATION SIGN}{time.relative:.2f}" in row[0]
+    assert "rel slower" in row[0]
+    assert "Above 1 is slower" in page
+
+
+def test_an_open_loop_is_coloured_by_its_response_time() -> None:
+    report, slices = slap_experiment()
+    for result in report.results:
+        result.rqps = result.verdict = result.low = result.high = None
+
+    row = re.search(
+        r'data-name="update-same-indexed".*?</tr>', html.render(report, slices), re.DOTALL
+    )
+    assert row
+    assert "rel slower" in row[0]
+
+
+def test_notices_stand_above_the_summary() -> None:
+    page = html.render(*slap_experiment())
+
+    assert page.index("Different DBMS are compared") < page.index('class="tldr"')
+    assert "Allocators differ although none was asked for" in page
+
+
+def test_memory_is_shown_where_contenders_allocate_differently() -> None:
+    page = html.render(*matrix_experiment())
+    _outline(page)
+    section = _section(page, "memory")
+
+    assert section.count("<tr>") == 1 + 12
+    assert "RSS / buffer pool" in section
+    assert "1.41" in section
+    contenders = _section(page, "contenders")
+    assert re.search(r"Config</th><th[^>]*>Engine</th><th[^>]*>Environment</th>", contenders)
+    assert "tcmalloc" in contenders
+
+
+def test_many_contenders_of_a_matrix_are_lines_named_by_what_varies() -> None:
+    page = html.render(*matrix_experiment())
+
+    overview = re.search(r'aria-label="Contenders by tests">.*?</table>', page, re.DOTALL)
+    assert overview
+    assert overview[0].count("<tr>") == 1 + 12
+    assert "mysql@9.7.4" not in overview[0]
+    assert '<span class="point">doublewrite=detect_only</span>' in overview[0]
+    settings = re.search(r'aria-label="Settings that differ">.*?</table>', page, re.DOTALL)
+    assert settings
+    assert settings[0].count("<tr>") == 1 + 12

@@ -5,6 +5,12 @@ from markdown_it import MarkdownIt
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.report import markdown
+from tests.unit.report.sample import (
+    SWEEP,
+    matrix_experiment,
+    slap_experiment,
+    sweep_experiment,
+)
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
 
@@ -89,3 +95,46 @@ def test_an_experiment_without_slices_still_renders() -> None:
     manifest, _ = synthetic_experiment(["a"], ["scan"], blocks=1)
 
     assert "## Contenders" in markdown.render(analyse(manifest, []))
+
+
+def test_without_particulars_there_are_no_sections_for_them() -> None:
+    text = markdown.render(a_report())
+
+    for absent in ("By number of clients", "Memory", "Mean response time", "engine", "\n> "):
+        assert absent not in text
+
+
+def test_levels_of_clients_have_sentences_and_a_table() -> None:
+    report, _ = sweep_experiment()
+    point = "\n".join(section(markdown.render(report), "By number of clients")).split("### ")[3]
+
+    assert point.splitlines()[0] == "point-query"
+    assert "- postgres@17.6: overtakes at 32 clients: slower up to 4 clients" in point
+    rows = table_rows(point.splitlines())
+    assert rows[0] == ["clients", "postgres@17.6"]
+    assert [row[0] for row in rows[2:]] == [str(level) for level in SWEEP]
+    assert rows[-1][1].endswith("faster")
+
+
+def test_response_times_stand_beside_the_rates_of_slap() -> None:
+    report, _ = slap_experiment()
+    text = markdown.render(report)
+
+    update = table_rows(section(text, "Mean response time"))[3]
+    assert update[:2] == ["update-same-indexed", "8"]
+    assert update[2].endswith(" us")
+    assert update[3].startswith("1.6")
+    assert [line for line in text.splitlines() if line.startswith("> Different DBMS")]
+    assert [line for line in text.splitlines() if line.startswith("> Allocators differ")]
+
+
+def test_memory_engines_and_allocators_are_tables() -> None:
+    report, _ = matrix_experiment()
+    text = markdown.render(report)
+
+    memory = table_rows(section(text, "Memory"))
+    assert len(memory) == 2 + 12
+    assert memory[2][1:] == ["-", "0.41", "0.176", "1.41"]
+    contenders = table_rows(section(text, "Contenders"))
+    assert contenders[0][4:7] == ["engine", "environment", "allocator"]
+    assert contenders[3][4:7] == ["innodb", "tcmalloc", "tcmalloc"]

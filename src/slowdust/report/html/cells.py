@@ -60,15 +60,16 @@ def contender_name(name: str) -> Markup:
 
     What a matrix varies, behind the first space, breaks between its points only.
     """
-    contender, *points = name.split(" ")
-    if points:
-        words = (Markup('<span class="point">{}</span>').format(point) for point in points)
-        first = Markup('<span class="point">{}</span>') if "=" in contender else Markup("{}")
-        shown = first.format(contender if "=" in contender else _breakable(contender))
-        return Markup('<span class="contender">{} {}</span>').format(shown, Markup(" ").join(words))
+    if " " in name or "=" in name:
+        words = (_unbroken(word) if "=" in word else _breakable(word) for word in name.split(" "))
+        return Markup('<span class="contender">{}</span>').format(Markup(" ").join(words))
     if len(name) <= LONGEST_UNBROKEN:
         return Markup('<span class="contender short">{}</span>').format(name)
     return Markup('<span class="contender">{}</span>').format(_breakable(name))
+
+
+def _unbroken(point: str) -> Markup:
+    return Markup('<span class="point">{}</span>').format(point)
 
 
 def _breakable(name: str) -> Markup:
