@@ -11,7 +11,13 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 from slowdust.report import html
-from tests.unit.report.sample import plain_experiment, troubled_experiment
+from tests.unit.report.sample import (
+    matrix_experiment,
+    plain_experiment,
+    slap_experiment,
+    sweep_experiment,
+    troubled_experiment,
+)
 
 _CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
@@ -66,6 +72,21 @@ def plain_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def troubled_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return _written(tmp_path_factory.mktemp("troubled"), html.render(*troubled_experiment()))
+
+
+@pytest.fixture(scope="session")
+def sweep_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("sweep"), html.render(*sweep_experiment()))
+
+
+@pytest.fixture(scope="session")
+def matrix_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("matrix"), html.render(*matrix_experiment()))
+
+
+@pytest.fixture(scope="session")
+def slap_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("slap"), html.render(*slap_experiment()))
 
 
 def _written(folder: Path, page: str) -> str:

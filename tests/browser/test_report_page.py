@@ -11,6 +11,10 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
+every_page = pytest.mark.parametrize(
+    "page", ["plain_url", "troubled_url", "sweep_url", "matrix_url", "slap_url"]
+)
+
 _SHOWN_ROWS = """return [...document.querySelectorAll("#results-table tr.row")]
     .filter((row) => row.offsetParent !== null).map((row) => row.dataset.name)"""
 
@@ -57,7 +61,7 @@ def _contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("page", ["plain_url", "troubled_url"])
+@every_page
 def test_opens_from_a_file_without_network_and_without_complaints(
     chrome: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
@@ -161,7 +165,7 @@ def test_a_row_of_the_table_leads_to_its_unfolded_test(chrome: Chrome, plain_url
     assert chrome.find_element(By.ID, "test-scan-c1").get_attribute("open") is not None
 
 
-@pytest.mark.parametrize("page", ["plain_url", "troubled_url"])
+@every_page
 def test_a_telephone_never_scrolls_the_page_sideways(
     phone: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
@@ -229,8 +233,11 @@ def test_paper_shows_folded_tests_too(chrome: Chrome, plain_url: str) -> None:
     assert not chrome.find_element(By.TAG_NAME, "nav").is_displayed()
 
 
-def test_text_beside_charts_does_not_collide(chrome: Chrome, troubled_url: str) -> None:
-    chrome.get(troubled_url)
+@pytest.mark.parametrize("page", ["troubled_url", "sweep_url", "matrix_url"])
+def test_text_beside_charts_does_not_collide(
+    chrome: Chrome, page: str, request: pytest.FixtureRequest
+) -> None:
+    chrome.get(request.getfixturevalue(page))
     chrome.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
 
     collisions = chrome.execute_script("""
@@ -247,3 +254,37 @@ def test_text_beside_charts_does_not_collide(chrome: Chrome, troubled_url: str) 
         return touching""")
 
     assert collisions == []
+
+
+def test_lines_by_clients_stretch_with_the_page_and_turn_dark(
+    chrome: Chrome, sweep_url: str
+) -> None:
+    chrome.get(sweep_url)
+    line = chrome.find_element(By.CSS_SELECTOR, "#concurrency .k1 .course")
+    assert line.is_displayed()
+    assert line.rect["width"] > 300
+    stroke = "return getComputedStyle(document.querySelector('#concurrency .k1 .course')).stroke"
+    light = chrome.execute_script(stroke)
+
+    _prefer(chrome, "dark")
+
+    _, paper = chrome.execute_script(_COLOURS, "body")
+    assert chrome.execute_script(stroke) != light
+    assert _contrast(chrome.execute_script(stroke), paper) > 3
+
+
+def test_a_level_of_clients_leads_to_its_step(chrome: Chrome, sweep_url: str) -> None:
+    chrome.get(sweep_url)
+
+    chrome.find_element(By.CSS_SELECTOR, "#clients-scan-c1 a[href='#test-scan-c8']").click()
+
+    assert chrome.find_element(By.ID, "test-scan-c8").get_attribute("open") is not None
+
+
+def test_twelve_contenders_fit_beside_three_tests(chrome: Chrome, matrix_url: str) -> None:
+    chrome.get(matrix_url)
+
+    overview = chrome.find_element(By.CSS_SELECTOR, ".overview")
+    table = overview.find_element(By.TAG_NAME, "table")
+    assert len(table.find_elements(By.CSS_SELECTOR, "tbody tr")) == 12
+    assert table.rect["width"] <= overview.rect["width"]
