@@ -50,13 +50,13 @@ class Account:
         if not self.is_self:
             os.chown(path, self.uid, self.gid)
 
-    def ask(self, program: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """What a program of a build prints when the account runs it with these arguments.
+    def ask(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """What a program of a build prints when the account runs it.
 
         Raises OSError when it cannot be run, subprocess.TimeoutExpired when it does not end.
         """
         return subprocess.run(
-            [program, *arguments],
+            command,
             capture_output=True,
             text=True,
             errors="replace",

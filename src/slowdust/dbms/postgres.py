@@ -270,7 +270,7 @@ def _configuration_complaints(
 
 def _ask(build: Build, account: Account, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     try:
-        return account.ask(build.server, arguments)
+        return account.ask([*build.command(build.server), *arguments])
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlowdustError(f"{build.server} cannot be asked for its settings: {error}") from error
 
