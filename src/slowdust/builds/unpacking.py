@@ -24,6 +24,8 @@ MAX_UNPACKED_BYTES = 8 << 30
 _DIRECTORY_MODE = 0o755
 _PROGRAM_MODE = 0o755
 _FILE_MODE = 0o644
+_JAR_DESCRIPTION = "META-INF"
+"""A folder of every jar, which is about the jar itself."""
 _PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
 
 LinkTarget = Callable[[str, str], str]
@@ -101,7 +103,7 @@ class Tree:
         root = self._folder / place
         for member in archive.infolist():
             name = PurePosixPath(member.filename)
-            if not name.is_relative_to(below):
+            if not name.is_relative_to(below) or name.is_relative_to(_JAR_DESCRIPTION):
                 continue
             path = inside(root, str(name.relative_to(below)))
             if member.is_dir():

@@ -9,6 +9,7 @@ dynamic loader that came along, with that root's libraries, whatever this machin
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import tarfile
 from pathlib import Path, PurePosixPath
@@ -66,14 +67,13 @@ def _described(options: Options, version: str) -> str:
 
 
 def _is_version(packaged: str, wanted: str) -> bool:
-    """Whether '1:10.11.18-0+deb12u1' is '10.11.18', or just what was wanted."""
-    return wanted in {packaged, packaged.partition(":")[2] or packaged, upstream(packaged)}
+    """Whether '1:10.11.18-0+deb12u1' is '10.11.18', or is that package's version to the letter."""
+    return wanted in {packaged, upstream(packaged)}
 
 
 def upstream(packaged: str) -> str:
-    """'10.11.18' of '1:10.11.18-0+deb12u1': without the epoch and Debian's revision."""
-    without_epoch = packaged.partition(":")[2] or packaged
-    return without_epoch.rpartition("-")[0] or without_epoch
+    """'11.8.9' of '1:11.8.9+ds-4': without the epoch and what Debian appends."""
+    return re.sub(r"[^\d.].*", "", packaged.partition(":")[2] or packaged)
 
 
 def _unpack(packages: list[Path], root: Path) -> None:
