@@ -16,10 +16,10 @@ from slowdust.accounts import server_account
 from slowdust.builds import sources
 from slowdust.builds.catalog import Catalog, Entry
 from slowdust.builds.fingerprint import fingerprint, sha256_of
-from slowdust.builds.model import Build, Progress
+from slowdust.builds.model import Build, Progress, Unpacked
 from slowdust.builds.recognise import find_server
-from slowdust.builds.sources.archive import open_to_all
 from slowdust.builds.sources.client import SourceUnavailable
+from slowdust.builds.unpacking import open_to_all
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root, make_enterable
 from slowdust.store.manifest import BuildFacts
@@ -40,6 +40,10 @@ class Record(msgspec.Struct, kw_only=True):
     """The server's binary, relative to the folder of the binaries."""
     disk_bytes: int
     facts: BuildFacts
+    loader: str | None = None
+    """`Build.loader`, relative to the folder of the binaries."""
+    libraries: list[str] = []
+    """`Build.libraries`, likewise."""
 
 
 def cached(dbms: str, version: str) -> Record | None:
@@ -89,11 +93,11 @@ def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
         staging.mkdir(mode=0o755)
         staging.chmod(0o755)
         _check_servers_can_enter(staging)
-        binaries, source = _from_first_source(entry, staging, progress)
-        open_to_all(binaries)
-        binaries.rename(staging / _BINARIES)
+        unpacked = _from_first_source(entry, staging, progress)
+        open_to_all(unpacked.binaries)
+        unpacked = _moved(unpacked, staging / _BINARIES)
         shutil.rmtree(staging / _DOWNLOAD, ignore_errors=True)
-        return _finish(catalog, entry, staging, source)
+        return _finish(catalog, entry, staging, unpacked)
     except OSError as error:
         raise SlowdustError(f"cannot fill the cache {cache_root()}: {error.strerror}") from error
     finally:
@@ -109,14 +113,14 @@ def _check_servers_can_enter(folder: Path) -> None:
         )
 
 
-def _from_first_source(entry: Entry, staging: Path, progress: Progress) -> tuple[Path, str]:
+def _from_first_source(entry: Entry, staging: Path, progress: Progress) -> Unpacked:
     refusals = []
     for origin in entry.origins:
         download = staging / _DOWNLOAD
         download.mkdir()
         source = sources.describe(origin)
         try:
-            return sources.provide(origin, download, progress), source
+            return sources.provide(origin, download, progress)
         except SourceUnavailable as refusal:
             refusals.append(f"{source} ({refusal})")
             progress(f"{source} is not to be had: {refusal}")
@@ -124,19 +128,43 @@ def _from_first_source(entry: Entry, staging: Path, progress: Progress) -> tuple
     raise SlowdustError(f"cannot get {entry.dbms}@{entry.version}: tried {'; '.join(refusals)}")
 
 
-def _finish(catalog: Catalog, entry: Entry, staging: Path, source: str) -> Record:
-    binaries = staging / _BINARIES
+def _moved(unpacked: Unpacked, place: Path) -> Unpacked:
+    def there(path: Path) -> Path:
+        return place / path.relative_to(unpacked.binaries)
+
+    unpacked.binaries.rename(place)
+    return Unpacked(
+        binaries=place,
+        source=unpacked.source,
+        loader=there(unpacked.loader) if unpacked.loader else None,
+        libraries=tuple(map(there, unpacked.libraries)),
+    )
+
+
+def _finish(catalog: Catalog, entry: Entry, staging: Path, unpacked: Unpacked) -> Record:
+    binaries = unpacked.binaries
+
+    def relative(path: Path) -> str:
+        return str(path.relative_to(binaries))
+
     server = find_server(binaries, catalog.server)
     if server is None:
-        raise SlowdustError(f"{source} has no server of {entry.dbms} in it")
+        raise SlowdustError(f"{unpacked.source} has no server of {entry.dbms} in it")
     record = Record(
         dbms=entry.dbms,
         version=entry.version,
         fetched=datetime.now(UTC).isoformat(timespec="seconds"),
-        server=str(server.relative_to(binaries)),
+        server=relative(server),
         disk_bytes=sum(p.lstat().st_size for p in binaries.rglob("*") if not p.is_dir()),
-        facts=fingerprint(server, catalog.server, source),
+        facts=fingerprint(server, catalog.server, unpacked),
+        loader=relative(unpacked.loader) if unpacked.loader else None,
+        libraries=list(map(relative, unpacked.libraries)),
     )
+    if record.facts.version != entry.version:
+        raise SlowdustError(
+            f"{unpacked.source} is not {entry.dbms} {entry.version}: its server says that it is "
+            f"{record.facts.version}"
+        )
     (staging / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
     staging.rename(_folder(entry.dbms, entry.version))
     return record
@@ -151,7 +179,16 @@ def _checked(record: Record) -> Build:
             f"the cached build {name} has changed since it was fetched: run "
             f"'slowdust builds remove {name}' to have it fetched again"
         )
-    return Build(record.dbms, record.version, root, record.facts.source, server, record.facts)
+    return Build(
+        dbms=record.dbms,
+        version=record.version,
+        root=root,
+        source=record.facts.source,
+        server=server,
+        facts=record.facts,
+        loader=root / record.loader if record.loader else None,
+        libraries=tuple(root / path for path in record.libraries),
+    )
 
 
 def _folder(dbms: str, version: str) -> Path:

@@ -1,7 +1,7 @@
 """Where builds come from: one module per kind of source.
 
 A source is a function that takes an origin of the catalog and an empty folder, leaves there the
-verified, unpacked directory of binaries and says where. A kind is added by its module and one line
+verified, unpacked binaries and says where. A kind is added by its module and one line
 in `_KINDS`. A source that cannot be used now raises `SourceUnavailable`, so that the next is tried;
 one that gives something else than was published raises `SlowdustError`, which ends the search.
 """
@@ -12,19 +12,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from slowdust.builds.catalog import Origin
-from slowdust.builds.model import Progress
-from slowdust.builds.sources import maven, npm
+from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.sources import debian, maven, npm
 
-Provide = Callable[[Origin, Path, Progress], Path]
+Provide = Callable[[Origin, Path, Progress], Unpacked]
 
 _KINDS: dict[str, tuple[Provide, Callable[[Origin], str]]] = {
+    "debian": (debian.provide, debian.describe),
     "maven": (maven.provide, maven.describe),
     "npm": (npm.provide, npm.describe),
 }
 
 
-def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
-    """Fetch, verify and unpack a build below an empty folder; returns the directory of binaries."""
+def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
+    """Fetch, verify and unpack a build below an empty folder."""
     return _KINDS[origin.kind][0](origin, folder, progress)
 
 
