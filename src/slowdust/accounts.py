@@ -51,19 +51,23 @@ class Account:
             os.chown(path, self.uid, self.gid)
 
     def ask(
-        self, command: Sequence[str], environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        text: str | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """What a program of a build prints when the account runs it.
 
-        `environment` is what it sees beside PATH and locale. Raises OSError when it cannot be run,
-        subprocess.TimeoutExpired when it does not end.
+        `environment` is what it sees beside PATH and locale, `text` its standard input. Raises
+        OSError when it cannot be run, subprocess.TimeoutExpired when it does not end.
         """
         return subprocess.run(
             command,
             capture_output=True,
             text=True,
             errors="replace",
-            stdin=subprocess.DEVNULL,
+            input=text or "",
             env={"LC_ALL": "C", "PATH": os.defpath, **(environment or {})},
             cwd="/",
             timeout=_ASK_TIMEOUT_S,

@@ -43,7 +43,7 @@ def find_malloc(build: Build, account: Account, variables: Mapping[str, str]) ->
     command = [*build.command(build.server), "--version"]
     asking = {**variables, "LD_DEBUG": "bindings", "LD_BIND_NOW": "1"}
     try:
-        said = account.ask(command, asking).stderr
+        said = account.ask(command, environment=asking).stderr
     except (OSError, subprocess.TimeoutExpired):
         return None
     return malloc_of(_BINDING.findall(said), build.server)

@@ -6,7 +6,7 @@ import difflib
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from slowdust.accounts import Account
@@ -60,64 +60,97 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
         raise UsageError(f"{name} cannot be set: Slowdust chooses it for each instance")
     for name in settings.create:
         raise UsageError(f"[create] of {build.dbms} has nothing, not {name!r}")
-    plugins = settings.required.get("plugin_load_add")
-    known = _known_settings(build, account, plugins)
-    for name in sorted(settings.required.keys() - known):
-        raise UsageError(_unknown_message(build, name, known))
-    skipped = settings.optional.keys() - known
-    taken = {key: value for key, value in settings.optional.items() if key not in skipped}
-    values = {**taken, **settings.required}
-    if complaints := _complaints(build, account, values):
+    with tempfile.TemporaryDirectory(
+        prefix="slowdust-settings-", dir=account.temporary_root()
+    ) as name:
+        account.hand_over(Path(name))
+        server = _Asked(build, account, Path(name))
+        known = server.settings(settings.required.get("plugin_load_add"))
+        for setting in sorted(settings.required.keys() - known):
+            raise UsageError(_unknown_message(build, setting, known))
+        skipped = settings.optional.keys() - known
+        taken = {key: value for key, value in settings.optional.items() if key not in skipped}
+        values = {**taken, **settings.required}
+        complaints = server.complaints(values)
+    if complaints:
         said = "; ".join(complaints)
         raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {said}")
     return AcceptedSettings(values, tuple(sorted(skipped)), settings.create)
 
 
-def _known_settings(build: Build, account: Account, plugins: str | None) -> frozenset[str]:
-    """The names that `--verbose --help` lists, those of the plugins included.
+class _Asked:
+    """A server that is asked, and not started."""
 
-    It describes the options, and then lists those that have values: neither has all of them.
-    """
-    arguments = [] if plugins is None else [f"--plugin-load-add={plugins}"]
-    said = _ask(build, account, ["--no-defaults"], [*arguments, "--verbose", "--help"]).stdout
-    options, *tables = _TABLE_OF_VARIABLES.split(said, maxsplit=1)
-    if not tables:
-        raise SlowdustError(f"{build.server} does not tell its settings")
-    names = [*_OPTION.findall(options), *_VARIABLE.findall(tables[0].partition("\n\n")[0])]
-    return frozenset(setting_name(name) for name in names)
+    def __init__(self, build: Build, account: Account, directory: Path) -> None:
+        self._build = build
+        self._account = account
+        self._directory = directory
+        self._has_help = True
 
+    def settings(self, plugins: str | None) -> frozenset[str]:
+        """The names that it knows, those of the plugins included.
 
-def _complaints(build: Build, account: Account, values: Mapping[str, str]) -> list[str]:
-    """What the server says of values; nothing when it takes them as they are."""
-    validates = build.dbms == "mysql" and version_of(build) >= _VALIDATES_SINCE
-    question = ["--validate-config"] if validates else ["--verbose", "--help"]
-    with tempfile.TemporaryDirectory(
-        prefix="slowdust-settings-", dir=account.temporary_root()
-    ) as name:
-        file = Path(name) / "server.conf"
+        `--verbose --help` describes the options, and then lists those that have values: neither
+        has all of them.
+        """
+        arguments = [] if plugins is None else [f"--plugin-load-add={plugins}"]
+        said = self._ask("--no-defaults", *arguments, "--verbose", "--help").stdout
+        options, *tables = _TABLE_OF_VARIABLES.split(said, maxsplit=1)
+        if not tables:
+            self._has_help = False
+            return self._variables()
+        names = [*_OPTION.findall(options), *_VARIABLE.findall(tables[0].partition("\n\n")[0])]
+        return frozenset(setting_name(name) for name in names)
+
+    def complaints(self, values: Mapping[str, str]) -> list[str]:
+        """What it says of values; nothing when it takes them as they are."""
+        if not self._has_help:
+            return []  # it will say it when its data directory is made
+        validates = self._build.dbms == "mysql" and version_of(self._build) >= _VALIDATES_SINCE
+        question = ["--validate-config"] if validates else ["--verbose", "--help"]
+        file = self._directory / "server.conf"
         file.write_text(option_file(values), encoding="utf-8")
-        file.parent.chmod(0o755)
         file.chmod(0o644)
-        done = _ask(build, account, [f"--defaults-file={file}"], question)
-    said = [
-        _LOG_PREFIX.sub("", line).strip()
-        for line in done.stderr.splitlines()
-        if _OF_A_VALUE.search(line) and not any(text in line for text in _SAYS_NOTHING)
-    ]
-    if done.returncode != 0:
-        return said or [f"exit code {done.returncode}"]
-    named = [line for line in said if "adjusted to" in line]
-    return [line for line in named if any(name in line.replace("-", "_") for name in values)]
+        done = self._ask(f"--defaults-file={file}", *question)
+        said = [
+            _LOG_PREFIX.sub("", line).strip()
+            for line in done.stderr.splitlines()
+            if _OF_A_VALUE.search(line) and not any(text in line for text in _SAYS_NOTHING)
+        ]
+        if done.returncode != 0:
+            return said or [f"exit code {done.returncode}"]
+        adjusted = [line for line in said if "adjusted to" in line]
+        return [line for line in adjusted if any(name in setting_name(line) for name in values)]
 
+    def _variables(self) -> frozenset[str]:
+        """The names of its variables, from a server on no data: MariaDB 10.1.8 has no help.
 
-def _ask(
-    build: Build, account: Account, first: Sequence[str], rest: Sequence[str]
-) -> subprocess.CompletedProcess[str]:
-    places = as_arguments(place_options(build, account.temporary_root()))
-    try:
-        return account.ask([*build.command(build.server), *first, *places, *rest])
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SlowdustError(f"{build.server} cannot be asked for its settings: {error}") from error
+        It crashes when its plugins describe their options.
+        """
+        names = self._directory / "variables"
+        self._ask(
+            "--no-defaults",
+            f"--datadir={self._directory}",
+            "--innodb-log-file-size=1M",
+            "--bootstrap",
+            text="SELECT variable_name FROM information_schema.global_variables "
+            f"INTO OUTFILE '{names}';\n",
+        )
+        if not names.exists():
+            raise SlowdustError(f"{self._build.server} does not tell its settings")
+        return frozenset(setting_name(name) for name in names.read_text("utf-8").split())
+
+    def _ask(
+        self, defaults: str, *arguments: str, text: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        places = as_arguments(place_options(self._build, self._directory))
+        program = self._build.command(self._build.server)
+        try:
+            return self._account.ask([*program, defaults, *places, *arguments], text=text)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise SlowdustError(
+                f"{self._build.server} cannot be asked for its settings: {error}"
+            ) from error
 
 
 def _unknown_message(build: Build, name: str, known: frozenset[str]) -> str:

@@ -28,13 +28,14 @@ def option_file(values: Mapping[str, str]) -> str:
 def place_options(build: Build, directory: Path) -> dict[str, str]:
     """Where a server finds its own files, and no others that lie on this machine.
 
-    `directory` is for what it writes beside its data; also for plugins, where it has none.
+    `directory` is where it may write beside its data; also for plugins, where it has none.
     """
     share = share_directory(build)
+    some_plugin = find_plugin(build, "ha_*.so") or find_plugin(build, "auth_*.so")
     return {
         "basedir": str(share.parent),
         "lc_messages_dir": str(share),
-        "plugin_dir": str(_plugins(build) or directory),
+        "plugin_dir": str(some_plugin.parent if some_plugin else directory),
         "secure_file_priv": str(directory),
         "tmpdir": str(directory),
     }
@@ -43,11 +44,6 @@ def place_options(build: Build, directory: Path) -> dict[str, str]:
 def as_arguments(options: Mapping[str, str]) -> list[str]:
     """The options on a command line."""
     return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-
-
-def _plugins(build: Build) -> Path | None:
-    found = find_plugin(build, "ha_*.so") or find_plugin(build, "auth_*.so")
-    return None if found is None else found.parent
 
 
 def _line(name: str, value: str) -> str:
