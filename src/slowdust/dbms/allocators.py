@@ -68,8 +68,12 @@ def malloc_of(bindings: Sequence[tuple[str, str]], server: Path) -> Malloc | Non
     return Malloc(server, "jemalloc" if is_jemalloc else server.name, is_built_in=True)
 
 
-def check_at_work(pid: int, malloc: Malloc, wanted: str | None) -> None:
+def check_at_work(pid: int, malloc: Malloc | None, wanted: str | None) -> None:
     """AllocatorError when a running server does not have the `malloc` that it should have."""
+    if malloc is None:
+        if wanted is not None:
+            raise AllocatorError(f"does not tell whether it has {wanted}")
+        return
     if wanted is not None and (malloc.is_built_in or malloc.kind != wanted):
         where = "built in" if malloc.is_built_in else f"from {malloc.file}"
         raise AllocatorError(f"cannot have {wanted}: its malloc is {where}")

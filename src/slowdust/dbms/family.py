@@ -147,11 +147,15 @@ class Family(ABC):
             raise UsageError(
                 f"{self.name} has no engine {wanted!r}: choose {', '.join(self.engines)}"
             )
-        self.check_engine(build, wanted)
+        lack = self.lack_of_engine(build, wanted)
+        if lack is not None:
+            raise UsageError(lack)
         return wanted
 
-    def check_engine(self, build: Build, engine: str) -> None:
-        """UsageError, saying who has it, when this build lacks the engine."""
+    def lack_of_engine(self, build: Build, engine: str) -> str | None:
+        """What this build lacks for the engine, and who has it; None when it lacks nothing."""
+        del build, engine
+        return None
 
     def keeps_tables(self, site: Site) -> bool:
         """Whether the tables still have their rows after a restart of the server."""

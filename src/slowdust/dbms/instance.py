@@ -238,12 +238,8 @@ class Instance:
     def _check_allocator(self) -> None:
         if self._malloc is None:
             self._malloc = find_malloc(self.build, self.account, self.environment.of_server)
-        wanted = self.environment.allocator
         try:
-            if self._malloc is not None:
-                check_at_work(self.pid, self._malloc, wanted)
-            elif wanted is not None:
-                raise AllocatorError(f"does not tell whether it has {wanted}")
+            check_at_work(self.pid, self._malloc, self.environment.allocator)
         except (AllocatorError, OSError) as error:
             self.stop(Shutdown.AT_ONCE)
             raise InstanceError(f"{self.name} {error}") from error
@@ -307,4 +303,6 @@ class Instance:
     def _creation_error(self, code: int, output: str) -> InstanceError:
         lines = [line for line in output.splitlines() if line.strip()][-_LOG_TAIL_LINES:]
         tail = "".join(f"\n  | {line}" for line in lines)
-        return InstanceError(f"{self.name}: its data directory cannot be made (exit code {code}){tail}")
+        return InstanceError(
+            f"{self.name}: its data directory cannot be made (exit code {code}){tail}"
+        )

@@ -48,9 +48,7 @@ class Innodb(Engine):
             flushing = {
                 "innodb_max_dirty_pages_pct_lwm": "0", **flushing, **_FLUSH_AT_FULL_SPEED,
             }  # fmt: skip
-        restored = {
-            name: site.settings.values.get(name, "DEFAULT") for name in reversed(flushing)
-        }
+        restored = {name: site.settings.values.get(name, "DEFAULT") for name in reversed(flushing)}
         return [
             Until(
                 "old versions of rows are purged",

@@ -32,7 +32,10 @@ _OPTIONAL_PORTS = {
     "ssl": "0",
 }
 """Not all versions know them; keys and certificates would be made at the first start."""
-_RSA_KEYS = ("caching_sha2_password_auto_generate_rsa_keys", "sha256_password_auto_generate_rsa_keys")
+_RSA_KEYS = (
+    "caching_sha2_password_auto_generate_rsa_keys",
+    "sha256_password_auto_generate_rsa_keys",
+)
 
 
 class MysqldFamily(Family):
@@ -57,13 +60,14 @@ class MysqldFamily(Family):
         """Dashes and underscores are the same."""
         return setting_name(text)
 
-    def check_engine(self, build: Build, engine: str) -> None:
+    def lack_of_engine(self, build: Build, engine: str) -> str | None:
         """MyRocks is a plugin that most builds come without."""
-        if engine == "rocksdb" and find_plugin(build, ROCKSDB_PLUGIN) is None:
-            raise UsageError(
-                f"{self.name} {build.version} comes without {ROCKSDB_PLUGIN}, so it has no engine "
-                "rocksdb: the MariaDB builds from Debian have it"
-            )
+        if engine != "rocksdb" or find_plugin(build, ROCKSDB_PLUGIN) is not None:
+            return None
+        return (
+            f"{self.name} {build.version} comes without {ROCKSDB_PLUGIN}, so it has no engine "
+            "rocksdb: the MariaDB builds from Debian have it"
+        )
 
     def check_access(self, build: Build, access: Access) -> None:
         """What has no password needs no plugin."""
