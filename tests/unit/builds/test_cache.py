@@ -63,7 +63,9 @@ def test_warm_cache_asks_no_client(registry: Registry) -> None:
 
 
 def test_beginning_of_a_version_fetches_the_newest(registry: Registry) -> None:
-    registry.publish({"package/native/bin/postgres": SERVER.replace(b"17.6", b"17.10"), LINKS: b"[]"})
+    registry.publish(
+        {"package/native/bin/postgres": SERVER.replace(b"17.6", b"17.10"), LINKS: b"[]"}
+    )
     assert get("17").version == "17.10"
     assert any("@17.10.0-beta" in call for call in registry.calls())
 

@@ -8,16 +8,20 @@ one that gives something else than was published raises `SlowdustError`, which e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Unpacked
-from slowdust.builds.sources import debian, maven, npm
+from slowdust.builds.sources import archive, debian, maven, npm
+from slowdust.builds.sources.client import SourceUnavailable
+from slowdust.errors import SlowdustError
 
 Provide = Callable[[Origin, Path, Progress], Unpacked]
 
 _KINDS: dict[str, tuple[Provide, Callable[[Origin], str]]] = {
+    archive.KIND: (archive.provide, archive.describe),
     "debian": (debian.provide, debian.describe),
     "maven": (maven.provide, maven.describe),
     "npm": (npm.provide, npm.describe),
@@ -27,6 +31,27 @@ _KINDS: dict[str, tuple[Provide, Callable[[Origin], str]]] = {
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     """Fetch, verify and unpack a build below an empty folder."""
     return _KINDS[origin.kind][0](origin, folder, progress)
+
+
+def provide_first(
+    name: str, origins: Sequence[Origin], folder: Path, progress: Progress
+) -> Unpacked:
+    """What the first of some origins gives that can be used now, below a new folder.
+
+    Raises SlowdustError, naming what was to be had and why it is not, when there is none.
+    """
+    refusals = []
+    for origin in origins:
+        folder.mkdir()
+        folder.chmod(0o755)
+        source = describe(origin)
+        try:
+            return provide(origin, folder, progress)
+        except SourceUnavailable as refusal:
+            refusals.append(f"{source} ({refusal})")
+            progress(f"{source} is not to be had: {refusal}")
+            shutil.rmtree(folder)
+    raise SlowdustError(f"cannot get {name}: tried {'; '.join(refusals)}")
 
 
 def describe(origin: Origin) -> str:

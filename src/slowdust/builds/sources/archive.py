@@ -1,0 +1,169 @@
+"""Builds that are archives on a web server or in a directory, known by their SHA-256.
+
+What does not have the hash is refused. Who gives a file of their own needs no hash: it is computed,
+and part of the build's provenance like any other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+import urllib.error
+import urllib.request
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import IO, cast
+
+import msgspec
+
+from slowdust.builds.catalog import Origin
+from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.sources.client import SourceUnavailable
+from slowdust.builds.unpacking import UnsafeArchive, inside, unpack
+from slowdust.errors import SlowdustError, UsageError
+
+KIND = "archive"
+_TIMEOUT_S = 60.0
+_MAX_CHECKSUMS_BYTES = 1 << 20
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_ZSTD_BEGINNING = b"\x28\xb5\x2f\xfd"
+
+
+class Options(msgspec.Struct, forbid_unknown_fields=True):
+    """Where an archive lies, and what its hash is or where that is published."""
+
+    base: str
+    """A URL, or a directory of this machine."""
+    path: str
+    """Below the base; '{version}' and '{series}' stand for '8.0.40' and '8.0'."""
+    mirror: str | None = None
+    """The environment variable that names another base."""
+    sha256: str | None = None
+    """In hexadecimal."""
+    checksums: str | None = None
+    """The name of a file beside the archive with lines 'SHA256  NAME'."""
+    libraries: list[str] = []
+    """Folders of shared libraries, relative to the folder of the binaries."""
+
+
+def given(location: str, version: str, sha256: str | None) -> Origin:
+    """The origin of an archive that the user names, by URL or as a file."""
+    place = location if _is_url(location) else str(Path(location).absolute())
+    base, _, name = place.replace("{", "{{").replace("}", "}}").rpartition("/")
+    return Origin(KIND, {"base": base, "path": name, "sha256": sha256}, version)
+
+
+def with_checksum(origin: Origin, sha256: str) -> Origin:
+    """An origin of the catalog with the hash that the user knows."""
+    return dataclasses.replace(origin, options={**origin.options, "sha256": sha256})
+
+
+def describe(origin: Origin) -> str:
+    """'archive URL'."""
+    return f"{KIND} {_location(origin)}"
+
+
+def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
+    """Fetch, verify and unpack an archive below an empty folder."""
+    options = origin.options_as(Options)
+    location = _location(origin)
+    expected = _expected(options, location)
+    name = location.rpartition("/")[2]
+    progress(f"fetching {describe(origin)}")
+    archive = folder / "archive"
+    _fetch(location, archive)
+    digest = sha256_of(archive)
+    if expected is not None and digest != expected:
+        raise SlowdustError(
+            f"{name} has not the SHA-256 {expected} but {digest}: it was damaged or changed on its "
+            "way, or is another file"
+        )
+    progress(f"unpacking {name}")
+    unpacked = folder / "unpacked"
+    _unpack(archive, name, unpacked)
+    binaries = _single_folder(unpacked)
+    libraries = tuple(inside(binaries, path) for path in options.libraries)
+    shown = location if _is_url(location) else name
+    return Unpacked(binaries, f"{KIND} {shown} sha256 {digest}", libraries=libraries)
+
+
+def _location(origin: Origin) -> str:
+    options = origin.options_as(Options)
+    series = ".".join(origin.version.split(".")[:2])
+    try:
+        path = options.path.format(version=origin.version, series=series)
+    except (LookupError, ValueError) as error:
+        raise UsageError(f"{options.path!r} is no path of an archive: {error}") from error
+    base = (options.mirror and os.environ.get(options.mirror)) or options.base
+    return f"{base.rstrip('/')}/{path}"
+
+
+def _expected(options: Options, location: str) -> str | None:
+    """The hash that the archive must have; None for a user's own file of which none is known."""
+    if options.sha256 is not None:
+        digest = options.sha256.lower()
+        if not _SHA256.fullmatch(digest):
+            raise UsageError(f"{digest!r} is no SHA-256: it has 64 hexadecimal digits")
+        return digest
+    folder, _, name = location.rpartition("/")
+    if options.checksums is None:
+        if not _is_url(location):
+            return None
+        raise SourceUnavailable(
+            "its vendor publishes no checksum that could be read: give the one on the vendor's "
+            "page with --sha256, or a file that you have with --from"
+        )
+    with _opened(f"{folder}/{options.checksums}") as file:
+        lines = file.read(_MAX_CHECKSUMS_BYTES).decode(errors="replace").splitlines()
+    for line in lines:
+        digest, _, published = line.partition(" ")
+        if published.lstrip(" *").removeprefix("./") == name and _SHA256.fullmatch(digest):
+            return digest
+    raise SourceUnavailable(f"{options.checksums} beside it has no checksum of {name}")
+
+
+def _fetch(location: str, destination: Path) -> None:
+    with _opened(location) as source, destination.open("wb") as output:
+        try:
+            shutil.copyfileobj(source, output, 1 << 20)
+        except (HTTPException, ConnectionError, TimeoutError) as error:
+            raise SourceUnavailable(f"the download broke off: {error}") from error
+        length = source.headers["Content-Length"] if isinstance(source, HTTPResponse) else None
+        if length is not None and output.tell() != int(length):
+            raise SourceUnavailable(f"the download ended after {output.tell()} of {length} bytes")
+
+
+def _opened(location: str) -> IO[bytes]:
+    try:
+        if not _is_url(location):
+            return Path(location).open("rb")
+        return cast("IO[bytes]", urllib.request.urlopen(location, timeout=_TIMEOUT_S))
+    except urllib.error.HTTPError as error:
+        raise SourceUnavailable(f"{location}: {error.code} {error.reason}") from error
+    except urllib.error.URLError as error:
+        raise SourceUnavailable(f"{location}: {error.reason}") from error
+    except (OSError, HTTPException) as error:
+        raise SourceUnavailable(f"{location}: {error}") from error
+
+
+def _unpack(archive: Path, name: str, folder: Path) -> None:
+    with archive.open("rb") as file:
+        if file.read(len(_ZSTD_BEGINNING)) == _ZSTD_BEGINNING:
+            raise UnsafeArchive(
+                f"{name} is compressed with zstd, which cannot be unpacked here: unpack it "
+                "yourself and register the directory with 'slowdust builds add'"
+            )
+    unpack(archive, folder)
+
+
+def _single_folder(unpacked: Path) -> Path:
+    """The one folder that everything in an archive lies in, or else the archive's own."""
+    found = list(unpacked.iterdir())
+    return found[0] if len(found) == 1 and found[0].is_dir() else unpacked
+
+
+def _is_url(location: str) -> bool:
+    return re.match(r"[a-z]+://", location) is not None
