@@ -7,7 +7,7 @@ pub mod readiness;
 
 use crate::pacing::{Clock, Nanosecond, Pace};
 use crate::recorder::{Recorder, WRONG_ROW_COUNT};
-use crate::wire::{Connection, Failure, Reply, Request};
+use crate::wire::{Connection, Failure, Reply, Request, ServerError};
 use crate::workload::{Generator, Operation};
 
 /// After so many attempts an operation counts as failed: it is not a collision any more.
@@ -67,11 +67,11 @@ enum Verdict {
 }
 
 impl Verdict {
-    /// Serialization failures and deadlocks ask for a retry; nothing else does.
-    fn of(sqlstate: &str) -> Self {
-        match sqlstate {
-            "40001" | "40P01" => Self::Retry,
-            _ => Self::Fail,
+    fn of(error: &ServerError) -> Self {
+        if error.collision {
+            Self::Retry
+        } else {
+            Self::Fail
         }
     }
 }
@@ -176,7 +176,7 @@ impl Client {
     ) -> Result<Progress, Failure> {
         if let Some(error) = reply.error {
             context.recorder.error(&error.sqlstate);
-            let verdict = Verdict::of(&error.sqlstate);
+            let verdict = Verdict::of(&error);
             if !reply.in_transaction {
                 return self.settle(verdict, pace, context);
             }

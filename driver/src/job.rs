@@ -34,6 +34,8 @@ impl Command {
 #[serde(rename_all = "lowercase")]
 pub enum Dbms {
     Postgres,
+    Mysql,
+    Mariadb,
 }
 
 /// A server: either `host` (TCP) or `socket`, the directory of its Unix socket. Without `Debug`,

@@ -77,7 +77,9 @@ impl Session {
             .map(|client| {
                 let mut connection = wire::connect(&job.target)?;
                 connection.prepare(&statements)?;
-                server_processes.extend(connection.server_process());
+                if job.cpus.is_some() {
+                    server_processes.extend(connection.server_process()?);
+                }
                 let place = Place {
                     first: job.first,
                     client,
@@ -142,7 +144,7 @@ impl Session {
 
 /// BEGIN and COMMIT have no plan.
 fn is_control(request: &Request<'_>, statement: &str) -> bool {
-    matches!(request, Request::Prepared { .. }) && matches!(statement, "BEGIN" | "COMMIT")
+    matches!(request, Request::Prepared { .. }) && wire::is_transaction_control(statement)
 }
 
 fn check_cpus(job: &Open) -> Result<(), Failure> {

@@ -1,9 +1,13 @@
 //! What the rest of the driver knows of a DBMS: a connection that prepares statements, sends one
 //! request and gives back one reply. The bytes are the business of one module per protocol.
 
+mod body;
+mod frames;
+pub mod mysql;
 pub mod postgres;
 mod socket;
 
+use std::io::Write as _;
 use std::ops::AddAssign;
 use std::os::fd::BorrowedFd;
 
@@ -21,6 +25,18 @@ impl Value {
     /// The bytes of a text in its arena.
     pub fn slice(text: &[u8], start: u32, end: u32) -> &[u8] {
         &text[start as usize..end as usize]
+    }
+
+    /// Appends the value as SQL. Our texts hold digits and hyphens: nothing to escape.
+    pub fn write_literal(self, text: &[u8], sql: &mut Vec<u8>) {
+        match self {
+            Self::Int(number) => write!(sql, "{number}").expect("memory"),
+            Self::Text { start, end } => {
+                sql.push(b'\'');
+                sql.extend_from_slice(Self::slice(text, start, end));
+                sql.push(b'\'');
+            }
+        }
     }
 }
 
@@ -49,8 +65,11 @@ pub struct Reply {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
+    /// Where the DBMS has no state for an error, its own number follows: `HY000/1205`.
     pub sqlstate: String,
     pub message: String,
+    /// The transaction lost against another one, and may succeed if it is begun again.
+    pub collision: bool,
 }
 
 /// What ends a command.
@@ -130,8 +149,9 @@ pub trait Connection: Send {
 
 /// Everything around the measured part.
 pub trait Session: Connection {
-    /// The process or thread of the server that serves this connection, where the server tells it.
-    fn server_process(&self) -> Option<u32>;
+    /// The process or thread of the server that serves this connection, where that can be told.
+    /// To find it out may take some work of both sides.
+    fn server_process(&mut self) -> Result<Option<u32>, Failure>;
 
     /// Prepares statements written with `?`; their numbers are 0, 1, ... in this order.
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure>;
@@ -158,10 +178,34 @@ pub trait BulkLoad {
     fn finish(self: Box<Self>) -> Result<u64, Failure>;
 }
 
+/// What a DBMS wants to be written in definitions beyond what all of them understand.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Definitions {
+    /// After the columns of an index or primary key.
+    pub index_options: &'static str,
+    /// After the columns of a table.
+    pub table_options: String,
+}
+
+/// For tables in the target's engine.
+pub fn definitions(target: &Target) -> Result<Definitions, Failure> {
+    match (target.dbms, target.engine.as_deref()) {
+        (Dbms::Postgres, None) => Ok(Definitions::default()),
+        (Dbms::Postgres, Some(_)) => Err(Failure::usage("Postgres has no storage engines")),
+        (Dbms::Mysql | Dbms::Mariadb, engine) => mysql::definitions(engine),
+    }
+}
+
+/// Begins or ends a transaction: a statement without a plan, which some DBMS cannot prepare.
+pub fn is_transaction_control(statement: &str) -> bool {
+    matches!(statement, "BEGIN" | "COMMIT")
+}
+
 /// How a statement with `?` is written for the DBMS.
 pub fn spelling(dbms: Dbms, statement: &str) -> String {
     match dbms {
         Dbms::Postgres => postgres::numbered_placeholders(statement),
+        Dbms::Mysql | Dbms::Mariadb => statement.to_owned(),
     }
 }
 
@@ -169,5 +213,6 @@ pub fn spelling(dbms: Dbms, statement: &str) -> String {
 pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
     match target.dbms {
         Dbms::Postgres => Ok(Box::new(postgres::PostgresConnection::connect(target)?)),
+        Dbms::Mysql | Dbms::Mariadb => Ok(Box::new(mysql::MysqlConnection::connect(target)?)),
     }
 }

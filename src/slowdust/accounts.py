@@ -6,7 +6,7 @@ import os
 import pwd
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -50,18 +50,25 @@ class Account:
         if not self.is_self:
             os.chown(path, self.uid, self.gid)
 
-    def ask(self, program: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """What a program of a build prints when the account runs it with these arguments.
+    def ask(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        text: str | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """What a program of a build prints when the account runs it.
 
-        Raises OSError when it cannot be run, subprocess.TimeoutExpired when it does not end.
+        `environment` is what it sees beside PATH and locale, `text` its standard input. Raises
+        OSError when it cannot be run, subprocess.TimeoutExpired when it does not end.
         """
         return subprocess.run(
-            [program, *arguments],
+            command,
             capture_output=True,
             text=True,
             errors="replace",
-            stdin=subprocess.DEVNULL,
-            env={"LC_ALL": "C", "PATH": os.defpath},
+            input=text or "",
+            env={"LC_ALL": "C", "PATH": os.defpath, **(environment or {})},
             cwd="/",
             timeout=_ASK_TIMEOUT_S,
             check=False,

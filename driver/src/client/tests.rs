@@ -77,6 +77,7 @@ impl Connection for Script {
             error: step.sqlstate.map(|sqlstate| ServerError {
                 sqlstate: sqlstate.into(),
                 message: String::new(),
+                collision: matches!(sqlstate, "40001" | "40P01"),
             }),
             in_transaction: step.in_transaction,
         }))

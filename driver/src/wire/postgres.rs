@@ -7,7 +7,6 @@
 mod backend;
 mod copy;
 mod explain;
-mod frames;
 mod startup;
 
 use std::error::Error;
@@ -18,8 +17,10 @@ use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;
 
-use self::frames::Frames;
+use self::backend::MessageHeader;
 use self::startup::{open_socket, Startup};
+use super::body::Body;
+use super::frames::Frames;
 use super::socket::Socket;
 use super::{BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic, Value};
 use crate::job::Target;
@@ -28,7 +29,7 @@ const BINARY: i16 = 1;
 
 pub struct PostgresConnection {
     socket: Socket,
-    frames: Frames,
+    frames: Frames<MessageHeader>,
     output: BytesMut,
     reply: PartialReply,
     names: Vec<String>,
@@ -77,7 +78,7 @@ impl PostgresConnection {
                 self.frames.fill(&mut self.socket)?;
                 continue;
             };
-            match frame.tag {
+            match frame.header.tag {
                 b'Z' => return outcome,
                 b'E' => outcome = Err(Failure::Server(backend::error_response(frame.body)?)),
                 b'N' | b'S' | b'A' => {}
@@ -113,7 +114,7 @@ impl Connection for PostgresConnection {
 
     fn reply(&mut self) -> Result<Option<Reply>, Failure> {
         while let Some(frame) = self.frames.next()? {
-            if self.reply.take(frame.tag, frame.body)? {
+            if self.reply.take(frame.header.tag, frame.body)? {
                 return Ok(Some(std::mem::take(&mut self.reply).reply));
             }
         }
@@ -146,7 +147,7 @@ impl PartialReply {
                 self.completed = true;
             }
             b'Z' if self.completed => {
-                self.reply.in_transaction = backend::Body::new(body).byte()? != b'I';
+                self.reply.in_transaction = Body::new(body).byte()? != b'I';
                 return Ok(true);
             }
             // Bind complete, row description, notice, parameter status, notification.
@@ -163,8 +164,8 @@ impl PartialReply {
 }
 
 impl Session for PostgresConnection {
-    fn server_process(&self) -> Option<u32> {
-        self.backend
+    fn server_process(&mut self) -> Result<Option<u32>, Failure> {
+        Ok(self.backend)
     }
 
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::retry_on_intr;
+use rustix::net::sockopt::socket_peercred;
 
 use super::{Failure, Traffic};
 
@@ -90,6 +91,15 @@ impl Socket {
         let mut descriptors = [PollFd::new(stream, PollFlags::IN)];
         retry_on_intr(|| poll(&mut descriptors, None)).map_err(Failure::connection)?;
         Ok(())
+    }
+
+    /// The process at the other end, if it is one of this machine that a Unix socket names.
+    pub fn peer_process(&self) -> Option<u32> {
+        let Stream::Unix(stream) = &self.stream else {
+            return None;
+        };
+        let credentials = socket_peercred(stream).ok()?;
+        u32::try_from(credentials.pid.as_raw_nonzero().get()).ok()
     }
 
     pub fn traffic(&self) -> Traffic {

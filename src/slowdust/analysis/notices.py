@@ -7,9 +7,6 @@ from collections.abc import Iterable, Sequence
 from slowdust.analysis.model import ContenderInfo
 from slowdust.analysis.phrases import listing
 
-ALLOCATORS = ("glibc", "jemalloc", "tcmalloc")
-"""Names that an environment can ask for."""
-
 
 def notices_of(infos: Sequence[ContenderInfo]) -> list[str]:
     """Sentences for the head of a report; `infos` has the base first. Usually none."""
@@ -65,7 +62,8 @@ def _allocators(infos: Sequence[ContenderInfo]) -> list[str]:
 
 
 def _asked(info: ContenderInfo) -> str | None:
-    return next((name for name in info.environment if name in ALLOCATORS), None)
+    """The allocator in its environment, whose other parts are `NAME=VALUE`."""
+    return next((part for part in info.environment if "=" not in part), None)
 
 
 def _each(values: Iterable[str]) -> list[str]:

@@ -1,7 +1,4 @@
-"""The cache of fetched builds: `builds/DBMS/VERSION/` with the binaries and `build.json`.
-
-A build appears there whole, by one rename, or not at all. One fetch of a version runs at a time.
-"""
+"""The cache of fetched builds: `builds/DBMS/VERSION/` with the binaries and `build.json`."""
 
 from __future__ import annotations
 
@@ -9,19 +6,16 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
-import filelock
 import msgspec
 
-from slowdust.accounts import server_account
-from slowdust.builds import sources
+from slowdust.builds import sources, staging
 from slowdust.builds.catalog import Catalog, Entry
 from slowdust.builds.fingerprint import fingerprint, sha256_of
-from slowdust.builds.model import Build, Progress
+from slowdust.builds.model import Build, Progress, Unpacked
 from slowdust.builds.recognise import find_server
-from slowdust.builds.sources.archive import open_to_all
-from slowdust.builds.sources.client import SourceUnavailable
+from slowdust.builds.unpacking import open_to_all
 from slowdust.errors import SlowdustError
-from slowdust.places import cache_root, make_enterable
+from slowdust.places import cache_root
 from slowdust.store.manifest import BuildFacts
 
 _RECORD = "build.json"
@@ -40,6 +34,10 @@ class Record(msgspec.Struct, kw_only=True):
     """The server's binary, relative to the folder of the binaries."""
     disk_bytes: int
     facts: BuildFacts
+    loader: str | None = None
+    """`Build.loader`, relative to the folder of the binaries."""
+    libraries: list[str] = []
+    """`Build.libraries`, likewise."""
 
 
 def cached(dbms: str, version: str) -> Record | None:
@@ -59,86 +57,87 @@ def cached(dbms: str, version: str) -> Record | None:
         ) from error
 
 
+def versions(dbms: str) -> list[str]:
+    """The versions of a DBMS that are in the cache."""
+    return [path.parent.name for path in (cache_root() / "builds" / dbms).glob(f"[!.]*/{_RECORD}")]
+
+
+def load(dbms: str, version: str) -> Build | None:
+    """A build that is in the cache; None when it is not."""
+    record = cached(dbms, version)
+    return _checked(record) if record else None
+
+
 def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
-    """The build of a catalog entry, from the cache or else from the first source that gives it."""
-    record = cached(entry.dbms, entry.version)
-    if record is None:
-        with _lock(entry.dbms, entry.version):
+    """The build of an entry, from the cache or else from the first source that gives it."""
+    build = load(entry.dbms, entry.version)
+    if build is None:
+        with staging.lock(_folder(entry.dbms, entry.version)):
             record = cached(entry.dbms, entry.version) or _fetch(catalog, entry, progress)
-    return _checked(record)
+            build = _checked(record)
+    return build
 
 
 def remove(dbms: str, version: str) -> None:
     """Delete a build from the cache; SlowdustError when it is not there."""
     folder = _folder(dbms, version)
-    with _lock(dbms, version):
+    with staging.lock(folder):
         if not folder.exists():
             raise SlowdustError(f"{dbms}@{version} is not in the cache {cache_root()}")
-        # Renamed first: an interrupted deletion must not leave half a build.
-        doomed = _staging(folder)
-        shutil.rmtree(doomed, ignore_errors=True)
-        folder.rename(doomed)
-        shutil.rmtree(doomed)
+        staging.delete(folder)
 
 
 def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
-    staging = _staging(_folder(entry.dbms, entry.version))
-    # What a killed fetch left: we hold the lock, so nobody works in it.
-    shutil.rmtree(staging, ignore_errors=True)
-    try:
-        staging.mkdir(mode=0o755)
-        staging.chmod(0o755)
-        _check_servers_can_enter(staging)
-        binaries, source = _from_first_source(entry, staging, progress)
-        open_to_all(binaries)
-        binaries.rename(staging / _BINARIES)
-        shutil.rmtree(staging / _DOWNLOAD, ignore_errors=True)
-        return _finish(catalog, entry, staging, source)
-    except OSError as error:
-        raise SlowdustError(f"cannot fill the cache {cache_root()}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    def make(folder: Path) -> Record:
+        download = folder / _DOWNLOAD
+        unpacked = sources.provide_first(_name(entry), entry.origins, download, progress)
+        open_to_all(unpacked.binaries)
+        unpacked = _moved(unpacked, folder / _BINARIES)
+        shutil.rmtree(download, ignore_errors=True)
+        record = _recorded(catalog, entry, unpacked)
+        (folder / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+        return record
+
+    return staging.fill(_folder(entry.dbms, entry.version), make)
 
 
-def _check_servers_can_enter(folder: Path) -> None:
-    account = server_account()
-    if not account.can_enter(folder):
-        raise SlowdustError(
-            f"the user {account.name}, who runs the servers, cannot enter the cache "
-            f"{cache_root()}: name another directory in SLOWDUST_CACHE"
-        )
+def _moved(unpacked: Unpacked, place: Path) -> Unpacked:
+    def there(path: Path) -> Path:
+        return place / path.relative_to(unpacked.binaries)
+
+    unpacked.binaries.rename(place)
+    return Unpacked(
+        binaries=place,
+        source=unpacked.source,
+        loader=there(unpacked.loader) if unpacked.loader else None,
+        libraries=tuple(map(there, unpacked.libraries)),
+    )
 
 
-def _from_first_source(entry: Entry, staging: Path, progress: Progress) -> tuple[Path, str]:
-    refusals = []
-    for origin in entry.origins:
-        download = staging / _DOWNLOAD
-        download.mkdir()
-        source = sources.describe(origin)
-        try:
-            return sources.provide(origin, download, progress), source
-        except SourceUnavailable as refusal:
-            refusals.append(f"{source} ({refusal})")
-            progress(f"{source} is not to be had: {refusal}")
-            shutil.rmtree(download)
-    raise SlowdustError(f"cannot get {entry.dbms}@{entry.version}: tried {'; '.join(refusals)}")
+def _recorded(catalog: Catalog, entry: Entry, unpacked: Unpacked) -> Record:
+    binaries = unpacked.binaries
 
+    def relative(path: Path) -> str:
+        return str(path.relative_to(binaries))
 
-def _finish(catalog: Catalog, entry: Entry, staging: Path, source: str) -> Record:
-    binaries = staging / _BINARIES
     server = find_server(binaries, catalog.server)
     if server is None:
-        raise SlowdustError(f"{source} has no server of {entry.dbms} in it")
+        raise SlowdustError(f"{unpacked.source} has no server of {entry.dbms} in it")
     record = Record(
         dbms=entry.dbms,
         version=entry.version,
         fetched=datetime.now(UTC).isoformat(timespec="seconds"),
-        server=str(server.relative_to(binaries)),
+        server=relative(server),
         disk_bytes=sum(p.lstat().st_size for p in binaries.rglob("*") if not p.is_dir()),
-        facts=fingerprint(server, catalog.server, source),
+        facts=fingerprint(server, catalog.server, unpacked),
+        loader=relative(unpacked.loader) if unpacked.loader else None,
+        libraries=list(map(relative, unpacked.libraries)),
     )
-    (staging / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
-    staging.rename(_folder(entry.dbms, entry.version))
+    if record.facts.version != entry.version:
+        raise SlowdustError(
+            f"{unpacked.source} is not {_name(entry)}: its server says that it is "
+            f"{record.facts.version}"
+        )
     return record
 
 
@@ -151,24 +150,21 @@ def _checked(record: Record) -> Build:
             f"the cached build {name} has changed since it was fetched: run "
             f"'slowdust builds remove {name}' to have it fetched again"
         )
-    return Build(record.dbms, record.version, root, record.facts.source, server, record.facts)
+    return Build(
+        dbms=record.dbms,
+        version=record.version,
+        root=root,
+        source=record.facts.source,
+        server=server,
+        facts=record.facts,
+        loader=root / record.loader if record.loader else None,
+        libraries=tuple(root / path for path in record.libraries),
+    )
 
 
 def _folder(dbms: str, version: str) -> Path:
     return cache_root() / "builds" / dbms / version
 
 
-def _staging(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.staging")
-
-
-def _lock(dbms: str, version: str) -> filelock.FileLock:
-    folder = _folder(dbms, version)
-    try:
-        make_enterable(folder.parent)
-    except OSError as error:
-        raise SlowdustError(
-            f"cannot write to the cache {cache_root()}: {error.strerror}: "
-            "name another directory in SLOWDUST_CACHE"
-        ) from error
-    return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+def _name(entry: Entry) -> str:
+    return f"{entry.dbms}@{entry.version}"

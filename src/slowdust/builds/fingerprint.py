@@ -10,28 +10,29 @@ from pathlib import Path
 
 from slowdust.accounts import server_account
 from slowdust.builds.catalog import ServerBinary
+from slowdust.builds.model import Unpacked
 from slowdust.errors import SlowdustError
 from slowdust.store.manifest import BuildFacts
 
 _STRIP_TIMEOUT_S = 60.0
 
 
-def fingerprint(server: Path, kind: ServerBinary, source: str) -> BuildFacts:
+def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFacts:
     """The facts of a server's binary; SlowdustError when it does not run on this machine."""
     return BuildFacts(
-        source=source,
-        version=printed_version(server, kind),
+        source=unpacked.source,
+        version=printed_version(server, kind, unpacked),
         sha256=sha256_of(server),
         binary_bytes=server.stat().st_size,
         stripped_bytes=stripped_bytes(server),
     )
 
 
-def printed_version(server: Path, kind: ServerBinary) -> str:
+def printed_version(server: Path, kind: ServerBinary, unpacked: Unpacked) -> str:
     """The version that a server prints of itself, run as the user that servers run as."""
     account = server_account()
     try:
-        done = account.ask(server, kind.version_arguments)
+        done = account.ask([*unpacked.command(server), *kind.version_arguments])
     except PermissionError:
         raise SlowdustError(
             f"the user {account.name}, who runs the servers, cannot execute {server}: "

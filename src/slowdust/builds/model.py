@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,24 @@ SYSTEM_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 
 Progress = Callable[[str], None]
 """Takes one line that says what is being done."""
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """What a source left of a build: files, and how programs among them are run."""
+
+    binaries: Path
+    """The directory of the binaries."""
+    source: str
+    """Where they came from, as in `BuildFacts.source`."""
+    loader: Path | None = None
+    """The dynamic loader that came with the binaries, where they bring their C library too."""
+    libraries: tuple[Path, ...] = ()
+    """Directories of shared libraries that came with the binaries."""
+
+    def command(self, program: Path) -> list[str]:
+        """How a program of these binaries is run."""
+        return _command(program, self.loader, self.libraries)
 
 
 @dataclass(frozen=True)
@@ -36,11 +54,15 @@ class Build:
 
     def command(self, program: Path) -> list[str]:
         """How a program of this build is run: through the loader that finds its libraries."""
-        if not self.libraries:
-            return [str(program)]
-        loader = self.loader or SYSTEM_LOADER
-        return [str(loader), "--library-path", ":".join(map(str, self.libraries)), str(program)]
+        return _command(program, self.loader, self.libraries)
 
     def program(self, name: str) -> Path:
         """A program that lies beside the server's binary."""
         return self.server.parent / name
+
+
+def _command(program: Path, loader: Path | None, libraries: Sequence[Path]) -> list[str]:
+    if not libraries:
+        return [str(program)]
+    directories = ":".join(map(str, libraries))
+    return [str(loader or SYSTEM_LOADER), "--library-path", directories, str(program)]

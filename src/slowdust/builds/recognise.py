@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from slowdust.builds.catalog import Catalog, ServerBinary, catalog_of, known_dbms
-from slowdust.builds.fingerprint import fingerprint
-from slowdust.builds.model import Build
-from slowdust.errors import UsageError
+from slowdust.builds.fingerprint import fingerprint, printed_version
+from slowdust.builds.model import Build, Unpacked
+from slowdust.errors import SlowdustError, UsageError
 
 DIRECTORY_SOURCE = "directory"
 
@@ -32,6 +32,11 @@ def from_directory(directory: Path) -> Build:
             f"{directory} is not a directory of binaries: it has no {' or '.join(expected)}"
         )
     if len(found) > 1:
+        # MariaDB's server has MySQL's name too: what it prints decides.
+        found = [
+            (catalog, server) for catalog, server in found if _is_one(directory, catalog, server)
+        ] or found
+    if len(found) > 1:
         kinds = " and ".join(catalog.dbms for catalog, _ in found)
         raise UsageError(f"{directory} holds {kinds}: name a directory that holds one server")
     return _build(directory, *found[0])
@@ -51,6 +56,14 @@ def find_server(directory: Path, kind: ServerBinary) -> Path | None:
     return None
 
 
+def _is_one(directory: Path, catalog: Catalog, server: Path) -> bool:
+    try:
+        printed_version(server, catalog.server, Unpacked(directory, DIRECTORY_SOURCE))
+    except SlowdustError:
+        return False
+    return True
+
+
 def _build(directory: Path, catalog: Catalog, server: Path) -> Build:
-    facts = fingerprint(server, catalog.server, DIRECTORY_SOURCE)
+    facts = fingerprint(server, catalog.server, Unpacked(directory, DIRECTORY_SOURCE))
     return Build(catalog.dbms, facts.version, directory, DIRECTORY_SOURCE, server, facts)

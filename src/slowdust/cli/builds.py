@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from slowdust import builds as server_builds
-from slowdust.builds import cache, named
-from slowdust.builds.catalog import catalog_of, known_dbms
+from slowdust.builds import allocators, cache, named
+from slowdust.builds.catalog import catalog_of, known_dbms, version_key
 from slowdust.errors import UsageError
 
 
@@ -39,7 +39,7 @@ class _Row:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     """Show what can be had: cached, available to fetch, or registered directories."""
-    rows = [*_catalog_rows(), *_directory_rows()]
+    rows = [*_catalog_rows(), *_directory_rows(), *_allocator_rows()]
     if as_json:
         click.echo(json.dumps({"schema": 1, "builds": [_without_unknown(row) for row in rows]}))
         return
@@ -59,11 +59,20 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
 
 @command.command("get")
 @click.argument("names", nargs=-1, required=True, metavar="DBMS@VERSION...")
-def get_builds(names: Sequence[str]) -> None:
+@click.option("--from", "location", metavar="FILE|URL", help="Take this archive of the binaries.")
+@click.option("--sha256", metavar="HEX", help="The archive's SHA-256, where none is published.")
+def get_builds(names: Sequence[str], location: str | None, sha256: str | None) -> None:
     """Fetch builds into the cache: postgres@17.6, or postgres@17 for the newest 17."""
+    of_archive = location is not None or sha256 is not None
+    if of_archive and len(names) != 1:
+        raise UsageError("--from and --sha256 are about one archive: name one build with them")
     for name in names:
         dbms, version = _parts(name)
-        build = server_builds.resolve(dbms, version, functools.partial(_print_phase, name))
+        progress = functools.partial(_print_phase, name)
+        if of_archive:
+            build = server_builds.resolve_archive(dbms, version, location, sha256, progress)
+        else:
+            build = server_builds.resolve(dbms, version, progress)
         facts = build.facts
         click.echo(
             f"{dbms}@{build.version}: {facts.version} from {facts.source}, "
@@ -91,9 +100,10 @@ def remove_builds(names: Sequence[str]) -> None:
             named.forget(dbms, version)
             click.echo(f"{name}: forgotten; its directory is left as it is")
         else:
-            entry = catalog.find(version)
-            cache.remove(dbms, entry.version)
-            click.echo(f"{dbms}@{entry.version}: removed from the cache")
+            if version not in cache.versions(dbms):
+                version = catalog.find(version).version
+            cache.remove(dbms, version)
+            click.echo(f"{dbms}@{version}: removed from the cache")
 
 
 def _print_phase(name: str, phase: str) -> None:
@@ -102,19 +112,31 @@ def _print_phase(name: str, phase: str) -> None:
 
 def _catalog_rows() -> Iterator[_Row]:
     for dbms in known_dbms():
-        for entry in catalog_of(dbms).entries:
-            record = cache.cached(dbms, entry.version)
+        known = {entry.version for entry in catalog_of(dbms).entries}
+        for version in sorted(known.union(cache.versions(dbms)), key=version_key):
+            record = cache.cached(dbms, version)
             if record is None:
-                yield _Row(dbms, entry.version, "available")
+                yield _Row(dbms, version, "available")
             else:
                 yield _Row(
                     dbms,
-                    entry.version,
+                    version,
                     "cached",
                     record.disk_bytes,
                     record.facts.version,
                     record.facts.source,
                 )
+
+
+def _allocator_rows() -> Iterator[_Row]:
+    for name in allocators.NAMES:
+        record = allocators.cached(name)
+        if record is None:
+            yield _Row("allocator", name, "available")
+        else:
+            yield _Row(
+                "allocator", name, "cached", record.disk_bytes, record.version, record.source
+            )
 
 
 def _directory_rows() -> Iterator[_Row]:

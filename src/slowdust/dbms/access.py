@@ -26,6 +26,9 @@ class Auth(enum.Enum):
     TRUST = "trust"
     MD5 = "md5"
     SCRAM = "scram"
+    NATIVE = "native"
+    """MySQL's and MariaDB's own, `mysql_native_password`."""
+    CACHING_SHA2 = "caching_sha2"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
@@ -24,12 +25,38 @@ from slowdust.dbms.settings import (
     override,
     size_config,
 )
+from slowdust.errors import UsageError
+from slowdust.store.records import Second
+
+_CLIENTS_WITH_ROOM = 80
+_OWN_CONNECTIONS = 20
 
 Row = Sequence[str | None]
 """One row of a result, as text."""
 
-Stage = tuple[str, ...]
-"""Statements that may run at the same time; stages run one after the other."""
+
+@dataclass(frozen=True)
+class Statements:
+    """A stage of maintenance: statements that may run at the same time."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Until:
+    """A stage of maintenance: the server is left to its work until it says that it is done."""
+
+    what: str
+    """What is waited for, in words: 'the dirty pages are written'."""
+    statement: str
+    is_done: Callable[[Sequence[Row]], bool]
+    """Of the rows of the statement."""
+    limit: Second
+    """After this the maintenance goes on."""
+
+
+Stage = Statements | Until
+"""Stages run one after the other."""
 
 
 class Shutdown(enum.Enum):
@@ -64,10 +91,16 @@ class Site:
     port: int
     access: Access
     settings: AcceptedSettings
+    engine: str | None = None
+    """The storage engine of its tables; None where the DBMS has only one."""
 
 
-Run = Callable[[Sequence[str | Path]], str]
-"""Runs a program as the server's user to its end; returns what it printed."""
+class Run(Protocol):
+    """Runs a program as the server's user to its end; returns what it printed."""
+
+    def __call__(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
+        """`command` is complete, with the loader where the build has one."""
+        ...
 
 
 class Family(ABC):
@@ -77,12 +110,18 @@ class Family(ABC):
     """The DBMS."""
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
     """What is sent, in this order, to a server that has to stop."""
+    engines: tuple[str, ...] = ()
+    """The storage engines to choose from, the default first."""
+    volatile_engines: frozenset[str] = frozenset()
+    """Engines whose tables are empty after a restart."""
 
     def settings(
         self,
         config: str,
         overrides: Mapping[str, str],
         side_by_side: int,
+        *,
+        engine: str | None = None,
         memory_bytes: int | None = None,
     ) -> Settings:
         """A configuration, by name or path, for one of `side_by_side` instances on this machine.
@@ -90,13 +129,46 @@ class Family(ABC):
         `memory_bytes` stands for the memory of the host. Raises UsageError.
         """
         memory = host_memory_bytes() if memory_bytes is None else memory_bytes
-        file = load_config(self.name, config)
-        sized = size_config(config, file, memory // side_by_side, self.render_bytes)
+        file = load_config(self.name, config).renamed(self.setting_name)
+        part = file.part_of(engine)
+        sized = size_config(config, part, file.create, memory // side_by_side, self.render_bytes)
         return override(sized, {self.setting_name(key): v for key, v in overrides.items()})
 
-    @abstractmethod
+    def choose_engine(self, build: Build, wanted: str | None) -> str | None:
+        """The storage engine of a contender: as written or the default; None where there are none.
+
+        Raises UsageError for an engine that the DBMS, or this build of it, does not have.
+        """
+        if wanted is None:
+            return self.engines[0] if self.engines else None
+        if not self.engines:
+            raise UsageError(f"{self.name} has no engines to choose")
+        if wanted not in self.engines:
+            raise UsageError(
+                f"{self.name} has no engine {wanted!r}: choose {', '.join(self.engines)}"
+            )
+        lack = self.lack_of_engine(build, wanted)
+        if lack is not None:
+            raise UsageError(lack)
+        return wanted
+
+    def lack_of_engine(self, build: Build, engine: str) -> str | None:
+        """What this build lacks for the engine, and who has it; None when it lacks nothing."""
+        del build, engine
+        return None
+
+    def keeps_tables(self, site: Site) -> bool:
+        """Whether the tables still have their rows after a restart of the server."""
+        return site.engine not in self.volatile_engines
+
     def room_for(self, clients: int) -> dict[str, str]:
-        """The settings without which so many clients could not connect; none where they can."""
+        """The settings without which so many clients could not connect; none where they can.
+
+        Every shipped config has room for `_CLIENTS_WITH_ROOM` and for our own connections.
+        """
+        if clients <= _CLIENTS_WITH_ROOM:
+            return {}
+        return {"max_connections": str(clients + _OWN_CONNECTIONS)}
 
     @abstractmethod
     def render_bytes(self, size: int) -> str:
@@ -114,8 +186,12 @@ class Family(ABC):
         """
 
     @abstractmethod
+    def check_access(self, build: Build, access: Access) -> None:
+        """UsageError for a kind of access that servers of this build do not have."""
+
+    @abstractmethod
     def create(self, site: Site, run: Run) -> None:
-        """Fill the data directory."""
+        """Fill the data directory; the configuration file is there."""
 
     @abstractmethod
     def configuration(self, site: Site) -> str:
@@ -138,20 +214,27 @@ class Family(ABC):
         """The line of a log that says why the server gave up; None when there is none."""
 
     @abstractmethod
-    def after_load(self, build: Build, tables: Sequence[str]) -> list[Stage]:
+    def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Maintenance after tables were loaded, before anything is measured."""
 
     @abstractmethod
-    def after_writes(self, build: Build, tables: Sequence[str]) -> list[Stage]:
+    def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Post-write maintenance: the debt of the writes is paid before reads are measured."""
 
     @abstractmethod
-    def sizes_statement(self) -> str:
+    def sizes_statement(self, site: Site) -> str:
         """The statement whose rows `read_sizes` understands."""
 
     @abstractmethod
-    def read_sizes(self, rows: Sequence[Row]) -> Sizes:
-        """The sizes from the rows of `sizes_statement`."""
+    def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
+        """The sizes from the rows of `sizes_statement`, and from the data directory."""
+
+    @abstractmethod
+    def buffer_pool_statement(self, site: Site) -> str | None:
+        """The statement whose one value is the size of the server's own page cache, in bytes.
+
+        None where the engine has no such cache.
+        """
 
     @abstractmethod
     def settings_statement(self) -> str:

@@ -15,6 +15,8 @@ from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Listen, Target, free_loopback_port
+from slowdust.dbms.allocators import AllocatorError, Malloc, check_at_work, find_malloc
+from slowdust.dbms.environment import COMMON, Environment
 from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.leftovers import kill_at_work, remove_tree
 from slowdust.dbms.processes import ProcessMark
@@ -30,6 +32,7 @@ _ORDERLY_END_S = 120.0
 _FORCED_END_S = 15.0
 _POLL_S = 0.01
 _LOG_TAIL_LINES = 10
+_CREATION_LOG = "creation.log"
 
 
 class InstanceError(SlowdustError):
@@ -40,14 +43,20 @@ class Instance:
     """The server of one contender; it can be started and stopped many times."""
 
     def __init__(
-        self, name: str, run: RunDirectory, directory: Path, site: Site, environment: dict[str, str]
+        self,
+        name: str,
+        run: RunDirectory,
+        directory: Path,
+        site: Site,
+        environment: Environment,
     ) -> None:
         self.name = name
         self.directory = directory
         self.log_path = directory / "log" / "server.log"
         self._run = run
         self._site = site
-        self._environment = environment
+        self.environment = environment
+        self._malloc: Malloc | None = None
         self._family = family_of(site.build.dbms)
         self._process: subprocess.Popen[bytes] | None = None
         self._log_offset = 0
@@ -60,15 +69,18 @@ class Instance:
         build: Build,
         settings: Settings,
         *,
+        engine: str | None = None,
         access: Access | None = None,
-        environment: Mapping[str, str] | None = None,
+        environment: Environment | None = None,
     ) -> Instance:
         """Make the data directory of a contender; the server is not started.
 
-        `environment` is all that the server sees beside PATH, locale and time zone. Raises
-        UsageError for settings that the build refuses, InstanceError when its data cannot be made.
+        Raises UsageError for settings that the build refuses, InstanceError when its data cannot
+        be made.
         """
         account = server_account()
+        access = access or Access.make()
+        family_of(build.dbms).check_access(build, access)
         accepted = family_of(build.dbms).accept(build, account, settings)
         directory = run.make_contender_directory(name)
         site = Site(
@@ -78,11 +90,11 @@ class Instance:
             config_file=directory / "server.conf",
             socket_dir=run.make_socket_directory(account),
             port=SOCKET_PORT,
-            access=access or Access.make(),
+            access=access,
             settings=accepted,
+            engine=engine,
         )
-        base = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
-        instance = cls(name, run, directory, site, {**base, **(environment or {})})
+        instance = cls(name, run, directory, site, environment or Environment())
         run.adopt(instance)
         try:
             instance._make()
@@ -109,6 +121,7 @@ class Instance:
                 self.stop(Shutdown.AT_ONCE)
                 raise self._error(f"was not ready after {_START_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
+        self._check_allocator()
 
     def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
         """Stop the server; nothing if it is not running. Harder signals follow if it stays."""
@@ -164,6 +177,16 @@ class Instance:
         return self._process.pid
 
     @property
+    def site(self) -> Site:
+        """All that its family needs to know of it."""
+        return self._site
+
+    @property
+    def allocator(self) -> str | None:
+        """The malloc library of the started server; None where the loader does not tell."""
+        return None if self._malloc is None else self._malloc.kind
+
+    @property
     def build(self) -> Build:
         """What it runs."""
         return self._site.build
@@ -198,25 +221,34 @@ class Instance:
                 f"the user {site.account.name}, who runs the servers, cannot enter "
                 f"{self.directory}: name another directory in SLOWDUST_DATA"
             )
-        self._family.create(site, self._run_to_end)
         site.config_file.write_text(self._family.configuration(site), encoding="utf-8")
         site.config_file.chmod(0o644)
+        self._family.create(site, self._run_to_end)
 
     def _launch(self) -> None:
         command = self._family.server_command(self._site)
         self._run.note_program(Path(command[0]))
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
-            self._process = self._spawn(command, log.fileno())
+            self._process = self._spawn(command, log.fileno(), self.environment.of_server)
         mark = ProcessMark.of(self._process.pid)
         if mark is not None:  # None: it ended already, which the caller will see
             self._run.note_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
 
-    def _run_to_end(self, command: Sequence[str | Path]) -> str:
-        program = Path(command[0])
-        self._run.note_program(program)
-        with (self.log_path.parent / f"{program.name}.log").open("a+b") as log:
-            process = self._spawn(command, log.fileno())
+    def _check_allocator(self) -> None:
+        if self._malloc is None:
+            self._malloc = find_malloc(self.build, self.account, self.environment.of_server)
+        try:
+            check_at_work(self.pid, self._malloc, self.environment.allocator)
+        except (AllocatorError, OSError) as error:
+            self.stop(Shutdown.AT_ONCE)
+            raise InstanceError(f"{self.name} {error}") from error
+
+    def _run_to_end(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
+        self._run.note_program(Path(command[0]))
+        log_path = self.log_path.with_name(_CREATION_LOG)
+        with log_path.open("a+b") as log, Path(stdin or os.devnull).open("rb") as source:
+            process = self._spawn(command, log.fileno(), {}, source.fileno())
             try:
                 code = process.wait(_CREATE_TIMEOUT_S)
             except BaseException:
@@ -226,18 +258,24 @@ class Instance:
             log.seek(0)
             output = log.read().decode(errors="replace")
         if code != 0:
-            raise self._creation_error(program.name, code, output)
+            raise self._creation_error(code, output)
         return output
 
-    def _spawn(self, command: Sequence[str | Path], output: int) -> subprocess.Popen[bytes]:
+    def _spawn(
+        self,
+        command: Sequence[str | Path],
+        output: int,
+        variables: Mapping[str, str],
+        source: int = subprocess.DEVNULL,
+    ) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 [str(part) for part in command],
-                stdin=subprocess.DEVNULL,
+                stdin=source,
                 stdout=output,
                 stderr=output,
                 cwd=self._site.data_dir,
-                env=self._environment,
+                env={**COMMON, **variables},
                 # Ctrl-C in the terminal is for Slowdust, which then stops its servers.
                 start_new_session=True,
                 **self._site.account.identity(),
@@ -262,7 +300,9 @@ class Instance:
         tail = "".join(f"\n  | {line}" for line in self.log_tail(_LOG_TAIL_LINES))
         return InstanceError(f"{self.name} {what}{tail}")
 
-    def _creation_error(self, program: str, code: int, output: str) -> InstanceError:
+    def _creation_error(self, code: int, output: str) -> InstanceError:
         lines = [line for line in output.splitlines() if line.strip()][-_LOG_TAIL_LINES:]
         tail = "".join(f"\n  | {line}" for line in lines)
-        return InstanceError(f"{self.name}: {program} failed (exit code {code}){tail}")
+        return InstanceError(
+            f"{self.name}: its data directory cannot be made (exit code {code}){tail}"
+        )

@@ -12,8 +12,17 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER, Auth, Listen, Target
-from slowdust.dbms.family import Family, Row, Run, Shutdown, Site, Sizes, Stage
+from slowdust.dbms.access import USER, Access, Auth, Listen, Target
+from slowdust.dbms.family import (
+    Family,
+    Row,
+    Run,
+    Shutdown,
+    Site,
+    Sizes,
+    Stage,
+    Statements,
+)
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import SlowdustError, UsageError
 
@@ -40,11 +49,6 @@ _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 
 
-_CLIENTS_WITH_ROOM = 80
-"""In every shipped config."""
-_OWN_CONNECTIONS = 20
-
-
 class Postgres(Family):
     """See `Family`."""
 
@@ -53,12 +57,6 @@ class Postgres(Family):
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),
     }
-
-    def room_for(self, clients: int) -> dict[str, str]:
-        """Configs have room for a few hundred; beside the clients there are our own connections."""
-        if clients <= _CLIENTS_WITH_ROOM:
-            return {}
-        return {"max_connections": str(clients + _OWN_CONNECTIONS)}
 
     def render_bytes(self, size: int) -> str:
         """In whole megabytes; at least one."""
@@ -89,10 +87,15 @@ class Postgres(Family):
             {**optional, **settings.required}, tuple(sorted(unknown)), settings.create
         )
 
+    def check_access(self, build: Build, access: Access) -> None:
+        """Trust, md5 or SCRAM."""
+        if access.auth not in _AUTH_METHODS:
+            raise UsageError(f"postgres does not know authentication by {access.auth.value}")
+
     def create(self, site: Site, run: Run) -> None:
         """By initdb; nothing of it is synced, since a crash of the host ends the experiment."""
         command: list[str | Path] = [
-            site.build.program("initdb"),
+            *site.build.command(site.build.program("initdb")),
             f"--pgdata={site.data_dir}",
             f"--username={USER}",
             f"--auth={_AUTH_METHODS[site.access.auth]}",
@@ -124,7 +127,7 @@ class Postgres(Family):
             "unix_socket_directories": str(site.socket_dir),
         }
         options = [part for name, value in own.items() for part in ("-c", f"{name}={value}")]
-        return [str(site.build.server), "-D", str(site.data_dir), *options]
+        return [*site.build.command(site.build.server), "-D", str(site.data_dir), *options]
 
     def is_ready(self, site: Site, pid: int) -> bool:
         """From postmaster.pid, where the server itself writes that it is ready."""
@@ -156,16 +159,17 @@ class Postgres(Family):
         panics, fatals = (_messages_of(severity, log) for severity in ("PANIC", "FATAL"))
         return next(iter([*panics[:1], *fatals[-1:]]), None)
 
-    def after_load(self, build: Build, tables: Sequence[str]) -> list[Stage]:
+    def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Freshly loaded rows get their visibility map and statistics."""
-        return [tuple(f"VACUUM (ANALYZE) {table}" for table in tables), ("CHECKPOINT",)]
+        return _vacuum("ANALYZE", tables)
 
-    def after_writes(self, build: Build, tables: Sequence[str]) -> list[Stage]:
+    def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Before 12, VACUUM always cleans the indexes."""
-        indexes = ", INDEX_CLEANUP ON" if major_version(build) >= _INDEX_CLEANUP_SINCE else ""
-        return [tuple(f"VACUUM (ANALYZE{indexes}) {table}" for table in tables), ("CHECKPOINT",)]
+        if major_version(site.build) < _INDEX_CLEANUP_SINCE:
+            return _vacuum("ANALYZE", tables)
+        return _vacuum("ANALYZE, INDEX_CLEANUP ON", tables)
 
-    def sizes_statement(self) -> str:
+    def sizes_statement(self, site: Site) -> str:
         """One row of bytes: database, tables, indexes; TOAST belongs to its table."""
         return (
             "SELECT pg_database_size(current_database()), "
@@ -175,12 +179,16 @@ class Postgres(Family):
             "AND n.nspname NOT LIKE 'pg\\_%'"
         )
 
-    def read_sizes(self, rows: Sequence[Row]) -> Sizes:
+    def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
         """See `sizes_statement`."""
         ((data, table, index),) = rows
         if data is None or table is None or index is None:
             raise SlowdustError("postgres tells no sizes: the answer has NULL")
         return Sizes(int(data), int(table), int(index))
+
+    def buffer_pool_statement(self, site: Site) -> str:
+        """The shared buffers."""
+        return "SELECT pg_size_bytes(current_setting('shared_buffers'))"
 
     def settings_statement(self) -> str:
         """What was set by anybody, and what the data directory was made with."""
@@ -217,6 +225,11 @@ def configuration_text(values: Mapping[str, str]) -> str:
 def _quoted(value: str) -> str:
     text = value.replace("\\", "\\\\").replace("'", "''")
     return f"'{text}'"
+
+
+def _vacuum(options: str, tables: Sequence[str]) -> list[Stage]:
+    vacuum = Statements(tuple(f"VACUUM ({options}) {table}" for table in tables))
+    return [vacuum, Statements(("CHECKPOINT",))]
 
 
 def _messages_of(severity: str, log: Sequence[str]) -> list[str]:
@@ -270,7 +283,7 @@ def _configuration_complaints(
 
 def _ask(build: Build, account: Account, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     try:
-        return account.ask(build.server, arguments)
+        return account.ask([*build.command(build.server), *arguments])
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlowdustError(f"{build.server} cannot be asked for its settings: {error}") from error
 

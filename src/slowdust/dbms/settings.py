@@ -3,8 +3,9 @@
 A configuration is a TOML file: `[settings]` are set or it is an error, `[optional]` are set where
 the server's version knows them, `[create]` is for the making of a data directory. A value may be
 sized: `{ share = 0.25, min = "128MB", max = "8GB" }` is a share of the memory that each of the
-contenders that are up side by side has. A file may be `based_on` a shipped configuration and then
-has only what differs.
+contenders that are up side by side has. `[engines.ENGINE.settings]` and `[engines.ENGINE.optional]`
+are for contenders with that storage engine alone. A file may be `based_on` a shipped configuration,
+also of another DBMS (`mysql/default`), and then has only what differs.
 """
 
 from __future__ import annotations
@@ -46,13 +47,59 @@ class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 Value = str | int | float | bool | Share
 
 
+class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What a configuration sets, by the name of the setting."""
+
+    settings: dict[str, Value] = {}
+    optional: dict[str, Value] = {}
+
+    def over(self, base: Part) -> Part:
+        """This part, and of `base` what it does not set."""
+        kept = {key: v for key, v in base.optional.items() if key not in self.settings}
+        return Part(
+            {
+                key: value
+                for key, value in {**base.settings, **self.settings}.items()
+                if key in self.settings or key not in self.optional
+            },
+            {**kept, **self.optional},
+        )
+
+    def renamed(self, name_of: Callable[[str], str]) -> Part:
+        """With another spelling of the names; UsageError when two become the same."""
+        renamed = Part(
+            {name_of(key): value for key, value in self.settings.items()},
+            {name_of(key): value for key, value in self.optional.items()},
+        )
+        written = [name_of(key) for key in (*self.settings, *self.optional)]
+        for name in sorted({name for name in written if written.count(name) > 1}):
+            raise UsageError(f"a configuration has {name} more than once")
+        return renamed
+
+
 class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
     """A configuration as written, or with what it is based on."""
 
     based_on: str | None = None
     settings: dict[str, Value] = {}
     optional: dict[str, Value] = {}
+    engines: dict[str, Part] = {}
     create: dict[str, bool] = {}
+
+    def part_of(self, engine: str | None) -> Part:
+        """What is set for a contender with this storage engine."""
+        common = Part(self.settings, self.optional)
+        return common if engine is None else self.engines.get(engine, Part()).over(common)
+
+    def renamed(self, name_of: Callable[[str], str]) -> ConfigFile:
+        """With the one spelling of each setting's name."""
+        common = Part(self.settings, self.optional).renamed(name_of)
+        return ConfigFile(
+            settings=common.settings,
+            optional=common.optional,
+            engines={engine: part.renamed(name_of) for engine, part in self.engines.items()},
+            create=self.create,
+        )
 
 
 @dataclass(frozen=True)
@@ -93,15 +140,20 @@ def load_config(dbms: str, name: str) -> ConfigFile:
         raise UsageError(f"configuration {name}: {error}") from error
     if file.based_on is None:
         return file
-    if file.based_on not in shipped_configs(dbms) or file.based_on == name:
+    base_dbms, _, base_name = file.based_on.rpartition("/")
+    base_dbms = base_dbms or dbms
+    if base_name not in shipped_configs(base_dbms) or (base_dbms, base_name) == (dbms, name):
         raise UsageError(
-            f"configuration {name}: based_on is one of {', '.join(shipped_configs(dbms))}"
+            f"configuration {name}: based_on is one of {', '.join(shipped_configs(base_dbms))}"
         )
-    base = load_config(dbms, file.based_on)
+    base = load_config(base_dbms, base_name)
+    part = Part(file.settings, file.optional).over(Part(base.settings, base.optional))
     return ConfigFile(
-        settings={**base.settings, **file.settings},
-        optional={
-            k: v for k, v in {**base.optional, **file.optional}.items() if k not in file.settings
+        settings=part.settings,
+        optional=part.optional,
+        engines={
+            engine: file.engines.get(engine, Part()).over(base.engines.get(engine, Part()))
+            for engine in sorted({*base.engines, *file.engines})
         },
         create={**base.create, **file.create},
     )
@@ -123,7 +175,11 @@ def _config_text(dbms: str, name: str) -> str:
 
 
 def size_config(
-    name: str, file: ConfigFile, memory_bytes: int, render_bytes: Callable[[int], str]
+    name: str,
+    part: Part,
+    create: Mapping[str, bool],
+    memory_bytes: int,
+    render_bytes: Callable[[int], str],
 ) -> Settings:
     """A configuration with sizes for a contender that has `memory_bytes`.
 
@@ -133,7 +189,7 @@ def size_config(
     def sized(values: Mapping[str, Value]) -> dict[str, str]:
         return {key: _text(value, memory_bytes, render_bytes) for key, value in values.items()}
 
-    return Settings(name, sized(file.settings), sized(file.optional), dict(file.create))
+    return Settings(name, sized(part.settings), sized(part.optional), dict(create))
 
 
 def override(settings: Settings, overrides: Mapping[str, str]) -> Settings:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowdust.dbms.environment import Environment, parse_environment
 from slowdust.dbms.settings import DEFAULT_CONFIG
 from slowdust.errors import UsageError
 
 _NAMED = re.compile(
     r"(?P<dbms>[a-z]+)@(?P<version>[A-Za-z0-9._-]+)"
     r"(?:/(?P<engine>[a-z]+))?(?::(?P<config>[A-Za-z0-9._/-]+))?"
-    r"(?P<environment>(?:\+[A-Za-z0-9._=-]+)*)"
+    r"(?P<environment>(?:\+[^+|\s]+)*)"
 )
 _DIRECTORY = re.compile(r"(?P<directory>[~./][^:]*)(?::(?P<config>[A-Za-z0-9._/-]+))?")
 
@@ -28,7 +29,9 @@ class ContenderName:
     dbms: str | None = None
     version: str | None = None
     directory: Path | None = None
+    engine: str | None = None
     config: str = DEFAULT_CONFIG
+    environment: Environment = field(default_factory=Environment)
 
 
 def parse_contender(written: str) -> ContenderName:
@@ -48,17 +51,24 @@ def parse_contender(written: str) -> ContenderName:
     named = _NAMED.fullmatch(written)
     if named is None:
         raise UsageError(
-            f"'{written}' is no contender: write DBMS@VERSION[:CONFIG], for example "
-            f"postgres@17.6, or a directory with binaries (./build)"
+            f"'{written}' is no contender: write DBMS@VERSION[/ENGINE][:CONFIG][+ENV...], for "
+            f"example postgres@17.6, or a directory with binaries (./build)"
         )
-    if named["engine"] or named["environment"]:
-        raise UsageError(f"'{written}': {named['dbms']} has no engines or environments to choose")
     return ContenderName(
         written,
         dbms=named["dbms"],
         version=named["version"],
+        engine=named["engine"],
         config=named["config"] or DEFAULT_CONFIG,
+        environment=_environment(written, named["environment"]),
     )
+
+
+def _environment(written: str, text: str) -> Environment:
+    try:
+        return parse_environment(text.split("+")[1:])
+    except UsageError as error:
+        raise UsageError(f"'{written}': {error}") from error
 
 
 def distinct(names: list[str]) -> list[str]:

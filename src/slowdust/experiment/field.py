@@ -14,7 +14,7 @@ from pathlib import Path
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Family, Shutdown, Sizes, Stage
+from slowdust.dbms.family import Family, Shutdown, Sizes, Stage, Statements, Until
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver import Data, Driver, TargetError
@@ -48,6 +48,8 @@ class Contender:
     """Why it dropped out, with the last lines of its log."""
     sizes: Sizes | None = None
     """After loading."""
+    buffer_pool_bytes: int | None = None
+    """The server's own page cache; None where it has none, or before loading."""
     _probe: ServerProbe | None = None
 
     @property
@@ -71,6 +73,22 @@ class Contender:
         """The probe of its running server."""
         assert self._probe is not None
         return self._probe
+
+    @property
+    def keeps_tables(self) -> bool:
+        """Whether a restart leaves the rows in its tables."""
+        return self.family.keeps_tables(self.server.site)
+
+    def measure_sizes(self, driver: Driver) -> None:
+        """Ask the server how much it stores, and how large its page cache is."""
+        site = self.server.site
+        statements = [self.family.sizes_statement(site)]
+        if (pool := self.family.buffer_pool_statement(site)) is not None:
+            statements.append(pool)
+        sizes, *pools = driver.sql(self.target, statements)
+        self.sizes = self.family.read_sizes(site, sizes.rows)
+        for answer in pools:
+            self.buffer_pool_bytes = int(answer.rows[0][0] or 0)
 
     def start(self) -> None:
         """Start the server and watch its processes."""
@@ -137,14 +155,15 @@ class Field:
             self._view.phase(f"starting {contender.name}")
             with self.guard(contender):
                 contender.start()
-        if not self._loaded:
+        if self._loaded:
+            emptied = [one for one in self.running() if not one.keeps_tables]
+            self._load(emptied, driver, data)
+        else:
             self.load(driver, data)
 
     def load(self, driver: Driver, data: Data) -> None:
         """Load the tables of all contenders anew."""
-        for contender in self.running():
-            with self.guard(contender):
-                self._load(contender, driver, data)
+        self._load(self.running(), driver, data)
         self._loaded = True
 
     def note_writes(self) -> None:
@@ -156,8 +175,8 @@ class Field:
         for contender in self.running():
             self._view.phase(f"maintenance of {contender.name} after the writes")
             with self.guard(contender):
-                stages = contender.family.after_writes(contender.build, _tables(data))
-                _execute(driver, contender, stages)
+                stages = contender.family.after_writes(contender.server.site, _tables(data))
+                self._execute(driver, contender, stages)
         self._view.phase("waiting until the servers are idle")
         wait = min(1200.0, 60.0 + data.tables * data.rows / 1e6)
         self._wait_until_idle(wait * min(1.0, budget / _FULL_RUN))
@@ -170,13 +189,34 @@ class Field:
                 contender.server.stop()
                 self._keep_log(contender)
 
-    def _load(self, contender: Contender, driver: Driver, data: Data) -> None:
-        self._view.phase(f"loading {contender.name}")
-        driver.load(contender.target, data, self._view.progress)
-        stages = contender.family.after_load(contender.build, _tables(data))
-        _execute(driver, contender, stages)
-        (answer,) = driver.sql(contender.target, [contender.family.sizes_statement()])
-        contender.sizes = contender.family.read_sizes(answer.rows)
+    def _load(self, contenders: list[Contender], driver: Driver, data: Data) -> None:
+        for contender in contenders:
+            self._view.phase(f"loading {contender.name}")
+            with self.guard(contender):
+                driver.load(contender.target, data, self._view.progress)
+                stages = contender.family.after_load(contender.server.site, _tables(data))
+                self._execute(driver, contender, stages)
+                contender.measure_sizes(driver)
+
+    def _execute(self, driver: Driver, contender: Contender, stages: list[Stage]) -> None:
+        for stage in stages:
+            if isinstance(stage, Statements):
+                driver.sql(contender.target, stage.texts, parallel=os.cpu_count() or 1)
+            else:
+                self._wait(driver, contender, stage)
+
+    def _wait(self, driver: Driver, contender: Contender, stage: Until) -> None:
+        deadline = time.monotonic() + stage.limit
+        while True:
+            (answer,) = driver.sql(contender.target, [stage.statement])
+            if stage.is_done(answer.rows):
+                return
+            if time.monotonic() > deadline:
+                self._view.warning(
+                    f"{contender.name}: {stage.limit:.0f} s were not enough until {stage.what}"
+                )
+                return
+            time.sleep(_LOOK_EVERY)
 
     def _wait_until_idle(self, limit: Second) -> None:
         deadline = time.monotonic() + limit
@@ -219,11 +259,6 @@ class Field:
 
 def _tables(data: Data) -> list[str]:
     return [f"sbtest{number}" for number in range(1, data.tables + 1)]
-
-
-def _execute(driver: Driver, contender: Contender, stages: list[Stage]) -> None:
-    for stage in stages:
-        driver.sql(contender.target, stage, parallel=os.cpu_count() or 1)
 
 
 def _cpu(probe: ServerProbe) -> CpuReading | None:

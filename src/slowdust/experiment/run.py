@@ -21,7 +21,13 @@ from slowdust.experiment.measure import Pace, Place, StepRun, measure
 from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, plan, turns, unsettled
 from slowdust.experiment.protocol import PlanText, Rate
 from slowdust.experiment.schedule import MINIMUM_BLOCKS, Budget, rounds, turns_left
-from slowdust.experiment.setup import enter, field_of, open_journal, record_failures, record_sizes
+from slowdust.experiment.setup import (
+    enter,
+    field_of,
+    open_journal,
+    record_failures,
+    record_findings,
+)
 from slowdust.experiment.spec import Spec
 from slowdust.experiment.view import Standing, Status, View
 from slowdust.store.folder import Folder, writing
@@ -113,7 +119,7 @@ class Experiment:
         self._next_operation.clear()
         maintained = maintenance_after(todo)
         self._field.start(self._driver, self._data)
-        record_sizes(self._field, self._journal)
+        record_findings(self._field, self._journal)
         due = sum(turn.deed is Deed.MEASURE for turn in todo)
         for turn in todo:
             if turn.deed is Deed.AGE:

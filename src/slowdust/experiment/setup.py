@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from slowdust import builds
 from slowdust.builds import Build
 from slowdust.dbms import family
+from slowdust.dbms.environment import Environment
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.dbms.leftovers import clean_leftovers
 from slowdust.dbms.rundir import RunDirectory
@@ -33,6 +34,8 @@ class Entry:
 
     title: str
     build: Build
+    engine: str | None
+    environment: Environment
     settings: Settings
 
 
@@ -53,7 +56,7 @@ def enter(spec: Spec, view: View) -> list[Entry]:
         ]
     )
     return [
-        Entry(title, build, _settings(build, name.config, spec, entrant))
+        _entry(title, build, name, spec, entrant)
         for title, build, name, entrant in zip(titles, found, names, entrants, strict=True)
     ]
 
@@ -114,11 +117,13 @@ def record_failures(field: Field, journal: Journal, view: View) -> None:
     field.on_failure(tell)
 
 
-def record_sizes(field: Field, journal: Journal) -> None:
-    """Keep the sizes that the contenders had after loading."""
+def record_findings(field: Field, journal: Journal) -> None:
+    """Keep what was found out of the contenders by starting and loading them."""
     for contender in field.running():
+        facts = journal.facts(contender.name)
+        facts.allocator = contender.server.allocator
+        facts.buffer_pool_bytes = contender.buffer_pool_bytes
         if contender.sizes is not None:
-            facts = journal.facts(contender.name)
             facts.data_bytes = contender.sizes.data_bytes
             facts.table_bytes = contender.sizes.table_bytes
             facts.index_bytes = contender.sizes.index_bytes
@@ -139,17 +144,26 @@ def _found(name: ContenderName, build: Build) -> str:
     return name.written.replace(f"@{name.version}", f"@{build.version}", 1)
 
 
-def _settings(build: Build, config: str, spec: Spec, entrant: Entrant) -> Settings:
+def _entry(title: str, build: Build, name: ContenderName, spec: Spec, entrant: Entrant) -> Entry:
     kind = family(build.dbms)
+    engine = kind.choose_engine(build, name.engine)
     overrides = {**kind.room_for(max(spec.clients)), **spec.set, **entrant.set}
-    return kind.settings(config, overrides, len(spec.entrants()))
+    settings = kind.settings(name.config, overrides, len(spec.entrants()), engine=engine)
+    return Entry(title, build, engine, name.environment, settings)
 
 
 def _create(run: RunDirectory, entry: Entry, view: View) -> Contender:
     view.phase(f"making the data directory of {entry.title}")
     contender = Contender(entry.title, entry.build, entry.settings.config)
     try:
-        contender.instance = Instance.create(run, entry.title, entry.build, entry.settings)
+        contender.instance = Instance.create(
+            run,
+            entry.title,
+            entry.build,
+            entry.settings,
+            engine=entry.engine,
+            environment=entry.environment,
+        )
     except (InstanceError, OSError) as error:
         contender.failed = f"{entry.title}: {error}" if isinstance(error, OSError) else str(error)
     except UsageError as error:
@@ -166,6 +180,8 @@ def _facts(contender: Contender) -> ContenderFacts:
         config=contender.config,
         settings=dict(accepted.values) if accepted else {},
         skipped_settings=list(accepted.skipped) if accepted else [],
+        engine=contender.instance.site.engine if contender.instance else None,
+        environment=contender.instance.environment.written if contender.instance else [],
     )
 
 

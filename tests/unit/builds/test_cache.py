@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Registry = Any  # of conftest.py, which cannot be imported
 
 SERVER = b'#!/bin/sh\necho "postgres (PostgreSQL) 17.6"\n'
+LINKS = "package/native/pg-symlinks.json"
 
 
 def get(version: str = "17.6", phases: list[str] | None = None) -> Build:
@@ -62,6 +63,9 @@ def test_warm_cache_asks_no_client(registry: Registry) -> None:
 
 
 def test_beginning_of_a_version_fetches_the_newest(registry: Registry) -> None:
+    registry.publish(
+        {"package/native/bin/postgres": SERVER.replace(b"17.6", b"17.10"), LINKS: b"[]"}
+    )
     assert get("17").version == "17.10"
     assert any("@17.10.0-beta" in call for call in registry.calls())
 

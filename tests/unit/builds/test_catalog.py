@@ -23,7 +23,7 @@ folder = "package"
 [sources.second]
 kind = "maven"
 artifact = "group:toy"
-member = "*.txz"
+take = { "*.txz" = "." }
 [versions]
 "1.10" = { first = "1.10.0" }
 "1.9" = { second = "1.9.0", first = "1.9.1" }

@@ -1,52 +1,44 @@
 //! The bodies of the server's messages that matter.
 
+use super::super::body::{truncated, Body};
+use super::super::frames::Header;
 use super::super::{Failure, ServerError};
 
-/// A reader of a message's body that turns every truncation into a protocol failure.
-pub struct Body<'a> {
-    rest: &'a [u8],
+/// No message we ask for comes near; a longer one means that the stream is not understood.
+const LONGEST: usize = 256 * 1024 * 1024;
+
+/// Serialization failures and deadlocks.
+const COLLISIONS: [&str; 2] = ["40001", "40P01"];
+
+/// A tag, and a length that counts itself.
+#[derive(Clone, Copy)]
+pub struct MessageHeader {
+    pub tag: u8,
+    length: u32,
 }
 
-impl<'a> Body<'a> {
-    pub fn new(rest: &'a [u8]) -> Self {
-        Self { rest }
+impl Header for MessageHeader {
+    const SIZE: usize = 5;
+
+    #[inline]
+    fn read(bytes: &[u8]) -> Self {
+        Self {
+            tag: bytes[0],
+            length: u32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]),
+        }
     }
 
-    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Failure> {
-        let (bytes, rest) = self.rest.split_at_checked(count).ok_or_else(truncated)?;
-        self.rest = rest;
-        Ok(bytes)
+    #[inline]
+    fn body_size(self) -> Result<usize, Failure> {
+        let length = self.length as usize;
+        if !(size_of::<u32>()..=LONGEST).contains(&length) {
+            return Err(Failure::protocol(format!(
+                "message {:?} of {length} bytes",
+                char::from(self.tag)
+            )));
+        }
+        Ok(length - size_of::<u32>())
     }
-
-    pub fn byte(&mut self) -> Result<u8, Failure> {
-        Ok(self.bytes(1)?[0])
-    }
-
-    pub fn i16(&mut self) -> Result<i16, Failure> {
-        let bytes = self.bytes(2)?;
-        Ok(i16::from_be_bytes([bytes[0], bytes[1]]))
-    }
-
-    pub fn i32(&mut self) -> Result<i32, Failure> {
-        let bytes = self.bytes(4)?;
-        Ok(i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-    }
-
-    /// A string that ends with a zero byte.
-    pub fn string(&mut self) -> Result<String, Failure> {
-        let length = self.rest.iter().position(|&byte| byte == 0);
-        let text = self.bytes(length.ok_or_else(truncated)?)?;
-        self.bytes(1)?;
-        Ok(String::from_utf8_lossy(text).into_owned())
-    }
-
-    pub fn remaining(self) -> &'a [u8] {
-        self.rest
-    }
-}
-
-fn truncated() -> Failure {
-    Failure::protocol("a message is shorter than it says")
 }
 
 /// An ErrorResponse; fatal ones end the connection.
@@ -68,7 +60,12 @@ pub fn error_response(body: &[u8]) -> Result<ServerError, Failure> {
             message,
         });
     }
-    Ok(ServerError { sqlstate, message })
+    let collision = COLLISIONS.contains(&sqlstate.as_str());
+    Ok(ServerError {
+        sqlstate,
+        message,
+        collision,
+    })
 }
 
 /// Rows of a CommandComplete: the last word of `SELECT 10`, `INSERT 0 1`, `UPDATE 1`; 0 for the
@@ -88,7 +85,7 @@ pub fn command_rows(body: &[u8]) -> Result<u64, Failure> {
 /// The column names of a RowDescription.
 pub fn column_names(body: &[u8]) -> Result<Vec<String>, Failure> {
     let mut body = Body::new(body);
-    (0..body.i16()?)
+    (0..i16::from_be_bytes(body.array()?))
         .map(|_| {
             let name = body.string()?;
             // Table and column (4 + 2), type and its size and modifier (4 + 2 + 4), format (2).
@@ -101,14 +98,16 @@ pub fn column_names(body: &[u8]) -> Result<Vec<String>, Failure> {
 /// The values of a DataRow in text format.
 pub fn text_values(body: &[u8]) -> Result<Vec<Option<String>>, Failure> {
     let mut body = Body::new(body);
-    (0..body.i16()?)
-        .map(|_| match usize::try_from(body.i32()?) {
-            Ok(length) => Ok(Some(
-                String::from_utf8_lossy(body.bytes(length)?).into_owned(),
-            )),
-            // A negative length is NULL.
-            Err(_) => Ok(None),
-        })
+    (0..i16::from_be_bytes(body.array()?))
+        .map(
+            |_| match usize::try_from(i32::from_be_bytes(body.array()?)) {
+                Ok(length) => Ok(Some(
+                    String::from_utf8_lossy(body.bytes(length)?).into_owned(),
+                )),
+                // A negative length is NULL.
+                Err(_) => Ok(None),
+            },
+        )
         .collect()
 }
 
@@ -122,6 +121,7 @@ mod tests {
         let expected = ServerError {
             sqlstate: "42P01".into(),
             message: "no such table".into(),
+            collision: false,
         };
         assert_eq!(error_response(body), Ok(expected));
     }

@@ -92,7 +92,7 @@ fn await_copy_mode(connection: &mut PostgresConnection) -> Result<(), Failure> {
             connection.frames.fill(&mut connection.socket)?;
             continue;
         };
-        match (frame.tag, refusal.take()) {
+        match (frame.header.tag, refusal.take()) {
             (b'G', None) => return Ok(()),
             (b'Z', Some(error)) => return Err(Failure::Server(error)),
             (b'E', None) => refusal = Some(super::backend::error_response(frame.body)?),

@@ -1,7 +1,5 @@
 //! Plans of prepared statements.
 
-use std::fmt::Write as _;
-
 use super::super::{Failure, Request, Session as _, Value};
 use super::PostgresConnection;
 
@@ -37,24 +35,17 @@ fn plan_of(connection: &mut PostgresConnection, sql: &str) -> Result<String, Fai
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// The statement's execution as SQL. Our texts hold digits and hyphens: nothing to escape.
+/// The statement's execution as SQL.
 fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
-    let mut sql = format!("EXECUTE {name}");
+    let mut sql = format!("EXECUTE {name}").into_bytes();
     for (index, value) in values.iter().enumerate() {
-        sql.push_str(if index == 0 { "(" } else { ", " });
-        // Writing to a string cannot fail.
-        let _ = match *value {
-            Value::Int(number) => write!(sql, "{number}"),
-            Value::Text { start, end } => {
-                let text = String::from_utf8_lossy(Value::slice(text, start, end));
-                write!(sql, "'{text}'")
-            }
-        };
+        sql.extend_from_slice(if index == 0 { b"(" } else { b", " });
+        value.write_literal(text, &mut sql);
     }
     if !values.is_empty() {
-        sql.push(')');
+        sql.push(b')');
     }
-    sql
+    String::from_utf8_lossy(&sql).into_owned()
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
 use postgres_protocol::message::frontend;
 
+use super::super::body::Body;
+use super::super::frames::Frames;
 use super::super::socket::Socket;
 use super::super::{Failure, ServerError};
-use super::backend::{error_response, Body};
-use super::frames::Frames;
+use super::backend::{error_response, MessageHeader};
 use crate::job::Target;
 
 pub fn open_socket(target: &Target) -> Result<Socket, Failure> {
@@ -22,7 +23,7 @@ pub fn open_socket(target: &Target) -> Result<Socket, Failure> {
 /// The conversation before the first statement.
 pub struct Startup<'a> {
     pub socket: &'a mut Socket,
-    pub frames: &'a mut Frames,
+    pub frames: &'a mut Frames<MessageHeader>,
     pub target: &'a Target,
 }
 
@@ -40,7 +41,7 @@ impl Startup<'_> {
         let mut backend = None;
         loop {
             match self.message()? {
-                (b'K', body) => backend = u32::try_from(Body::new(&body).i32()?).ok(),
+                (b'K', body) => backend = u32::try_from(code(&mut Body::new(&body))?).ok(),
                 (b'Z', _) => return Ok(backend),
                 _ => {}
             }
@@ -51,7 +52,7 @@ impl Startup<'_> {
         loop {
             let body = self.authentication()?;
             let mut body = Body::new(&body);
-            match body.i32()? {
+            match code(&mut body)? {
                 0 => return Ok(()),
                 3 => {
                     let password = self.password()?.to_owned();
@@ -69,8 +70,7 @@ impl Startup<'_> {
     }
 
     fn answer_md5(&mut self, body: &mut Body<'_>) -> Result<(), Failure> {
-        let salt = body.bytes(4)?;
-        let salt = [salt[0], salt[1], salt[2], salt[3]];
+        let salt = body.array()?;
         let user = self.target.user.as_bytes();
         let hash = md5_hash(user, self.password()?.as_bytes(), salt);
         self.send(|message| frontend::password_message(hash.as_bytes(), message))
@@ -98,7 +98,7 @@ impl Startup<'_> {
     fn sasl_step(&mut self, expected: i32) -> Result<Vec<u8>, Failure> {
         let body = self.authentication()?;
         let mut body = Body::new(&body);
-        match body.i32()? {
+        match code(&mut body)? {
             step if step == expected => Ok(body.remaining().to_vec()),
             step => Err(Failure::protocol(format!(
                 "authentication step {step} in place of {expected}"
@@ -126,10 +126,10 @@ impl Startup<'_> {
     fn message(&mut self) -> Result<(u8, Vec<u8>), Failure> {
         loop {
             if let Some(frame) = self.frames.next()? {
-                if frame.tag == b'E' {
+                if frame.header.tag == b'E' {
                     return Err(refused(error_response(frame.body)));
                 }
-                return Ok((frame.tag, frame.body.to_vec()));
+                return Ok((frame.header.tag, frame.body.to_vec()));
             }
             self.frames.fill(self.socket)?;
         }
@@ -145,9 +145,16 @@ impl Startup<'_> {
     }
 }
 
+/// The number with which the bodies of these messages begin.
+fn code(body: &mut Body<'_>) -> Result<i32, Failure> {
+    Ok(i32::from_be_bytes(body.array()?))
+}
+
 fn refused(error: Result<ServerError, Failure>) -> Failure {
     match error {
-        Ok(ServerError { sqlstate, message }) => Failure::Connection {
+        Ok(ServerError {
+            sqlstate, message, ..
+        }) => Failure::Connection {
             sqlstate: Some(sqlstate),
             message,
         },

@@ -79,6 +79,7 @@ fn errors_come_with_the_state_of_the_transaction() {
     let expected = ServerError {
         sqlstate: "40001".into(),
         message: "try again".into(),
+        collision: true,
     };
     assert_eq!((reply.error, reply.in_transaction), (Some(expected), true));
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::template::table_name;
 use crate::job::Load;
 use crate::keys::Sequence;
-use crate::wire::{self, Failure, Session, Value};
+use crate::wire::{self, Definitions, Failure, Session, Value};
 
 const COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];
 const ROWS_PER_REPORT: u64 = 1000;
@@ -79,6 +79,7 @@ struct Loader<'a> {
 impl Loader<'_> {
     /// Loads tables until none is left; bytes sent.
     fn run(self) -> Result<u64, Failure> {
+        let definitions = wire::definitions(&self.job.target)?;
         let mut session = wire::connect(&self.job.target)?;
         let mut bytes = 0;
         loop {
@@ -86,13 +87,18 @@ impl Loader<'_> {
             if table >= u64::from(self.job.tables) {
                 return Ok(bytes);
             }
-            bytes += self.load_table(session.as_mut(), table)?;
+            bytes += self.load_table(session.as_mut(), &definitions, table)?;
         }
     }
 
-    fn load_table(&self, session: &mut dyn Session, table: u64) -> Result<u64, Failure> {
+    fn load_table(
+        &self,
+        session: &mut dyn Session,
+        definitions: &Definitions,
+        table: u64,
+    ) -> Result<u64, Failure> {
         let name = table_name(table);
-        for statement in create_statements(&name) {
+        for statement in create_statements(&name, definitions) {
             session.query(&statement)?;
         }
         let mut rows = Rows::new(self.job.seed, table, u64::from(self.job.rows));
@@ -106,19 +112,28 @@ impl Loader<'_> {
             }
         }
         let bytes = load.finish()?;
-        session.query(&format!("CREATE INDEX k_{} ON {name}(k)", table + 1))?;
+        let options = definitions.index_options;
+        session.query(&format!(
+            "CREATE INDEX k_{} ON {name} (k){options}",
+            table + 1
+        ))?;
         Ok(bytes)
     }
 }
 
-fn create_statements(name: &str) -> [String; 2] {
+fn create_statements(name: &str, definitions: &Definitions) -> [String; 2] {
+    let Definitions {
+        index_options,
+        table_options,
+    } = definitions;
     [
         format!("DROP TABLE IF EXISTS {name}"),
         format!(
-            "CREATE TABLE {name} (id INTEGER NOT NULL PRIMARY KEY, \
+            "CREATE TABLE {name} (id INTEGER NOT NULL, \
              k INTEGER DEFAULT 0 NOT NULL, \
              c CHAR(120) DEFAULT '' NOT NULL, \
-             pad CHAR(60) DEFAULT '' NOT NULL)"
+             pad CHAR(60) DEFAULT '' NOT NULL, \
+             PRIMARY KEY (id){index_options}){table_options}"
         ),
     ]
 }

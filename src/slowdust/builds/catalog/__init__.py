@@ -14,9 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from slowdust.errors import UsageError
+
+Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,19 @@ class Origin:
     """One place to get a version from."""
 
     kind: str
-    """The kind of source: 'npm', 'maven'."""
-    options: Mapping[str, str]
+    """The kind of source: 'npm', 'maven', ..."""
+    options: Mapping[str, Any]
     version: str
     """The version's name there."""
+
+    def options_as(self, shape: type[Shape]) -> Shape:
+        """The options in the shape of their kind; UsageError for what does not fit it."""
+        try:
+            return msgspec.convert(self.options, shape)
+        except msgspec.ValidationError as error:
+            raise UsageError(
+                f"the catalog's source of kind {self.kind} is wrong: {error}"
+            ) from error
 
 
 @dataclass(frozen=True)

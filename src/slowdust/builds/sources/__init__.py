@@ -1,31 +1,57 @@
 """Where builds come from: one module per kind of source.
 
 A source is a function that takes an origin of the catalog and an empty folder, leaves there the
-verified, unpacked directory of binaries and says where. A kind is added by its module and one line
+verified, unpacked binaries and says where. A kind is added by its module and one line
 in `_KINDS`. A source that cannot be used now raises `SourceUnavailable`, so that the next is tried;
 one that gives something else than was published raises `SlowdustError`, which ends the search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from slowdust.builds.catalog import Origin
-from slowdust.builds.model import Progress
-from slowdust.builds.sources import maven, npm
+from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.sources import archive, debian, maven, npm
+from slowdust.builds.sources.client import SourceUnavailable
+from slowdust.errors import SlowdustError
 
-Provide = Callable[[Origin, Path, Progress], Path]
+Provide = Callable[[Origin, Path, Progress], Unpacked]
 
 _KINDS: dict[str, tuple[Provide, Callable[[Origin], str]]] = {
+    archive.KIND: (archive.provide, archive.describe),
+    "debian": (debian.provide, debian.describe),
     "maven": (maven.provide, maven.describe),
     "npm": (npm.provide, npm.describe),
 }
 
 
-def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
-    """Fetch, verify and unpack a build below an empty folder; returns the directory of binaries."""
+def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
+    """Fetch, verify and unpack a build below an empty folder."""
     return _KINDS[origin.kind][0](origin, folder, progress)
+
+
+def provide_first(
+    name: str, origins: Sequence[Origin], folder: Path, progress: Progress
+) -> Unpacked:
+    """What the first of some origins gives that can be used now, below a new folder.
+
+    Raises SlowdustError, naming what was to be had and why it is not, when there is none.
+    """
+    refusals = []
+    for origin in origins:
+        folder.mkdir()
+        folder.chmod(0o755)
+        source = describe(origin)
+        try:
+            return provide(origin, folder, progress)
+        except SourceUnavailable as refusal:
+            refusals.append(f"{source} ({refusal})")
+            progress(f"{source} is not to be had: {refusal}")
+            shutil.rmtree(folder)
+    raise SlowdustError(f"cannot get {name}: tried {'; '.join(refusals)}")
 
 
 def describe(origin: Origin) -> str:

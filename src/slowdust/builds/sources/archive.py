@@ -1,120 +1,169 @@
-"""Unpacking archives of strangers: nothing may be written, linked or made outside one folder.
+"""Builds that are archives on a web server or in a directory, known by their SHA-256.
 
-Only directories, regular files and links are made, with modes and an owner of our own choice;
-links are made after all files, so that no file can be written through one. This does not lean on
-tarfile's extraction filters, since they are not in every Python 3.11.
+What does not have the hash is refused. Who gives a file of their own needs no hash: it is computed,
+and part of the build's provenance like any other.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import os
+import re
 import shutil
-import tarfile
-from pathlib import Path, PurePosixPath
+import urllib.error
+import urllib.request
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import IO, cast
 
-from slowdust.errors import SlowdustError
+import msgspec
 
-MAX_UNPACKED_BYTES = 8 << 30
-_DIRECTORY_MODE = 0o755
-_PROGRAM_MODE = 0o755
-_FILE_MODE = 0o644
+from slowdust.builds.catalog import Origin
+from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.sources.client import SourceUnavailable
+from slowdust.builds.unpacking import UnsafeArchive, inside, unpack
+from slowdust.errors import SlowdustError, UsageError
+
+KIND = "archive"
+_TIMEOUT_S = 60.0
+_MAX_CHECKSUMS_BYTES = 1 << 20
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_ZSTD_BEGINNING = b"\x28\xb5\x2f\xfd"
 
 
-class UnsafeArchive(SlowdustError):  # noqa: N818 - names the thing, as the message does
-    """An archive that is damaged or that reaches out of its folder."""
+class Options(msgspec.Struct, forbid_unknown_fields=True):
+    """Where an archive lies, and what its hash is or where that is published."""
+
+    base: str
+    """A URL, or a directory of this machine."""
+    path: str
+    """Below the base; '{version}' and '{series}' stand for '8.0.40' and '8.0'."""
+    mirror: str | None = None
+    """The environment variable that names another base."""
+    sha256: str | None = None
+    """In hexadecimal."""
+    checksums: str | None = None
+    """The name of a file beside the archive with lines 'SHA256  NAME'."""
+    libraries: list[str] = []
+    """Folders of shared libraries, relative to the folder of the binaries."""
 
 
-def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a tar archive, however it is compressed, into a new folder.
+def given(location: str, version: str, sha256: str | None) -> Origin:
+    """The origin of an archive that the user names, by URL or as a file."""
+    place = location if _is_url(location) else str(Path(location).absolute())
+    base, _, name = place.replace("{", "{{").replace("}", "}}").rpartition("/")
+    return Origin(KIND, {"base": base, "path": name, "sha256": sha256}, version)
 
-    Its files are readable by all users, since servers do not run as the one who unpacks.
-    Raises UnsafeArchive for absolute paths, '..', links that leave the folder, links in the place
-    of a directory, devices, pipes, and what is no archive.
-    """
-    folder.mkdir(mode=_DIRECTORY_MODE)
-    links: list[tuple[Path, tarfile.TarInfo]] = []
+
+def with_checksum(origin: Origin, sha256: str) -> Origin:
+    """An origin of the catalog with the hash that the user knows."""
+    return dataclasses.replace(origin, options={**origin.options, "sha256": sha256})
+
+
+def describe(origin: Origin) -> str:
+    """'archive URL'."""
+    return f"{KIND} {_location(origin)}"
+
+
+def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
+    """Fetch, verify and unpack an archive below an empty folder."""
+    options = origin.options_as(Options)
+    location = _location(origin)
+    expected = _expected(options, location)
+    name = location.rpartition("/")[2]
+    progress(f"fetching {describe(origin)}")
+    archive = folder / "archive"
+    _fetch(location, archive)
+    digest = sha256_of(archive)
+    if expected is not None and digest != expected:
+        raise SlowdustError(
+            f"{name} has not the SHA-256 {expected} but {digest}: it was damaged or changed on its "
+            "way, or is another file"
+        )
+    progress(f"unpacking {name}")
+    unpacked = folder / "unpacked"
+    _unpack(archive, name, unpacked)
+    binaries = _single_folder(unpacked)
+    libraries = tuple(inside(binaries, path) for path in options.libraries)
+    shown = location if _is_url(location) else name
+    return Unpacked(binaries, f"{KIND} {shown} sha256 {digest}", libraries=libraries)
+
+
+def _location(origin: Origin) -> str:
+    options = origin.options_as(Options)
+    series = ".".join(origin.version.split(".")[:2])
     try:
-        with tarfile.open(archive) as tar:
-            budget = MAX_UNPACKED_BYTES
-            for member in tar:
-                budget -= member.size
-                if budget < 0:
-                    raise UnsafeArchive(
-                        f"{archive.name}: unpacks to more than {MAX_UNPACKED_BYTES} bytes"
-                    )
-                place = inside(folder, member.name)
-                if member.issym() or member.islnk():
-                    links.append((place, member))
-                else:
-                    _unpack_member(tar, member, place)
-    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
-        raise UnsafeArchive(f"{archive.name}: cannot be unpacked: {error}") from error
-    for place, member in links:
-        _make_link(folder, place, member)
-    check_links_inside(folder)
+        path = options.path.format(version=origin.version, series=series)
+    except (LookupError, ValueError) as error:
+        raise UsageError(f"{options.path!r} is no path of an archive: {error}") from error
+    base = (options.mirror and os.environ.get(options.mirror)) or options.base
+    return f"{base.rstrip('/')}/{path}"
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The path of a name below a folder; UnsafeArchive when the name is no such path."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in name or "\\" in name:
-        raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
-    return folder / path
+def _expected(options: Options, location: str) -> str | None:
+    """The hash that the archive must have; None for a user's own file of which none is known."""
+    if options.sha256 is not None:
+        digest = options.sha256.lower()
+        if not _SHA256.fullmatch(digest):
+            raise UsageError(f"{digest!r} is no SHA-256: it has 64 hexadecimal digits")
+        return digest
+    folder, _, name = location.rpartition("/")
+    if options.checksums is None:
+        if not _is_url(location):
+            return None
+        raise SourceUnavailable(
+            "its vendor publishes no checksum that could be read: give the one on the vendor's "
+            "page with --sha256, or a file that you have with --from"
+        )
+    with _opened(f"{folder}/{options.checksums}") as file:
+        lines = file.read(_MAX_CHECKSUMS_BYTES).decode(errors="replace").splitlines()
+    for line in lines:
+        digest, _, published = line.partition(" ")
+        if published.lstrip(" *").removeprefix("./") == name and _SHA256.fullmatch(digest):
+            return digest
+    raise SourceUnavailable(f"{options.checksums} beside it has no checksum of {name}")
 
 
-def make_parents(folder: Path, place: Path) -> None:
-    """Make the folders in which a link will lie; UnsafeArchive when one of them is a link."""
-    for parent in place.parents:
-        if parent != folder and parent.is_relative_to(folder) and parent.is_symlink():
-            raise UnsafeArchive(f"the archive reaches through a link: {place.name!r}")
-    place.parent.mkdir(parents=True, exist_ok=True)
+def _fetch(location: str, destination: Path) -> None:
+    with _opened(location) as source, destination.open("wb") as output:
+        try:
+            shutil.copyfileobj(source, output, 1 << 20)
+        except (HTTPException, ConnectionError, TimeoutError) as error:
+            raise SourceUnavailable(f"the download broke off: {error}") from error
+        length = source.headers["Content-Length"] if isinstance(source, HTTPResponse) else None
+        if length is not None and output.tell() != int(length):
+            raise SourceUnavailable(f"the download ended after {output.tell()} of {length} bytes")
 
 
-def check_links_inside(folder: Path) -> None:
-    """UnsafeArchive when a link below a folder leads out of it."""
-    root = folder.resolve()
-    for path in folder.rglob("*"):
-        if path.is_symlink() and not _final_target(path).is_relative_to(root):
-            raise UnsafeArchive(f"the archive has a link that leaves its folder: {path.name!r}")
-
-
-def open_to_all(folder: Path) -> None:
-    """Let all users enter a folder and those below it, whatever the umask made of them."""
-    for path in (folder, *folder.rglob("*")):
-        if path.is_dir() and not path.is_symlink():
-            path.chmod(_DIRECTORY_MODE)
-
-
-def _final_target(link: Path) -> Path:
+def _opened(location: str) -> IO[bytes]:
     try:
-        return link.resolve()
-    except (OSError, RuntimeError) as error:  # a loop of links
-        raise UnsafeArchive(f"the archive has a link that leads nowhere: {link.name!r}") from error
+        if not _is_url(location):
+            return Path(location).open("rb")
+        return cast("IO[bytes]", urllib.request.urlopen(location, timeout=_TIMEOUT_S))
+    except urllib.error.HTTPError as error:
+        raise SourceUnavailable(f"{location}: {error.code} {error.reason}") from error
+    except urllib.error.URLError as error:
+        raise SourceUnavailable(f"{location}: {error.reason}") from error
+    except (OSError, HTTPException) as error:
+        raise SourceUnavailable(f"{location}: {error}") from error
 
 
-def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    if member.isdir():
-        place.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-        return
-    content = tar.extractfile(member) if member.isreg() else None
-    if content is None:
-        raise UnsafeArchive(f"the archive has a special file: {member.name!r}")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    # 'x': a second member of the same name would silently replace the first.
-    with content, place.open("xb") as output:
-        shutil.copyfileobj(content, output)
-    place.chmod(_PROGRAM_MODE if member.mode & 0o100 else _FILE_MODE)
+def _unpack(archive: Path, name: str, folder: Path) -> None:
+    with archive.open("rb") as file:
+        if file.read(len(_ZSTD_BEGINNING)) == _ZSTD_BEGINNING:
+            raise UnsafeArchive(
+                f"{name} is compressed with zstd, which cannot be unpacked here: unpack it "
+                "yourself and register the directory with 'slowdust builds add'"
+            )
+    unpack(archive, folder)
 
 
-def _make_link(folder: Path, place: Path, member: tarfile.TarInfo) -> None:
-    if place.is_symlink() or place.exists():
-        raise UnsafeArchive(f"the archive has two members of the name {member.name!r}")
-    make_parents(folder, place)
-    if member.issym():
-        if PurePosixPath(member.linkname).is_absolute():
-            raise UnsafeArchive(f"the archive has a link that leaves its folder: {member.name!r}")
-        place.symlink_to(member.linkname)
-    else:
-        target = inside(folder, member.linkname)
-        if target.is_symlink() or not target.is_file():
-            raise UnsafeArchive(f"the archive has a hard link to no file: {member.name!r}")
-        place.hardlink_to(target)
+def _single_folder(unpacked: Path) -> Path:
+    """The one folder that everything in an archive lies in, or else the archive's own."""
+    found = list(unpacked.iterdir())
+    return found[0] if len(found) == 1 and found[0].is_dir() else unpacked
+
+
+def _is_url(location: str) -> bool:
+    return re.match(r"[a-z]+://", location) is not None

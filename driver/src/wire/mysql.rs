@@ -1,0 +1,306 @@
+//! MySQL and MariaDB: the client/server protocol of 4.1 and later, prepared statements in its
+//! binary form.
+//!
+//! The servers differ in what they offer when a client connects; what follows is the same for all
+//! of them, so that contenders of different ages are asked in the same words.
+
+mod authentication;
+mod explain;
+mod handshake;
+mod insert;
+mod packets;
+mod reply;
+mod thread;
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use self::handshake::{open_socket, Handshake};
+use self::packets::{Packet, PacketHeader};
+use self::reply::{column_name, text_values, Endings, Part, Preparation, Replies};
+use super::frames::Frames;
+use super::socket::Socket;
+use super::{
+    is_transaction_control, BulkLoad, Connection, Definitions, Failure, Reply, Request, Session,
+    Table, Traffic, Value,
+};
+use crate::job::Target;
+
+mod command {
+    pub const QUERY: u8 = 0x03;
+    pub const PREPARE: u8 = 0x16;
+    pub const EXECUTE: u8 = 0x17;
+}
+
+/// Types of parameters.
+const LONG: u8 = 0x03;
+const VAR_STRING: u8 = 0xfd;
+
+pub struct MysqlConnection {
+    socket: Socket,
+    frames: Frames<PacketHeader>,
+    output: Vec<u8>,
+    endings: Endings,
+    replies: Replies,
+    statements: Vec<Statement>,
+}
+
+enum Statement {
+    Prepared {
+        number: u32,
+        source: String,
+        /// As the server has them from the last execution; it is told again only if they change.
+        types: Vec<u8>,
+    },
+    /// One that not every version can prepare: all versions are sent the same.
+    Text(String),
+}
+
+impl MysqlConnection {
+    pub fn connect(target: &Target) -> Result<Self, Failure> {
+        let mut socket = open_socket(target)?;
+        let mut frames = Frames::new();
+        let handshake = Handshake {
+            socket: &mut socket,
+            frames: &mut frames,
+            target,
+        };
+        let endings = handshake.run()?;
+        Ok(Self::over(socket, frames, endings))
+    }
+
+    fn over(socket: Socket, frames: Frames<PacketHeader>, endings: Endings) -> Self {
+        Self {
+            socket,
+            frames,
+            output: Vec::with_capacity(64 * 1024),
+            endings,
+            replies: Replies::new(endings),
+            statements: Vec::new(),
+        }
+    }
+
+    fn prepare_one(&mut self, statement: &str) -> Result<Statement, Failure> {
+        if is_transaction_control(statement) {
+            return Ok(Statement::Text(statement.to_owned()));
+        }
+        let request = encode_text(command::PREPARE, statement, &mut self.output)?;
+        self.socket.send(request)?;
+        let preparation = self.next_packet(Preparation::read)??;
+        for _ in 0..preparation.descriptions(self.endings) {
+            self.next_packet(|_| ())?;
+        }
+        Ok(Statement::Prepared {
+            number: preparation.statement,
+            source: statement.to_owned(),
+            types: Vec::new(),
+        })
+    }
+
+    /// Waits for a packet, and reads it.
+    fn next_packet<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, Failure> {
+        loop {
+            if let Some(frame) = self.frames.next()? {
+                return Ok(read(frame.body));
+            }
+            self.frames.fill(&mut self.socket)?;
+        }
+    }
+
+    fn send_text(&mut self, sql: &str) -> Result<(), Failure> {
+        self.socket
+            .send(encode_text(command::QUERY, sql, &mut self.output)?)
+    }
+
+    /// Takes all of a reply; hands its parts to `each`.
+    fn converse(
+        &mut self,
+        mut each: impl FnMut(Part<'_>) -> Result<(), Failure>,
+    ) -> Result<Reply, Failure> {
+        loop {
+            let Some(frame) = self.frames.next()? else {
+                self.frames.fill(&mut self.socket)?;
+                continue;
+            };
+            match self.replies.take(frame.body)? {
+                Part::Last => break,
+                part => each(part)?,
+            }
+        }
+        let mut reply = self.replies.finish();
+        match reply.error.take() {
+            Some(error) => Err(Failure::Server(error)),
+            None => Ok(reply),
+        }
+    }
+}
+
+impl Connection for MysqlConnection {
+    fn send(&mut self, request: Request<'_>) -> Result<(), Failure> {
+        let output = &mut self.output;
+        let packet = match request {
+            Request::Text(sql) => encode_text(command::QUERY, sql, output)?,
+            Request::Prepared {
+                statement,
+                values,
+                text,
+            } => match &mut self.statements[statement] {
+                Statement::Text(sql) => encode_text(command::QUERY, sql, output)?,
+                Statement::Prepared { number, types, .. } => {
+                    encode_execution(*number, types, values, text, output)?
+                }
+            },
+        };
+        self.socket.send(packet)
+    }
+
+    fn wait_readable(&mut self) -> Result<(), Failure> {
+        self.socket.wait_readable()
+    }
+
+    fn receive(&mut self) -> Result<(), Failure> {
+        self.frames.fill(&mut self.socket)
+    }
+
+    fn reply(&mut self) -> Result<Option<Reply>, Failure> {
+        while let Some(frame) = self.frames.next()? {
+            if self.replies.take(frame.body)? == Part::Last {
+                return Ok(Some(self.replies.finish()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.socket.traffic()
+    }
+}
+
+impl Session for MysqlConnection {
+    fn server_process(&mut self) -> Result<Option<u32>, Failure> {
+        thread::serving(self)
+    }
+
+    fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
+        for statement in statements {
+            let statement = self.prepare_one(statement)?;
+            self.statements.push(statement);
+        }
+        Ok(())
+    }
+
+    fn explain(&mut self, request: Request<'_>) -> Result<String, Failure> {
+        explain::explain(self, request)
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
+        self.send_text(sql)?;
+        let mut table = Table::default();
+        self.converse(|part| {
+            match part {
+                Part::Column(packet) => table.columns.push(column_name(packet)?),
+                Part::Row(packet) => table.rows.push(text_values(packet, table.columns.len())?),
+                Part::Between | Part::Last => {}
+            }
+            Ok(())
+        })?;
+        Ok(table)
+    }
+
+    fn load<'a>(
+        &'a mut self,
+        table: &str,
+        columns: &[&str],
+    ) -> Result<Box<dyn BulkLoad + 'a>, Failure> {
+        Ok(Box::new(insert::Inserts::start(self, table, columns)?))
+    }
+}
+
+/// A statement as text, to be prepared or to be executed.
+fn encode_text<'a>(command: u8, sql: &str, output: &'a mut Vec<u8>) -> Result<&'a [u8], Failure> {
+    let mut packet = Packet::command(output, command);
+    packet.bytes(sql.as_bytes());
+    packet.end(0)
+}
+
+/// An execution; `types` are those that the server knows, and knows after it.
+fn encode_execution<'a>(
+    number: u32,
+    types: &mut Vec<u8>,
+    values: &[Value],
+    text: &[u8],
+    output: &'a mut Vec<u8>,
+) -> Result<&'a [u8], Failure> {
+    const NO_CURSOR: u8 = 0;
+    const ITERATIONS: u32 = 1;
+    let mut packet = Packet::command(output, command::EXECUTE);
+    packet.bytes(&number.to_le_bytes());
+    packet.byte(NO_CURSOR);
+    packet.bytes(&ITERATIONS.to_le_bytes());
+    if values.is_empty() {
+        return packet.end(0);
+    }
+    // A bit for each NULL, of which there are none.
+    packet.zeros(values.len().div_ceil(8));
+    let known = types.iter().copied().eq(values.iter().map(type_of));
+    packet.byte(u8::from(!known));
+    if !known {
+        types.clear();
+        types.extend(values.iter().map(type_of));
+        types.iter().for_each(|&kind| packet.bytes(&[kind, 0]));
+    }
+    for value in values {
+        match *value {
+            Value::Int(number) => packet.bytes(&number.to_le_bytes()),
+            Value::Text { start, end } => packet.counted(Value::slice(text, start, end)),
+        }
+    }
+    packet.end(0)
+}
+
+fn type_of(value: &Value) -> u8 {
+    match value {
+        Value::Int(_) => LONG,
+        Value::Text { .. } => VAR_STRING,
+    }
+}
+
+/// What the definitions of tables and indexes say beyond the standard. Indexes are B-trees in every
+/// engine (MEMORY's would be hashes, which cannot find ranges), and a character is a byte in every
+/// version, so that the same rows are as large everywhere.
+pub fn definitions(engine: Option<&str>) -> Result<Definitions, Failure> {
+    let mut table_options = " DEFAULT CHARSET=latin1".to_owned();
+    if let Some(engine) = engine {
+        let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !is_name(engine) {
+            return Err(Failure::usage(format!("{engine:?} is no storage engine")));
+        }
+        table_options.push_str(" ENGINE=");
+        table_options.push_str(engine);
+    }
+    Ok(Definitions {
+        index_options: " USING BTREE",
+        table_options,
+    })
+}
+
+/// A connection to a server that a test plays, with statements prepared that nobody parsed.
+#[cfg(test)]
+pub fn rehearsal(statements: u32) -> (MysqlConnection, std::os::unix::net::UnixStream) {
+    let (socket, server) = Socket::pair();
+    let mut connection = MysqlConnection::over(socket, Frames::new(), Endings::Ok);
+    connection.statements = (0..statements)
+        .map(|number| Statement::Prepared {
+            number,
+            source: String::new(),
+            types: Vec::new(),
+        })
+        .collect();
+    (connection, server)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! From a socket to an authenticated session.
+
+use super::super::body::Body;
+use super::super::frames::Frames;
+use super::super::socket::Socket;
+use super::super::{Failure, ServerError};
+use super::authentication::{encrypted, terminated, Method, NONCE};
+use super::packets::{Packet, PacketHeader};
+use super::reply::{error, Endings};
+use crate::job::Target;
+
+const PROTOCOL_VERSION: u8 = 10;
+/// `latin1_swedish_ci`: known to all versions, and one byte for each character.
+const LATIN1: u8 = 8;
+const LARGEST_PACKET: u32 = 16 * 1024 * 1024;
+
+/// Capability flags.
+mod can {
+    pub const LONG_PASSWORD: u32 = 1;
+    /// An UPDATE's rows are those that it found, changed or not.
+    pub const FOUND_ROWS: u32 = 1 << 1;
+    pub const LONG_FLAG: u32 = 1 << 2;
+    pub const CONNECT_WITH_DATABASE: u32 = 1 << 3;
+    pub const PROTOCOL_41: u32 = 1 << 9;
+    pub const TRANSACTIONS: u32 = 1 << 13;
+    pub const SECURE_CONNECTION: u32 = 1 << 15;
+    pub const PLUGIN_AUTH: u32 = 1 << 19;
+    pub const DEPRECATE_EOF: u32 = 1 << 24;
+
+    pub const NEEDED: u32 = PROTOCOL_41 | SECURE_CONNECTION;
+    pub const WANTED: u32 = NEEDED
+        | LONG_PASSWORD
+        | FOUND_ROWS
+        | LONG_FLAG
+        | CONNECT_WITH_DATABASE
+        | TRANSACTIONS
+        | PLUGIN_AUTH
+        | DEPRECATE_EOF;
+}
+
+mod answer {
+    pub const OK: u8 = 0x00;
+    pub const MORE: u8 = 0x01;
+    pub const SWITCH: u8 = 0xfe;
+    pub const ERROR: u8 = 0xff;
+}
+
+/// Of `caching_sha2_password`.
+mod sha2_step {
+    pub const KEY_PLEASE: u8 = 2;
+    pub const KNOWN: u8 = 3;
+    pub const PASSWORD_PLEASE: u8 = 4;
+}
+
+pub fn open_socket(target: &Target) -> Result<Socket, Failure> {
+    match (&target.socket, &target.host) {
+        (Some(directory), None) => Socket::unix(&format!("{directory}/mysql.sock")),
+        (None, Some(host)) => Socket::tcp(host, target.port),
+        _ => Err(Failure::usage("a target has either a host or a socket")),
+    }
+}
+
+/// The conversation before the first command.
+pub struct Handshake<'a> {
+    pub socket: &'a mut Socket,
+    pub frames: &'a mut Frames<PacketHeader>,
+    pub target: &'a Target,
+}
+
+struct Greeting {
+    capabilities: u32,
+    nonce: Vec<u8>,
+    method: Option<Method>,
+}
+
+struct Received {
+    sequence: u8,
+    body: Vec<u8>,
+}
+
+impl Handshake<'_> {
+    pub fn run(mut self) -> Result<Endings, Failure> {
+        let received = self.receive()?;
+        let greeting = Greeting::read(&received.body)?;
+        if greeting.capabilities & can::NEEDED != can::NEEDED {
+            return Err(Failure::usage("servers before MySQL 4.1 are not supported"));
+        }
+        let capabilities = greeting.capabilities & self.wanted();
+        // A server whose own method is none of ours says which one the user has.
+        let method = greeting.method.unwrap_or(Method::Native);
+        let proof = method.proof(self.password(), &greeting.nonce);
+        self.send(received.sequence, |packet, target| {
+            packet.bytes(&capabilities.to_le_bytes());
+            packet.bytes(&LARGEST_PACKET.to_le_bytes());
+            packet.byte(LATIN1);
+            packet.zeros(23);
+            packet.terminated(target.user.as_bytes());
+            packet.counted(&proof);
+            if capabilities & can::CONNECT_WITH_DATABASE != 0 {
+                packet.terminated(target.database.as_bytes());
+            }
+            if capabilities & can::PLUGIN_AUTH != 0 {
+                packet.terminated(method.name().as_bytes());
+            }
+        })?;
+        self.authenticate(greeting.nonce)?;
+        Ok(match capabilities & can::DEPRECATE_EOF {
+            0 => Endings::Eof,
+            _ => Endings::Ok,
+        })
+    }
+
+    fn wanted(&self) -> u32 {
+        if self.target.database.is_empty() {
+            can::WANTED & !can::CONNECT_WITH_DATABASE
+        } else {
+            can::WANTED
+        }
+    }
+
+    fn authenticate(&mut self, mut nonce: Vec<u8>) -> Result<(), Failure> {
+        loop {
+            let received = self.receive()?;
+            match received.body.split_first() {
+                Some((&answer::OK, _)) => return Ok(()),
+                Some((&answer::SWITCH, request)) => {
+                    let (method, salt) = switch(request)?;
+                    let proof = method.proof(self.password(), &salt);
+                    self.send(received.sequence, |packet, _| packet.bytes(&proof))?;
+                    nonce = salt;
+                }
+                Some((&answer::MORE, [sha2_step::KNOWN])) => {}
+                Some((&answer::MORE, [sha2_step::PASSWORD_PLEASE])) => {
+                    self.show_password(received.sequence, &nonce)?;
+                }
+                _ => return Err(Failure::protocol("an unknown step of authentication")),
+            }
+        }
+    }
+
+    /// The server has not seen the user since it started, and needs the password itself. A Unix
+    /// socket keeps it from others.
+    fn show_password(&mut self, sequence: u8, nonce: &[u8]) -> Result<(), Failure> {
+        if self.target.socket.is_some() {
+            let password = terminated(self.password());
+            return self.send(sequence, |packet, _| packet.bytes(&password));
+        }
+        self.send(sequence, |packet, _| packet.byte(sha2_step::KEY_PLEASE))?;
+        let received = self.receive()?;
+        let Some((&answer::MORE, public_key)) = received.body.split_first() else {
+            return Err(Failure::protocol("no public key where one was asked for"));
+        };
+        let password = encrypted(self.password(), nonce, public_key)?;
+        self.send(received.sequence, |packet, _| packet.bytes(&password))
+    }
+
+    /// Without one, as most private servers are.
+    fn password(&self) -> &str {
+        self.target.password.as_deref().unwrap_or_default()
+    }
+
+    fn receive(&mut self) -> Result<Received, Failure> {
+        loop {
+            if let Some(frame) = self.frames.next()? {
+                if frame.body.first() == Some(&answer::ERROR) {
+                    return Err(refused(error(frame.body)));
+                }
+                return Ok(Received {
+                    sequence: frame.header.sequence,
+                    body: frame.body.to_vec(),
+                });
+            }
+            self.frames.fill(self.socket)?;
+        }
+    }
+
+    /// Answers the packet of that number.
+    fn send(
+        &mut self,
+        sequence: u8,
+        write: impl FnOnce(&mut Packet<'_>, &Target),
+    ) -> Result<(), Failure> {
+        let mut buffer = Vec::new();
+        let mut packet = Packet::begin(&mut buffer);
+        write(&mut packet, self.target);
+        self.socket.send(packet.end(sequence.wrapping_add(1))?)
+    }
+}
+
+impl Greeting {
+    fn read(packet: &[u8]) -> Result<Self, Failure> {
+        let mut body = Body::new(packet);
+        let version = body.byte()?;
+        if version != PROTOCOL_VERSION {
+            return Err(Failure::protocol(format!(
+                "protocol version {version} in place of {PROTOCOL_VERSION}: is this a MySQL server?"
+            )));
+        }
+        let _server_version = body.string()?;
+        let _connection: [u8; 4] = body.array()?;
+        let mut nonce = body.bytes(8)?.to_vec();
+        body.byte()?;
+        let low = u16::from_le_bytes(body.array()?);
+        // Collation (1) and status (2).
+        body.bytes(3)?;
+        let high = u16::from_le_bytes(body.array()?);
+        // The nonce's length, which is the same everywhere, and what is reserved (10).
+        body.bytes(11)?;
+        nonce.extend_from_slice(body.bytes(NONCE - nonce.len())?);
+        Ok(Self {
+            capabilities: u32::from(low) | u32::from(high) << 16,
+            nonce,
+            method: Method::named(&method_name(body.remaining())),
+        })
+    }
+}
+
+/// After the zero that ends the nonce. Some servers before 5.5.10 leave the name's own zero out.
+fn method_name(rest: &[u8]) -> String {
+    let mut parts = rest.split(|&byte| byte == 0).skip(1);
+    String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned()
+}
+
+/// The method that the server wants for this user, and the nonce for it.
+fn switch(request: &[u8]) -> Result<(Method, Vec<u8>), Failure> {
+    let mut body = Body::new(request);
+    let name = match request {
+        // The form without a name asks for the method of MySQL 4.0.
+        [] => "mysql_old_password".to_owned(),
+        _ => body.string()?,
+    };
+    let method = Method::named(&name).ok_or_else(|| {
+        Failure::usage(format!(
+            "authentication method {name} is not supported: use {} or {}",
+            Method::Native.name(),
+            Method::CachingSha2.name()
+        ))
+    })?;
+    Ok((method, body.bytes(NONCE)?.to_vec()))
+}
+
+fn refused(error: Result<ServerError, Failure>) -> Failure {
+    match error {
+        Ok(ServerError {
+            sqlstate, message, ..
+        }) => Failure::Connection {
+            sqlstate: Some(sqlstate),
+            message,
+        },
+        Err(failure) => failure,
+    }
+}

@@ -1,0 +1,132 @@
+//! Which thread of the server serves a connection: the one that works when the connection has work
+//! for it. All versions show that, whatever tables they have or lack about their threads.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use super::super::{Failure, Session as _};
+use super::MysqlConnection;
+
+type Nanosecond = u64;
+type ThreadTimes = HashMap<u32, Nanosecond>;
+
+/// Of one attempt; some 10 ms of work.
+const FIRST_ROUNDS: u64 = 30_000;
+/// Each with more work than the one before, lest a busy server's other threads hide the one.
+const ATTEMPTS: u32 = 5;
+const GROWTH: u64 = 3;
+/// Work that is the connection's, and not a timer's or the accounting's.
+const CLEAR: Nanosecond = 5_000_000;
+const TIMES_THE_SECOND: u64 = 4;
+
+/// None where the server runs elsewhere or hides its threads, and where threads serve connections
+/// in turn.
+pub fn serving(connection: &mut MysqlConnection) -> Result<Option<u32>, Failure> {
+    let Some(server) = connection.socket.peer_process() else {
+        return Ok(None);
+    };
+    if !has_thread_of_its_own(connection)? {
+        return Ok(None);
+    }
+    let mut rounds = FIRST_ROUNDS;
+    for _ in 0..ATTEMPTS {
+        let Some(before) = thread_times(server) else {
+            return Ok(None);
+        };
+        connection.query(&format!("SELECT BENCHMARK({rounds}, MD5('slowdust'))"))?;
+        let after = thread_times(server).unwrap_or_default();
+        if let Some(thread) = worker(&before, &after) {
+            return Ok(Some(thread));
+        }
+        rounds *= GROWTH;
+    }
+    Ok(None)
+}
+
+fn has_thread_of_its_own(connection: &mut MysqlConnection) -> Result<bool, Failure> {
+    let handling = connection.query("SHOW VARIABLES LIKE 'thread_handling'")?;
+    let mut values = handling
+        .rows
+        .iter()
+        .filter_map(|row| row.get(1)?.as_deref());
+    Ok(values.all(|value| value == "one-thread-per-connection"))
+}
+
+/// CPU time of each thread, where the kernel tells it.
+fn thread_times(process: u32) -> Option<ThreadTimes> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let times: ThreadTimes = threads
+        .filter_map(|thread| {
+            let directory = thread.ok()?.path();
+            let thread = directory.file_name()?.to_str()?.parse().ok()?;
+            Some((thread, thread_time(&directory)?))
+        })
+        .collect();
+    (!times.is_empty()).then_some(times)
+}
+
+/// The first number of `schedstat`; a thread that has ended has none.
+fn thread_time(directory: &Path) -> Option<Nanosecond> {
+    let text = fs::read_to_string(directory.join("schedstat")).ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// The thread that worked, if there is no doubt.
+fn worker(before: &ThreadTimes, after: &ThreadTimes) -> Option<u32> {
+    let mut worked: Vec<_> = after
+        .iter()
+        .map(|(thread, time)| {
+            let earlier = before.get(thread).copied().unwrap_or(0);
+            (time.saturating_sub(earlier), *thread)
+        })
+        .collect();
+    worked.sort_unstable_by(|one, other| other.cmp(one));
+    let (most, thread) = *worked.first()?;
+    let second = worked.get(1).map_or(0, |(time, _)| *time);
+    (most >= CLEAR && most >= second * TIMES_THE_SECOND).then_some(thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: Nanosecond = 1_000_000;
+
+    fn worker_of(worked: &[(u32, Nanosecond)]) -> Option<u32> {
+        let before = [(1, 500 * MILLISECOND), (2, 0), (3, 7)].into();
+        let after = worked.iter().map(|(thread, time)| {
+            let before: &ThreadTimes = &before;
+            (*thread, before.get(thread).unwrap_or(&0) + time)
+        });
+        worker(&before, &after.collect())
+    }
+
+    #[test]
+    fn the_thread_that_worked_is_the_one() {
+        let worked = [(1, MILLISECOND), (2, 9 * MILLISECOND), (3, 0)];
+        assert_eq!(worker_of(&worked), Some(2));
+    }
+
+    #[test]
+    fn a_thread_that_is_new_may_be_the_one() {
+        assert_eq!(worker_of(&[(1, 0), (9, 6 * MILLISECOND)]), Some(9));
+    }
+
+    #[test]
+    fn in_doubt_there_is_none() {
+        assert_eq!(
+            worker_of(&[(1, 30 * MILLISECOND), (2, 9 * MILLISECOND)]),
+            None
+        );
+        assert_eq!(worker_of(&[(1, 4 * MILLISECOND), (2, 0)]), None);
+        assert_eq!(worker_of(&[]), None);
+    }
+
+    #[test]
+    fn the_kernel_tells_the_times_of_our_own_threads() {
+        let own = thread_times(std::process::id()).expect("a kernel with schedstat");
+        assert!(own.values().any(|&time| time > 0));
+        assert_eq!(thread_times(u32::MAX), None);
+    }
+}

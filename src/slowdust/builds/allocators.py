@@ -1,0 +1,106 @@
+"""Memory allocators that a server can be run with, as libraries for `LD_PRELOAD`.
+
+They come from Debian, of an old suite, so that they also run with the C libraries of older builds
+and machines. What they need beside the C library comes from the server's own build or from the
+machine. They lie in the cache, `allocators/NAME/`, with `allocator.json`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from slowdust.builds import sources, staging
+from slowdust.builds.catalog import Origin
+from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.model import Progress
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import cache_root
+
+_RECORD = "allocator.json"
+_SUITE = "bookworm"
+_LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
+
+
+@dataclass(frozen=True)
+class _Allocator:
+    package: str
+    version: str
+    library: str
+
+
+_ALLOCATORS = {
+    "jemalloc": _Allocator("libjemalloc2", "5.3.0", "libjemalloc.so.2"),
+    "tcmalloc": _Allocator("libtcmalloc-minimal4", "2.10", "libtcmalloc_minimal.so.4"),
+}
+
+NAMES = tuple(_ALLOCATORS)
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """`allocator.json`."""
+
+    library: str
+    """The name of the file beside."""
+    source: str
+    version: str
+    sha256: str
+    disk_bytes: int
+
+
+def cached(name: str) -> Record | None:
+    """The record of an allocator that is in the cache; None when it is not."""
+    try:
+        return msgspec.json.decode((_folder(name) / _RECORD).read_bytes(), type=Record)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise SlowdustError(f"cannot read {_folder(name)}: {error}: delete it") from error
+
+
+def library(name: str, progress: Progress) -> Path:
+    """The library of an allocator, fetched into the cache if it is not there yet.
+
+    Raises UsageError for a name that is not in `NAMES`, SlowdustError when it is not to be had.
+    """
+    if name not in _ALLOCATORS:
+        raise UsageError(f"unknown allocator {name!r}: known are {', '.join(NAMES)}")
+    folder = _folder(name)
+    record = cached(name)
+    if record is None:
+        with staging.lock(folder):
+            record = cached(name) or _fetch(_ALLOCATORS[name], folder, progress)
+    path = folder / record.library
+    if not path.is_file() or sha256_of(path) != record.sha256:
+        raise SlowdustError(f"the cached {path} has changed since it was fetched: delete {folder}")
+    return path
+
+
+def _fetch(allocator: _Allocator, folder: Path, progress: Progress) -> Record:
+    origin = Origin("debian", {"suite": _SUITE, "packages": [allocator.package]}, allocator.version)
+
+    def make(place: Path) -> Record:
+        download = place / "download"
+        unpacked = sources.provide_first(allocator.package, [origin], download, progress)
+        path = place / allocator.library
+        shutil.copyfile(unpacked.binaries / _LIBRARIES / allocator.library, path)
+        path.chmod(0o644)
+        shutil.rmtree(download)
+        record = Record(
+            library=allocator.library,
+            source=unpacked.source,
+            version=allocator.version,
+            sha256=sha256_of(path),
+            disk_bytes=path.stat().st_size,
+        )
+        (place / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+        return record
+
+    return staging.fill(folder, make)
+
+
+def _folder(name: str) -> Path:
+    return cache_root() / "allocators" / name

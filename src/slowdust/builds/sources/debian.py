@@ -1,0 +1,102 @@
+"""Builds that are Debian packages, in a root of their own.
+
+apt resolves and verifies the packages and all that they depend on, the C library included; they are
+unpacked, not installed: none of their scripts runs. So their programs are started through the
+dynamic loader that came along, with that root's libraries, whatever this machine has.
+`packages.txt` in the root names every package with its version and hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import tarfile
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from slowdust.builds.catalog import Origin
+from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.sources.apt import PrivateApt
+from slowdust.builds.sources.client import SourceUnavailable, run_client
+from slowdust.builds.unpacking import Tree, relative_to_root
+
+LISTING = "packages.txt"
+_LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
+_LOADER = "ld-linux-x86-64.so.2"
+
+
+class Options(msgspec.Struct, forbid_unknown_fields=True):
+    """Which packages of which suite."""
+
+    suite: str
+    packages: list[str]
+    """The first is the one whose version the catalog's is."""
+    component: str = "main"
+
+
+def describe(origin: Origin) -> str:
+    """'debian SUITE PACKAGE VERSION'."""
+    return _described(origin.options_as(Options), origin.version)
+
+
+def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
+    """Fetch, verify and unpack packages and what they depend on below an empty folder."""
+    options = origin.options_as(Options)
+    apt = PrivateApt(folder / "apt", options.suite, options.component)
+    progress(f"fetching the list of packages of Debian's suite {options.suite}")
+    apt.update()
+    version = apt.candidate(options.packages[0])
+    if not _is_version(version, origin.version):
+        raise SourceUnavailable(f"Debian's suite {options.suite} has {version} now")
+    progress(f"fetching {_described(options, version)} and what it depends on")
+    packages = apt.download(options.packages)
+    progress(f"unpacking {len(packages)} packages")
+    root = folder / "root"
+    _unpack(packages, root)
+    (root / LISTING).write_text(_listing(packages, folder), encoding="utf-8")
+    libraries = tuple(root / name for name in _LIBRARIES if (root / name).is_dir())
+    loaders = [path / _LOADER for path in libraries if (path / _LOADER).is_file()]
+    loader = loaders[0] if loaders else None
+    return Unpacked(root, _described(options, version), loader, libraries)
+
+
+def _described(options: Options, version: str) -> str:
+    return f"debian {options.suite} {options.packages[0]} {version}"
+
+
+def _is_version(packaged: str, wanted: str) -> bool:
+    """Whether '1:10.11.18-0+deb12u1' is '10.11.18', or is that package's version to the letter."""
+    return wanted in {packaged, upstream(packaged)}
+
+
+def upstream(packaged: str) -> str:
+    """'11.8.9' of '1:11.8.9+ds-4': without the epoch and what Debian appends."""
+    return re.sub(r"[^\d.].*", "", packaged.partition(":")[2] or packaged)
+
+
+def _unpack(packages: list[Path], root: Path) -> None:
+    tree = Tree(root, relative_to_root)
+    for package in packages:
+        command = ["dpkg-deb", "--fsys-tarfile", str(package)]
+        try:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        except FileNotFoundError:
+            raise SourceUnavailable("dpkg-deb is not installed") from None
+        with process, tarfile.open(fileobj=process.stdout, mode="r|") as tar:
+            tree.add_tar(tar, package.name, PurePosixPath())
+    tree.finish()
+
+
+def _listing(packages: list[Path], folder: Path) -> str:
+    lines = []
+    for package in packages:
+        form = "--showformat=${Package} ${Version} ${Architecture}"
+        identity = run_client(
+            ["dpkg-deb", "--show", form, str(package)], folder, lambda _out, _err: None
+        )
+        with package.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        lines.append(f"{identity.strip()} sha256:{digest}\n")
+    return "".join(lines)

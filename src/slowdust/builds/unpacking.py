@@ -1,0 +1,208 @@
+"""Unpacking archives of strangers: nothing may be written, linked or made outside one folder.
+
+Only directories, regular files and links are made, with modes and an owner of our own choice;
+links are made after all files, so that no file can be written through one. This does not lean on
+tarfile's extraction filters, since they are not in every Python 3.11.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from slowdust.errors import SlowdustError
+
+MAX_UNPACKED_BYTES = 8 << 30
+_DIRECTORY_MODE = 0o755
+_PROGRAM_MODE = 0o755
+_FILE_MODE = 0o644
+_JAR_DESCRIPTION = "META-INF"
+"""A folder of every jar, which is about the jar itself."""
+_PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
+
+LinkTarget = Callable[[str, str], str]
+"""(link, its absolute target), as in the archive -> the target to make; raises UnsafeArchive."""
+
+
+class UnsafeArchive(SlowdustError):  # noqa: N818 - names the thing, as the message does
+    """An archive that is damaged or that reaches out of its folder."""
+
+
+def refuse_absolute(link: str, _target: str) -> str:
+    """The rule for archives that may lie anywhere: an absolute target is outside."""
+    raise UnsafeArchive(f"the archive has a link that leaves its folder: {link!r}")
+
+
+def relative_to_root(link: str, target: str) -> str:
+    """The rule for archives that make up a root directory: there '/' is the folder itself."""
+    return os.path.relpath(target, PurePosixPath("/", link).parent)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack one archive into a folder; see `Tree`."""
+    tree = Tree(folder)
+    tree.add(archive, PurePosixPath())
+    tree.finish()
+
+
+class Tree:
+    """A folder that archives are unpacked into; it is complete after `finish`.
+
+    Its files are readable by all users, since servers do not run as the one who unpacks. Its
+    methods raise UnsafeArchive for absolute paths, '..', links that leave the folder, links in the
+    place of a directory, devices, pipes, a file that is there already, and what is no archive.
+    """
+
+    def __init__(self, folder: Path, absolute_links: LinkTarget = refuse_absolute) -> None:
+        self._folder = folder
+        self._absolute_links = absolute_links
+        self._budget = MAX_UNPACKED_BYTES
+        self._links: list[_Link] = []
+        folder.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
+
+    def add(self, archive: Path, place: PurePosixPath) -> None:
+        """Unpack a zip archive, or a tar archive however it is compressed, at a place below."""
+        with _told_of(archive.name):
+            if zipfile.is_zipfile(archive):
+                with zipfile.ZipFile(archive) as file:
+                    self.add_zip(file, PurePosixPath(), place)
+            else:
+                with tarfile.open(archive) as tar:
+                    self.add_tar(tar, archive.name, place)
+
+    def add_tar(self, tar: tarfile.TarFile, name: str, place: PurePosixPath) -> None:
+        """Unpack an open tar archive, which may be a stream, at a place below."""
+        root = self._folder / place
+        with _told_of(name):
+            for member in tar:
+                path = inside(root, member.name)
+                if member.issym() or member.islnk():
+                    self._links.append(_Link(root, path, member))
+                elif member.isdir():
+                    self._make_directory(path)
+                else:
+                    content = tar.extractfile(member) if member.isreg() else None
+                    if content is None:
+                        raise UnsafeArchive(f"the archive has a special file: {member.name!r}")
+                    mode = _PROGRAM_MODE if member.mode & 0o100 else _FILE_MODE
+                    self._write(path, content, member.size, mode)
+
+    def add_zip(self, archive: zipfile.ZipFile, below: PurePosixPath, place: PurePosixPath) -> None:
+        """Unpack what lies below a folder of an open zip archive at a place below.
+
+        Modes in zip archives are often missing: what begins like a program is one.
+        """
+        root = self._folder / place
+        for member in archive.infolist():
+            name = PurePosixPath(member.filename)
+            if not name.is_relative_to(below) or name.is_relative_to(_JAR_DESCRIPTION):
+                continue
+            path = inside(root, str(name.relative_to(below)))
+            if member.is_dir():
+                self._make_directory(path)
+                continue
+            if stat.S_ISLNK(member.external_attr >> 16):
+                raise UnsafeArchive(f"the archive has a special file: {member.filename!r}")
+            with archive.open(member) as content:
+                beginning = content.read(4)
+                content.seek(0)
+                mode = _PROGRAM_MODE if beginning.startswith(_PROGRAM_BEGINNINGS) else _FILE_MODE
+                self._write(path, content, member.file_size, mode)
+
+    def finish(self) -> None:
+        """Make the links."""
+        for link in self._links:
+            self._make_link(link)
+        self._links.clear()
+        check_links_inside(self._folder)
+
+    def _make_directory(self, path: Path) -> None:
+        make_parents(self._folder, path / "-")
+
+    def _write(self, path: Path, content: IO[bytes], size: int, mode: int) -> None:
+        self._budget -= size
+        if self._budget < 0:
+            raise UnsafeArchive(f"the archive unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+        make_parents(self._folder, path)
+        # 'x': a second member of the same name would silently replace the first.
+        with path.open("xb") as output:
+            shutil.copyfileobj(content, output)
+        path.chmod(mode)
+
+    def _make_link(self, link: _Link) -> None:
+        name, target = link.member.name, link.member.linkname
+        if link.path.is_symlink() or link.path.exists():
+            raise UnsafeArchive(f"the archive has two members of the name {name!r}")
+        make_parents(self._folder, link.path)
+        if link.member.issym():
+            absolute = PurePosixPath(target).is_absolute()
+            link.path.symlink_to(self._absolute_links(name, target) if absolute else target)
+            return
+        original = inside(link.root, target)
+        if original.is_symlink() or not original.is_file():
+            raise UnsafeArchive(f"the archive has a hard link to no file: {name!r}")
+        link.path.hardlink_to(original)
+
+
+@dataclass(frozen=True)
+class _Link:
+    root: Path
+    """Where its archive is unpacked."""
+    path: Path
+    member: tarfile.TarInfo
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a name below a folder; UnsafeArchive when the name is no such path."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\0" in name or "\\" in name:
+        raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
+    return folder / path
+
+
+def make_parents(folder: Path, place: Path) -> None:
+    """Make the folders in which a place lies; UnsafeArchive when one of them is a link."""
+    for parent in place.parents:
+        if parent == folder:
+            break
+        if parent.is_symlink():
+            raise UnsafeArchive(f"the archive reaches through a link: {place.name!r}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+
+
+def check_links_inside(folder: Path) -> None:
+    """UnsafeArchive when a link below a folder leads out of it."""
+    root = folder.resolve()
+    for path in folder.rglob("*"):
+        if path.is_symlink() and not _final_target(path).is_relative_to(root):
+            raise UnsafeArchive(f"the archive has a link that leaves its folder: {path.name!r}")
+
+
+def open_to_all(folder: Path) -> None:
+    """Let all users enter a folder and those below it, whatever the umask made of them."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(_DIRECTORY_MODE)
+
+
+def _final_target(link: Path) -> Path:
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError) as error:  # a loop of links
+        raise UnsafeArchive(f"the archive has a link that leads nowhere: {link.name!r}") from error
+
+
+@contextmanager
+def _told_of(archive: str) -> Iterator[None]:
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+        raise UnsafeArchive(f"{archive}: cannot be unpacked: {error}") from error

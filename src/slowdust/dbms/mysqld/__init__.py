@@ -1,0 +1,1 @@
+"""What MySQL and MariaDB share: servers whose one process is mysqld, or mariadbd."""

@@ -1,0 +1,159 @@
+"""Which settings a server takes, as it says itself."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from slowdust.accounts import Account
+from slowdust.builds.model import Build
+from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.mysqld.options import (
+    as_arguments,
+    option_file,
+    place_options,
+    setting_name,
+)
+from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.errors import SlowdustError, UsageError
+
+_VALIDATES_SINCE = (8, 0, 16)
+_TABLE_OF_VARIABLES = re.compile(r"^-+ -+$", re.MULTILINE)
+_OPTION = re.compile(r"^ +(?:-\S, )?--([a-z][\w-]*)", re.MULTILINE)
+_VARIABLE = re.compile(r"^([a-z][\w.-]*)(?=\s|$)", re.MULTILINE)
+_OF_A_VALUE = re.compile(r"\[ERROR\]|unknown (?:variable|option|suffix)|adjusted to", re.IGNORECASE)
+_LOG_PREFIX = re.compile(r"^.*?\[(?:ERROR|Warning)\]\s*(?:\[[^]]*\]\s*)*")
+_SAYS_NOTHING = ("Aborting", "Failed to initialize", "Can't open the mysql.plugin")
+OWN_SETTINGS = frozenset(
+    {
+        "basedir",
+        "bind_address",
+        "datadir",
+        "init_file",
+        "lc_messages_dir",
+        "log_error",
+        "mysqlx",
+        "pid_file",
+        "plugin_dir",
+        "port",
+        "secure_file_priv",
+        "skip_grant_tables",
+        "skip_networking",
+        "socket",
+        "tmpdir",
+        "user",
+    }
+)
+"""What an instance needs to be found, watched and cleaned away."""
+
+
+def accepted_settings(build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+    """What the server of this build takes of the settings.
+
+    Raises UsageError for a setting it does not know or a value it refuses.
+    """
+    for name in sorted(OWN_SETTINGS & {*settings.required, *settings.optional}):
+        raise UsageError(f"{name} cannot be set: Slowdust chooses it for each instance")
+    for name in settings.create:
+        raise UsageError(f"[create] of {build.dbms} has nothing, not {name!r}")
+    with tempfile.TemporaryDirectory(
+        prefix="slowdust-settings-", dir=account.temporary_root()
+    ) as name:
+        account.hand_over(Path(name))
+        server = _Asked(build, account, Path(name))
+        known = server.settings(settings.required.get("plugin_load_add"))
+        for setting in sorted(settings.required.keys() - known):
+            raise UsageError(_unknown_message(build, setting, known))
+        skipped = settings.optional.keys() - known
+        taken = {key: value for key, value in settings.optional.items() if key not in skipped}
+        values = {**taken, **settings.required}
+        complaints = server.complaints(values)
+    if complaints:
+        said = "; ".join(complaints)
+        raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {said}")
+    return AcceptedSettings(values, tuple(sorted(skipped)), settings.create)
+
+
+class _Asked:
+    """A server that is asked, and not started."""
+
+    def __init__(self, build: Build, account: Account, directory: Path) -> None:
+        self._build = build
+        self._account = account
+        self._directory = directory
+        self._has_help = True
+
+    def settings(self, plugins: str | None) -> frozenset[str]:
+        """The names that it knows, those of the plugins included.
+
+        `--verbose --help` describes the options, and then lists those that have values: neither
+        has all of them.
+        """
+        arguments = [] if plugins is None else [f"--plugin-load-add={plugins}"]
+        said = self._ask("--no-defaults", *arguments, "--verbose", "--help").stdout
+        options, *tables = _TABLE_OF_VARIABLES.split(said, maxsplit=1)
+        if not tables:
+            self._has_help = False
+            return self._variables()
+        names = [*_OPTION.findall(options), *_VARIABLE.findall(tables[0].partition("\n\n")[0])]
+        return frozenset(setting_name(name) for name in names)
+
+    def complaints(self, values: Mapping[str, str]) -> list[str]:
+        """What it says of values; nothing when it takes them as they are."""
+        if not self._has_help:
+            return []  # it will say it when its data directory is made
+        validates = self._build.dbms == "mysql" and version_of(self._build) >= _VALIDATES_SINCE
+        question = ["--validate-config"] if validates else ["--verbose", "--help"]
+        file = self._directory / "server.conf"
+        file.write_text(option_file(values), encoding="utf-8")
+        file.chmod(0o644)
+        done = self._ask(f"--defaults-file={file}", *question)
+        said = [
+            _LOG_PREFIX.sub("", line).strip()
+            for line in done.stderr.splitlines()
+            if _OF_A_VALUE.search(line) and not any(text in line for text in _SAYS_NOTHING)
+        ]
+        if done.returncode != 0:
+            return said or [f"exit code {done.returncode}"]
+        adjusted = [line for line in said if "adjusted to" in line]
+        return [line for line in adjusted if any(name in setting_name(line) for name in values)]
+
+    def _variables(self) -> frozenset[str]:
+        """The names of its variables, from a server on no data: MariaDB 10.1.8 has no help.
+
+        It crashes when its plugins describe their options.
+        """
+        names = self._directory / "variables"
+        self._ask(
+            "--no-defaults",
+            f"--datadir={self._directory}",
+            "--innodb-log-file-size=1M",
+            "--bootstrap",
+            text="SELECT variable_name FROM information_schema.global_variables "
+            f"INTO OUTFILE '{names}';\n",
+        )
+        if not names.exists():
+            raise SlowdustError(f"{self._build.server} does not tell its settings")
+        return frozenset(setting_name(name) for name in names.read_text("utf-8").split())
+
+    def _ask(
+        self, defaults: str, *arguments: str, text: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        places = as_arguments(place_options(self._build, self._directory))
+        program = self._build.command(self._build.server)
+        try:
+            return self._account.ask([*program, defaults, *places, *arguments], text=text)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise SlowdustError(
+                f"{self._build.server} cannot be asked for its settings: {error}"
+            ) from error
+
+
+def _unknown_message(build: Build, name: str, known: frozenset[str]) -> str:
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    hint = f"did you mean {close[0]}?" if close else "leave it out or put it under [optional]"
+    return f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}"

@@ -1,0 +1,130 @@
+"""Storage engines: how their debts are paid, and how much they store."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from slowdust.dbms.family import Row, Site, Stage, Statements, Until
+from slowdust.dbms.mysqld.layout import version_of
+from slowdust.store.records import Second
+
+_PATIENCE: Second = 300.0
+_FEW_DIRTY_PAGES = 10
+"""A server keeps some pages of its own dirty."""
+_SHORT_HISTORY = 1000
+"""Undo logs. Purge frees them in batches, and leaves some of its own."""
+_LOW_WATER_MARK_SINCE = (5, 6, 0)
+_HISTORY = re.compile(r"History list length (\d+)")
+_FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
+
+
+class Engine(ABC):
+    """A storage engine of MySQL and MariaDB."""
+
+    @abstractmethod
+    def settle(self, site: Site) -> list[Stage]:
+        """Pay the debt of the writes: afterwards an idle server does nothing."""
+
+    @abstractmethod
+    def data_bytes(self, directory: Path) -> int | None:
+        """The size of the files of all tables below a data directory; None where there are none."""
+
+    buffer_pool: str | None
+    """The setting that is the size of its cache of pages."""
+
+
+class Innodb(Engine):
+    """The default; a buffer pool of pages, changed in place."""
+
+    buffer_pool = "innodb_buffer_pool_size"
+
+    def settle(self, site: Site) -> list[Stage]:
+        """Wait for the purge of old versions, then write the dirty pages."""
+        flushing = {"innodb_max_dirty_pages_pct": "0"}
+        if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
+            flushing = {
+                "innodb_max_dirty_pages_pct_lwm": "0", **flushing, **_FLUSH_AT_FULL_SPEED,
+            }  # fmt: skip
+        restored = {name: site.settings.values.get(name, "DEFAULT") for name in reversed(flushing)}
+        return [
+            Until(
+                "old versions of rows are purged",
+                "SHOW ENGINE INNODB STATUS",
+                _is_purged,
+                _PATIENCE,
+            ),
+            *(Statements((statement,)) for statement in _set_global(flushing)),
+            Until(
+                "the dirty pages are written",
+                "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
+                _is_clean,
+                _PATIENCE,
+            ),
+            *(Statements((statement,)) for statement in _set_global(restored)),
+        ]
+
+    def data_bytes(self, directory: Path) -> int:
+        """One file a table."""
+        return sum(file.stat().st_size for file in directory.glob("*/*.ibd"))
+
+
+class Rocksdb(Engine):
+    """MyRocks: a log-structured merge tree."""
+
+    buffer_pool = "rocksdb_block_cache_size"
+
+    def settle(self, site: Site) -> list[Stage]:
+        """Wait for compaction, flush the memtable, compact level 0, and wait again."""
+        del site
+        compacted = Until(
+            "compaction has nothing to do",
+            "SELECT COALESCE(SUM(value), 0) FROM information_schema.rocksdb_cfstats "
+            "WHERE stat_type IN ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING')",
+            _is_nothing,
+            _PATIENCE,
+        )
+        flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
+        return [compacted, Statements((flush,)), compacted]
+
+    def data_bytes(self, directory: Path) -> int:
+        """The sorted files of all tables, which share them."""
+        return sum(file.stat().st_size for file in directory.glob("#rocksdb/*.sst"))
+
+
+class Memory(Engine):
+    """Heap: hash tables that a restart empties."""
+
+    buffer_pool = None
+
+    def settle(self, site: Site) -> list[Stage]:
+        """It has no debts."""
+        del site
+        return []
+
+    def data_bytes(self, directory: Path) -> None:
+        """It has no files."""
+        del directory
+
+
+ENGINES: Mapping[str, Engine] = {"innodb": Innodb(), "rocksdb": Rocksdb(), "memory": Memory()}
+
+
+def _set_global(values: Mapping[str, str]) -> list[str]:
+    return [f"SET GLOBAL {name} = {value}" for name, value in values.items()]
+
+
+def _is_purged(rows: Sequence[Row]) -> bool:
+    text = "\n".join(field for row in rows for field in row if field)
+    found = _HISTORY.search(text)
+    return found is None or int(found.group(1)) <= _SHORT_HISTORY
+
+
+def _is_clean(rows: Sequence[Row]) -> bool:
+    return all(int(row[1] or 0) <= _FEW_DIRTY_PAGES for row in rows)
+
+
+def _is_nothing(rows: Sequence[Row]) -> bool:
+    return all(float(row[0] or 0) == 0 for row in rows)

@@ -1,0 +1,57 @@
+"""Options of a server as its option files and its command line have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from slowdust.builds.model import Build
+from slowdust.dbms.mysqld.layout import find_plugin, share_directory
+from slowdust.errors import UsageError
+
+BINARY_LOG = "log_bin"
+"""On without a name is a file name for the server, off is the absence of the option."""
+
+
+def setting_name(text: str) -> str:
+    """The one spelling: the server takes dashes for underscores, in lower case."""
+    return text.lower().replace("-", "_")
+
+
+def option_file(values: Mapping[str, str]) -> str:
+    """The text of an option file; UsageError for a name or value that cannot be written."""
+    lines = [_line(name, value) for name, value in sorted(values.items())]
+    return "".join(f"{line}\n" for line in ("[mysqld]", *lines))
+
+
+def place_options(build: Build, directory: Path) -> dict[str, str]:
+    """Where a server finds its own files, and no others that lie on this machine.
+
+    `directory` is where it may write beside its data; also for plugins, where it has none.
+    """
+    share = share_directory(build)
+    some_plugin = find_plugin(build, "ha_*.so") or find_plugin(build, "auth_*.so")
+    return {
+        "basedir": str(share.parent),
+        "lc_messages_dir": str(share),
+        "plugin_dir": str(some_plugin.parent if some_plugin else directory),
+        "secure_file_priv": str(directory),
+        "tmpdir": str(directory),
+    }
+
+
+def as_arguments(options: Mapping[str, str]) -> list[str]:
+    """The options on a command line."""
+    return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+
+
+def _line(name: str, value: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_.]*", name) or re.search(r"[\n\r\0\"]", value):
+        raise UsageError(f"{name!r} = {value!r} cannot be a setting")
+    if name == BINARY_LOG and value.lower() in ("off", "0"):
+        return "skip_log_bin"
+    if name == BINARY_LOG and value.lower() in ("on", "1"):
+        return "log_bin=binlog"
+    text = value.replace("\\", "\\\\")
+    return f'{name}="{text}"' if re.search(r"[#'\s\\]", value) else f"{name}={value}"
