@@ -1,0 +1,65 @@
+"""The experiments that are shipped: they are read, their matrices made, their contenders known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowdust.builds.catalog import catalog_of
+from slowdust.experiment.contender import parse_contender
+from slowdust.experiment.plan import plan
+from slowdust.experiment.schedule import MINIMUM_BLOCKS, rounds
+from slowdust.experiment.spec import Spec, read_spec
+
+FILES = sorted((Path(__file__).parents[3] / "examples").glob("*.toml"))
+EVERY = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+LONGEST_BUDGET = 20 * 60
+
+
+def test_the_promised_ones_are_there() -> None:
+    assert {"allocators", "concurrency", "durability", "mysql-history"} <= {f.stem for f in FILES}
+
+
+@EVERY
+def test_contenders_are_apart_and_in_the_catalogs(file: Path) -> None:
+    entrants = read_spec(file).entrants()
+    titles = [entrant.title(entrant.contender) for entrant in entrants]
+    assert len(set(titles)) == len(titles) > 1
+    for entrant in entrants:
+        name = parse_contender(entrant.contender)
+        assert name.dbms is not None
+        assert name.version is not None
+        assert catalog_of(name.dbms).find(name.version).version == name.version
+
+
+@EVERY
+def test_the_budget_is_that_of_a_laptop_and_suffices_for_two_restarts(file: Path) -> None:
+    spec = read_spec(file)
+    steps = len(plan(spec))
+    assert spec.budget <= LONGEST_BUDGET
+    assert rounds(spec.budget, steps) * steps * _shortest_turn(spec) <= spec.budget
+
+
+def _shortest_turn(spec: Spec) -> float:
+    contenders = len(spec.entrants())
+    slices = 2 * contenders * MINIMUM_BLOCKS
+    return contenders * spec.warmup + slices * (spec.slice + spec.discard)
+
+
+def test_the_published_durability_matrix_has_twelve_configurations() -> None:
+    entrants = read_spec(next(f for f in FILES if f.stem == "durability")).entrants()
+    assert len(entrants) == 12
+    assert entrants[0].set == {
+        "log_bin": "off",
+        "innodb_flush_log_at_trx_commit": "2",
+        "sync_binlog": "0",
+        "innodb_doublewrite": "OFF",
+    }
+    assert entrants[-1].label == "log_bin=on fsync=on doublewrite=detect_only"
+
+
+def test_the_sweep_has_the_methods_levels() -> None:
+    assert read_spec(next(f for f in FILES if f.stem == "concurrency")).clients == [
+        1, 2, 4, 8, 16, 32, 64,
+    ]  # fmt: skip
