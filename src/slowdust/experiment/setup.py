@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from slowdust import builds
-from slowdust.builds import Build
+from slowdust.builds import Build, allocators
 from slowdust.dbms import family
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.instance import Instance, InstanceError
@@ -45,7 +46,7 @@ def enter(spec: Spec, view: View) -> list[Entry]:
         UsageError: an unknown build or config.
         SlowdustError: a build cannot be had.
     """
-    names = [parse_contender(contender.contender) for contender in spec.contenders]
+    names = [_with_allocator(parse_contender(one.contender), view) for one in spec.contenders]
     found = [_resolve(name, view) for name in names]
     titles = distinct(
         [
@@ -140,6 +141,17 @@ def _title(name: ContenderName, build: Build) -> str:
     if name.directory is not None:
         return name.written
     return name.written.replace(f"@{name.version}", f"@{build.version}", 1)
+
+
+def _with_allocator(name: ContenderName, view: View) -> ContenderName:
+    """With the library of its allocator, fetched where it has to be."""
+    allocator = name.environment.allocator
+    if allocator not in allocators.NAMES:
+        return name
+    library = allocators.library(allocator, view.phase)
+    return dataclasses.replace(
+        name, environment=dataclasses.replace(name.environment, library=library)
+    )
 
 
 def _entry(
