@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from slowdust import builds
-from slowdust.builds import Build
+from slowdust.builds import Build, allocators
 from slowdust.dbms import family
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.instance import Instance, InstanceError
@@ -47,7 +48,7 @@ def enter(spec: Spec, view: View) -> list[Entry]:
         SlowdustError: a build cannot be had.
     """
     entrants = spec.entrants()
-    names = [parse_contender(entrant.contender) for entrant in entrants]
+    names = [_with_allocator(parse_contender(entrant.contender), view) for entrant in entrants]
     found = [_resolve(name, view) for name in names]
     titles = distinct(
         [
@@ -142,6 +143,17 @@ def _found(name: ContenderName, build: Build) -> str:
     if name.directory is not None:
         return name.written
     return name.written.replace(f"@{name.version}", f"@{build.version}", 1)
+
+
+def _with_allocator(name: ContenderName, view: View) -> ContenderName:
+    """With the library of its allocator, fetched where it has to be."""
+    allocator = name.environment.allocator
+    if allocator not in allocators.NAMES:
+        return name
+    library = allocators.library(allocator, view.phase)
+    return dataclasses.replace(
+        name, environment=dataclasses.replace(name.environment, library=library)
+    )
 
 
 def _entry(title: str, build: Build, name: ContenderName, spec: Spec, entrant: Entrant) -> Entry:

@@ -34,7 +34,9 @@ pub fn serving(connection: &mut MysqlConnection) -> Result<Option<u32>, Failure>
         let Some(before) = thread_times(server) else {
             return Ok(None);
         };
-        connection.query(&format!("SELECT BENCHMARK({rounds}, MD5('slowdust'))"))?;
+        connection.query(&format!(
+            "SELECT BENCHMARK({rounds}, SHA2('slowdust', 256))"
+        ))?;
         let after = thread_times(server).unwrap_or_default();
         if let Some(thread) = worker(&before, &after) {
             return Ok(Some(thread));

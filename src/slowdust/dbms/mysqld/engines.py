@@ -12,10 +12,13 @@ from slowdust.dbms.mysqld.layout import version_of
 from slowdust.store.records import Second
 
 _PATIENCE: Second = 300.0
+_PATIENCE_WITH_PURGE: Second = 60.0
 _FEW_DIRTY_PAGES = 10
 """A server keeps some pages of its own dirty."""
-_SHORT_HISTORY = 1000
-"""Undo logs. Purge frees them in batches, and leaves some of its own."""
+_SHORT_HISTORY = 100
+"""Undo logs. What is purged leaves the list in batches, so a longer one may be done with too."""
+_PURGE_IS_IDLE = "state: running but idle"
+"""So do servers say it since 5.6."""
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
 _HISTORY = re.compile(r"History list length (\d+)")
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
@@ -54,7 +57,7 @@ class Innodb(Engine):
                 "old versions of rows are purged",
                 "SHOW ENGINE INNODB STATUS",
                 _is_purged,
-                _PATIENCE,
+                _PATIENCE_WITH_PURGE,
             ),
             *(Statements((statement,)) for statement in _set_global(flushing)),
             Until(
@@ -119,7 +122,8 @@ def _set_global(values: Mapping[str, str]) -> list[str]:
 def _is_purged(rows: Sequence[Row]) -> bool:
     text = "\n".join(field for row in rows for field in row if field)
     found = _HISTORY.search(text)
-    return found is None or int(found.group(1)) <= _SHORT_HISTORY
+    is_short = found is None or int(found.group(1)) <= _SHORT_HISTORY
+    return is_short or _PURGE_IS_IDLE in text
 
 
 def _is_clean(rows: Sequence[Row]) -> bool:

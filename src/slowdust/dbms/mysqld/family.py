@@ -26,16 +26,9 @@ _SOCKET = "mysql.sock"
 _GREETING_BYTES = 5
 _GREETING_TIMEOUT_S = 5.0
 _PROTOCOL_VERSION = 10
-_OPTIONAL_PORTS = {
-    "mysqlx": "0",
-    "auto_generate_certs": "0",
-    "ssl": "0",
-}
-"""Not all versions know them; keys and certificates would be made at the first start."""
-_RSA_KEYS = (
-    "caching_sha2_password_auto_generate_rsa_keys",
-    "sha256_password_auto_generate_rsa_keys",
-)
+_NO_EXTRAS = {"mysqlx": "0", "ssl": "0", "auto_generate_certs": "0"}
+"""No second protocol, and no keys and certificates that would be made at the first start."""
+_RSA_KEYS = ("caching_sha2_password", "sha256_password")
 
 
 class MysqldFamily(Family):
@@ -89,8 +82,6 @@ class MysqldFamily(Family):
         """The server, which makes its user as it starts, before it accepts connections."""
         loopback = site.access.listen is Listen.LOOPBACK
         network = {"bind_address": "127.0.0.1"} if loopback else {"skip_networking": "1"}
-        rsa = "1" if site.access.auth is Auth.CACHING_SHA2 else "0"
-        optional = {**_OPTIONAL_PORTS, **dict.fromkeys(_RSA_KEYS, rsa)}
         own = {
             **self.data_options(site),
             **network,
@@ -98,7 +89,6 @@ class MysqldFamily(Family):
             "socket": str(_socket_of(site)),
             "pid_file": str(_own_directory(site) / "mysqld.pid"),
             "init_file": str(self._user_file(site)),
-            **{f"loose_{name}": value for name, value in optional.items()},
         }
         return [*self.program_and_config(site), *as_arguments(own)]
 
@@ -107,9 +97,15 @@ class MysqldFamily(Family):
         return [*site.build.command(site.build.server), f"--defaults-file={site.config_file}"]
 
     def data_options(self, site: Site) -> dict[str, str]:
-        """Where the server of a site finds its files."""
-        places = place_options(site.build, _own_directory(site))
-        return {"datadir": str(_data_directory(site)), **places}
+        """What every run of the server on the data of a site is told."""
+        rsa = "1" if site.access.auth is Auth.CACHING_SHA2 else "0"
+        keys = {f"{plugin}_auto_generate_rsa_keys": rsa for plugin in _RSA_KEYS}
+        return {
+            "datadir": str(_data_directory(site)),
+            **place_options(site.build, _own_directory(site)),
+            # Loose: not all versions know them.
+            **{f"loose_{name}": value for name, value in {**_NO_EXTRAS, **keys}.items()},
+        }
 
     def prepare(self, site: Site) -> None:
         """Make the directories and the file that tells the server of its user."""
@@ -136,7 +132,7 @@ class MysqldFamily(Family):
         return Target(
             dbms=self.name,
             host="127.0.0.1" if loopback else None,
-            socket=None if loopback else str(_socket_of(site)),
+            socket=None if loopback else str(site.socket_dir),
             port=site.port,
             user=USER,
             password=site.access.password,
