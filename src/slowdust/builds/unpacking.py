@@ -15,8 +15,8 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO, TypeVar
 
 from slowdust.errors import SlowdustError
 
@@ -27,6 +27,8 @@ _FILE_MODE = 0o644
 _JAR_DESCRIPTION = "META-INF"
 """A folder of every jar, which is about the jar itself."""
 _PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
+
+AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 LinkTarget = Callable[[str, str], str]
 """(link, its absolute target), as in the archive -> the target to make; raises UnsafeArchive."""
@@ -102,7 +104,7 @@ class Tree:
         """
         root = self._folder / place
         for member in archive.infolist():
-            name = PurePosixPath(member.filename)
+            name = inside(PurePosixPath(), member.filename)
             if not name.is_relative_to(below) or name.is_relative_to(_JAR_DESCRIPTION):
                 continue
             path = inside(root, str(name.relative_to(below)))
@@ -160,7 +162,7 @@ class _Link:
     member: tarfile.TarInfo
 
 
-def inside(folder: Path, name: str) -> Path:
+def inside(folder: AnyPath, name: str) -> AnyPath:
     """The path of a name below a folder; UnsafeArchive when the name is no such path."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name or "\\" in name:
