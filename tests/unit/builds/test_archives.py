@@ -112,7 +112,7 @@ def test_archive_with_checksums_beside_it(vendor: Vendor) -> None:
 
 
 def test_archive_without_published_checksum_asks_for_it(vendor: Vendor, open_dir: Path) -> None:
-    with pytest.raises(SlowdustError, match="give the one on the vendor's page with --sha256"):
+    with pytest.raises(SlowdustError, match="give the one that you trust with --sha256"):
         resolve("mysql", "8.0.40", str)
     assert cached(open_dir) == []
     assert get_mysql(None, digest(vendor.mysql).upper()).facts.version == "8.0.40"

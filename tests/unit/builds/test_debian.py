@@ -90,6 +90,22 @@ def test_packages_that_are_not_signed(registry: Registry) -> None:
         get()
 
 
+def test_package_that_is_damaged(registry: Registry, open_dir: Path) -> None:
+    publish(registry)
+    (registry.home / "packages/libc6.deb").write_bytes(b"no package")
+    with pytest.raises(SlowdustError, match=r"libc6\.deb: "):
+        get()
+    assert not (open_dir / "cache/builds/mysql/9.7.4").exists()
+
+
+def test_package_that_ends_early(registry: Registry) -> None:
+    publish(registry)
+    program = registry.bin / "dpkg-deb"
+    program.write_text(program.read_text() + "\nsys.exit('--fsys-tarfile' in sys.argv)\n")
+    with pytest.raises(SlowdustError, match=r"libc6\.deb: dpkg-deb cannot unpack it"):
+        get()
+
+
 @pytest.mark.parametrize("client", ["apt-get", "apt-cache", "dpkg-deb"])
 def test_machine_without_apt(registry: Registry, client: str) -> None:
     publish(registry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -9,7 +10,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
@@ -114,8 +115,8 @@ def test_good_archive_keeps_files_links_and_the_mark_of_a_program(tmp_path: Path
 
 def root_of(tmp_path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
     tree = Tree(tmp_path / "root", relative_to_root)
-    with tarfile.open(archive_of(tmp_path, *members)) as tar:
-        tree.add_tar(tar, "package", PurePosixPath())
+    with archive_of(tmp_path, *members).open("rb") as compressed, gzip.open(compressed) as stream:
+        tree.add_stream(stream, "package")
     tree.finish()
     return tmp_path / "root"
 

@@ -82,7 +82,7 @@ def _take_all(jar: Path, take: Mapping[str, str], binaries: Path) -> None:
     try:
         with zipfile.ZipFile(jar) as file:
             for pattern, place in take.items():
-                _take(file, pattern, PurePosixPath(place), tree)
+                _take(file, pattern, inside(PurePosixPath(), place), tree)
     except zipfile.BadZipFile as error:
         raise UnsafeArchive(f"{jar.name} is no jar: {error}") from error
     tree.finish()
