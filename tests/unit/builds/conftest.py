@@ -6,13 +6,10 @@ import base64
 import hashlib
 import io
 import json
-import shutil
-import stat
 import sys
 import tarfile
-import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -189,15 +186,6 @@ class Registry:
         """The command lines of all clients so far."""
         file = self.home / "calls"
         return file.read_text().splitlines() if file.exists() else []
-
-
-@pytest.fixture
-def open_dir() -> Iterator[Path]:
-    """A directory that every user can enter, unlike pytest's."""
-    path = Path(tempfile.mkdtemp(prefix="slowdust-test-"))
-    path.chmod(stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture
