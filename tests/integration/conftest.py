@@ -6,10 +6,8 @@ root of the tests' own.
 
 from __future__ import annotations
 
-import shutil
 import socket
 import struct
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -26,15 +24,6 @@ from slowdust.errors import SlowdustError
 GetBuild = Callable[[str], Build]
 MakeInstance = Callable[..., Instance]
 Query = Callable[[Target, str], list[list[str | None]]]
-
-
-@pytest.fixture
-def open_dir() -> Iterator[Path]:
-    """A directory that every user can enter, unlike pytest's."""
-    path = Path(tempfile.mkdtemp(prefix="slowdust-test-"))
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

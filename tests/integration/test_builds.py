@@ -6,14 +6,19 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from slowdust.builds import Build, from_directory, resolve
+from slowdust.accounts import server_account
+from slowdust.builds import Build, allocators, from_directory, resolve
+from slowdust.builds.catalog import catalog_of
 from slowdust.dbms.instance import Instance
+from slowdust.errors import SlowdustError
 
+needs_apt = pytest.mark.skipif(shutil.which("apt-get") is None, reason="needs apt")
+APT_DIRECTORIES = ("/etc/apt", "/var/lib/apt", "/var/lib/dpkg", "/var/cache/apt", "/var/log/apt")
 PRINT_BUILD = "from slowdust.builds import resolve; print(resolve('postgres', '{}', str).facts)"
 
 
@@ -75,3 +80,84 @@ def test_directory_of_a_build_is_a_build_and_stays_as_it_is(
     instance.start()
     instance.stop()
     assert before == {path: path.lstat().st_mtime_ns for path in postgres_build.root.rglob("*")}
+
+
+def fetched(dbms: str, version: str) -> Build:
+    """A build from the user's own cache, fetched if it is not there and can be had here."""
+    try:
+        return resolve(dbms, version, print)
+    except SlowdustError as error:
+        # Without a client, or when an unstable suite has gone on: nothing of ours is wrong.
+        if "is not installed" in str(error) or " now)" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.mark.parametrize(
+    ("dbms", "version"),
+    [
+        (entry.dbms, entry.version)
+        for dbms in ("mariadb", "mysql")
+        for entry in catalog_of(dbms).entries
+        if any(origin.kind != "archive" for origin in entry.origins)
+    ],
+)
+def test_every_build_of_a_registry_says_its_version(dbms: str, version: str) -> None:
+    build = fetched(dbms, version)
+    assert (build.dbms, build.facts.version) == (dbms, version)
+    done = server_account().ask([*build.command(build.server), "--no-defaults", "--version"])
+    assert f"Ver {version}" in done.stdout
+    assert list(build.root.rglob("errmsg.sys")), "messages, without which no server starts"
+
+
+@pytest.mark.parametrize("version", ["10.11.18", "11.8.9"])
+def test_mariadb_of_debian_has_rocksdb(version: str) -> None:
+    plugins = fetched("mariadb", version).root / "usr/lib/mysql/plugin"
+    assert (plugins / "ha_rocksdb.so").is_file()
+
+
+def test_oldest_mysql_has_a_filled_data_directory() -> None:
+    assert (fetched("mysql", "5.5.9").root / "data/mysql/user.frm").is_file()
+
+
+def snapshot(folders: Iterable[str]) -> dict[Path, tuple[int, int]]:
+    paths = (path for folder in folders for path in Path(folder).rglob("*"))
+    return {path: (path.lstat().st_mtime_ns, path.lstat().st_size) for path in paths}
+
+
+@needs_apt
+def test_debian_touches_nothing_of_the_machine(own_cache: Path) -> None:
+    before = snapshot(APT_DIRECTORIES)
+    library = allocators.library("tcmalloc", print)
+    assert library.read_bytes().startswith(b"\x7fELF")
+    assert library.is_relative_to(own_cache)
+    assert snapshot(APT_DIRECTORIES) == before
+
+
+@needs_apt
+def test_debian_is_believed_by_its_signature_alone(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "keyring.gpg").touch()
+    monkeypatch.setattr("slowdust.builds.sources.apt.KEYRINGS", (tmp_path / "keyring.gpg",))
+    with pytest.raises(SlowdustError, match=r"NO_PUBKEY|not signed"):
+        allocators.library("tcmalloc", print)
+    assert [p.name for p in (own_cache / "allocators").iterdir()] == [".tcmalloc.lock"]
+
+
+@needs_apt
+@pytest.mark.parametrize("name", allocators.NAMES)
+@pytest.mark.parametrize("version", ["5.5.9", "5.6.24", "9.7.4"])
+def test_allocator_can_be_loaded_before_old_and_new_servers(name: str, version: str) -> None:
+    build = fetched("mysql", version)
+    library = allocators.library(name, print)
+    done = subprocess.run(
+        [*build.command(build.server), "--no-defaults", "--version"],
+        env={"LD_PRELOAD": str(library), "LD_DEBUG": "libs"},
+        capture_output=True,
+        text=True,
+        check=True,
+        **server_account().identity(),
+    )
+    assert f"calling init: {library}" in done.stderr
+    assert f"Ver {version}" in done.stdout

@@ -15,8 +15,8 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO, TypeVar
 
 from slowdust.errors import SlowdustError
 
@@ -27,6 +27,8 @@ _FILE_MODE = 0o644
 _JAR_DESCRIPTION = "META-INF"
 """A folder of every jar, which is about the jar itself."""
 _PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
+
+AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 LinkTarget = Callable[[str, str], str]
 """(link, its absolute target), as in the archive -> the target to make; raises UnsafeArchive."""
@@ -76,24 +78,12 @@ class Tree:
                     self.add_zip(file, PurePosixPath(), place)
             else:
                 with tarfile.open(archive) as tar:
-                    self.add_tar(tar, archive.name, place)
+                    self._add_tar(tar, place)
 
-    def add_tar(self, tar: tarfile.TarFile, name: str, place: PurePosixPath) -> None:
-        """Unpack an open tar archive, which may be a stream, at a place below."""
-        root = self._folder / place
-        with _told_of(name):
-            for member in tar:
-                path = inside(root, member.name)
-                if member.issym() or member.islnk():
-                    self._links.append(_Link(root, path, member))
-                elif member.isdir():
-                    self._make_directory(path)
-                else:
-                    content = tar.extractfile(member) if member.isreg() else None
-                    if content is None:
-                        raise UnsafeArchive(f"the archive has a special file: {member.name!r}")
-                    mode = _PROGRAM_MODE if member.mode & 0o100 else _FILE_MODE
-                    self._write(path, content, member.size, mode)
+    def add_stream(self, stream: IO[bytes], name: str) -> None:
+        """Unpack a tar archive that comes from a pipe; `name` is for messages."""
+        with _told_of(name), tarfile.open(fileobj=stream, mode="r|") as tar:
+            self._add_tar(tar, PurePosixPath())
 
     def add_zip(self, archive: zipfile.ZipFile, below: PurePosixPath, place: PurePosixPath) -> None:
         """Unpack what lies below a folder of an open zip archive at a place below.
@@ -102,12 +92,12 @@ class Tree:
         """
         root = self._folder / place
         for member in archive.infolist():
-            name = PurePosixPath(member.filename)
+            name = inside(PurePosixPath(), member.filename)
             if not name.is_relative_to(below) or name.is_relative_to(_JAR_DESCRIPTION):
                 continue
             path = inside(root, str(name.relative_to(below)))
             if member.is_dir():
-                self._make_directory(path)
+                make_folder(self._folder, path)
                 continue
             if stat.S_ISLNK(member.external_attr >> 16):
                 raise UnsafeArchive(f"the archive has a special file: {member.filename!r}")
@@ -124,14 +114,26 @@ class Tree:
         self._links.clear()
         check_links_inside(self._folder)
 
-    def _make_directory(self, path: Path) -> None:
-        make_parents(self._folder, path / "-")
+    def _add_tar(self, tar: tarfile.TarFile, place: PurePosixPath) -> None:
+        root = self._folder / place
+        for member in tar:
+            path = inside(root, member.name)
+            if member.issym() or member.islnk():
+                self._links.append(_Link(root, path, member))
+            elif member.isdir():
+                make_folder(self._folder, path)
+            else:
+                content = tar.extractfile(member) if member.isreg() else None
+                if content is None:
+                    raise UnsafeArchive(f"the archive has a special file: {member.name!r}")
+                mode = _PROGRAM_MODE if member.mode & 0o100 else _FILE_MODE
+                self._write(path, content, member.size, mode)
 
     def _write(self, path: Path, content: IO[bytes], size: int, mode: int) -> None:
         self._budget -= size
         if self._budget < 0:
             raise UnsafeArchive(f"the archive unpacks to more than {MAX_UNPACKED_BYTES} bytes")
-        make_parents(self._folder, path)
+        make_folder(self._folder, path.parent)
         # 'x': a second member of the same name would silently replace the first.
         with path.open("xb") as output:
             shutil.copyfileobj(content, output)
@@ -141,7 +143,7 @@ class Tree:
         name, target = link.member.name, link.member.linkname
         if link.path.is_symlink() or link.path.exists():
             raise UnsafeArchive(f"the archive has two members of the name {name!r}")
-        make_parents(self._folder, link.path)
+        make_folder(self._folder, link.path.parent)
         if link.member.issym():
             absolute = PurePosixPath(target).is_absolute()
             link.path.symlink_to(self._absolute_links(name, target) if absolute else target)
@@ -160,7 +162,7 @@ class _Link:
     member: tarfile.TarInfo
 
 
-def inside(folder: Path, name: str) -> Path:
+def inside(folder: AnyPath, name: str) -> AnyPath:
     """The path of a name below a folder; UnsafeArchive when the name is no such path."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name or "\\" in name:
@@ -168,14 +170,14 @@ def inside(folder: Path, name: str) -> Path:
     return folder / path
 
 
-def make_parents(folder: Path, place: Path) -> None:
-    """Make the folders in which a place lies; UnsafeArchive when one of them is a link."""
-    for parent in place.parents:
-        if parent == folder:
+def make_folder(root: Path, folder: Path) -> None:
+    """Make a folder below a root, with its parents; UnsafeArchive when one of them is a link."""
+    for path in (folder, *folder.parents):
+        if path == root:
             break
-        if parent.is_symlink():
-            raise UnsafeArchive(f"the archive reaches through a link: {place.name!r}")
-    place.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            raise UnsafeArchive(f"the archive reaches through a link: {path.name!r}")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def check_links_inside(folder: Path) -> None:

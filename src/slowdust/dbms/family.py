@@ -129,7 +129,7 @@ class Family(ABC):
         `memory_bytes` stands for the memory of the host. Raises UsageError.
         """
         memory = host_memory_bytes() if memory_bytes is None else memory_bytes
-        file = load_config(self.name, config).renamed(self.setting_name)
+        file = load_config(self.name, config, self.setting_name)
         part = file.part_of(engine)
         sized = size_config(config, part, file.create, memory // side_by_side, self.render_bytes)
         return override(sized, {self.setting_name(key): v for key, v in overrides.items()})

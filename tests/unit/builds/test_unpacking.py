@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
+import stat
 import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from slowdust.builds.sources.npm import make_links
-from slowdust.builds.unpacking import UnsafeArchive, open_to_all, unpack
+from slowdust.builds.unpacking import Tree, UnsafeArchive, open_to_all, relative_to_root, unpack
 
 
 def file_member(
@@ -108,6 +111,70 @@ def test_good_archive_keeps_files_links_and_the_mark_of_a_program(tmp_path: Path
     assert (folder / "lib/lib.so.1").stat().st_mode & 0o777 == 0o644
     assert (folder / "lib/lib.so").readlink() == Path("lib.so.1")
     assert (folder / "bin/server2").read_bytes() == b"program"
+
+
+def root_of(tmp_path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    tree = Tree(tmp_path / "root", relative_to_root)
+    with archive_of(tmp_path, *members).open("rb") as compressed, gzip.open(compressed) as stream:
+        tree.add_stream(stream, "package")
+    tree.finish()
+    return tmp_path / "root"
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "made"),
+    [
+        ("./lib64/ld.so", "/lib/ld.so", "../lib/ld.so"),
+        ("rmt", "/usr/sbin/rmt", "usr/sbin/rmt"),
+        ("a/b/c", "/", "../.."),
+    ],
+)
+def test_absolute_link_of_a_root_becomes_relative(
+    tmp_path: Path, link: str, target: str, made: str
+) -> None:
+    assert (root_of(tmp_path, link_member(link, target)) / link).readlink() == Path(made)
+
+
+@pytest.mark.parametrize("target", ["/../../etc/passwd", "../../etc/passwd"])
+def test_link_out_of_a_root(tmp_path: Path, target: str) -> None:
+    if target.startswith("/"):
+        link = root_of(tmp_path, link_member("a", target)) / "a"
+        assert link.resolve() == tmp_path / "root/etc/passwd", "as '/..' is '/' in a root"
+    else:
+        with pytest.raises(UnsafeArchive):
+            root_of(tmp_path, link_member("a", target))
+
+
+def test_file_through_a_link_of_an_earlier_archive(tmp_path: Path) -> None:
+    first = archive_of(tmp_path, link_member("a", "d"), file_member("d/x"))
+    unpack(first, tmp_path / "folder")
+    second = archive_of(tmp_path, file_member("a/y"))
+    with pytest.raises(UnsafeArchive, match="through a link"):
+        unpack(second, tmp_path / "folder")
+
+
+def test_zip_marks_what_begins_like_a_program(tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in {
+            "elf": b"\x7fELF...",
+            "script": b"#!/bin/sh",
+            "text": b"text",
+        }.items():
+            archive.writestr(name, content)
+    unpack(path, tmp_path / "folder")
+    modes = {p.name: p.stat().st_mode & 0o777 for p in (tmp_path / "folder").iterdir()}
+    assert modes == {"elf": 0o755, "script": 0o755, "text": 0o644}
+
+
+def test_link_in_a_zip_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        link = zipfile.ZipInfo("a")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(UnsafeArchive, match="special file"):
+        unpack(path, tmp_path / "folder")
 
 
 def test_setuid_is_not_kept(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from slowdust.accounts import Account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Site, Sizes
+from slowdust.dbms.family import Site, Sizes, Statements
 from slowdust.dbms.postgres import configuration_text, major_version
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.errors import UsageError
@@ -125,19 +125,32 @@ def test_telling_line_is_the_first_panic_or_the_last_fatal() -> None:
         ("18.4", "VACUUM (ANALYZE, INDEX_CLEANUP ON) sbtest1"),
     ],
 )
-def test_maintenance_after_writes(version: str, statement: str) -> None:
-    stages = POSTGRES.after_writes(build_of(version), ["sbtest1", "sbtest2"])
+def test_maintenance_after_writes(tmp_path: Path, version: str, statement: str) -> None:
+    stages = POSTGRES.after_writes(site_of(tmp_path, version), ["sbtest1", "sbtest2"])
     second = statement.replace("sbtest1", "sbtest2")
-    assert stages == [(statement, second), ("CHECKPOINT",)]
+    assert stages == [Statements((statement, second)), Statements(("CHECKPOINT",))]
 
 
-def test_maintenance_after_load() -> None:
-    stages = POSTGRES.after_load(build_of("17.6"), ["sbtest1"])
-    assert stages == [("VACUUM (ANALYZE) sbtest1",), ("CHECKPOINT",)]
+def test_maintenance_after_load(tmp_path: Path) -> None:
+    stages = POSTGRES.after_load(site_of(tmp_path), ["sbtest1"])
+    assert stages == [Statements(("VACUUM (ANALYZE) sbtest1",)), Statements(("CHECKPOINT",))]
 
 
-def test_sizes_are_read_in_bytes() -> None:
-    assert POSTGRES.read_sizes([("8000", "500", "300")]) == Sizes(8000, 500, 300)
+def test_sizes_are_read_in_bytes(tmp_path: Path) -> None:
+    sizes = POSTGRES.read_sizes(site_of(tmp_path), [("8000", "500", "300")])
+    assert sizes == Sizes(8000, 500, 300)
+
+
+def test_no_engines_to_choose() -> None:
+    assert POSTGRES.choose_engine(build_of("17.6"), None) is None
+    with pytest.raises(UsageError, match="postgres has no engines to choose"):
+        POSTGRES.choose_engine(build_of("17.6"), "innodb")
+
+
+def test_authentication_of_another_dbms_is_refused() -> None:
+    POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.SCRAM))
+    with pytest.raises(UsageError, match="postgres does not know authentication by caching_sha2"):
+        POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.CACHING_SHA2))
 
 
 def test_settings_in_force_leave_out_where_an_instance_lies() -> None:

@@ -61,13 +61,54 @@ def test_override_replaces_and_is_required() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dbms", "config"),
-    [(dbms, config) for dbms in known_dbms() for config in shipped_configs(dbms)],
+    ("dbms", "config", "engine"),
+    [
+        (dbms, config, engine)
+        for dbms in known_dbms()
+        for config in shipped_configs(dbms)
+        for engine in family(dbms).engines or (None,)
+    ],
 )
-def test_shipped_configurations_are_sound(dbms: str, config: str) -> None:
-    settings = family(dbms).settings(config, {}, 2)
+def test_shipped_configurations_are_sound(dbms: str, config: str, engine: str | None) -> None:
+    settings = family(dbms).settings(config, {}, 2, engine=engine)
     assert settings.required
     assert not settings.required.keys() & settings.optional.keys()
+
+
+def test_settings_of_an_engine_are_for_that_engine_alone() -> None:
+    mysql = family("mysql")
+    innodb, rocksdb, memory = (
+        mysql.settings("default", {}, 1, engine=engine, memory_bytes=16 * GB).required
+        for engine in ("innodb", "rocksdb", "memory")
+    )
+    assert innodb["innodb_buffer_pool_size"] == "4096M"
+    assert rocksdb["rocksdb_block_cache_size"] == "4096M"
+    assert rocksdb["innodb_buffer_pool_size"] == "64M"
+    assert memory["max_heap_table_size"] == "4096M"
+    assert not [name for name in {**innodb, **memory} if "rocksdb" in name]
+    assert "max_heap_table_size" not in innodb
+
+
+@pytest.mark.parametrize("config", ["default", "small", "durable"])
+def test_mariadb_has_the_configurations_of_mysql(config: str) -> None:
+    assert load_config("mariadb", config) == load_config("mysql", config)
+
+
+def test_engine_of_the_users_own_configuration(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'based_on = "default"\n[optional]\nsync-binlog = 1\n'
+        "[engines.innodb.optional]\ninnodb-doublewrite = false\n"
+    )
+    mysql = family("mysql")
+    innodb, memory = (
+        mysql.settings(str(file), {}, 1, engine=engine) for engine in ("innodb", "memory")
+    )
+    assert innodb.optional["innodb_doublewrite"] == "off"
+    assert "innodb_doublewrite" not in innodb.required
+    assert memory.required["innodb_doublewrite"] == "on"
+    assert memory.optional["sync_binlog"] == "1"
+    assert "sync_binlog" not in memory.required
 
 
 def test_durable_is_default_with_commits_that_wait() -> None:
@@ -97,6 +138,9 @@ def test_configuration_of_the_users_own(tmp_path: Path) -> None:
         ("[settings]\na = { share = 0.5, max = 'much' }", "'much' is no size"),
         ("[settings]\na = [1]", "settings"),
         ("based_on = 'nothing'", "based_on is one of default, durable, small"),
+        ("based_on = 'mysql/nothing'", "based_on is one of default, durable, small"),
+        ("[settings]\nJit = 1\njit = 2", "has jit more than once"),
+        ("[engines.innodb]\na = 1", "engines"),
     ],
 )
 def test_wrong_configuration_is_told_in_one_line(tmp_path: Path, text: str, message: str) -> None:

@@ -11,6 +11,19 @@ def test_takes_a_named_contender_apart() -> None:
     assert (name.dbms, name.version, name.config) == ("postgres", "17.6", "small")
 
 
+def test_takes_engine_and_environment() -> None:
+    name = parse_contender("mariadb@11.4.5/rocksdb:small+jemalloc+MALLOC_CONF=narenas:1,dirty:0")
+    assert (name.dbms, name.version, name.engine) == ("mariadb", "11.4.5", "rocksdb")
+    assert name.config == "small"
+    assert name.environment.allocator == "jemalloc"
+    assert name.environment.variables == {"MALLOC_CONF": "narenas:1,dirty:0"}
+
+
+def test_engine_and_environment_may_be_left_out() -> None:
+    name = parse_contender("mysql@9.7.4")
+    assert (name.engine, name.environment.allocator, name.environment.written) == (None, None, [])
+
+
 def test_takes_a_directory() -> None:
     name = parse_contender("./pg-patched:small")
     assert (name.directory, name.config, name.dbms) == (Path("pg-patched"), "small", None)
@@ -27,8 +40,7 @@ def test_refuses_malformed_contenders(written: str) -> None:
 @pytest.mark.parametrize(
     ("written", "why"),
     [
-        ("postgres@17.6/innodb", "no engines"),
-        ("postgres@17.6+jemalloc", "no engines or environments"),
+        ("mysql@9.7.4+hoard", r"'mysql@9.7.4\+hoard': '\+hoard' is no environment"),
         ("postgres://me@somewhere/db", "already run"),
     ],
 )

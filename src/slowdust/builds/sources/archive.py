@@ -113,8 +113,8 @@ def _expected(options: Options, location: str) -> str | None:
         if not _is_url(location):
             return None
         raise SourceUnavailable(
-            "its vendor publishes no checksum that could be read: give the one on the vendor's "
-            "page with --sha256, or a file that you have with --from"
+            "its vendor publishes no SHA-256: give the one that you trust with --sha256, or a file "
+            "that you have verified with --from"
         )
     with _opened(f"{folder}/{options.checksums}") as file:
         lines = file.read(_MAX_CHECKSUMS_BYTES).decode(errors="replace").splitlines()

@@ -11,8 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
-import tarfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 
@@ -20,7 +19,7 @@ from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.sources.apt import PrivateApt
 from slowdust.builds.sources.client import SourceUnavailable, run_client
-from slowdust.builds.unpacking import Tree, relative_to_root
+from slowdust.builds.unpacking import Tree, UnsafeArchive, relative_to_root
 
 LISTING = "packages.txt"
 _LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
@@ -84,8 +83,13 @@ def _unpack(packages: list[Path], root: Path) -> None:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         except FileNotFoundError:
             raise SourceUnavailable("dpkg-deb is not installed") from None
-        with process, tarfile.open(fileobj=process.stdout, mode="r|") as tar:
-            tree.add_tar(tar, package.name, PurePosixPath())
+        with process:
+            assert process.stdout is not None
+            tree.add_stream(process.stdout, package.name)
+            # To the end, or it would fail for want of a reader.
+            process.stdout.read()
+        if process.returncode != 0:
+            raise UnsafeArchive(f"{package.name}: dpkg-deb cannot unpack it")
     tree.finish()
 
 

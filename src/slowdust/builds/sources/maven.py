@@ -16,7 +16,8 @@ from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
 from slowdust.builds.unpacking import Tree, UnsafeArchive, inside
 
-_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+_COPY = "org.apache.maven.plugins:maven-dependency-plugin:2.10:copy"
+"""Since 3.0 it insists on reading the artifact's parents, which some artifacts never published."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,7 +82,7 @@ def _take_all(jar: Path, take: Mapping[str, str], binaries: Path) -> None:
     try:
         with zipfile.ZipFile(jar) as file:
             for pattern, place in take.items():
-                _take(file, pattern, PurePosixPath(place), tree)
+                _take(file, pattern, inside(PurePosixPath(), place), tree)
     except zipfile.BadZipFile as error:
         raise UnsafeArchive(f"{jar.name} is no jar: {error}") from error
     tree.finish()

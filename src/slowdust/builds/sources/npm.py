@@ -21,7 +21,7 @@ from slowdust.builds.unpacking import (
     UnsafeArchive,
     check_links_inside,
     inside,
-    make_parents,
+    make_folder,
     unpack,
 )
 from slowdust.errors import SlowdustError
@@ -106,7 +106,7 @@ def make_links(listing: Path, package: Path) -> None:
         inside(package, str(target))
         if place.is_symlink() or place.exists():
             continue
-        make_parents(package, place)
+        make_folder(package, place.parent)
         place.symlink_to(os.path.relpath(package / target, place.parent))
     check_links_inside(package)
 

@@ -1,0 +1,19 @@
+"""What unit and integration tests share."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def open_dir() -> Iterator[Path]:
+    """A directory that every user can enter, unlike pytest's."""
+    path = Path(tempfile.mkdtemp(prefix="slowdust-test-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,248 @@
+"""Vendors' archives, from a web server of ours with a vendor's layout."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+from click.testing import CliRunner
+
+from slowdust.builds import Build, resolve, resolve_archive
+from slowdust.cli.builds import command
+from slowdust.errors import SlowdustError, UsageError
+
+if TYPE_CHECKING:
+    Registry = Any  # of conftest.py, which cannot be imported
+
+MakeTar = Callable[[Mapping[str, bytes], str], bytes]
+
+MARIADB = b'#!/bin/sh\necho "mariadbd  Ver 10.6.21-MariaDB for linux-systemd on x86_64"\n'
+MYSQL = b'#!/bin/sh\necho "mysqld  Ver 8.0.40 for Linux on x86_64 (MySQL Community Server - GPL)"\n'
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves a directory; what is named in `longer` it claims to be longer than it is."""
+
+    longer: ClassVar[set[str]] = set()
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if keyword == "Content-Length" and Path(self.path).name in self.longer:
+            value = str(int(value) + 1000)
+        super().send_header(keyword, value)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Vendor:
+    """A vendor's web server: the archives of MySQL and MariaDB, below one base."""
+
+    def __init__(self, root: Path, url: str, make_tar: MakeTar) -> None:
+        self.root, self.url = root, url
+        self.mysql = root / "mysql-8.0/mysql-8.0.40-linux-glibc2.28-x86_64.tar.xz"
+        folder = root / "mariadb-10.6.21/bintar-linux-systemd-x86_64"
+        self.mariadb = folder / "mariadb-10.6.21-linux-systemd-x86_64.tar.gz"
+        for archive, server, content in (
+            (self.mysql, "bin/mysqld", MYSQL),
+            (self.mariadb, "bin/mariadbd", MARIADB),
+        ):
+            archive.parent.mkdir(parents=True)
+            kind = archive.suffix.removeprefix(".")
+            top = archive.name.removesuffix(f".tar.{kind}")
+            archive.write_bytes(make_tar({f"{top}/{server}": content}, kind))
+        self.publish_checksum(digest(self.mariadb))
+
+    def publish_checksum(self, text: str) -> None:
+        other = "0" * 64 + "  mariadb-10.6.21-linux-x86_64.tar.gz\n"
+        line = f"{text}  {self.mariadb.name}\n"
+        (self.mariadb.parent / "sha256sums.txt").write_text(other + line)
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def vendor(
+    registry: Registry, open_dir: Path, make_tar: MakeTar, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Vendor]:
+    root = open_dir / "vendor"
+    handler = functools.partial(Handler, directory=str(root))
+    monkeypatch.setattr(Handler, "longer", set())
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("SLOWDUST_MYSQL_MIRROR", url)
+        monkeypatch.setenv("SLOWDUST_MARIADB_MIRROR", url + "/")
+        for variable in ("http_proxy", "HTTP_PROXY"):
+            monkeypatch.delenv(variable, raising=False)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield Vendor(root, url, make_tar)
+        server.shutdown()
+        thread.join()
+
+
+def get_mariadb() -> Build:
+    return resolve("mariadb", "10.6.21", str)
+
+
+def get_mysql(location: str | None, sha256: str | None, version: str = "8.0.40") -> Build:
+    return resolve_archive("mysql", version, location, sha256, str)
+
+
+def cached(open_dir: Path) -> list[str]:
+    folders = (open_dir / "cache/builds").glob("*/*")
+    return [folder.name for folder in folders if not folder.name.endswith(".lock")]
+
+
+def test_archive_with_checksums_beside_it(vendor: Vendor) -> None:
+    build = get_mariadb()
+    url = f"{vendor.url}/{vendor.mariadb.relative_to(vendor.root)}"
+    assert build.facts.source == f"archive {url} sha256 {digest(vendor.mariadb)}"
+    assert build.server == build.root / "bin/mariadbd"
+    assert build.facts.version == "10.6.21"
+
+
+def test_archive_without_published_checksum_asks_for_it(vendor: Vendor, open_dir: Path) -> None:
+    with pytest.raises(SlowdustError, match="give the one that you trust with --sha256"):
+        resolve("mysql", "8.0.40", str)
+    assert cached(open_dir) == []
+    assert get_mysql(None, digest(vendor.mysql).upper()).facts.version == "8.0.40"
+    assert resolve("mysql", "8.0", str).version == "8.0.40"
+
+
+def test_wrong_checksum_leaves_nothing(vendor: Vendor, open_dir: Path) -> None:
+    vendor.publish_checksum("1" * 64)
+    with pytest.raises(SlowdustError, match=r"has not the SHA-256 1111.* was damaged or changed"):
+        get_mariadb()
+    with pytest.raises(SlowdustError, match="has not the SHA-256 2222"):
+        get_mysql(None, "2" * 64)
+    with pytest.raises(SlowdustError, match="has not the SHA-256 3333"):
+        get_mysql(str(vendor.mysql), "3" * 64)
+    assert cached(open_dir) == []
+
+
+def test_checksum_that_is_none(vendor: Vendor) -> None:
+    with pytest.raises(UsageError, match="'abc' is no SHA-256"):
+        get_mysql(None, "abc")
+
+
+def test_checksums_without_the_archive(vendor: Vendor, open_dir: Path) -> None:
+    (vendor.mariadb.parent / "sha256sums.txt").write_text("0" * 64 + "  other.tar.gz\n")
+    with pytest.raises(
+        SlowdustError, match=r"sha256sums\.txt beside it has no checksum of mariadb"
+    ):
+        get_mariadb()
+    (vendor.mariadb.parent / "sha256sums.txt").unlink()
+    with pytest.raises(SlowdustError, match=r"sha256sums\.txt: 404"):
+        get_mariadb()
+    assert cached(open_dir) == []
+
+
+def test_truncated_download(vendor: Vendor, open_dir: Path) -> None:
+    Handler.longer = {vendor.mariadb.name}
+    with pytest.raises(
+        SlowdustError, match=r"the download (ended after \d+ of \d+ bytes|broke off)"
+    ):
+        get_mariadb()
+    assert cached(open_dir) == []
+
+
+def test_archive_that_is_not_there(vendor: Vendor, open_dir: Path) -> None:
+    vendor.mariadb.unlink()
+    with pytest.raises(
+        SlowdustError, match=r"cannot get mariadb@10\.6\.21: .*: 404 File not found"
+    ):
+        get_mariadb()
+    assert cached(open_dir) == []
+
+
+def test_no_network(vendor: Vendor, open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    monkeypatch.setenv("SLOWDUST_MARIADB_MIRROR", f"http://127.0.0.1:{port}")
+    with pytest.raises(SlowdustError, match=r"cannot get mariadb@10\.6\.21: .*Connection refused"):
+        get_mariadb()
+    assert cached(open_dir) == []
+
+
+def test_mirror_that_is_a_directory(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWDUST_MARIADB_MIRROR", str(vendor.root))
+    assert (
+        get_mariadb().facts.source
+        == f"archive {vendor.mariadb.name} sha256 {digest(vendor.mariadb)}"
+    )
+
+
+def test_file_of_ones_own_needs_no_checksum(vendor: Vendor) -> None:
+    build = get_mysql(str(vendor.mysql), None)
+    assert build.facts.source == f"archive {vendor.mysql.name} sha256 {digest(vendor.mysql)}"
+
+
+def test_url_of_ones_own_needs_one(vendor: Vendor) -> None:
+    url = f"{vendor.url}/{vendor.mysql.relative_to(vendor.root)}"
+    with pytest.raises(SlowdustError, match="--sha256"):
+        get_mysql(url, None)
+    assert get_mysql(url, digest(vendor.mysql)).facts.version == "8.0.40"
+
+
+def test_archive_of_another_version(vendor: Vendor, open_dir: Path) -> None:
+    with pytest.raises(SlowdustError, match=r"is not mysql@8\.0\.41: its server says .* 8\.0\.40"):
+        get_mysql(str(vendor.mysql), None, "8.0.41")
+    assert cached(open_dir) == []
+
+
+@pytest.mark.parametrize("name", ["missing.tar.gz", "{version}.tar.gz"])
+def test_file_that_is_not_there(vendor: Vendor, open_dir: Path, name: str) -> None:
+    with pytest.raises(SlowdustError, match="No such file"):
+        get_mysql(str(open_dir / name), None)
+
+
+def test_zstd_is_told(vendor: Vendor, open_dir: Path) -> None:
+    archive = open_dir / "mysql.tar.zst"
+    archive.write_bytes(b"\x28\xb5\x2f\xfd and so on")
+    with pytest.raises(SlowdustError, match=r"is compressed with zstd.* 'slowdust builds add'"):
+        get_mysql(str(archive), None)
+
+
+def test_version_outside_of_the_catalog_is_used_listed_and_removed(
+    vendor: Vendor, open_dir: Path, make_tar: MakeTar
+) -> None:
+    archive = open_dir / "own.tar.gz"
+    archive.write_bytes(make_tar({"top/bin/mysqld": MYSQL.replace(b"8.0.40", b"8.0.11")}, "gz"))
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.stdout
+
+    assert run("get", "mysql@8.0.11", "--from", str(archive)).startswith(
+        "mysql@8.0.11: 8.0.11 from"
+    )
+    assert run("get", "mysql@8.0.11").startswith("mysql@8.0.11: 8.0.11 from archive own.tar.gz")
+    assert "mysql@8.0.11" in run("list")
+    with pytest.raises(UsageError, match=r"run 'slowdust builds remove mysql@8\.0\.11' first"):
+        run("get", "mysql@8.0.11", "--from", str(archive))
+    run("remove", "mysql@8.0.11")
+    assert "mysql@8.0.11" not in run("list")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mysql@8.0.40", "mysql@8.0.39", "--sha256", "0" * 64], "name one build"),
+        (["mysql@5.6.24", "--sha256", "0" * 64], "knows no archive of mysql@5.6.24"),
+        (["mysql@mine", "--from", "x.tar.gz"], "mysql@mine has no version"),
+    ],
+)
+def test_wrong_use(vendor: Vendor, arguments: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        CliRunner().invoke(command, ["get", *arguments], catch_exceptions=False)

@@ -1,0 +1,187 @@
+"""Builds and allocators that are Debian packages, by an apt that serves packages of ours."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from slowdust.builds import Build, allocators, resolve
+from slowdust.builds.sources.debian import upstream
+from slowdust.errors import SlowdustError, UsageError
+
+if TYPE_CHECKING:
+    Registry = Any  # of conftest.py, which cannot be imported
+
+MakeTar = Callable[[Mapping[str, bytes], str], bytes]
+
+PRINTS = "mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))"
+
+
+def publish(registry: Registry, candidate: str = "9.7.4-2", prints: str = PRINTS) -> None:
+    registry.publish_server_packages(candidate, "usr/sbin/mysqld", prints)
+
+
+def get(phases: list[str] | None = None) -> Build:
+    return resolve("mysql", "9.7.4", ([] if phases is None else phases).append)
+
+
+def test_build_runs_by_its_own_loader_and_says_of_what_packages_it_is(registry: Registry) -> None:
+    publish(registry)
+    build = get()
+    libraries = build.root / "lib/x86_64-linux-gnu"
+    assert build.facts.version == "9.7.4"
+    assert build.facts.source == "debian sid mysql-server-core 9.7.4-2"
+    assert (build.loader, build.libraries) == (libraries / "ld-linux-x86-64.so.2", (libraries,))
+    listing = (build.root / "packages.txt").read_text().splitlines()
+    assert [line.split("sha256:")[0] for line in listing] == [
+        "libc6 1.0 amd64 ",
+        "server 1.0 amd64 ",
+    ]
+    assert get() == build, "as before when it comes from the cache"
+
+
+def test_apt_writes_to_no_directory_of_the_machine_and_believes_its_keyring_alone(
+    registry: Registry, open_dir: Path
+) -> None:
+    publish(registry)
+    get()
+    source = (registry.home / "debian.sources").read_text()
+    assert "URIs: http://main/\nSuites: sid\n" in source
+    assert f"Signed-By: {registry.home / 'keyring.gpg'}\n" in source
+    assert "trusted" not in source.lower()
+    settings = (registry.home / "apt.conf").read_text()
+    assert 'AllowUnauthenticated "false"' in settings
+    for place in ("Dir::State", "Dir::State::status", "Dir::Cache", "Dir::Log"):
+        assert f'{place} "{open_dir}/cache/builds/mysql/.9.7.4.staging/download/apt/' in settings
+    for call in registry.calls():
+        assert "indextargets" in call or "--config-file" in call
+
+
+def test_mirror_can_be_chosen(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(registry)
+    monkeypatch.setenv("SLOWDUST_DEBIAN_MIRROR", "http://mine/debian")
+    get()
+    assert "URIs: http://mine/debian\n" in (registry.home / "debian.sources").read_text()
+
+
+def test_suite_that_has_moved_on(registry: Registry) -> None:
+    publish(registry, candidate="9.7.5-1")
+    with pytest.raises(SlowdustError, match=r"cannot get mysql@9\.7\.4: .*sid has 9\.7\.5-1 now"):
+        get()
+
+
+def test_package_that_the_suite_has_not(registry: Registry) -> None:
+    publish(registry, candidate="(none)")
+    with pytest.raises(SlowdustError, match="suite sid has no package mysql-server-core"):
+        get()
+
+
+def test_packages_that_are_not_signed(registry: Registry) -> None:
+    publish(registry)
+    registry.fail_apt(
+        "W: GPG error: http://main sid: NO_PUBKEY 1\nE: The repository is not signed."
+    )
+    with pytest.raises(SlowdustError, match="apt-get: GPG error: http://main sid: NO_PUBKEY 1"):
+        get()
+
+
+def test_package_that_is_damaged(registry: Registry, open_dir: Path) -> None:
+    publish(registry)
+    (registry.home / "packages/libc6.deb").write_bytes(b"no package")
+    with pytest.raises(SlowdustError, match=r"libc6\.deb: "):
+        get()
+    assert not (open_dir / "cache/builds/mysql/9.7.4").exists()
+
+
+def test_package_that_ends_early(registry: Registry) -> None:
+    publish(registry)
+    program = registry.bin / "dpkg-deb"
+    program.write_text(program.read_text() + "\nsys.exit('--fsys-tarfile' in sys.argv)\n")
+    with pytest.raises(SlowdustError, match=r"libc6\.deb: dpkg-deb cannot unpack it"):
+        get()
+
+
+@pytest.mark.parametrize("client", ["apt-get", "apt-cache", "dpkg-deb"])
+def test_machine_without_apt(registry: Registry, client: str) -> None:
+    publish(registry)
+    registry.remove_client(client)
+    with pytest.raises(SlowdustError, match=f"{client} is not installed"):
+        get()
+
+
+def test_machine_without_keyring(registry: Registry) -> None:
+    publish(registry)
+    (registry.home / "keyring.gpg").unlink()
+    with pytest.raises(SlowdustError, match="install the package debian-archive-keyring"):
+        get()
+
+
+def test_machine_whose_apt_knows_no_debian(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(registry)
+    (registry.home / "targets").write_text("Ubuntu|Ubuntu|http://ubuntu/\n")
+    monkeypatch.setattr("platform.freedesktop_os_release", lambda: {"ID": "ubuntu"})
+    with pytest.raises(SlowdustError, match="name one in SLOWDUST_DEBIAN_MIRROR"):
+        get()
+
+
+def test_link_of_a_package_leads_to_the_root_of_the_packages(
+    registry: Registry, make_tar: MakeTar
+) -> None:
+    publish(registry)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        link = tarfile.TarInfo("./lib64/ld.so")
+        link.type, link.linkname = tarfile.SYMTYPE, "/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
+        tar.addfile(link)
+    (registry.home / "packages/links.deb").write_bytes(buffer.getvalue())
+    made = get().root / "lib64/ld.so"
+    assert made.readlink() == Path("../lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
+    assert made.is_file()
+
+
+@pytest.mark.parametrize(
+    ("packaged", "version"),
+    [
+        ("9.7.4-2", "9.7.4"),
+        ("1:10.11.18-0+deb12u1", "10.11.18"),
+        ("1:11.8.9+ds-4", "11.8.9"),
+        ("5.3.0-1", "5.3.0"),
+        ("2.10-1", "2.10"),
+        ("7", "7"),
+    ],
+)
+def test_version_of_a_package_without_what_debian_appends(packaged: str, version: str) -> None:
+    assert upstream(packaged) == version
+
+
+def test_allocator_is_fetched_once(registry: Registry, open_dir: Path, make_tar: MakeTar) -> None:
+    library = "./usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+    registry.publish_packages("5.3.0-1", {"libjemalloc2": make_tar({library: b"jemalloc"}, "")})
+    assert allocators.cached("jemalloc") is None
+    path = allocators.library("jemalloc", str)
+    assert path.read_bytes() == b"jemalloc"
+    assert sorted(p.name for p in path.parent.iterdir()) == ["allocator.json", "libjemalloc.so.2"]
+    record = allocators.cached("jemalloc")
+    assert record is not None
+    assert record.source == "debian bookworm libjemalloc2 5.3.0-1"
+    registry.remove_client("apt-get")
+    assert allocators.library("jemalloc", str) == path
+    path.chmod(0o644)
+    path.write_bytes(b"another")
+    with pytest.raises(SlowdustError, match="has changed since it was fetched"):
+        allocators.library("jemalloc", str)
+
+
+def test_allocator_that_is_not_to_be_had(registry: Registry) -> None:
+    with pytest.raises(UsageError, match="unknown allocator 'hoard': known are jemalloc, tcmalloc"):
+        allocators.library("hoard", str)
+    registry.publish_packages("2.11-1", {})
+    with pytest.raises(SlowdustError, match=r"cannot get libtcmalloc-minimal4: .*has 2\.11-1 now"):
+        allocators.library("tcmalloc", str)

@@ -1,0 +1,42 @@
+"""What is written behind a contender's '+'."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowdust.dbms.environment import Environment, parse_environment
+from slowdust.errors import UsageError
+
+
+def test_variables_and_an_allocator() -> None:
+    environment = parse_environment(["MALLOC_ARENA_MAX=1", "jemalloc", "EMPTY="])
+    assert environment.allocator == "jemalloc"
+    assert environment.variables == {"MALLOC_ARENA_MAX": "1", "EMPTY": ""}
+    assert environment.written == ["jemalloc", "MALLOC_ARENA_MAX=1", "EMPTY="]
+
+
+def test_allocator_is_preloaded_for_the_server() -> None:
+    library = Path("/cache/libjemalloc.so.2")
+    environment = Environment("jemalloc", {"A": "1"}, library)
+    assert environment.of_server == {"A": "1", "LD_PRELOAD": str(library)}
+    assert Environment("glibc").of_server == {"LD_PRELOAD": "libc.so.6"}
+    assert Environment(None, {"A": "1"}).of_server == {"A": "1"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (["hoard"], r"'\+hoard' is no environment: write glibc, jemalloc, tcmalloc or NAME=VALUE"),
+        (["1A=2"], "is no environment"),
+        (["glibc", "jemalloc"], "one allocator, not glibc and jemalloc"),
+        (["A=1", "A=2"], "A is set twice"),
+        (["LD_PRELOAD=/x.so"], "LD_PRELOAD cannot be set: Slowdust chooses it"),
+        (["PATH=/x"], "PATH cannot be set"),
+        (["LC_ALL=de"], "LC_ALL cannot be set"),
+    ],
+)
+def test_wrong_environments(parts: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_environment(parts)

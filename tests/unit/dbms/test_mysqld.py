@@ -1,0 +1,350 @@
+"""What is told to servers of MySQL and MariaDB and read from them, without one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from slowdust.accounts import Account, server_account
+from slowdust.builds import Build
+from slowdust.dbms import family
+from slowdust.dbms.access import Access, Auth, Listen
+from slowdust.dbms.family import Site, Sizes, Statements, Until
+from slowdust.dbms.mysqld.creation import user_statements
+from slowdust.dbms.mysqld.layout import sql_file, version_of
+from slowdust.dbms.mysqld.options import option_file
+from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.errors import UsageError
+from slowdust.store.manifest import BuildFacts
+
+MYSQL = family("mysql")
+MARIADB = family("mariadb")
+
+HELP = """#!/bin/sh
+for argument; do
+  case "$argument" in
+  --defaults-file=*) cp "${argument#*=}" @SEEN@
+    if grep -q much @SEEN@; then
+      echo "2026-01-01 [ERROR] [MY-1] [Server] unknown suffix 'm' in innodb_buffer_pool_size" >&2
+      echo "2026-01-01 [ERROR] Aborting" >&2
+      exit 1
+    fi
+    if grep -q "=-4" @SEEN@; then
+      echo "x [Warning] option 'max_connections': signed value -4 adjusted to 1" >&2
+      echo "x [Warning] option 'table_cache': unsigned value 0 adjusted to 1" >&2
+    fi ;;
+  --plugin-load-add=ha_rocksdb.so) rocksdb="rocksdb-block-cache-size   5" ;;
+  esac
+done
+cat <<END
+mysqld  Ver 5.6.24
+  -a, --ansi          Use ANSI SQL syntax instead of MySQL syntax.
+  --log-bin[=name]    Log update queries in binary format.
+  --plugin-load-add=name
+                      Optional plugins to load.
+Variables (--variable-name=value)
+and boolean options {FALSE|TRUE}   Value (after reading options)
+---------------------------------- ---------------
+innodb-buffer-pool-size            134217728
+max-connections                    151
+$rocksdb
+
+To see what values a running MySQL server is using, type
+'mysqladmin variables' instead of 'mysqld --verbose --help'.
+END
+"""
+
+
+def build_of(dbms: str, version: str, root: Path = Path("/b")) -> Build:
+    facts = BuildFacts(source="directory", version=version, sha256="", binary_bytes=1)
+    return Build(dbms, version, root, "directory", root / "bin/mysqld", facts)
+
+
+def site_of(
+    folder: Path, build: Build, access: Access | None = None, engine: str = "innodb"
+) -> Site:
+    return Site(
+        build=build,
+        account=Account("me", os.getuid(), os.getgid()),
+        data_dir=folder,
+        config_file=folder / "server.conf",
+        socket_dir=folder,
+        port=5432,
+        access=access or Access(),
+        settings=AcceptedSettings({"innodb_max_dirty_pages_pct": "90"}, (), {}),
+        engine=engine,
+    )
+
+
+@pytest.fixture
+def asked(open_dir: Path) -> Build:
+    """A build whose server knows few settings; it leaves what it was told in `seen`."""
+    build = build_of("mysql", "5.6.24", open_dir)
+    for name in ("bin", "share/english"):
+        (open_dir / name).mkdir(parents=True)
+    (open_dir / "share/english/errmsg.sys").touch()
+    build.server.write_text(HELP.replace("@SEEN@", str(open_dir / "seen")))
+    build.server.chmod(0o755)
+    open_dir.chmod(0o777)
+    return build
+
+
+@pytest.mark.parametrize(
+    ("version", "numbers"),
+    [("5.6.24", (5, 6, 24)), ("10.11.18-MariaDB", (10, 11, 18)), ("9.7", (9, 7, 0))],
+)
+def test_version(version: str, numbers: tuple[int, ...]) -> None:
+    assert version_of(build_of("mysql", version)) == numbers
+
+
+def test_option_file_says_what_the_server_would_read_otherwise() -> None:
+    text = option_file({"b": "a#b", "a": "1", "d": "x y\\z", "e": ""})
+    assert text == '[mysqld]\na=1\nb="a#b"\nd="x y\\\\z"\ne=\n'
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [("off", "skip_log_bin"), ("on", "log_bin=binlog"), ("mine", "log_bin=mine")],
+)
+def test_binlog_is_a_name_or_nothing(value: str, line: str) -> None:
+    assert option_file({"log_bin": value}) == f"[mysqld]\n{line}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("a b", "1"), ("", "1"), ("a", "1\nport=1"), ("a", 'x"y'), ("1", "")]
+)
+def test_option_file_cannot_be_broken_out_of(name: str, value: str) -> None:
+    with pytest.raises(UsageError, match="cannot be a setting"):
+        option_file({name: value})
+
+
+def test_settings_that_the_server_knows_are_taken(asked: Build) -> None:
+    settings = Settings(
+        "mine",
+        {"log_bin": "off", "max_connections": "9"},
+        {"innodb_buffer_pool_size": "64M", "innodb_redo_log_capacity": "1G"},
+        {},
+    )
+    accepted = MYSQL.accept(asked, server_account(), settings)
+    assert accepted.skipped == ("innodb_redo_log_capacity",)
+    assert accepted.values.keys() == {"log_bin", "max_connections", "innodb_buffer_pool_size"}
+    assert (asked.root / "seen").read_text() == option_file(accepted.values)
+
+
+def test_settings_of_a_plugin_are_known_when_it_is_loaded(asked: Build) -> None:
+    settings = {"plugin_load_add": "ha_rocksdb.so", "rocksdb_block_cache_size": "64M"}
+    accepted = MYSQL.accept(asked, server_account(), Settings("mine", settings, {}, {}))
+    assert accepted.values == settings
+    del settings["plugin_load_add"]
+    with pytest.raises(UsageError, match="has no setting 'rocksdb_block_cache_size'"):
+        MYSQL.accept(asked, server_account(), Settings("mine", settings, {}, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("max_conections", "9", "5.6.24 has no setting 'max_conections': did you mean max_connec"),
+        ("xyz", "9", "has no setting 'xyz': leave it out or put it under"),
+        ("loose_max_connections", "9", "has no setting 'loose_max_connections'"),
+        (
+            "max_connections",
+            "-4",
+            "refuses the settings: option 'max_connections': signed value -4",
+        ),
+        ("innodb_buffer_pool_size", "much", "refuses the settings: unknown suffix 'm' in innodb_b"),
+        ("datadir", "/x", "datadir cannot be set: Slowdust chooses it"),
+    ],
+)
+def test_settings_that_are_refused(asked: Build, name: str, value: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
+        MYSQL.accept(asked, server_account(), Settings("mine", {name: value}, {}, {}))
+    assert "Aborting" not in str(error.value)
+    assert "table_cache" not in str(error.value)
+
+
+def test_nothing_to_choose_at_the_making_of_a_data_directory(asked: Build) -> None:
+    with pytest.raises(UsageError, match="create"):
+        MYSQL.accept(asked, server_account(), Settings("mine", {}, {}, {"checksums": True}))
+
+
+def test_default_engine_and_those_that_a_build_lacks(tmp_path: Path) -> None:
+    build = build_of("mariadb", "11.4.5", tmp_path)
+    assert MARIADB.choose_engine(build, None) == "innodb"
+    assert MARIADB.choose_engine(build, "memory") == "memory"
+    with pytest.raises(UsageError, match=r"11\.4\.5 comes without ha_rocksdb\.so.* from Debian"):
+        MARIADB.choose_engine(build, "rocksdb")
+    with pytest.raises(UsageError, match="no engine 'tokudb': choose innodb, rocksdb, memory"):
+        MARIADB.choose_engine(build, "tokudb")
+    (tmp_path / "usr/lib/plugin").mkdir(parents=True)
+    (tmp_path / "usr/lib/plugin/ha_rocksdb.so").touch()
+    assert MARIADB.choose_engine(build, "rocksdb") == "rocksdb"
+
+
+@pytest.mark.parametrize(
+    ("dbms", "version", "auth"),
+    [
+        ("mysql", "9.7.4", Auth.NATIVE),
+        ("mysql", "8.4.1", Auth.NATIVE),
+        ("mysql", "5.7.44", Auth.CACHING_SHA2),
+        ("mariadb", "11.8.6", Auth.CACHING_SHA2),
+        ("mysql", "8.0.36", Auth.SCRAM),
+    ],
+)
+def test_authentication_that_a_version_does_not_know(dbms: str, version: str, auth: Auth) -> None:
+    with pytest.raises(UsageError, match=f"{version} does not know authentication by {auth.value}"):
+        family(dbms).check_access(build_of(dbms, version), Access.make(auth=auth))
+
+
+@pytest.mark.parametrize(
+    ("dbms", "version", "auth", "first"),
+    [
+        ("mysql", "5.6.24", Auth.NATIVE,
+         "GRANT ALL ON *.* TO 'slowdust'@'localhost' IDENTIFIED BY 'pw' WITH GRANT OPTION"),
+        ("mysql", "5.7.44", Auth.NATIVE,
+         "CREATE USER IF NOT EXISTS 'slowdust'@'localhost' IDENTIFIED BY 'pw'"),
+        ("mysql", "8.0.36", Auth.NATIVE,
+         "CREATE USER IF NOT EXISTS 'slowdust'@'localhost' "
+         "IDENTIFIED WITH mysql_native_password BY 'pw'"),
+        ("mysql", "9.7.4", Auth.CACHING_SHA2,
+         "CREATE USER IF NOT EXISTS 'slowdust'@'localhost' "
+         "IDENTIFIED WITH caching_sha2_password BY 'pw'"),
+        ("mariadb", "10.1.8", Auth.NATIVE,
+         "CREATE USER IF NOT EXISTS 'slowdust'@'localhost' IDENTIFIED BY 'pw'"),
+    ],
+)  # fmt: skip
+def test_user_is_made_in_the_words_of_the_version(
+    tmp_path: Path, dbms: str, version: str, auth: Auth, first: str
+) -> None:
+    site = site_of(tmp_path, build_of(dbms, version), Access(Listen.LOOPBACK, auth, "pw"))
+    MARIADB.check_access(build_of("mariadb", "10.1.8"), Access(Listen.LOOPBACK, Auth.NATIVE, "pw"))
+    assert user_statements(site)[0] == first
+
+
+def test_sql_files_by_either_name(tmp_path: Path) -> None:
+    share = tmp_path / "usr/share/mysql"
+    (share / "english").mkdir(parents=True)
+    (share / "english/errmsg.sys").touch()
+    build = build_of("mariadb", "11.4.5", tmp_path)
+    assert sql_file(build, "system_tables") is None
+    for name in ("mysql_system_tables.sql", "mariadb_system_tables.sql"):
+        (share / name).touch()
+        found = sql_file(build, "system_tables")
+        assert found is not None
+        assert found.name == name
+
+
+@pytest.mark.parametrize(
+    ("greeting", "ready"),
+    [
+        (b"\x4a\x00\x00\x00\x0a5.6.24", True),
+        (b"\x17\x00\x00\x00\xff\x10\x04Too many connections", False),
+        (b"", False),
+    ],
+)
+def test_server_is_ready_when_it_greets(tmp_path: Path, greeting: bytes, *, ready: bool) -> None:
+    site = site_of(tmp_path, build_of("mysql", "5.6.24"))
+    assert not MYSQL.is_ready(site, 1)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "mysql.sock"))
+        assert not MYSQL.is_ready(site, 1), "nobody listens"
+        server.listen()
+
+        def greet() -> None:
+            client, _ = server.accept()
+            with client:
+                client.sendall(greeting)
+
+        greeter = threading.Thread(target=greet)
+        greeter.start()
+        assert MYSQL.is_ready(site, 1) is ready
+        greeter.join()
+
+
+def test_telling_line_is_the_first_error() -> None:
+    log = [
+        "2026-01-01 [Note] InnoDB: Starting",
+        "2026-01-01T00:00:00Z 0 [ERROR] [MY-012574] [InnoDB] Unable to lock ./ibdata1",
+        "2026-01-01 [ERROR] Plugin 'InnoDB' init function returned error.",
+        "2026-01-01 [ERROR] Aborting",
+    ]
+    assert MYSQL.telling_line(log) == "Unable to lock ./ibdata1"
+    assert MYSQL.telling_line(log[2:]) == "Plugin 'InnoDB' init function returned error."
+    assert MYSQL.telling_line(log[:1]) is None
+
+
+def test_innodb_lowers_its_limits_and_restores_them(tmp_path: Path) -> None:
+    site = site_of(tmp_path, build_of("mysql", "9.7.4"))
+    analyze, purge, *flushing = MYSQL.after_writes(site, ["sbtest1", "sbtest2"])
+    assert analyze == Statements(("ANALYZE TABLE sbtest1", "ANALYZE TABLE sbtest2"))
+    assert isinstance(purge, Until)
+    written = [stage.texts[0] for stage in flushing if isinstance(stage, Statements)]
+    assert written == [
+        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
+        "SET GLOBAL innodb_max_dirty_pages_pct = 0",
+        "SET GLOBAL innodb_io_capacity_max = 40000",
+        "SET GLOBAL innodb_io_capacity = 20000",
+        "SET GLOBAL innodb_io_capacity = DEFAULT",
+        "SET GLOBAL innodb_io_capacity_max = DEFAULT",
+        "SET GLOBAL innodb_max_dirty_pages_pct = 90",
+        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = DEFAULT",
+    ]
+    clean = flushing[4]
+    assert isinstance(clean, Until)
+    assert clean.is_done([("Innodb_buffer_pool_pages_dirty", "3")])
+    assert not clean.is_done([("Innodb_buffer_pool_pages_dirty", "3000")])
+
+
+@pytest.mark.parametrize(
+    ("status", "done"),
+    [
+        ("History list length 7\n", True),
+        (
+            "Purge done for trx's n:o < 9 undo n:o < 0 state: running\nHistory list length 700",
+            False,
+        ),
+        ("state: running but idle\nHistory list length 70000", True),
+        ("Purge done for trx's n:o < 9 undo n:o < 0\nHistory list length 700", False),
+    ],
+)
+def test_purge_is_done_when_there_is_little_or_it_is_idle(
+    tmp_path: Path, status: str, *, done: bool
+) -> None:
+    stages = MYSQL.after_writes(site_of(tmp_path, build_of("mysql", "5.6.24")), ["sbtest1"])
+    purge = stages[1]
+    assert isinstance(purge, Until)
+    assert purge.is_done([("InnoDB", "", status)]) is done
+
+
+def test_rocksdb_compacts(tmp_path: Path) -> None:
+    site = site_of(tmp_path, build_of("mariadb", "10.11.18"), engine="rocksdb")
+    _, before, flush, after = MARIADB.after_load(site, ["sbtest1"])
+    assert flush == Statements(("SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1",))
+    assert before == after
+    assert isinstance(after, Until)
+    assert after.is_done([("0",)])
+    assert not after.is_done([("1",)])
+
+
+def test_memory_owes_nothing_and_keeps_nothing(tmp_path: Path) -> None:
+    build = build_of("mysql", "9.7.4")
+    site = site_of(tmp_path, build, engine="memory")
+    assert len(MYSQL.after_writes(site, ["sbtest1"])) == 1
+    assert not MYSQL.keeps_tables(site)
+    assert MYSQL.keeps_tables(site_of(tmp_path, build))
+    assert MYSQL.buffer_pool_statement(site) is None
+
+
+def test_sizes_are_those_of_the_files_that_hold_tables(tmp_path: Path) -> None:
+    build = build_of("mysql", "9.7.4")
+    for name, size in (("slowdust/a.ibd", 700), ("slowdust/a.frm", 9), ("#rocksdb/1.sst", 50)):
+        file = tmp_path / "data" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"x" * size)
+    rows = [("500", "100")]
+    for engine, data in (("innodb", 700), ("rocksdb", 50), ("memory", 600)):
+        site = site_of(tmp_path, build, engine=engine)
+        assert MYSQL.read_sizes(site, rows) == Sizes(data, 500, 100)
