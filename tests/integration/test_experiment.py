@@ -1,6 +1,7 @@
 """Whole experiments on real servers."""
 
 import os
+import re
 import signal
 import stat
 from pathlib import Path
@@ -199,6 +200,34 @@ def test_all_tests_run_on_the_oldest_and_the_newest(
         test.name for test in MICRO.tests
     ]
     assert all(result["errors"] == 0 for result in results)
+
+
+def test_a_matrix_is_run_and_goes_on(workplace: Workplace) -> None:
+    file = workplace.folder / "crossed.toml"
+    file.write_text(
+        'contenders = ["postgres@17.6"]\ntests = ["update-index"]\n'
+        'rows = 10000\nslice = "50ms"\nbudget = "4s"\n'
+        "[matrix]\nsynchronous_commit = [false, true]\n"
+        "plans.generic = { plan_cache_mode = 'force_generic_plan' }\n"
+        "plans.custom = { plan_cache_mode = 'force_custom_plan', work_mem = '8MB' }\n"
+    )
+    workplace.run("run", "crossed.toml")
+    contenders = workplace.manifest("crossed")["contenders"]
+    assert [contender["name"] for contender in contenders] == [
+        f"postgres@17.6 synchronous_commit={commit} plans={plans}"
+        for commit in ("off", "on")
+        for plans in ("generic", "custom")
+    ]
+    assert contenders[1]["settings"]["work_mem"] == "8MB"
+    assert contenders[2]["settings"]["synchronous_commit"] == "on"
+    before = len(workplace.slice_lines("crossed"))
+
+    kept = workplace.folder / "results" / "crossed" / "experiment.toml"
+    kept.write_text(re.sub(r'budget = ".*"', 'budget = "12s"', kept.read_text()))
+    workplace.run("run", str(kept), "--resume")
+
+    assert len(workplace.slice_lines("crossed")) > before
+    assert len(workplace.manifest("crossed")["contenders"]) == 4
 
 
 def wrap_with_logging(build: Build, directory: Path) -> None:

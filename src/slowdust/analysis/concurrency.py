@@ -27,7 +27,7 @@ _BY_KIND: dict[CourseKind, str] = {
     "sometimes faster": "at some levels faster, at none slower, in",
     "sometimes slower": "at some levels slower, at none faster, in",
     "changes more than once": "changes sides more than once in",
-    "never differs": "no level differs in",
+    "never differs": "no difference shown in",
 }
 """How a summary introduces the tests of each kind, in the order in which it does."""
 

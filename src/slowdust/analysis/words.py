@@ -83,7 +83,8 @@ def tell(
         if story.pairs:
             sentences += story.brief() if several else story.sentences()
         elif any(r.contender == name and OPEN_LOOP in r.flags for r in results):
-            sentences.append(f"{names[name]}: {OPEN_LOOP}{_responses(name, results)}.")
+            sentences.append(f"{names[name]}: {OPEN_LOOP}.")
+            sentences += _responses([r for r in results if r.contender == name])
         elif name not in failures:
             sentences.append(f"{names[name]} has no result that can be compared.")
     return sentences
@@ -134,6 +135,7 @@ class _Story:
         return [
             self._counts(),
             *self._median(),
+            *_responses([pair.ours for pair in self.pairs]),
             *self._groups(),
             *([f"By number of clients: {self.by_clients}."] if self.by_clients else []),
             *self._largest("slower"),
@@ -244,16 +246,14 @@ def _response(result: Result) -> str:
     return f", its mean response time {change(result.response_time.relative)}"
 
 
-def _responses(name: str, results: Sequence[Result]) -> str:
-    """What an open loop has instead of a relative rate."""
-    times = [r.response_time for r in results if r.contender == name and r.response_time]
+def _responses(results: Sequence[Result]) -> list[str]:
+    """What their mean response times come to, where they are told in them."""
+    times = [result.response_time for result in results if result.response_time]
     ratios = sorted(time.relative for time in times if time.relative is not None)
     if not ratios:
-        return ""
-    return (
-        f"; its mean response time / the base's has a median of {median(ratios):.2f}, "
-        f"from {ratios[0]:.2f} to {ratios[-1]:.2f}"
-    )
+        return []
+    spread = f", from {ratios[0]:.2f} to {ratios[-1]:.2f}" if len(ratios) > 1 else ""
+    return [f"The mean response time / the base's has a median of {median(ratios):.2f}{spread}."]
 
 
 def _reason(explanations: Sequence[Explanation]) -> str:
