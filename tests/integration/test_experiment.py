@@ -206,7 +206,7 @@ def test_a_matrix_is_run_and_goes_on(workplace: Workplace) -> None:
     file = workplace.folder / "crossed.toml"
     file.write_text(
         'contenders = ["postgres@17.6"]\ntests = ["update-index"]\n'
-        'rows = 10000\nslice = "50ms"\nbudget = "4s"\n'
+        'rows = 10000\nslice = "50ms"\nwarmup = "50ms"\nbudget = "4s"\n'
         "[matrix]\nsynchronous_commit = [false, true]\n"
         "plans.generic = { plan_cache_mode = 'force_generic_plan' }\n"
         "plans.custom = { plan_cache_mode = 'force_custom_plan', work_mem = '8MB' }\n"
@@ -223,7 +223,7 @@ def test_a_matrix_is_run_and_goes_on(workplace: Workplace) -> None:
     before = len(workplace.slice_lines("crossed"))
 
     kept = workplace.folder / "results" / "crossed" / "experiment.toml"
-    kept.write_text(re.sub(r'budget = ".*"', 'budget = "12s"', kept.read_text()))
+    kept.write_text(re.sub(r'budget = ".*"', 'budget = "16s"', kept.read_text()))
     workplace.run("run", str(kept), "--resume")
 
     assert len(workplace.slice_lines("crossed")) > before
