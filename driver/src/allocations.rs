@@ -13,7 +13,7 @@ use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
 use crate::pacing::{Clock, End, Nanosecond, Pace};
 use crate::recorder::Recorder;
-use crate::wire::postgres::rehearsal;
+use crate::wire::{mysql, postgres, Connection};
 use crate::workload::micro::{Micro, Shape};
 
 struct Counting;
@@ -55,43 +55,86 @@ impl Clock for RealClock {
     fn sleep_until(&self, _: Nanosecond) {}
 }
 
-/// Says to every Sync, and to every statement as text, that one row was changed.
-fn play_server(mut stream: UnixStream) {
-    let mut bytes = vec![0; 64 * 1024];
-    let mut filled = 0;
-    while let Ok(count @ 1..) = stream.read(&mut bytes[filled..]) {
-        filled += count;
-        let mut start = 0;
-        while filled - start >= 5 {
-            let length: [u8; 4] = bytes[start + 1..start + 5].try_into().unwrap();
-            let end = start + 1 + u32::from_be_bytes(length) as usize;
-            if end > filled {
-                break;
-            }
-            if matches!(bytes[start], b'S' | b'Q') {
-                let reply = b"C\0\0\0\x0dUPDATE 1\0Z\0\0\0\x05I";
-                if stream.write_all(reply).is_err() {
+/// A protocol, and a server of it that says to every request that it is about one row.
+struct Stage {
+    rehearse: fn(usize) -> (Box<dyn Connection>, UnixStream),
+    /// Size of the message at the start of the bytes, once its header is there.
+    size: fn(&[u8]) -> Option<usize>,
+    answer: fn(&[u8]) -> &'static [u8],
+}
+
+static STAGES: [Stage; 2] = [
+    Stage {
+        rehearse: |statements| {
+            let (connection, server) = postgres::rehearsal(statements);
+            (Box::new(connection), server)
+        },
+        size: |bytes| {
+            let [_, length @ ..] = *bytes.first_chunk::<5>()?;
+            Some(1 + u32::from_be_bytes(length) as usize)
+        },
+        answer: |message| match message[0] {
+            b'S' | b'Q' => b"C\0\0\0\x0dUPDATE 1\0Z\0\0\0\x05I",
+            _ => b"",
+        },
+    },
+    Stage {
+        rehearse: |statements| {
+            let (connection, server) = mysql::rehearsal(statements as u32);
+            (Box::new(connection), server)
+        },
+        size: |bytes| {
+            let [low, middle, high, _] = *bytes.first_chunk()?;
+            Some(4 + u32::from_le_bytes([low, middle, high, 0]) as usize)
+        },
+        // A column, what it is called (nobody looks), a row, and the end.
+        answer: |_| {
+            b"\x01\0\0\x01\x01\x02\0\0\x02\x03c\x02\0\0\x03\0\0\
+              \x07\0\0\x04\xfe\0\0\x02\0\0\0"
+        },
+    },
+];
+
+impl Stage {
+    fn play_server(&self, mut stream: UnixStream) {
+        let mut bytes = vec![0; 64 * 1024];
+        let mut filled = 0;
+        while let Ok(count @ 1..) = stream.read(&mut bytes[filled..]) {
+            filled += count;
+            let mut start = 0;
+            while let Some(size) = (self.size)(&bytes[start..filled]) {
+                let Some(message) = bytes[start..filled].get(..size) else {
+                    break;
+                };
+                if stream.write_all((self.answer)(message)).is_err() {
                     return;
                 }
+                start += size;
             }
-            start = end;
+            bytes.copy_within(start..filled, 0);
+            filled -= start;
         }
-        bytes.copy_within(start..filled, 0);
-        filled -= start;
+    }
+
+    fn client(&'static self, test: &str, place: Place) -> Client {
+        let shape = Shape {
+            tables: 2,
+            rows: 20_000,
+            clients: place.clients,
+            seed: 1,
+        };
+        let micro = Micro::new(test, shape).unwrap();
+        let (connection, server) = (self.rehearse)(micro.prepared().len());
+        std::thread::spawn(move || self.play_server(server));
+        Client::new(connection, Box::new(micro.generator()), place)
     }
 }
 
-fn client(test: &str, place: Place) -> Client {
-    let shape = Shape {
-        tables: 2,
-        rows: 20_000,
-        clients: place.clients,
-        seed: 1,
-    };
-    let micro = Micro::new(test, shape).unwrap();
-    let (connection, server) = rehearsal(micro.prepared().len());
-    std::thread::spawn(move || play_server(server));
-    Client::new(Box::new(connection), Box::new(micro.generator()), place)
+/// Each protocol with each test.
+fn performances() -> impl Iterator<Item = (&'static Stage, &'static str)> {
+    STAGES
+        .iter()
+        .flat_map(|stage| TESTS.map(|test| (stage, test)))
 }
 
 const WARM: u64 = 50;
@@ -115,13 +158,13 @@ fn allocations_of(act: impl FnOnce()) -> u64 {
 
 #[test]
 fn a_thread_with_one_client_allocates_nothing() {
-    for test in TESTS {
+    for (stage, test) in performances() {
         let place = Place {
             first: 0,
             client: 0,
             clients: 1,
         };
-        let mut client = client(test, place);
+        let mut client = stage.client(test, place);
         let mut recorder = Recorder::new();
         let context = &mut Context {
             clock: &RealClock(Instant::now()),
@@ -139,13 +182,13 @@ fn a_thread_with_one_client_allocates_nothing() {
 #[test]
 fn a_thread_with_many_clients_allocates_only_for_the_slice() {
     let clients = 4;
-    for test in TESTS {
+    for (stage, test) in performances() {
         let places = (0..clients).map(|client| Place {
             client,
             clients,
             first: 0,
         });
-        let mut clients: Vec<_> = places.map(|place| client(test, place)).collect();
+        let mut clients: Vec<_> = places.map(|place| stage.client(test, place)).collect();
         let ready = Readiness::watch(&clients).unwrap();
         let mut recorder = Recorder::new();
         let context = &mut Context {

@@ -30,7 +30,7 @@ pub enum Event {
         /// One transaction of the test in its order, over the first table.
         statements: Vec<String>,
         /// The processes (or threads) of the server that serve the clients, by client; empty where
-        /// the server does not tell them.
+        /// that cannot be told, or where no CPUs were named, so that nobody needs it.
         server_processes: Vec<u32>,
     },
     Explained {
@@ -91,7 +91,8 @@ pub struct Ran {
     pub latency: Latency,
     /// Operations finished in that second, and the largest response time.
     pub per_second: Vec<(u64, u64)>,
-    /// By SQLSTATE, or `wrong-row-count`.
+    /// By SQLSTATE (`HY000/1205`, with the DBMS's own number, where it has no state for the error),
+    /// or `wrong-row-count`.
     pub errors: BTreeMap<String, u64>,
     pub retries: u64,
     pub client: ClientUse,

@@ -125,10 +125,11 @@ impl Session {
             if repeated || is_control(&request, &statements[place]) {
                 continue;
             }
-            plans.push(Plan {
-                statement: wire::spelling(self.target.dbms, &statements[place]),
-                plan: connection.explain(request)?,
-            });
+            let statement = &statements[place];
+            plans.extend(connection.explain(request)?.map(|plan| Plan {
+                statement: wire::spelling(self.target.dbms, statement),
+                plan,
+            }));
         }
         Ok(plans)
     }

@@ -156,8 +156,9 @@ pub trait Session: Connection {
     /// Prepares statements written with `?`; their numbers are 0, 1, ... in this order.
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure>;
 
-    /// The plan, without costs, that the server uses for the prepared statement from now on.
-    fn explain(&mut self, request: Request<'_>) -> Result<String, Failure>;
+    /// The plan, without costs, that the server uses for the prepared statement from now on, if it
+    /// has and tells one.
+    fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure>;
 
     /// Runs one statement and gives all of its result as text.
     fn query(&mut self, sql: &str) -> Result<Table, Failure>;

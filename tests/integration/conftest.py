@@ -6,6 +6,7 @@ root of the tests' own.
 
 from __future__ import annotations
 
+import functools
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -17,28 +18,36 @@ import pytest
 from slowdust.builds import Build, resolve
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Target
+from slowdust.dbms.environment import Environment
 from slowdust.dbms.instance import Instance
 from slowdust.dbms.rundir import RunDirectory
 from slowdust.errors import SlowdustError
 
 GetBuild = Callable[[str], Build]
+GetBuildOf = Callable[[str, str], Build]
 MakeInstance = Callable[..., Instance]
 Query = Callable[[Target, str], list[list[str | None]]]
 
 
 @pytest.fixture(scope="session")
-def postgres_builds() -> GetBuild:
-    """The build of a Postgres version, '15.8', fetched if it is not in the cache."""
+def builds() -> GetBuildOf:
+    """The build of a version of a DBMS, fetched if it is not in the cache."""
 
-    def get(version: str) -> Build:
+    def get(dbms: str, version: str) -> Build:
         try:
-            return resolve("postgres", version, print)
+            return resolve(dbms, version, print)
         except SlowdustError as error:
             if str(error).startswith("cannot get"):
                 pytest.skip(str(error))
             raise
 
     return get
+
+
+@pytest.fixture(scope="session")
+def postgres_builds(builds: GetBuildOf) -> GetBuild:
+    """The build of a Postgres version, '15.8'."""
+    return functools.partial(builds, "postgres")
 
 
 @pytest.fixture(scope="session")
@@ -73,12 +82,20 @@ def make_instance(run_directory: RunDirectory) -> MakeInstance:
         build: Build,
         overrides: dict[str, str] | None = None,
         access: Access | None = None,
-        environment: dict[str, str] | None = None,
+        environment: Environment | None = None,
+        engine: str | None = None,
     ) -> Instance:
-        settings = family(build.dbms).settings("small", overrides or {}, 1)
-        name = f"{build.dbms}@{build.version}"
+        kind = family(build.dbms)
+        engine = kind.choose_engine(build, engine)
+        settings = kind.settings("small", overrides or {}, 1, engine=engine)
         return Instance.create(
-            run_directory, name, build, settings, access=access, environment=environment
+            run_directory,
+            f"{build.dbms}@{build.version}",
+            build,
+            settings,
+            engine=engine,
+            access=access,
+            environment=environment,
         )
 
     return make

@@ -8,7 +8,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,13 +18,15 @@ import pytest
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen, Target
-from slowdust.dbms.family import Shutdown
+from slowdust.dbms.environment import Environment
+from slowdust.dbms.family import Shutdown, Statements
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.dbms.leftovers import clean_leftovers
 from slowdust.dbms.owner import read_record
 from slowdust.dbms.processes import ProcessMark
 from slowdust.dbms.rundir import RunDirectory
 from slowdust.errors import SlowdustError, UsageError
+from tests.integration.owner_process import start_owner, wait_until
 
 VERSIONS = ("10.23", "15.8", "17.6", "18.4")
 OLDEST, NEWEST = VERSIONS[0], VERSIONS[-1]
@@ -33,23 +34,6 @@ OLDEST, NEWEST = VERSIONS[0], VERSIONS[-1]
 GetBuild = Callable[[str], Build]
 MakeInstance = Callable[..., Instance]
 Query = Callable[[Target, str], list[list[str | None]]]
-
-OWNER = """
-import sys, time
-from slowdust.builds import resolve
-from slowdust.dbms import family
-from slowdust.dbms.instance import Instance
-from slowdust.dbms.rundir import RunDirectory
-with RunDirectory.open("child") as run:
-    build = resolve("postgres", "17.6", str)
-    instance = Instance.create(run, "a", build, family("postgres").settings("small", {}, 1))
-    instance.start()
-    if "no-guardian" in sys.argv:
-        run._guardian.kill()
-        run._guardian.wait()
-    print(instance.pid, instance.target().socket, run.path, flush=True)
-    time.sleep(600)
-"""
 
 
 def value_of(query: Query, instance: Instance, setting: str) -> str | None:
@@ -103,18 +87,24 @@ def test_maintenance_sizes_and_settings_are_understood_by_the_server(
     query(target, "CREATE TABLE sbtest1 AS SELECT generate_series(1, 10000) AS id")
     query(target, "CREATE INDEX k_1 ON sbtest1 (id)")
     for stage in [
-        *postgres.after_load(build, ["sbtest1"]),
-        *postgres.after_writes(build, ["sbtest1"]),
+        *postgres.after_load(instance.site, ["sbtest1"]),
+        *postgres.after_writes(instance.site, ["sbtest1"]),
     ]:
-        for statement in stage:
+        assert isinstance(stage, Statements)
+        for statement in stage.texts:
             query(target, statement)
     assert query(target, "SELECT relallvisible > 0 FROM pg_class WHERE relname = 'sbtest1'") == [
         ["t"]
     ]
-    sizes = postgres.read_sizes(query(target, postgres.sizes_statement()))
+    sizes = postgres.read_sizes(
+        instance.site, query(target, postgres.sizes_statement(instance.site))
+    )
     assert 300_000 < sizes.table_bytes < 1_000_000
     assert 100_000 < sizes.index_bytes < 1_000_000
     assert sizes.data_bytes > sizes.table_bytes + sizes.index_bytes
+    pool = postgres.buffer_pool_statement(instance.site)
+    assert pool is not None
+    assert query(target, pool) == [[str(64 << 20)]]
     in_force = {row[0]: row[1] for row in query(target, postgres.settings_statement())}
     assert in_force["work_mem"] == "3MB"
     assert in_force["shared_buffers"] == "64MB"
@@ -292,7 +282,9 @@ def test_environment_is_clean_but_for_what_is_asked(
 ) -> None:
     monkeypatch.setenv("PGPORT", "1")
     monkeypatch.setenv("MALLOC_CHECK_", "3")
-    instance = make_instance(postgres_build, environment={"MALLOC_ARENA_MAX": "1"})
+    instance = make_instance(
+        postgres_build, environment=Environment(None, {"MALLOC_ARENA_MAX": "1"})
+    )
     instance.start()
     environment = Path(f"/proc/{instance.pid}/environ").read_text().split("\0")
     assert "MALLOC_ARENA_MAX=1" in environment
@@ -331,14 +323,14 @@ def test_full_disk_is_told(
                     "INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 20000)",
                 )
         assert "No space left on device" in "\n".join(instance.log_tail(50))
-        with pytest.raises(InstanceError, match="b: initdb failed") as error:
+        with pytest.raises(InstanceError, match="b: its data directory cannot be made") as error:
             Instance.create(run, "b", postgres_build, settings)
         assert "No space left on device" in str(error.value)
     assert list((tiny_disk / "data/instances").glob("full-*")) == []
 
 
 def test_guardian_cleans_up_after_a_killed_slowdust(data_root: Path, postgres_build: Build) -> None:
-    owner, server, sockets, directory = start_owner()
+    owner, server, sockets, directory = start_owner("postgres", "17.6")
     owner.kill()
     owner.wait()
     wait_until(lambda: ProcessMark.of(server) is None)
@@ -348,9 +340,9 @@ def test_guardian_cleans_up_after_a_killed_slowdust(data_root: Path, postgres_bu
 def test_next_run_cleans_up_when_the_guardian_was_killed_too(
     data_root: Path, postgres_build: Build
 ) -> None:
-    owner, server, sockets, directory = start_owner("no-guardian")
+    owner, server, sockets, directory = start_owner("postgres", "17.6", "no-guardian")
     # A second live run beside it, which must not be touched.
-    other, other_server, _, other_directory = start_owner()
+    other, other_server, _, other_directory = start_owner("postgres", "17.6")
     try:
         owner.kill()
         owner.wait()
@@ -368,22 +360,3 @@ def test_next_run_cleans_up_when_the_guardian_was_killed_too(
         other.wait(60)
     wait_until(lambda: ProcessMark.of(other_server) is None)
     assert not other_directory.exists(), "Ctrl-C must leave nothing"
-
-
-def start_owner(*arguments: str) -> tuple[subprocess.Popen[str], int, Path, Path]:
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert owner.stdout is not None
-    pid, sockets, directory = owner.stdout.readline().split()
-    return owner, int(pid), Path(sockets), Path(directory)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 60 s"
-        time.sleep(0.02)

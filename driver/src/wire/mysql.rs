@@ -192,7 +192,7 @@ impl Session for MysqlConnection {
         Ok(())
     }
 
-    fn explain(&mut self, request: Request<'_>) -> Result<String, Failure> {
+    fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
         explain::explain(self, request)
     }
 
@@ -274,7 +274,8 @@ fn type_of(value: &Value) -> u8 {
 pub fn definitions(engine: Option<&str>) -> Result<Definitions, Failure> {
     let mut table_options = " DEFAULT CHARSET=latin1".to_owned();
     if let Some(engine) = engine {
-        let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_name =
+            |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if !is_name(engine) {
             return Err(Failure::usage(format!("{engine:?} is no storage engine")));
         }

@@ -181,8 +181,8 @@ impl Session for PostgresConnection {
         self.converse(|_, _| Ok(()))
     }
 
-    fn explain(&mut self, request: Request<'_>) -> Result<String, Failure> {
-        explain::explain(self, request)
+    fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
+        explain::explain(self, request).map(Some)
     }
 
     fn query(&mut self, sql: &str) -> Result<Table, Failure> {

@@ -3,6 +3,8 @@
 mod catalog;
 mod generator;
 pub mod load;
+mod slap;
+mod statements;
 mod template;
 
 use crate::keys::Sequence;
@@ -42,6 +44,7 @@ pub struct Micro {
 /// Which table an operation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableChoice {
+    First,
     Drawn,
     /// Each client has its own, as far as there are enough.
     OfClient,
@@ -55,6 +58,8 @@ impl TableChoice {
             Self::OfClient
         } else if templates.iter().any(Template::takes_turns) {
             Self::InTurn
+        } else if templates.iter().any(Template::shares_row) {
+            Self::First
         } else {
             Self::Drawn
         }
@@ -80,6 +85,7 @@ impl Unit {
 impl Micro {
     pub fn new(test: &str, shape: Shape) -> Result<Self, Failure> {
         let templates = catalog::transaction(test)
+            .or_else(|| slap::transaction(test))
             .ok_or_else(|| Failure::usage(format!("there is no test {test:?}")))?;
         check(test, shape, &templates)?;
         let mut statements = 0;

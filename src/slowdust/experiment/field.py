@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import time
@@ -14,10 +13,11 @@ from pathlib import Path
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Family, Shutdown, Sizes, Stage, Statements, Until
+from slowdust.dbms.family import Family, Shutdown, Sizes, Stage
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver import Data, Driver, TargetError
+from slowdust.experiment.maintenance import carry_out
 from slowdust.experiment.view import View
 from slowdust.probes.host import HostProbe
 from slowdust.probes.process import CpuReading, ServerProbe
@@ -176,7 +176,7 @@ class Field:
             self._view.phase(f"maintenance of {contender.name} after the writes")
             with self.guard(contender):
                 stages = contender.family.after_writes(contender.server.site, _tables(data))
-                self._execute(driver, contender, stages)
+                self._maintain(contender, driver, stages)
         self._view.phase("waiting until the servers are idle")
         wait = min(1200.0, 60.0 + data.tables * data.rows / 1e6)
         self._wait_until_idle(wait * min(1.0, budget / _FULL_RUN))
@@ -195,28 +195,14 @@ class Field:
             with self.guard(contender):
                 driver.load(contender.target, data, self._view.progress)
                 stages = contender.family.after_load(contender.server.site, _tables(data))
-                self._execute(driver, contender, stages)
+                self._maintain(contender, driver, stages)
                 contender.measure_sizes(driver)
 
-    def _execute(self, driver: Driver, contender: Contender, stages: list[Stage]) -> None:
-        for stage in stages:
-            if isinstance(stage, Statements):
-                driver.sql(contender.target, stage.texts, parallel=os.cpu_count() or 1)
-            else:
-                self._wait(driver, contender, stage)
+    def _maintain(self, contender: Contender, driver: Driver, stages: list[Stage]) -> None:
+        def warn(text: str) -> None:
+            self._view.warning(f"{contender.name}: {text}")
 
-    def _wait(self, driver: Driver, contender: Contender, stage: Until) -> None:
-        deadline = time.monotonic() + stage.limit
-        while True:
-            (answer,) = driver.sql(contender.target, [stage.statement])
-            if stage.is_done(answer.rows):
-                return
-            if time.monotonic() > deadline:
-                self._view.warning(
-                    f"{contender.name}: {stage.limit:.0f} s were not enough until {stage.what}"
-                )
-                return
-            time.sleep(_LOOK_EVERY)
+        carry_out(driver, contender.target, stages, warn)
 
     def _wait_until_idle(self, limit: Second) -> None:
         deadline = time.monotonic() + limit

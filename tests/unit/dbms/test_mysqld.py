@@ -102,7 +102,7 @@ def test_version(version: str, numbers: tuple[int, ...]) -> None:
 
 
 def test_option_file_says_what_the_server_would_read_otherwise() -> None:
-    text = option_file({"b": "a#b", "a": "1", "d": "x y\\z", "e": ""})
+    text = option_file(build_of("mysql", "5.6.24"), {"b": "a#b", "a": "1", "d": "x y\\z", "e": ""})
     assert text == '[mysqld]\na=1\nb="a#b"\nd="x y\\\\z"\ne=\n'
 
 
@@ -111,7 +111,13 @@ def test_option_file_says_what_the_server_would_read_otherwise() -> None:
     [("off", "skip_log_bin"), ("on", "log_bin=binlog"), ("mine", "log_bin=mine")],
 )
 def test_binlog_is_a_name_or_nothing(value: str, line: str) -> None:
-    assert option_file({"log_bin": value}) == f"[mysqld]\n{line}\n"
+    assert option_file(build_of("mysql", "5.6.24"), {"log_bin": value}) == f"[mysqld]\n{line}\n"
+
+
+def test_old_servers_take_words_for_zero() -> None:
+    old = build_of("mysql", "5.5.9")
+    assert option_file(old, {"a": "on", "b": "OFF", "c": "only"}) == "[mysqld]\na=1\nb=0\nc=only\n"
+    assert option_file(build_of("mysql", "5.6.24"), {"a": "on"}) == "[mysqld]\na=on\n"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +125,7 @@ def test_binlog_is_a_name_or_nothing(value: str, line: str) -> None:
 )
 def test_option_file_cannot_be_broken_out_of(name: str, value: str) -> None:
     with pytest.raises(UsageError, match="cannot be a setting"):
-        option_file({name: value})
+        option_file(build_of("mysql", "5.6.24"), {name: value})
 
 
 def test_settings_that_the_server_knows_are_taken(asked: Build) -> None:
@@ -132,7 +138,7 @@ def test_settings_that_the_server_knows_are_taken(asked: Build) -> None:
     accepted = MYSQL.accept(asked, server_account(), settings)
     assert accepted.skipped == ("innodb_redo_log_capacity",)
     assert accepted.values.keys() == {"log_bin", "max_connections", "innodb_buffer_pool_size"}
-    assert (asked.root / "seen").read_text() == option_file(accepted.values)
+    assert (asked.root / "seen").read_text() == option_file(asked, accepted.values)
 
 
 def test_settings_of_a_plugin_are_known_when_it_is_loaded(asked: Build) -> None:

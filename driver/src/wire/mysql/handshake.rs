@@ -250,3 +250,6 @@ fn refused(error: Result<ServerError, Failure>) -> Failure {
         Err(failure) => failure,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,327 @@
+//! Commands and replies against hand-made bytes of a server.
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
+use super::*;
+use crate::wire::ServerError;
+
+const OK: &[u8] = b"\0\x01\0\x02\0\0\0";
+const OK_IN_TRANSACTION: &[u8] = b"\0\0\0\x03\0\0\0";
+const EOF: &[u8] = b"\xfe\0\0\x02\0";
+const OK_AT_END: &[u8] = b"\xfe\0\0\x02\0\0\0";
+const BINARY_ROW: &[u8] = b"\0\0\x02ab";
+const TEXT_ROW: &[u8] = b"\x02ab";
+const DEADLOCK: &[u8] = b"\xff\xbd\x04#40001Deadlock found";
+const LOCK_WAIT: &[u8] = b"\xff\xb5\x04#HY000Lock wait timeout";
+
+fn column(name: &str) -> Vec<u8> {
+    let strings = ["def", "db", "t", "t", name, name];
+    let mut packet: Vec<u8> = strings
+        .iter()
+        .flat_map(|text| [&[text.len() as u8], text.as_bytes()].concat())
+        .collect();
+    packet.extend_from_slice(b"\x0c\x08\0\x78\0\0\0\xfe\0\0\0\0\0");
+    packet
+}
+
+/// The packets of a reply, numbered.
+fn numbered(packets: &[&[u8]]) -> Vec<u8> {
+    let packet = |(place, body): (usize, &&[u8])| {
+        let [low, middle, high, ..] = (body.len() as u32).to_le_bytes();
+        [&[low, middle, high, place as u8 + 1], *body].concat()
+    };
+    packets.iter().enumerate().flat_map(packet).collect()
+}
+
+fn connection(endings: Endings, replies: &[&[&[u8]]]) -> (MysqlConnection, UnixStream) {
+    let (socket, mut server) = Socket::pair();
+    for packets in replies {
+        server.write_all(&numbered(packets)).unwrap();
+    }
+    (
+        MysqlConnection::over(socket, Frames::new(), endings),
+        server,
+    )
+}
+
+fn reply_of(endings: Endings, packets: &[&[u8]]) -> Result<Reply, Failure> {
+    let (mut connection, server) = connection(endings, &[packets]);
+    drop(server);
+    loop {
+        connection.receive()?;
+        if let Some(reply) = connection.reply()? {
+            return Ok(reply);
+        }
+    }
+}
+
+fn rows(rows: u64) -> Reply {
+    Reply {
+        rows,
+        ..Reply::default()
+    }
+}
+
+#[test]
+fn types_of_parameters_are_told_once_and_when_they_change() {
+    let mut types = Vec::new();
+    let mut output = Vec::new();
+    let mut encode = |values: &[Value]| {
+        encode_execution(7, &mut types, values, b"xyz", &mut output)
+            .unwrap()
+            .to_vec()
+    };
+    let values = [Value::Int(-2), Value::Text { start: 1, end: 3 }];
+    let head = b"\x17\x07\0\0\0\0\x01\0\0\0";
+    let told = [
+        &b"\x17\0\0\0"[..],
+        head,
+        b"\0\x01\x03\0\xfd\0",
+        b"\xfe\xff\xff\xff\x02yz",
+    ];
+    let known = [&b"\x13\0\0\0"[..], head, b"\0\0", b"\xfe\xff\xff\xff\x02yz"];
+    assert_eq!(encode(&values), told.concat());
+    assert_eq!(encode(&values), known.concat());
+    assert_eq!(encode(&values[..1])[14..18], *b"\0\x01\x03\0");
+    assert_eq!(encode(&values), told.concat());
+    assert_eq!(encode(&[]), [&b"\x0a\0\0\0"[..], head].concat());
+}
+
+#[test]
+fn a_bit_for_null_is_sent_for_each_of_many_values() {
+    let mut output = Vec::new();
+    let values = [Value::Int(1); 9];
+    let packet = encode_execution(0, &mut Vec::new(), &values, b"", &mut output).unwrap();
+    assert_eq!(packet[14..17], [0, 0, 1]);
+    assert_eq!(packet.len(), 14 + 2 + 1 + 9 * 2 + 9 * 4);
+}
+
+#[test]
+fn rows_are_counted_with_either_ending() {
+    let column = column("c");
+    let old: &[&[u8]] = &[b"\x01", &column, EOF, BINARY_ROW, BINARY_ROW, EOF];
+    let new: &[&[u8]] = &[b"\x01", &column, BINARY_ROW, BINARY_ROW, OK_AT_END];
+    assert_eq!(reply_of(Endings::Eof, old), Ok(rows(2)));
+    assert_eq!(reply_of(Endings::Ok, new), Ok(rows(2)));
+    let two_columns: &[&[u8]] = &[b"\x02", &column, &column, OK_AT_END];
+    assert_eq!(reply_of(Endings::Ok, two_columns), Ok(rows(0)));
+}
+
+#[test]
+fn rows_of_writes_are_read() {
+    assert_eq!(reply_of(Endings::Ok, &[OK]), Ok(rows(1)));
+    let many = reply_of(Endings::Eof, &[b"\0\xfc\0\x01\0\x02\0\0\0"]);
+    assert_eq!(many, Ok(rows(256)));
+}
+
+#[test]
+fn a_reply_is_found_wherever_the_stream_is_cut() {
+    let column = column("c");
+    let bytes = numbered(&[b"\x01", &column, EOF, BINARY_ROW, EOF]);
+    for cut in 1..bytes.len() {
+        let (mut connection, mut server) = connection(Endings::Eof, &[]);
+        server.write_all(&bytes[..cut]).unwrap();
+        connection.receive().unwrap();
+        assert_eq!(connection.reply(), Ok(None), "cut at {cut}");
+        server.write_all(&bytes[cut..]).unwrap();
+        connection.receive().unwrap();
+        assert_eq!(connection.reply(), Ok(Some(rows(1))), "cut at {cut}");
+    }
+}
+
+#[test]
+fn an_error_among_the_rows_ends_the_reply() {
+    let column = column("c");
+    let packets: &[&[u8]] = &[b"\x01", &column, BINARY_ROW, DEADLOCK];
+    let error = reply_of(Endings::Ok, packets).unwrap().error.unwrap();
+    let expected = ServerError {
+        sqlstate: "40001".into(),
+        message: "Deadlock found".into(),
+        collision: true,
+    };
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn errors_without_a_state_are_told_apart_by_their_number() {
+    let error = reply_of(Endings::Ok, &[LOCK_WAIT]).unwrap().error.unwrap();
+    assert_eq!(
+        (error.sqlstate.as_str(), error.collision),
+        ("HY000/1205", true)
+    );
+    let full = b"\xff\x5a\x04#HY000The table is full";
+    let error = reply_of(Endings::Ok, &[full]).unwrap().error.unwrap();
+    assert_eq!(
+        (error.sqlstate.as_str(), error.collision),
+        ("HY000/1114", false)
+    );
+}
+
+#[test]
+fn a_transaction_goes_on_until_an_ok_says_otherwise() {
+    let replies: &[&[&[u8]]] = &[&[LOCK_WAIT], &[OK_IN_TRANSACTION], &[LOCK_WAIT], &[OK]];
+    let (mut connection, _server) = connection(Endings::Ok, replies);
+    connection.receive().unwrap();
+    let mut state = || {
+        let reply = connection.reply().unwrap().unwrap();
+        (reply.error.is_some(), reply.in_transaction)
+    };
+    assert_eq!(state(), (true, false));
+    assert_eq!(state(), (false, true));
+    assert_eq!(state(), (true, true));
+    assert_eq!(state(), (false, false));
+}
+
+#[test]
+fn a_result_inside_a_transaction_says_so_with_either_ending() {
+    let column = column("c");
+    let old: &[&[u8]] = &[b"\x01", &column, EOF, b"\xfe\0\0\x03\0"];
+    let new: &[&[u8]] = &[b"\x01", &column, b"\xfe\0\0\x03\0\0\0"];
+    assert!(reply_of(Endings::Eof, old).unwrap().in_transaction);
+    assert!(reply_of(Endings::Ok, new).unwrap().in_transaction);
+}
+
+#[test]
+fn one_reply_does_not_leak_into_the_next() {
+    let column = column("c");
+    let result: &[&[u8]] = &[b"\x01", &column, BINARY_ROW, OK_AT_END];
+    let (mut connection, _server) = connection(Endings::Ok, &[result, &[DEADLOCK], result]);
+    connection.receive().unwrap();
+    assert_eq!(connection.reply(), Ok(Some(rows(1))));
+    assert!(connection.reply().unwrap().unwrap().error.is_some());
+    assert_eq!(connection.reply(), Ok(Some(rows(1))));
+    assert_eq!(connection.reply(), Ok(None));
+}
+
+#[test]
+fn malformed_replies_are_protocol_failures() {
+    let column = column("c");
+    let malformed: [&[&[u8]]; 6] = [
+        &[b""],
+        &[b"\0\x01"],
+        &[b"\xff\xbd"],
+        &[b"\xfc\x01"],
+        &[b"\x01", &column, b"\0"],
+        &[b"\x01", &column, EOF, b"\xfe\0"],
+    ];
+    for packets in malformed {
+        let outcome = reply_of(Endings::Eof, packets);
+        assert!(
+            matches!(outcome, Err(Failure::Protocol(_))),
+            "{packets:?}: {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn a_reply_that_breaks_off_is_a_connection_failure() {
+    let column = column("c");
+    let whole = [&b"\x01"[..], &column, BINARY_ROW];
+    for count in 0..=whole.len() {
+        let outcome = reply_of(Endings::Ok, &whole[..count]);
+        assert!(
+            matches!(outcome, Err(Failure::Connection { .. })),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn a_shutdown_is_a_connection_failure_with_its_reason() {
+    for (packet, state) in [
+        (
+            &b"\xff\x1d\x04#08S01Server shutdown in progress"[..],
+            "08S01",
+        ),
+        (b"\xff\x87\x07#70100Connection was killed", "70100"),
+    ] {
+        let Err(Failure::Connection { sqlstate, .. }) = reply_of(Endings::Ok, &[packet]) else {
+            panic!("the connection is gone");
+        };
+        assert_eq!(sqlstate.as_deref(), Some(state));
+    }
+}
+
+#[test]
+fn a_query_gives_its_table() {
+    let (one, two) = (column("one"), column("two"));
+    let row = [TEXT_ROW, b"\xfb"].concat();
+    let replies: &[&[&[u8]]] = &[&[b"\x02", &one, &two, &row, OK_AT_END]];
+    let (mut connection, _server) = connection(Endings::Ok, replies);
+    let expected = Table {
+        columns: vec!["one".into(), "two".into()],
+        rows: vec![vec![Some("ab".into()), None]],
+    };
+    assert_eq!(
+        connection.query("SELECT 'ab' AS one, NULL AS two"),
+        Ok(expected)
+    );
+}
+
+#[test]
+fn statements_are_prepared_whatever_describes_them() {
+    let column = column("c");
+    let prepared: &[u8] = b"\0\x05\0\0\0\x01\0\x02\0\0\0\0";
+    let old: &[&[u8]] = &[prepared, &column, &column, EOF, &column, EOF];
+    let new: &[&[u8]] = &[prepared, &column, &column, &column];
+    for (endings, reply) in [(Endings::Eof, old), (Endings::Ok, new)] {
+        let (mut connection, _server) = connection(endings, &[reply, &[OK]]);
+        let statements = ["BEGIN", "SELECT c FROM t WHERE a = ? AND b = ?"];
+        connection.prepare(&statements.map(Into::into)).unwrap();
+        assert!(matches!(&connection.statements[0], Statement::Text(sql) if sql == "BEGIN"));
+        assert!(matches!(
+            connection.statements[1],
+            Statement::Prepared { number: 5, .. }
+        ));
+        assert_eq!(
+            connection.reply(),
+            Ok(Some(rows(1))),
+            "nothing is left over"
+        );
+    }
+}
+
+#[test]
+fn a_statement_that_cannot_be_prepared_is_an_error_of_the_server() {
+    let (mut connection, _server) =
+        connection(Endings::Ok, &[&[b"\xff\x7a\x04#42S02no such table"]]);
+    let outcome = connection.prepare(&["SELECT 1 FROM t".into()]);
+    assert!(matches!(outcome, Err(Failure::Server(error)) if error.sqlstate == "42S02"));
+}
+
+#[test]
+fn a_load_is_inserts_of_many_rows_in_transactions() {
+    let (mut connection, mut server) = connection(Endings::Ok, &[&[OK], &[OK], &[OK]]);
+    let mut load = connection.load("t", &["a", "b"]).unwrap();
+    load.row(&[Value::Int(1), Value::Text { start: 0, end: 2 }], b"x-")
+        .unwrap();
+    load.row(&[Value::Int(2), Value::Text { start: 1, end: 2 }], b"x-")
+        .unwrap();
+    assert!(load.finish().unwrap() > 0);
+    drop(connection);
+    let mut heard = Vec::new();
+    std::io::Read::read_to_end(&mut server, &mut heard).unwrap();
+    let insert = b"\x03INSERT INTO t (a, b) VALUES (1,'x-'),(2,'-')";
+    let expected: Vec<u8> = [&b"\x03BEGIN"[..], insert, b"\x03COMMIT"]
+        .iter()
+        .flat_map(|body| [&[body.len() as u8, 0, 0, 0], *body].concat())
+        .collect();
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn tables_are_of_their_engine_and_indexes_of_one_kind() {
+    let definitions_of = |engine| definitions(engine).map(|found| found.table_options);
+    let plain = " DEFAULT CHARSET=latin1";
+    assert_eq!(definitions_of(None), Ok(plain.into()));
+    assert_eq!(
+        definitions_of(Some("memory")),
+        Ok(format!("{plain} ENGINE=memory"))
+    );
+    assert!(matches!(
+        definitions_of(Some("a b")),
+        Err(Failure::Usage(_))
+    ));
+    assert!(matches!(definitions_of(Some("")), Err(Failure::Usage(_))));
+}

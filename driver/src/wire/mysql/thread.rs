@@ -11,7 +11,9 @@ use super::MysqlConnection;
 type Nanosecond = u64;
 type ThreadTimes = HashMap<u32, Nanosecond>;
 
-/// Of one attempt; some 10 ms of work.
+/// Understood by all versions: some have lost their older hash functions.
+const WORK: &str = "REVERSE(REPEAT('slowdust', 64))";
+/// Of the first attempt; some 10 ms of work.
 const FIRST_ROUNDS: u64 = 30_000;
 /// Each with more work than the one before, lest a busy server's other threads hide the one.
 const ATTEMPTS: u32 = 5;
@@ -34,9 +36,7 @@ pub fn serving(connection: &mut MysqlConnection) -> Result<Option<u32>, Failure>
         let Some(before) = thread_times(server) else {
             return Ok(None);
         };
-        connection.query(&format!(
-            "SELECT BENCHMARK({rounds}, SHA2('slowdust', 256))"
-        ))?;
+        connection.query(&format!("SELECT BENCHMARK({rounds}, {WORK})"))?;
         let after = thread_times(server).unwrap_or_default();
         if let Some(thread) = worker(&before, &after) {
             return Ok(Some(thread));

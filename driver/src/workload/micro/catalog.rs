@@ -1,10 +1,11 @@
-//! Every test: its transaction, with ranges and statements as METHOD has them.
+//! The microbenchmarks: their transactions, with ranges and statements as METHOD has them.
 
-use super::template::{Draw, Expectation, Template};
-use Draw::{
-    Contents, DistinctKeys, FirstId, InTurn, Key, MiddleIds, NewId, OwnId, Padding, SameId, Span,
-    ZipfId,
+use super::statements::{
+    delete, distinct, family_and_range, insert, ordered, point_query, points, range, select,
+    simple, sum, update_index, update_inlist, update_nonindex,
 };
+use super::template::{Draw, Expectation, Template};
+use Draw::{DistinctKeys, FirstId, InTurn, Key, MiddleIds, NewId, OwnId, SameId, ZipfId};
 use Expectation::{Nothing, RowIfFirstTurn, Rows, RowsIfAlone};
 
 pub const SCAN: &str = "scan";
@@ -12,13 +13,11 @@ pub const SCAN: &str = "scan";
 const RANGE: u64 = 100;
 const AGGREGATED: u64 = 1000;
 const POINT_QUERIES: usize = 10;
-/// Of the tests whose names say it.
-const LONGEST_RANGE: u64 = 10_000;
 
 /// The statements of one transaction of a test, in their order.
 pub fn transaction(test: &str) -> Option<Vec<Template>> {
-    if let Some((family, range)) = test.split_once('.') {
-        return ranged(family, range.parse().ok()?);
+    if let Some((family, range)) = family_and_range(test) {
+        return ranged(family, range);
     }
     let covered = |columns| points(columns, "id", DistinctKeys(RANGE), Rows(RANGE));
     let statement = match test {
@@ -38,8 +37,8 @@ pub fn transaction(test: &str) -> Option<Vec<Template>> {
         "read-only-order" => return Some(in_transaction(reads([ordered(AGGREGATED)]))),
         "read-only-distinct" => return Some(in_transaction(reads([distinct(AGGREGATED)]))),
         "read-only-count" => range("count(c)", "id", AGGREGATED, Rows(1)),
-        "update-inlist" => update_inlist(),
-        "update-index" => update_index(Rows(1)),
+        "update-inlist" => update_inlist(RANGE),
+        "update-index" => update_index(Key, Rows(1)),
         "update-nonindex" => update_nonindex(Key, Rows(1)),
         "update-one" => update_nonindex(FirstId, Rows(1)),
         "update-zipf" => update_nonindex(ZipfId, Rows(1)),
@@ -52,9 +51,6 @@ pub fn transaction(test: &str) -> Option<Vec<Template>> {
 }
 
 fn ranged(family: &str, range: u64) -> Option<Vec<Template>> {
-    if !(1..=LONGEST_RANGE).contains(&range) {
-        return None;
-    }
     match family {
         "random-points" => Some(vec![points("c", "id", DistinctKeys(range), Rows(range))]),
         "read-only" => Some(in_transaction(read_only(range))),
@@ -81,83 +77,9 @@ fn reads<const N: usize>(ranges: [Template; N]) -> Vec<Template> {
 
 fn writes() -> Vec<Template> {
     vec![
-        update_index(RowsIfAlone(1)),
+        update_index(Key, RowsIfAlone(1)),
         update_nonindex(Key, RowsIfAlone(1)),
         delete(OwnId, Rows(1)),
         insert(SameId),
     ]
-}
-
-fn select(columns: &str, condition: &str, values: &[Draw], expected: Expectation) -> Template {
-    let sql = format!("SELECT {columns} FROM {{table}} WHERE {condition}");
-    Template::new(sql, values, expected)
-}
-
-fn point_query() -> Template {
-    select("c", "id = ?", &[Key], Rows(1))
-}
-
-fn points(columns: &str, column: &str, keys: Draw, expected: Expectation) -> Template {
-    let (DistinctKeys(count) | MiddleIds(count)) = keys else {
-        unreachable!("points are several keys");
-    };
-    select(columns, &in_list(column, count), &[keys], expected)
-}
-
-fn in_list(column: &str, count: u64) -> String {
-    format!("{column} IN ({})", vec!["?"; count as usize].join(", "))
-}
-
-fn range(columns: &str, column: &str, rows: u64, expected: Expectation) -> Template {
-    let condition = format!("{column} BETWEEN ? AND ?");
-    select(columns, &condition, &[Span(rows)], expected)
-}
-
-fn simple(rows: u64) -> Template {
-    range("c", "id", rows, Rows(rows))
-}
-
-fn sum(rows: u64) -> Template {
-    range("SUM(k)", "id", rows, Rows(1))
-}
-
-fn ordered(rows: u64) -> Template {
-    select(
-        "c",
-        "id BETWEEN ? AND ? ORDER BY c",
-        &[Span(rows)],
-        Rows(rows),
-    )
-}
-
-fn distinct(rows: u64) -> Template {
-    let condition = "id BETWEEN ? AND ? ORDER BY c";
-    select("DISTINCT c", condition, &[Span(rows)], Nothing)
-}
-
-fn update_inlist() -> Template {
-    let sql = format!("UPDATE {{table}} SET c = ? WHERE {}", in_list("id", RANGE));
-    Template::new(sql, &[Contents, DistinctKeys(RANGE)], Rows(RANGE))
-}
-
-fn update_index(expected: Expectation) -> Template {
-    Template::new(
-        "UPDATE {table} SET k = k + 1 WHERE id = ?",
-        &[Key],
-        expected,
-    )
-}
-
-fn update_nonindex(id: Draw, expected: Expectation) -> Template {
-    let sql = "UPDATE {table} SET c = ? WHERE id = ?";
-    Template::new(sql, &[Contents, id], expected)
-}
-
-fn delete(id: Draw, expected: Expectation) -> Template {
-    Template::new("DELETE FROM {table} WHERE id = ?", &[id], expected)
-}
-
-fn insert(id: Draw) -> Template {
-    let sql = "INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)";
-    Template::new(sql, &[id, Key, Contents, Padding], Rows(1))
 }

@@ -52,6 +52,7 @@ impl Generator for MicroGenerator {
         let mut stream = self.micro.sequence.stream(index);
         let client = index % shape.clients;
         let table = match self.micro.table_choice {
+            TableChoice::First => 0,
             TableChoice::Drawn => stream.below(shape.tables),
             TableChoice::OfClient => client % shape.tables,
             TableChoice::InTurn => self.turns.at(index) / shape.rows,
@@ -146,7 +147,7 @@ impl Draws<'_> {
         let mut push = |key: u64| values.push(int(key));
         match draw {
             Draw::Key => push(1 + self.stream.below(self.rows)),
-            Draw::FirstId => push(1),
+            Draw::FirstId | Draw::SharedId => push(1),
             Draw::ZipfId => push(self.zipf.key(self.stream)),
             Draw::DistinctKeys(count) => {
                 self.sampler.sample(self.stream, count, self.rows, push);

@@ -26,6 +26,8 @@ pub enum Draw {
     /// Uniform over 1..rows: an `id` or a `k`.
     Key,
     FirstId,
+    /// The first id of the first table: one row for all clients.
+    SharedId,
     ZipfId,
     /// So many different uniform keys.
     DistinctKeys(u64),
@@ -86,6 +88,10 @@ impl Template {
 
     pub fn takes_turns(&self) -> bool {
         self.values.contains(&Draw::InTurn)
+    }
+
+    pub fn shares_row(&self) -> bool {
+        self.values.contains(&Draw::SharedId)
     }
 
     pub fn prepared_statements(&self, tables: u64) -> usize {

@@ -2,7 +2,8 @@ use super::*;
 use crate::wire::{Request, Value};
 use crate::workload::{Expected, Generator, Operation};
 
-const ALL: [&str; 31] = [
+/// Tests that draw something.
+const ALL: [&str; 38] = [
     "point-query",
     "random-points.10",
     "random-points.100",
@@ -34,7 +35,17 @@ const ALL: [&str; 31] = [
     "read-write.100",
     "delete",
     "insert",
+    "update-same-notindexed",
+    "range-pk.10",
+    "range-pk.1000",
+    "range-si-covered.10",
+    "range-si-covered.1000",
+    "range-si-notcovered.10",
+    "range-si-notcovered.1000",
 ];
+
+/// Tests that do the same every time.
+const UNVARYING: [&str; 2] = ["scan", "update-same-indexed"];
 
 const ROWS: u64 = 20_000;
 
@@ -109,7 +120,7 @@ fn an_operation_does_not_depend_on_those_before_it() {
 
 #[test]
 fn every_statement_gets_as_many_values_as_it_has_placeholders() {
-    for test in ALL.into_iter().chain(["scan"]) {
+    for test in ALL.into_iter().chain(UNVARYING) {
         let micro = micro(test, 4);
         let operation = operation(&micro, 5);
         for call in 0..operation.calls() {
@@ -159,6 +170,52 @@ fn hot_points_are_the_middle_of_the_table_every_time() {
     let expected: Vec<u64> = (9951..=10_050).collect();
     assert_eq!(ints(&operation(&micro, 0), 0), expected);
     assert_eq!(ints(&operation(&micro, 77), 0), expected);
+}
+
+#[test]
+fn all_clients_update_the_same_row() {
+    for test in ["update-same-indexed", "update-same-notindexed"] {
+        let micro = micro(test, 4);
+        for index in 0..50 {
+            let operation = operation(&micro, index);
+            assert!(statement(&micro, &operation, 0).starts_with("UPDATE sbtest1 "));
+            assert_eq!(ints(&operation, 0), [1]);
+            assert_eq!(operation.expected(0), Expected::Rows(1));
+        }
+    }
+}
+
+#[test]
+fn short_ranges_hold_as_many_keys_as_their_names_say() {
+    for (test, expected, condition) in [
+        (
+            "range-pk.10",
+            Expected::Rows(10),
+            "SELECT c FROM {} WHERE id",
+        ),
+        (
+            "range-si-covered.10",
+            Expected::Anything,
+            "SELECT k FROM {} WHERE k",
+        ),
+        (
+            "range-si-notcovered.10",
+            Expected::Anything,
+            "SELECT c FROM {} WHERE k",
+        ),
+    ] {
+        let micro = micro(test, 1);
+        let operation = operation(&micro, 3);
+        let keys = ints(&operation, 0);
+        assert_eq!(keys[1] - keys[0], 9);
+        assert_eq!(operation.expected(0), expected);
+        let (head, tail) = condition.split_once("{}").unwrap();
+        let statement = statement(&micro, &operation, 0);
+        assert!(
+            statement.starts_with(head) && statement.contains(tail),
+            "{statement}"
+        );
+    }
 }
 
 #[test]
@@ -261,7 +318,7 @@ fn a_client_scans_its_own_table() {
 
 #[test]
 fn statements_of_an_operation_alone_are_those_of_the_first_table() {
-    for test in ALL.into_iter().chain(["scan"]) {
+    for test in ALL.into_iter().chain(UNVARYING) {
         let alone = micro(test, 4).alone();
         let operation = operation(&alone, 0);
         for (call, place) in alone.statement_of_calls().enumerate() {

@@ -109,7 +109,7 @@ class _Asked:
         validates = self._build.dbms == "mysql" and version_of(self._build) >= _VALIDATES_SINCE
         question = ["--validate-config"] if validates else ["--verbose", "--help"]
         file = self._directory / "server.conf"
-        file.write_text(option_file(values), encoding="utf-8")
+        file.write_text(option_file(self._build, values), encoding="utf-8")
         file.chmod(0o644)
         done = self._ask(f"--defaults-file={file}", *question)
         said = [

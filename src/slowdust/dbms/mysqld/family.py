@@ -76,7 +76,7 @@ class MysqldFamily(Family):
 
     def configuration(self, site: Site) -> str:
         """An option file."""
-        return option_file(site.settings.values)
+        return option_file(site.build, site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
         """The server, which makes its user as it starts, before it accepts connections."""

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from slowdust.builds.model import Build
-from slowdust.dbms.mysqld.layout import find_plugin, share_directory
+from slowdust.dbms.mysqld.layout import find_plugin, share_directory, version_of
 from slowdust.errors import UsageError
 
 BINARY_LOG = "log_bin"
 """On without a name is a file name for the server, off is the absence of the option."""
+_KNOWS_WORDS_SINCE = (5, 6, 0)
+_NUMBERS = {"on": "1", "off": "0", "true": "1", "false": "0"}
+"""Older servers take every word for 0."""
 
 
 def setting_name(text: str) -> str:
@@ -19,9 +22,9 @@ def setting_name(text: str) -> str:
     return text.lower().replace("-", "_")
 
 
-def option_file(values: Mapping[str, str]) -> str:
+def option_file(build: Build, values: Mapping[str, str]) -> str:
     """The text of an option file; UsageError for a name or value that cannot be written."""
-    lines = [_line(name, value) for name, value in sorted(values.items())]
+    lines = [_line(name, value) for name, value in sorted(_spelled(build, values).items())]
     return "".join(f"{line}\n" for line in ("[mysqld]", *lines))
 
 
@@ -44,6 +47,12 @@ def place_options(build: Build, directory: Path) -> dict[str, str]:
 def as_arguments(options: Mapping[str, str]) -> list[str]:
     """The options on a command line."""
     return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+
+
+def _spelled(build: Build, values: Mapping[str, str]) -> dict[str, str]:
+    if version_of(build) >= _KNOWS_WORDS_SINCE:
+        return dict(values)
+    return {name: _NUMBERS.get(value.lower(), value) for name, value in values.items()}
 
 
 def _line(name: str, value: str) -> str:

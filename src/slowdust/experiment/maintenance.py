@@ -1,0 +1,36 @@
+"""The carrying out of maintenance, whatever the family of the server."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from slowdust.dbms.access import Target
+from slowdust.dbms.family import Stage, Statements, Until
+from slowdust.experiment.driver import Driver
+from slowdust.store.records import Second
+
+_LOOK_EVERY: Second = 0.2
+
+
+def carry_out(
+    driver: Driver, target: Target, stages: Sequence[Stage], warn: Callable[[str], None]
+) -> None:
+    """Carry out the stages one after the other; `warn` is told of those that took too long."""
+    for stage in stages:
+        if isinstance(stage, Statements):
+            driver.sql(target, stage.texts, parallel=os.cpu_count() or 1)
+        elif not _comes_true(driver, target, stage):
+            warn(f"{stage.limit:.0f} s were not enough until {stage.what}")
+
+
+def _comes_true(driver: Driver, target: Target, stage: Until) -> bool:
+    deadline = time.monotonic() + stage.limit
+    while True:
+        (answer,) = driver.sql(target, [stage.statement])
+        if stage.is_done(answer.rows):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK_EVERY)

@@ -1,0 +1,52 @@
+"""A Slowdust of its own process with a running instance, to be killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+OWNER = """
+import sys, time
+from slowdust.builds import resolve
+from slowdust.dbms import family
+from slowdust.dbms.instance import Instance
+from slowdust.dbms.rundir import RunDirectory
+dbms, version = sys.argv[1:3]
+with RunDirectory.open("child") as run:
+    build = resolve(dbms, version, str)
+    engine = family(dbms).choose_engine(build, None)
+    settings = family(dbms).settings("small", {}, 1, engine=engine)
+    instance = Instance.create(run, "a", build, settings, engine=engine)
+    instance.start()
+    if "no-guardian" in sys.argv:
+        run._guardian.kill()
+        run._guardian.wait()
+    print(instance.pid, instance.target().socket, run.path, flush=True)
+    time.sleep(600)
+"""
+
+
+def start_owner(
+    dbms: str, version: str, *arguments: str
+) -> tuple[subprocess.Popen[str], int, Path, Path]:
+    """The owner, its server's process id, its directory of sockets and its run directory."""
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, dbms, version, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert owner.stdout is not None
+    pid, sockets, directory = owner.stdout.readline().split()
+    return owner, int(pid), Path(sockets), Path(directory)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait a minute at most."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen within 60 s"
+        time.sleep(0.02)
