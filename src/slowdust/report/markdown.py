@@ -152,7 +152,7 @@ def _memory_row(one: Memory) -> list[str]:
     if one.rqps_median is not None:
         rqps = f"{one.rqps_median:.2f} ({one.rqps_lowest:.2f} to {one.rqps_highest:.2f})"
     sizes = (one.peak_vsz_gb, one.peak_rss_gb, one.rss_per_buffer_pool)
-    return [one.contender, rqps, *(_ABSENT if s is None else f"{s:.3g}" for s in sizes)]
+    return [one.contender, rqps, *(_ABSENT if s is None else _absolute(s) for s in sizes)]
 
 
 def _hardware(report: Report) -> list[str]:
