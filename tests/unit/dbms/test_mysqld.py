@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import threading
@@ -298,6 +299,12 @@ def test_innodb_lowers_its_limits_and_restores_them(tmp_path: Path) -> None:
         "SET GLOBAL innodb_max_dirty_pages_pct = 90",
         "SET GLOBAL innodb_max_dirty_pages_pct_lwm = DEFAULT",
     ]
+    known = {**site.settings.values, "innodb_idle_flush_pct": "0"}
+    idle = dataclasses.replace(site, settings=AcceptedSettings(known, (), {}))
+    assert Statements(("SET GLOBAL innodb_idle_flush_pct = 100",)) in MYSQL.after_load(idle, ["a"])
+    assert MYSQL.after_load(idle, ["a"])[-5] == Statements(
+        ("SET GLOBAL innodb_idle_flush_pct = 0",)
+    )
     clean = flushing[4]
     assert isinstance(clean, Until)
     assert clean.is_done([("Innodb_buffer_pool_pages_dirty", "3")])
