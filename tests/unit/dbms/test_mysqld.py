@@ -51,6 +51,7 @@ Variables (--variable-name=value)
 and boolean options {FALSE|TRUE}   Value (after reading options)
 ---------------------------------- ---------------
 innodb-buffer-pool-size            134217728
+innodb-doublewrite                 TRUE
 max-connections                    151
 $rocksdb
 
@@ -163,6 +164,7 @@ def test_settings_of_a_plugin_are_known_when_it_is_loaded(asked: Build) -> None:
             "refuses the settings: option 'max_connections': signed value -4",
         ),
         ("innodb_buffer_pool_size", "much", "refuses the settings: unknown suffix 'm' in innodb_b"),
+        ("innodb_doublewrite", "perhaps", "innodb_doublewrite is on or off, not 'perhaps'"),
         ("datadir", "/x", "datadir cannot be set: Slowdust chooses it"),
     ],
 )
