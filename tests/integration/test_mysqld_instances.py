@@ -88,10 +88,7 @@ def value_of(ask: Ask, instance: Instance, variable: str) -> str | None:
 
 @pytest.mark.parametrize("build", BUILDS, indirect=True)
 def test_life_of_a_server(
-    build: Build,
-    make_instance: MakeInstance,
-    driver: Driver,
-    ask: Ask,
+    build: Build, make_instance: MakeInstance, driver: Driver, ask: Ask
 ) -> None:
     instance = make_instance(build)
     instance.start()
@@ -141,7 +138,7 @@ def check_sizes(kind: Family, ask: Ask, instance: Instance) -> None:
 
 
 @pytest.mark.parametrize("build", [WITH_ROCKSDB], indirect=True)
-def test_rocksdb(builds: GetBuildOf, make_instance: MakeInstance, driver: Driver, ask: Ask) -> None:
+def test_rocksdb(build: Build, make_instance: MakeInstance, driver: Driver, ask: Ask) -> None:
     instance = make_instance(build, {"rocksdb-max-background-jobs": "1"}, engine="rocksdb")
     instance.start()
     load(driver, instance)
@@ -164,10 +161,7 @@ def test_rocksdb(builds: GetBuildOf, make_instance: MakeInstance, driver: Driver
 
 @pytest.mark.parametrize("build", [OLD, NEW], indirect=True)
 def test_memory_is_empty_after_a_restart(
-    build: Build,
-    make_instance: MakeInstance,
-    driver: Driver,
-    ask: Ask,
+    build: Build, make_instance: MakeInstance, driver: Driver, ask: Ask
 ) -> None:
     instance = make_instance(build, engine="memory")
     instance.start()
@@ -236,9 +230,8 @@ def test_settings_that_a_version_does_not_know(
 def test_refused_values_are_told_in_the_servers_own_words(
     build: Build, make_instance: MakeInstance
 ) -> None:
-    with pytest.raises(
-        UsageError, match=f"{build.version} refuses the settings: .*max.connections"
-    ):
+    refused = f"{build.version} refuses the settings: "
+    with pytest.raises(UsageError, match=f"{refused}.*max.connections"):
         make_instance(build, {"max_connections": "-4"})
     with pytest.raises(UsageError, match=refused) as error:
         make_instance(build, {"innodb_doublewrite": "perhaps"})
@@ -267,10 +260,7 @@ def test_server_that_does_not_start_shows_its_log(
 
 @pytest.mark.parametrize("build", [OLD, NEW], indirect=True)
 def test_killed_server_is_noticed_and_can_be_started_again(
-    build: Build,
-    make_instance: MakeInstance,
-    driver: Driver,
-    ask: Ask,
+    build: Build, make_instance: MakeInstance, driver: Driver, ask: Ask
 ) -> None:
     instance = make_instance(build)
     instance.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import threading
@@ -50,6 +51,7 @@ Variables (--variable-name=value)
 and boolean options {FALSE|TRUE}   Value (after reading options)
 ---------------------------------- ---------------
 innodb-buffer-pool-size            134217728
+innodb-doublewrite                 TRUE
 max-connections                    151
 $rocksdb
 
@@ -162,6 +164,7 @@ def test_settings_of_a_plugin_are_known_when_it_is_loaded(asked: Build) -> None:
             "refuses the settings: option 'max_connections': signed value -4",
         ),
         ("innodb_buffer_pool_size", "much", "refuses the settings: unknown suffix 'm' in innodb_b"),
+        ("innodb_doublewrite", "perhaps", "innodb_doublewrite is on or off, not 'perhaps'"),
         ("datadir", "/x", "datadir cannot be set: Slowdust chooses it"),
     ],
 )
@@ -298,6 +301,12 @@ def test_innodb_lowers_its_limits_and_restores_them(tmp_path: Path) -> None:
         "SET GLOBAL innodb_max_dirty_pages_pct = 90",
         "SET GLOBAL innodb_max_dirty_pages_pct_lwm = DEFAULT",
     ]
+    known = {**site.settings.values, "innodb_idle_flush_pct": "0"}
+    idle = dataclasses.replace(site, settings=AcceptedSettings(known, (), {}))
+    assert Statements(("SET GLOBAL innodb_idle_flush_pct = 100",)) in MYSQL.after_load(idle, ["a"])
+    assert MYSQL.after_load(idle, ["a"])[-5] == Statements(
+        ("SET GLOBAL innodb_idle_flush_pct = 0",)
+    )
     clean = flushing[4]
     assert isinstance(clean, Until)
     assert clean.is_done([("Innodb_buffer_pool_pages_dirty", "3")])

@@ -25,8 +25,14 @@ _VALIDATES_SINCE = (8, 0, 16)
 _TABLE_OF_VARIABLES = re.compile(r"^-+ -+$", re.MULTILINE)
 _OPTION = re.compile(r"^ +(?:-\S, )?--([a-z][\w-]*)", re.MULTILINE)
 _VARIABLE = re.compile(r"^([a-z][\w.-]*)(?=\s|$)", re.MULTILINE)
-_OF_A_VALUE = re.compile(r"\[ERROR\]|unknown (?:variable|option|suffix)|adjusted to", re.IGNORECASE)
-_LOG_PREFIX = re.compile(r"^.*?\[(?:ERROR|Warning)\]\s*(?:\[[^]]*\]\s*)*")
+_BOOLEAN = re.compile(r"^([a-z][\w.-]*) +(?:TRUE|FALSE)$", re.MULTILINE)
+_WORDS = frozenset({"on", "off", "true", "false", "1", "0"})
+_OF_A_VALUE = re.compile(
+    r"\[ERROR\]|unknown (?:variable|option|suffix)|adjusted to|n.t recognized", re.IGNORECASE
+)
+_LOG_PREFIX = re.compile(
+    r"^.*?\[(?:ERROR|Warning)\]\s*(?:\[[^]]*\]\s*)*(?:Buffered \w+: )?(?:/\S+: )?"
+)
 _SAYS_NOTHING = ("Aborting", "Failed to initialize", "Can't open the mysql.plugin")
 OWN_SETTINGS = frozenset(
     {
@@ -86,6 +92,7 @@ class _Asked:
         self._account = account
         self._directory = directory
         self._has_help = True
+        self._booleans: frozenset[str] = frozenset()
 
     def settings(self, plugins: str | None) -> frozenset[str]:
         """The names that it knows, those of the plugins included.
@@ -99,15 +106,20 @@ class _Asked:
         if not tables:
             self._has_help = False
             return self._variables()
-        names = [*_OPTION.findall(options), *_VARIABLE.findall(tables[0].partition("\n\n")[0])]
-        return frozenset(setting_name(name) for name in names)
+        table = tables[0].partition("\n\n")[0]
+        self._booleans = frozenset(map(setting_name, _BOOLEAN.findall(table)))
+        return frozenset(map(setting_name, [*_OPTION.findall(options), *_VARIABLE.findall(table)]))
 
     def complaints(self, values: Mapping[str, str]) -> list[str]:
         """What it says of values; nothing when it takes them as they are."""
         if not self._has_help:
             return []  # it will say it when its data directory is made
+        if wrong := self._no_booleans(values):
+            return wrong
         validates = self._build.dbms == "mysql" and version_of(self._build) >= _VALIDATES_SINCE
-        question = ["--validate-config"] if validates else ["--verbose", "--help"]
+        # Validation tells warnings, too, where it is asked to.
+        validation = ["--validate-config", "--log-error-verbosity=2"]
+        question = validation if validates else ["--verbose", "--help"]
         file = self._directory / "server.conf"
         file.write_text(option_file(self._build, values), encoding="utf-8")
         file.chmod(0o644)
@@ -119,8 +131,15 @@ class _Asked:
         ]
         if done.returncode != 0:
             return said or [f"exit code {done.returncode}"]
-        adjusted = [line for line in said if "adjusted to" in line]
-        return [line for line in adjusted if any(name in setting_name(line) for name in values)]
+        return [line for line in said if any(name in setting_name(line) for name in values)]
+
+    def _no_booleans(self, values: Mapping[str, str]) -> list[str]:
+        """Of these older servers make what they like, and say nothing."""
+        return [
+            f"{name} is on or off, not {values[name]!r}"
+            for name in sorted(self._booleans & values.keys())
+            if values[name].lower() not in _WORDS
+        ]
 
     def _variables(self) -> frozenset[str]:
         """The names of its variables, from a server on no data: MariaDB 10.1.8 has no help.
@@ -130,7 +149,6 @@ class _Asked:
         names = self._directory / "variables"
         self._ask(
             "--no-defaults",
-            f"--datadir={self._directory}",
             "--innodb-log-file-size=1M",
             "--bootstrap",
             text="SELECT variable_name FROM information_schema.global_variables "
@@ -143,10 +161,12 @@ class _Asked:
     def _ask(
         self, defaults: str, *arguments: str, text: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        places = as_arguments(place_options(self._build, self._directory))
+        places = place_options(self._build, self._directory) | {"datadir": str(self._directory)}
         program = self._build.command(self._build.server)
         try:
-            return self._account.ask([*program, defaults, *places, *arguments], text=text)
+            return self._account.ask(
+                [*program, defaults, *as_arguments(places), *arguments], text=text
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise SlowdustError(
                 f"{self._build.server} cannot be asked for its settings: {error}"

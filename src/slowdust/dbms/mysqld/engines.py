@@ -22,6 +22,8 @@ _PURGE_IS_IDLE = "state: running but idle"
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
 _HISTORY = re.compile(r"History list length (\d+)")
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
+_OF_IDLE_SERVERS = "innodb_idle_flush_pct"
+"""Not all versions have it; where it is 0, limits mean nothing to a server without work."""
 
 
 class Engine(ABC):
@@ -48,9 +50,10 @@ class Innodb(Engine):
         """Wait for the purge of old versions, then write the dirty pages."""
         flushing = {"innodb_max_dirty_pages_pct": "0"}
         if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
-            flushing = {
-                "innodb_max_dirty_pages_pct_lwm": "0", **flushing, **_FLUSH_AT_FULL_SPEED,
-            }  # fmt: skip
+            low = {"innodb_max_dirty_pages_pct_lwm": "0"}
+            flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
+        if _OF_IDLE_SERVERS in site.settings.values:
+            flushing[_OF_IDLE_SERVERS] = "100"
         restored = {name: site.settings.values.get(name, "DEFAULT") for name in reversed(flushing)}
         return [
             Until(
