@@ -110,6 +110,9 @@ class Family(ABC):
     """The DBMS."""
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
     """What is sent, in this order, to a server that has to stop."""
+    ruinous_states: tuple[str, ...]
+    """Beginnings of the states (SQLSTATE, `HY000/NUMBER`) after which a server is not worth
+    measuring: out of resources, shut down, failing."""
     engines: tuple[str, ...] = ()
     """The storage engines to choose from, the default first."""
     volatile_engines: frozenset[str] = frozenset()

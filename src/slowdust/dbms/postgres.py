@@ -53,6 +53,8 @@ class Postgres(Family):
     """See `Family`."""
 
     name = "postgres"
+    # Insufficient resources, operator intervention, system errors, internal errors.
+    ruinous_states = ("53", "57P", "58", "XX")
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),

@@ -15,10 +15,6 @@ from slowdust.experiment.schedule import MINIMUM_BLOCKS, block_order
 from slowdust.probes.window import Window
 from slowdust.store.records import Second, Slice
 
-_RUINOUS = ("53", "57P", "58", "XX")
-"""Classes of SQLSTATE after which a server is not worth measuring: out of resources, shut down,
-system error, internal error."""
-
 
 @dataclass(frozen=True)
 class Pace:
@@ -129,7 +125,7 @@ class StepRun:
         window.open()
         ran = self._run(contender, ForSeconds(self._pace.slice))
         use = window.close()
-        _refuse_ruin(ran)
+        _refuse_ruin(ran, contender.family.ruinous_states)
         return Slice(
             benchmark=self._step.test.benchmark,
             test=self._step.test.name,
@@ -208,9 +204,9 @@ def measure(
             return
 
 
-def _refuse_ruin(ran: Ran) -> None:
+def _refuse_ruin(ran: Ran, ruinous: tuple[str, ...]) -> None:
     """Raise where the server answered with errors that make the contender worthless."""
     for state, count in ran.errors.items():
-        if state.startswith(_RUINOUS):
+        if state.startswith(ruinous):
             message = f"{count} operations of a slice failed"
             raise TargetError(Failed(id=ran.id, kind="server", sqlstate=state, message=message))

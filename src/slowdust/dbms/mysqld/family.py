@@ -28,6 +28,17 @@ _GREETING_TIMEOUT_S = 5.0
 _PROTOCOL_VERSION = 10
 _NO_EXTRAS = {"mysqlx": "0", "ssl": "0", "auto_generate_certs": "0"}
 """No second protocol, and no keys and certificates that would be made at the first start."""
+_RUINOUS_STATES = (
+    "HY001",  # out of memory
+    *(f"HY000/{number}" for number in (
+        1021,  # disk full
+        1026,  # error writing a file
+        1030,  # error from the storage engine
+        1041,  # out of memory of the operating system
+        1114,  # the table is full: of memory, or of the disk
+        1290,  # the server runs read-only
+    )),
+)  # fmt: skip
 _RSA_KEYS = ("caching_sha2_password", "sha256_password")
 
 
@@ -38,6 +49,7 @@ class MysqldFamily(Family):
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGKILL,),
     }
+    ruinous_states = _RUINOUS_STATES
     engines = tuple(ENGINES)
     volatile_engines = frozenset({"memory"})
 
