@@ -2,10 +2,15 @@
 
 With one client, server and client share one processor: they never run at the same time, and a
 wake-up across processors, dear and erratic on a virtual machine, would be most of what is measured.
+
+By itself, beside a MySQL or MariaDB that is already running:
+
+python -m bench.load_generators --dbms mysql --directory DIR --pid PID --user root --database test
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import tempfile
@@ -18,6 +23,7 @@ from bench import peers
 from bench.ratios import Ratio, alternate, ratio
 from bench.rows import Row
 from bench.scratch_server import Server
+from slowdust.experiment.driver import find_driver
 
 SOURCE = Path(__file__).with_name("point_query.c")
 LOAD_PAIRS = 6
@@ -40,14 +46,21 @@ def rows(server: Server, program: Path, effort: Effort) -> Iterator[Row]:
     yield _row(f"load of {LOAD_ROWS:,} rows, seconds / sysbench's", load, at_most=1.0)
     _load_with_driver(server, program, ROWS)
     with tempfile.TemporaryDirectory() as directory:
-        floor = peers.loop_in_c(_compile(SOURCE, Path(directory) / "point_query"))
-        for peer in (
-            Peer("sysbench", peers.sysbench, 1, most_cpu=0.9, least_qps=1.0),
-            Peer("loop in C", floor, 1, most_cpu=1.15),
-            Peer("sysbench", peers.sysbench, 4),
-            Peer("sysbench", peers.sysbench, 64, most_cpu=0.7, least_qps=1.0),
-        ):
+        for peer in _peers(server, Path(directory)):
             yield from _compare(server, peers.driver(program), peer, effort)
+
+
+def _peers(server: Server, directory: Path) -> list[Peer]:
+    """What the driver is compared with; the loop in C speaks Postgres' protocol alone."""
+    found = [
+        Peer("sysbench", peers.sysbench, 1, most_cpu=0.9, least_qps=1.0),
+        Peer("sysbench", peers.sysbench, 4),
+        Peer("sysbench", peers.sysbench, 64, most_cpu=0.7, least_qps=1.0),
+    ]
+    if server.dbms == "postgres":
+        floor = peers.loop_in_c(_compile(SOURCE, directory / "point_query"))
+        found.insert(1, Peer("loop in C", floor, 1, most_cpu=1.15))
+    return found
 
 
 def _row(
@@ -122,3 +135,32 @@ def _load_with_sysbench(server: Server, rows: int) -> peers.Second:
     begin = time.monotonic()
     subprocess.run([*command, "prepare"], check=True, stdout=subprocess.DEVNULL)
     return time.monotonic() - begin
+
+
+def main() -> None:
+    """Measure beside a running server, and print the rows."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--dbms", required=True)
+    parser.add_argument("--directory", type=Path, required=True, help="of its Unix socket")
+    parser.add_argument("--pid", type=int, required=True)
+    parser.add_argument("--port", type=int, default=0, help="part of the socket's name, if any")
+    parser.add_argument("--user", required=True)
+    parser.add_argument("--database", required=True)
+    parser.add_argument("--pairs", type=int, default=10, help="of runs, per comparison")
+    parser.add_argument("--seconds", type=int, default=3, help="of one run")
+    options = parser.parse_args()
+    server = Server(
+        options.dbms,
+        options.directory,
+        options.port,
+        options.user,
+        options.database,
+        options.pid,
+    )
+    for row in rows(server, find_driver(), Effort(options.pairs, options.seconds)):
+        met = ("met" if row.met else "not met") * bool(row.goal)
+        print(f"{row.what}: {row.measured} {row.goal} {met}".rstrip())
+
+
+if __name__ == "__main__":
+    main()

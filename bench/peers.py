@@ -92,11 +92,16 @@ def sysbench(server: Server, workload: Workload) -> Measurement:
 
 def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
     """The part of sysbench's command line that says what it connects to."""
+    if server.dbms == "postgres":
+        driver = "pgsql"
+        address = [f"--pgsql-host={server.directory}", f"--pgsql-port={server.port}"]
+    else:
+        driver = "mysql"
+        address = [f"--mysql-socket={server.directory / 'mysql.sock'}"]
     return [
-        "sysbench", "oltp_point_select", "--db-driver=pgsql", f"--pgsql-host={server.directory}",
-        f"--pgsql-port={server.port}", f"--pgsql-user={server.user}",
-        f"--pgsql-db={server.database}", "--tables=1", f"--table-size={rows}",
-        f"--threads={clients}",
+        "sysbench", "oltp_point_select", f"--db-driver={driver}", *address,
+        f"--{driver}-user={server.user}", f"--{driver}-db={server.database}",
+        "--tables=1", f"--table-size={rows}", f"--threads={clients}",
     ]  # fmt: skip
 
 
@@ -138,7 +143,7 @@ def driver(program: Path) -> Client:
 def target(server: Server) -> dict[str, object]:
     """The server as the driver's commands name it."""
     return {
-        "dbms": "postgres",
+        "dbms": server.dbms,
         "socket": str(server.directory),
         "port": server.port,
         "user": server.user,

@@ -19,6 +19,7 @@ from slowdust.dbms.rundir import RunDirectory
 class Server:
     """A running server, reached by the Unix socket in `directory` without a password."""
 
+    dbms: str
     directory: Path
     port: int
     user: str
@@ -26,8 +27,13 @@ class Server:
     pid: int
 
     def use_processors(self, processors: frozenset[int]) -> None:
-        """Confine the sessions that begin from now on (the postmaster's children inherit it)."""
-        os.sched_setaffinity(self.pid, processors)
+        """Confine the sessions that begin from now on.
+
+        Processes and threads inherit it from the one that makes them; threads that the server
+        keeps for its next sessions have to be told.
+        """
+        for thread in Path(f"/proc/{self.pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), processors)
 
 
 @contextlib.contextmanager
@@ -40,4 +46,11 @@ def scratch_server(version: str) -> Iterator[Server]:
         instance.start()
         target = instance.target()
         assert target.socket is not None
-        yield Server(Path(target.socket), target.port, target.user, target.database, instance.pid)
+        yield Server(
+            target.dbms,
+            Path(target.socket),
+            target.port,
+            target.user,
+            target.database,
+            instance.pid,
+        )

@@ -38,9 +38,8 @@ pub enum Dbms {
     Mariadb,
 }
 
-/// A server: either `host` (TCP) or `socket`, the directory of its Unix socket (`mysql.sock` for MySQL
-/// and MariaDB). Without `Debug`,
-/// lest the password be printed.
+/// A server: either `host` (TCP) or `socket`, the directory of its Unix socket (for MySQL and
+/// MariaDB: of `mysql.sock`). Without `Debug`, lest the password be printed.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {

@@ -78,7 +78,7 @@ impl Session {
                 let mut connection = wire::connect(&job.target)?;
                 connection.prepare(&statements)?;
                 if job.cpus.is_some() {
-                    server_processes.extend(connection.server_process()?);
+                    server_processes.push(connection.server_process()?);
                 }
                 let place = Place {
                     first: job.first,
@@ -91,7 +91,11 @@ impl Session {
             .collect::<Result<Vec<_>, Failure>>()?;
         Ok(Self {
             workers: place(clients, job.cpus.as_deref())?,
-            server_processes,
+            // Of some clients alone they would be taken for those of others.
+            server_processes: server_processes
+                .into_iter()
+                .collect::<Option<_>>()
+                .unwrap_or_default(),
             total: Recorder::new(),
             broken: false,
             seed: job.seed,

@@ -5,8 +5,8 @@ use super::{command, MysqlConnection, Packet};
 
 /// Well below the 1 MB that servers before 5.6 accept.
 const STATEMENT: usize = 256 * 1024;
-/// Rows of a transaction: few enough for the row locks that MyRocks allows, and for as many
-/// statements that a commit's wait for the disk matters little.
+/// Few enough for the row locks that MyRocks allows a transaction, and so many that a commit's wait
+/// for the disk matters little.
 const STATEMENTS_PER_TRANSACTION: u32 = 32;
 
 pub struct Inserts<'a> {
