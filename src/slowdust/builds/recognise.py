@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from slowdust.builds.catalog import Catalog, ServerBinary, catalog_of, known_dbms
-from slowdust.builds.fingerprint import fingerprint, printed_version
+from slowdust.builds.fingerprint import fingerprint
 from slowdust.builds.model import Build, Unpacked
 from slowdust.errors import SlowdustError, UsageError
 
@@ -31,15 +31,19 @@ def from_directory(directory: Path) -> Build:
         raise UsageError(
             f"{directory} is not a directory of binaries: it has no {' or '.join(expected)}"
         )
-    if len(found) > 1:
-        # MariaDB's server has MySQL's name too: what it prints decides.
-        found = [
-            (catalog, server) for catalog, server in found if _is_one(directory, catalog, server)
-        ] or found
-    if len(found) > 1:
-        kinds = " and ".join(catalog.dbms for catalog, _ in found)
+    # MariaDB's server has MySQL's name too: what it prints decides.
+    builds, refusals = [], []
+    for catalog, server in found:
+        try:
+            builds.append(_build(directory, catalog, server))
+        except SlowdustError as refusal:
+            refusals.append(refusal)
+    if not builds:
+        raise refusals[0]
+    if len(builds) > 1:
+        kinds = " and ".join(build.dbms for build in builds)
         raise UsageError(f"{directory} holds {kinds}: name a directory that holds one server")
-    return _build(directory, *found[0])
+    return builds[0]
 
 
 def find_server(directory: Path, kind: ServerBinary) -> Path | None:
@@ -54,14 +58,6 @@ def find_server(directory: Path, kind: ServerBinary) -> Path | None:
         if found:
             return found[0]
     return None
-
-
-def _is_one(directory: Path, catalog: Catalog, server: Path) -> bool:
-    try:
-        printed_version(server, catalog.server, Unpacked(directory, DIRECTORY_SOURCE))
-    except SlowdustError:
-        return False
-    return True
 
 
 def _build(directory: Path, catalog: Catalog, server: Path) -> Build:

@@ -277,6 +277,15 @@ def test_directory_with_servers_of_two_dbms(registry: Registry, open_dir: Path) 
         from_directory(directory)
 
 
+def test_mysqld_that_does_not_run_says_why(registry: Registry, open_dir: Path) -> None:
+    directory = make_directory(open_dir / "mine", "bin/mysqld")
+    missing = "libaio.so.1: cannot open shared object file"
+    (directory / "bin/mysqld").write_text(f"#!/bin/sh\necho 'mysqld: {missing}' >&2; exit 127\n")
+    with pytest.raises(SlowdustError, match=missing) as error:
+        from_directory(directory)
+    assert not isinstance(error.value, UsageError)
+
+
 def test_directory_that_is_no_build(registry: Registry, open_dir: Path) -> None:
     with pytest.raises(
         UsageError, match=r"is not a directory of binaries: it has no .*bin/postgres"
