@@ -11,7 +11,7 @@ import msgspec
 from slowdust.builds import sources, staging
 from slowdust.builds.catalog import Catalog, Entry
 from slowdust.builds.fingerprint import fingerprint, sha256_of
-from slowdust.builds.model import Build, Progress, Unpacked
+from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.builds.recognise import find_server
 from slowdust.builds.unpacking import open_to_all
 from slowdust.errors import SlowdustError
@@ -35,9 +35,9 @@ class Record(msgspec.Struct, kw_only=True):
     disk_bytes: int
     facts: BuildFacts
     loader: str | None = None
-    """`Build.loader`, relative to the folder of the binaries."""
+    """`Runtime.loader`, relative to the folder of the binaries."""
     libraries: list[str] = []
-    """`Build.libraries`, likewise."""
+    """`Runtime.libraries`, likewise."""
 
 
 def cached(dbms: str, version: str) -> Record | None:
@@ -106,16 +106,13 @@ def _moved(unpacked: Unpacked, place: Path) -> Unpacked:
         return place / path.relative_to(unpacked.binaries)
 
     unpacked.binaries.rename(place)
-    return Unpacked(
-        binaries=place,
-        source=unpacked.source,
-        loader=there(unpacked.loader) if unpacked.loader else None,
-        libraries=tuple(map(there, unpacked.libraries)),
-    )
+    old = unpacked.runtime
+    runtime = Runtime(there(old.loader) if old.loader else None, tuple(map(there, old.libraries)))
+    return Unpacked(place, unpacked.source, runtime)
 
 
 def _recorded(catalog: Catalog, entry: Entry, unpacked: Unpacked) -> Record:
-    binaries = unpacked.binaries
+    binaries, runtime = unpacked.binaries, unpacked.runtime
 
     def relative(path: Path) -> str:
         return str(path.relative_to(binaries))
@@ -130,8 +127,8 @@ def _recorded(catalog: Catalog, entry: Entry, unpacked: Unpacked) -> Record:
         server=relative(server),
         disk_bytes=sum(p.lstat().st_size for p in binaries.rglob("*") if not p.is_dir()),
         facts=fingerprint(server, catalog.server, unpacked),
-        loader=relative(unpacked.loader) if unpacked.loader else None,
-        libraries=list(map(relative, unpacked.libraries)),
+        loader=relative(runtime.loader) if runtime.loader else None,
+        libraries=list(map(relative, runtime.libraries)),
     )
     if record.facts.version != entry.version:
         raise SlowdustError(
@@ -157,8 +154,10 @@ def _checked(record: Record) -> Build:
         source=record.facts.source,
         server=server,
         facts=record.facts,
-        loader=root / record.loader if record.loader else None,
-        libraries=tuple(root / path for path in record.libraries),
+        runtime=Runtime(
+            loader=root / record.loader if record.loader else None,
+            libraries=tuple(root / path for path in record.libraries),
+        ),
     )
 
 

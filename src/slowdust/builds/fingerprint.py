@@ -10,7 +10,7 @@ from pathlib import Path
 
 from slowdust.accounts import server_account
 from slowdust.builds.catalog import ServerBinary
-from slowdust.builds.model import Unpacked
+from slowdust.builds.model import Runtime, Unpacked
 from slowdust.errors import SlowdustError
 from slowdust.store.manifest import BuildFacts
 
@@ -21,18 +21,18 @@ def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFa
     """The facts of a server's binary; SlowdustError when it does not run on this machine."""
     return BuildFacts(
         source=unpacked.source,
-        version=printed_version(server, kind, unpacked),
+        version=printed_version(server, kind, unpacked.runtime),
         sha256=sha256_of(server),
         binary_bytes=server.stat().st_size,
         stripped_bytes=stripped_bytes(server),
     )
 
 
-def printed_version(server: Path, kind: ServerBinary, unpacked: Unpacked) -> str:
+def printed_version(server: Path, kind: ServerBinary, runtime: Runtime) -> str:
     """The version that a server prints of itself, run as the user that servers run as."""
     account = server_account()
     try:
-        done = account.ask([*unpacked.command(server), *kind.version_arguments])
+        done = account.ask([*runtime.command(server), *kind.version_arguments])
     except PermissionError:
         raise SlowdustError(
             f"the user {account.name}, who runs the servers, cannot execute {server}: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,21 +16,31 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class Runtime:
+    """What came with binaries to run them: nothing, where the machine's own serves."""
+
+    loader: Path | None = None
+    """The dynamic loader, where they bring their C library too."""
+    libraries: tuple[Path, ...] = ()
+    """Directories of shared libraries."""
+
+    def command(self, program: Path) -> list[str]:
+        """How a program among them is run: through the loader that finds its libraries."""
+        if not self.libraries:
+            return [str(program)]
+        directories = ":".join(map(str, self.libraries))
+        return [str(self.loader or SYSTEM_LOADER), "--library-path", directories, str(program)]
+
+
+@dataclass(frozen=True)
 class Unpacked:
-    """What a source left of a build: files, and how programs among them are run."""
+    """What a source left of a build."""
 
     binaries: Path
     """The directory of the binaries."""
     source: str
     """Where they came from, as in `BuildFacts.source`."""
-    loader: Path | None = None
-    """The dynamic loader that came with the binaries, where they bring their C library too."""
-    libraries: tuple[Path, ...] = ()
-    """Directories of shared libraries that came with the binaries."""
-
-    def command(self, program: Path) -> list[str]:
-        """How a program of these binaries is run."""
-        return _command(program, self.loader, self.libraries)
+    runtime: Runtime = Runtime()
 
 
 @dataclass(frozen=True)
@@ -47,22 +57,12 @@ class Build:
     server: Path
     """The server's binary."""
     facts: BuildFacts
-    loader: Path | None = None
-    """The dynamic loader that came with the binaries, where they bring their C library too."""
-    libraries: tuple[Path, ...] = ()
-    """Directories of shared libraries that came with the binaries."""
+    runtime: Runtime = Runtime()
 
     def command(self, program: Path) -> list[str]:
-        """How a program of this build is run: through the loader that finds its libraries."""
-        return _command(program, self.loader, self.libraries)
+        """How a program of this build is run."""
+        return self.runtime.command(program)
 
     def program(self, name: str) -> Path:
         """A program that lies beside the server's binary."""
         return self.server.parent / name
-
-
-def _command(program: Path, loader: Path | None, libraries: Sequence[Path]) -> list[str]:
-    if not libraries:
-        return [str(program)]
-    directories = ":".join(map(str, libraries))
-    return [str(loader or SYSTEM_LOADER), "--library-path", directories, str(program)]

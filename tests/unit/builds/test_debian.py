@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from slowdust.builds import Build, allocators, resolve
+from slowdust.builds.model import Runtime
 from slowdust.builds.sources.debian import upstream
 from slowdust.errors import SlowdustError, UsageError
 
@@ -36,7 +37,7 @@ def test_build_runs_by_its_own_loader_and_says_of_what_packages_it_is(registry: 
     libraries = build.root / "lib/x86_64-linux-gnu"
     assert build.facts.version == "9.7.4"
     assert build.facts.source == "debian sid mysql-server-core 9.7.4-2"
-    assert (build.loader, build.libraries) == (libraries / "ld-linux-x86-64.so.2", (libraries,))
+    assert build.runtime == Runtime(libraries / "ld-linux-x86-64.so.2", (libraries,))
     listing = (build.root / "packages.txt").read_text().splitlines()
     assert [line.split("sha256:")[0] for line in listing] == [
         "libc6 1.0 amd64 ",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from slowdust.builds import resolve
+from slowdust.builds.model import Runtime
 from slowdust.errors import SlowdustError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def test_folder_and_nested_jars(registry: Registry, make_jar: MakeJar) -> None:
     build = resolve("mysql", "5.5.9", str)
     files = {str(p.relative_to(build.root)) for p in build.root.rglob("*") if p.is_file()}
     assert files == {"bin/mysqld", "share/english/errmsg.sys", "data/mysql/user.frm"}
-    assert build.libraries == ()
+    assert build.runtime == Runtime()
 
 
 def test_folder_by_a_pattern(registry: Registry) -> None:

@@ -20,7 +20,7 @@ import msgspec
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.fingerprint import sha256_of
-from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.builds.unpacking import UnsafeArchive, inside, unpack
 from slowdust.errors import SlowdustError, UsageError
@@ -87,7 +87,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     binaries = _single_folder(unpacked)
     libraries = tuple(inside(binaries, path) for path in options.libraries)
     shown = location if _is_url(location) else name
-    return Unpacked(binaries, f"{KIND} {shown} sha256 {digest}", libraries=libraries)
+    return Unpacked(binaries, f"{KIND} {shown} sha256 {digest}", Runtime(libraries=libraries))
 
 
 def _location(origin: Origin) -> str:

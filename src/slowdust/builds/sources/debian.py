@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from slowdust.builds.catalog import Origin
-from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.apt import PrivateApt
 from slowdust.builds.sources.client import SourceUnavailable, run_client
 from slowdust.builds.unpacking import Tree, UnsafeArchive, relative_to_root
@@ -58,7 +58,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     libraries = tuple(root / name for name in _LIBRARIES if (root / name).is_dir())
     loaders = [path / _LOADER for path in libraries if (path / _LOADER).is_file()]
     loader = loaders[0] if loaders else None
-    return Unpacked(root, _described(options, version), loader, libraries)
+    return Unpacked(root, _described(options, version), Runtime(loader, libraries))
 
 
 def _described(options: Options, version: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from slowdust.builds.catalog import Origin
-from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
 from slowdust.builds.unpacking import Tree, UnsafeArchive, inside
 
@@ -65,7 +65,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     binaries = folder / "binaries"
     _take_all(jars[0], options.take, binaries)
     libraries = tuple(inside(binaries, name) for name in options.libraries)
-    return Unpacked(binaries, describe(origin), libraries=libraries)
+    return Unpacked(binaries, describe(origin), Runtime(libraries=libraries))
 
 
 def _classifier(options: Options) -> str:

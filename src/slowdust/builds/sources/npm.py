@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from slowdust.builds.catalog import Origin
-from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
 from slowdust.builds.unpacking import (
     UnsafeArchive,
@@ -70,7 +70,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
         make_links(inside(unpacked, options.links), unpacked / _PACKAGE_FOLDER)
     binaries = inside(unpacked, options.folder)
     libraries = tuple(inside(binaries, name) for name in options.libraries)
-    return Unpacked(binaries, describe(origin), libraries=libraries)
+    return Unpacked(binaries, describe(origin), Runtime(libraries=libraries))
 
 
 def check_integrity(archive: Path, integrity: str, name: str) -> None:
