@@ -135,6 +135,28 @@ def test_debian_touches_nothing_of_the_machine(own_cache: Path) -> None:
 
 
 @needs_apt
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'APT::Default-Release "oldest";',
+        'Dir::State::lists "{elsewhere}/lists";',
+        'Dir::Cache::archives "{elsewhere}/archives";',
+    ],
+)
+def test_debian_heeds_no_place_and_no_release_of_the_machine(
+    setting: str, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    for name in ("lists", "archives"):
+        (elsewhere / name / "partial").mkdir(parents=True)
+    before = snapshot([str(elsewhere)])
+    (tmp_path / "apt.conf").write_text(setting.format(elsewhere=elsewhere))
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    assert allocators.library("tcmalloc", print).is_relative_to(own_cache)
+    assert snapshot([str(elsewhere)]) == before
+
+
+@needs_apt
 def test_debian_is_believed_by_its_signature_alone(
     own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

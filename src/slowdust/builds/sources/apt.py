@@ -32,8 +32,13 @@ Signed-By: {keyring}
 
 _SETTINGS = """\
 Dir::State "{folder}/state";
+Dir::State::lists "{folder}/state/lists";
+Dir::State::extended_states "{folder}/state/extended_states";
 Dir::State::status "{folder}/status";
 Dir::Cache "{folder}/cache";
+Dir::Cache::archives "{folder}/cache/archives";
+Dir::Cache::pkgcache "{folder}/cache/pkgcache.bin";
+Dir::Cache::srcpkgcache "{folder}/cache/srcpkgcache.bin";
 Dir::Log "{folder}/log";
 Dir::Etc::sourcelist "{folder}/debian.sources";
 Dir::Etc::sourceparts "/dev/null";
@@ -42,6 +47,7 @@ Dir::Etc::preferencesparts "/dev/null";
 Dir::Etc::trusted "/dev/null";
 Dir::Etc::trustedparts "/dev/null";
 APT::Architecture "{architecture}";
+APT::Default-Release "";
 APT::Install-Recommends "false";
 APT::Install-Suggests "false";
 APT::Get::AllowUnauthenticated "false";
@@ -56,7 +62,8 @@ Acquire::Languages "none";
 #clear DPkg::Post-Invoke;
 #clear DPkg::Pre-Install-Pkgs;
 """
-"""Read behind the machine's own settings. Hooks are cleared, for they act on the machine."""
+"""Read behind the machine's own settings, which may name any file or folder by an absolute path.
+Hooks are cleared, for they act on the machine."""
 
 
 class PrivateApt:
