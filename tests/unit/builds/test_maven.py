@@ -66,3 +66,15 @@ def test_hostile_jar_is_refused(registry: Registry, make_jar: MakeJar, name: str
     )
     with pytest.raises(SlowdustError, match="unsafe path"):
         resolve("mysql", "5.5.9", str)
+
+
+def test_broken_inner_jar_is_told_by_its_name(registry: Registry, make_jar: MakeJar) -> None:
+    registry.publish_jar(
+        {
+            "5-5-9/Linux-x86_64/mysqld": MYSQL,
+            "5-5-9/share_dir.jar": b"no jar",
+            "5-5-9/data_dir.jar": make_jar({}),
+        }
+    )
+    with pytest.raises(SlowdustError, match=r"^share_dir\.jar: cannot be unpacked"):
+        resolve("mysql", "5.5.9", str)

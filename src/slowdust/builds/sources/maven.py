@@ -97,8 +97,9 @@ def _take(jar: zipfile.ZipFile, pattern: str, place: PurePosixPath, tree: Tree) 
     if found[0] in folders:
         tree.add_zip(jar, found[0], place)
         return
-    with tempfile.NamedTemporaryFile() as archive:
-        with jar.open(str(found[0])) as member:
-            shutil.copyfileobj(member, archive)
-        archive.flush()
-        tree.add(Path(archive.name), place)
+    with tempfile.TemporaryDirectory(prefix="slowdust-jar-") as folder:
+        # By its own name, for messages.
+        archive = Path(folder) / found[0].name
+        with jar.open(str(found[0])) as member, archive.open("wb") as copy:
+            shutil.copyfileobj(member, copy)
+        tree.add(archive, place)
