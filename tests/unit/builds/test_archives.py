@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import http.client
 import http.server
+import io
 import re
 import socket
+import ssl
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from slowdust.builds import Build, resolve, resolve_archive
+from slowdust.builds.sources.archive import NoDowngrade
 from slowdust.cli.builds import command
 from slowdust.errors import SlowdustError, UsageError
 
@@ -32,6 +38,17 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves a directory; what is named in `longer` it claims to be longer than it is."""
 
     longer: ClassVar[set[str]] = set()
+    moved: ClassVar[dict[str, str]] = {}
+    """Beginning of a path -> where it is now."""
+
+    def do_GET(self) -> None:
+        for old, new in self.moved.items():
+            if self.path.startswith(old):
+                self.send_response(302)
+                self.send_header("Location", new + self.path.removeprefix(old))
+                self.end_headers()
+                return
+        super().do_GET()
 
     def send_header(self, keyword: str, value: str) -> None:
         if keyword == "Content-Length" and Path(self.path).name in self.longer:
@@ -112,8 +129,11 @@ def test_archive_with_checksums_beside_it(vendor: Vendor) -> None:
 
 
 def test_archive_without_published_checksum_asks_for_it(vendor: Vendor, open_dir: Path) -> None:
-    with pytest.raises(SlowdustError, match="give the one that you trust with --sha256"):
+    with pytest.raises(SlowdustError, match="publishes no SHA-256") as error:
         resolve("mysql", "8.0.40", str)
+    assert "'slowdust builds get mysql@8.0.40 --sha256 HEX'" in str(error.value)
+    assert "'slowdust builds get mysql@8.0.40 --from FILE'" in str(error.value)
+    assert "\n" not in str(error.value)
     assert cached(open_dir) == []
     assert get_mysql(None, digest(vendor.mysql).upper()).facts.version == "8.0.40"
     assert resolve("mysql", "8.0", str).version == "8.0.40"
@@ -174,6 +194,55 @@ def test_no_network(vendor: Vendor, open_dir: Path, monkeypatch: pytest.MonkeyPa
     assert cached(open_dir) == []
 
 
+@pytest.mark.parametrize("part", ["sha256sums.txt", ".tar.gz"])
+def test_connection_that_breaks_is_a_fault_of_the_network(
+    vendor: Vendor, open_dir: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = http.client.HTTPResponse.read
+
+    def broken(response: http.client.HTTPResponse, size: int | None = None) -> bytes:
+        if response.url.endswith(part):
+            raise ssl.SSLError(1, "decryption failed or bad record mac")
+        return read(response, size)
+
+    monkeypatch.setattr(http.client.HTTPResponse, "read", broken)
+    with pytest.raises(SlowdustError, match=r"the download broke off: .*bad record mac"):
+        get_mariadb()
+    assert cached(open_dir) == []
+
+
+def redirected(first: str, second: str) -> str | None:
+    request, headers = urllib.request.Request(first), http.client.HTTPMessage()
+    new = NoDowngrade().redirect_request(request, io.BytesIO(), 302, "Found", headers, second)
+    return new and new.full_url
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("https://a/x", "http://b/x"), ("HTTPS://a/x", "ftp://b/x")]
+)
+def test_redirect_to_what_anybody_could_change_is_refused(first: str, second: str) -> None:
+    with pytest.raises(urllib.error.URLError, match=f"from https to {second}"):
+        redirected(first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("https://a/x", "https://b/x"),
+        ("http://a/x", "https://b/x"),
+        ("http://a/x", "http://b/x"),
+    ],
+)
+def test_redirect_to_what_is_as_safe_is_followed(first: str, second: str) -> None:
+    assert redirected(first, second) == second
+
+
+def test_redirects_are_followed(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Handler, "moved", {"/old": vendor.url})
+    monkeypatch.setenv("SLOWDUST_MARIADB_MIRROR", f"{vendor.url}/old")
+    assert get_mariadb().facts.version == "10.6.21"
+
+
 def test_mirror_that_is_a_directory(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWDUST_MARIADB_MIRROR", str(vendor.root))
     assert (
@@ -189,9 +258,10 @@ def test_file_of_ones_own_needs_no_checksum(vendor: Vendor) -> None:
 
 def test_url_of_ones_own_needs_one(vendor: Vendor) -> None:
     url = f"{vendor.url}/{vendor.mysql.relative_to(vendor.root)}"
-    with pytest.raises(SlowdustError, match="--sha256"):
-        get_mysql(url, None)
-    assert get_mysql(url, digest(vendor.mysql)).facts.version == "8.0.40"
+    for spelling in (url, url.replace("http", "HTTP", 1)):
+        with pytest.raises(UsageError, match="name its SHA-256 with --sha256"):
+            get_mysql(spelling, None)
+    assert get_mysql(spelling, digest(vendor.mysql)).facts.version == "8.0.40"
 
 
 def test_archive_of_another_version(vendor: Vendor, open_dir: Path) -> None:

@@ -38,9 +38,10 @@ def provide_first(
 ) -> Unpacked:
     """What the first of some origins gives that can be used now, below a new folder.
 
-    Raises SlowdustError, naming what was to be had and why it is not, when there is none.
+    Raises SlowdustError, naming what was to be had, why it is not and what the user can do, when
+    there is none.
     """
-    refusals = []
+    refusals, remedies = [], []
     for origin in origins:
         folder.mkdir()
         folder.chmod(0o755)
@@ -49,9 +50,12 @@ def provide_first(
             return provide(origin, folder, progress)
         except SourceUnavailable as refusal:
             refusals.append(f"{source} ({refusal})")
+            if refusal.remedy:
+                remedies.append(refusal.remedy.format(name=name))
             progress(f"{source} is not to be had: {refusal}")
             shutil.rmtree(folder)
-    raise SlowdustError(f"cannot get {name}: tried {'; '.join(refusals)}")
+    tried = f"cannot get {name}: tried {'; '.join(refusals)}"
+    raise SlowdustError(": ".join([tried, *dict.fromkeys(remedies)]))
 
 
 def describe(origin: Origin) -> str:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 import urllib.error
 import urllib.request
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import IO, cast
 
@@ -28,8 +27,13 @@ from slowdust.errors import SlowdustError, UsageError
 KIND = "archive"
 _TIMEOUT_S = 60.0
 _MAX_CHECKSUMS_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ZSTD_BEGINNING = b"\x28\xb5\x2f\xfd"
+_GIVE_CHECKSUM = (
+    "run 'slowdust builds get {name} --sha256 HEX' with the one that you trust, or "
+    "'slowdust builds get {name} --from FILE' with an archive that you have verified"
+)
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,8 +53,34 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     """Folders of shared libraries, relative to the folder of the binaries."""
 
 
+class NoDowngrade(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but none from https to what anybody on the way could change."""
+
+    def redirect_request(  # noqa: D102, PLR0917 - as in the base
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if new is not None and req.type == "https" != new.type:
+            raise urllib.error.URLError(f"it leads from https to {newurl}, which is not trusted")
+        return new
+
+
 def given(location: str, version: str, sha256: str | None) -> Origin:
-    """The origin of an archive that the user names, by URL or as a file."""
+    """The origin of an archive that the user names, by URL or as a file.
+
+    Raises UsageError for a URL without a hash.
+    """
+    if sha256 is None and _is_url(location):
+        raise UsageError(
+            f"{location} could give anything: name its SHA-256 with --sha256 HEX, which only a "
+            "file of yours can do without"
+        )
     place = location if _is_url(location) else str(Path(location).absolute())
     base, _, name = place.replace("{", "{{").replace("}", "}}").rpartition("/")
     return Origin(KIND, {"base": base, "path": name, "sha256": sha256}, version)
@@ -112,12 +142,9 @@ def _expected(options: Options, location: str) -> str | None:
     if options.checksums is None:
         if not _is_url(location):
             return None
-        raise SourceUnavailable(
-            "its vendor publishes no SHA-256: give the one that you trust with --sha256, or a file "
-            "that you have verified with --from"
-        )
+        raise SourceUnavailable("its vendor publishes no SHA-256", _GIVE_CHECKSUM)
     with _opened(f"{folder}/{options.checksums}") as file:
-        lines = file.read(_MAX_CHECKSUMS_BYTES).decode(errors="replace").splitlines()
+        lines = _read(file, _MAX_CHECKSUMS_BYTES).decode(errors="replace").splitlines()
     for line in lines:
         digest, _, published = line.partition(" ")
         if published.lstrip(" *").removeprefix("./") == name and _SHA256.fullmatch(digest):
@@ -127,10 +154,8 @@ def _expected(options: Options, location: str) -> str | None:
 
 def _fetch(location: str, destination: Path) -> None:
     with _opened(location) as source, destination.open("wb") as output:
-        try:
-            shutil.copyfileobj(source, output, 1 << 20)
-        except (HTTPException, ConnectionError, TimeoutError) as error:
-            raise SourceUnavailable(f"the download broke off: {error}") from error
+        while chunk := _read(source, _CHUNK_BYTES):
+            output.write(chunk)
         length = source.headers["Content-Length"] if isinstance(source, HTTPResponse) else None
         if length is not None and output.tell() != int(length):
             raise SourceUnavailable(f"the download ended after {output.tell()} of {length} bytes")
@@ -140,13 +165,22 @@ def _opened(location: str) -> IO[bytes]:
     try:
         if not _is_url(location):
             return Path(location).open("rb")
-        return cast("IO[bytes]", urllib.request.urlopen(location, timeout=_TIMEOUT_S))
+        opener = urllib.request.build_opener(NoDowngrade())
+        return cast("IO[bytes]", opener.open(location, timeout=_TIMEOUT_S))
     except urllib.error.HTTPError as error:
         raise SourceUnavailable(f"{location}: {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
         raise SourceUnavailable(f"{location}: {error.reason}") from error
     except (OSError, HTTPException) as error:
         raise SourceUnavailable(f"{location}: {error}") from error
+
+
+def _read(source: IO[bytes], size: int) -> bytes:
+    """Apart from writing: a full disk is no fault of the network."""
+    try:
+        return source.read(size)
+    except (OSError, HTTPException) as error:
+        raise SourceUnavailable(f"the download broke off: {error}") from error
 
 
 def _unpack(archive: Path, name: str, folder: Path) -> None:
@@ -166,4 +200,4 @@ def _single_folder(unpacked: Path) -> Path:
 
 
 def _is_url(location: str) -> bool:
-    return re.match(r"[a-z]+://", location) is not None
+    return re.match(r"[a-z]+://", location, re.IGNORECASE) is not None

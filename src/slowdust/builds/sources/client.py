@@ -14,7 +14,14 @@ _MESSAGE_CHARACTERS = 300
 
 
 class SourceUnavailable(SlowdustError):  # noqa: N818 - a state of the world, not a fault
-    """This source cannot give the build now; another may."""
+    """This source cannot give the build now; another may.
+
+    `remedy` says what the user can do about it, with '{name}' where the build's name goes.
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 def run_client(
