@@ -92,6 +92,9 @@ class Tree:
         """
         root = self._folder / place
         for member in archive.infolist():
+            if "\\" in member.filename:
+                # Some programs write it for '/', which a zip archive must not have.
+                raise UnsafeArchive(f"the archive has an unsafe path: {member.filename!r}")
             name = inside(PurePosixPath(), member.filename)
             if not name.is_relative_to(below) or name.is_relative_to(_JAR_DESCRIPTION):
                 continue
@@ -165,7 +168,7 @@ class _Link:
 def inside(folder: AnyPath, name: str) -> AnyPath:
     """The path of a name below a folder; UnsafeArchive when the name is no such path."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in name or "\\" in name:
+    if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
     return folder / path
 

@@ -177,6 +177,20 @@ def test_link_in_a_zip_is_refused(tmp_path: Path) -> None:
         unpack(path, tmp_path / "folder")
 
 
+def test_backslash_in_a_zip_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("bin\\server", "x")
+    with pytest.raises(UnsafeArchive, match="unsafe path"):
+        unpack(path, tmp_path / "folder")
+
+
+def test_backslash_in_a_tar_archive_is_a_letter_like_any_other(tmp_path: Path) -> None:
+    name = "system-systemd\\x2dcryptsetup.slice"
+    unpack(archive_of(tmp_path, file_member(name)), tmp_path / "folder")
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == [name]
+
+
 def test_setuid_is_not_kept(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     unpack(archive_of(tmp_path, file_member("a", mode=0o6755)), folder)
