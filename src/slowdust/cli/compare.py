@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.cli.options import results_option
 
 
@@ -17,7 +18,9 @@ from slowdust.cli.options import results_option
     help="Tests by name or pattern, comma separated: 'point*,update-index'. See `slowdust tests`.",
 )
 @click.option("--suite", help="quick, default (METHOD's order) or full (reads before the writes).")
-@click.option("--benchmark", help="micro or slap, see `slowdust tests`.  [micro]")
+@click.option(
+    "--benchmark", help=f"{' or '.join(BENCHMARKS)}, see `slowdust tests`.  [{DEFAULT.name}]"
+)
 @click.option("--clients", metavar="LIST", help="Concurrent connections: 1 or 1,8,64.  [1]")
 @click.option("--rows", type=int, help="Rows of each table.  [100000]")
 @click.option("--tables", type=int, help="Number of tables.  [1]")
@@ -36,11 +39,16 @@ from slowdust.cli.options import results_option
 def command(contenders: tuple[str, ...], results: Path, **options: object) -> int:
     """Measure contenders side by side and say what got slower.
 
-    A contender is DBMS@VERSION[:CONFIG], for example postgres@17.6 or postgres@17.6:small, or a
-    directory with binaries (./pg-patched). The first one is the base.
+    A contender is DBMS@VERSION[/ENGINE][:CONFIG][+ENV...] or a directory with binaries,
+    ./pg-patched[:CONFIG]. The first one is the base. DBMS is postgres, mysql or mariadb; ENGINE a
+    storage engine of the latter two (innodb, rocksdb, memory); ENV an allocator (glibc, jemalloc,
+    tcmalloc) or NAME=VALUE. `slowdust builds list` shows the versions.
 
     \b
     slowdust compare postgres@15.8 postgres@17.6
+    slowdust compare mysql@5.6.24 mysql@9.7.4:small
+    slowdust compare mariadb@10.11.18/innodb mariadb@10.11.18/rocksdb
+    slowdust compare mysql@9.7.4+glibc mysql@9.7.4+jemalloc
     slowdust compare postgres@17.6 ./pg-patched --tests 'point*,range*' --budget 5m
     """
     from slowdust.cli.conduct import conduct

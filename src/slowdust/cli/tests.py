@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import click
 
+from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
+from slowdust.errors import UsageError
+
 
 @click.command("tests")
-@click.option("--benchmark", "name", default="micro", help="micro or slap.  [micro]")
+@click.option(
+    "--benchmark",
+    "name",
+    default=DEFAULT.name,
+    show_default=True,
+    help=f"{' or '.join(BENCHMARKS)}.",
+)
 def command(name: str) -> None:
     """List a benchmark's tests in their order, their groups, and the suites that hold them."""
-    from slowdust.benchmarks import benchmark
-    from slowdust.errors import UsageError
-
     try:
         wanted = benchmark(name)
     except ValueError as error:
