@@ -39,6 +39,11 @@ _ALLOCATORS = {
 
 NAMES = tuple(_ALLOCATORS)
 
+KIND = "allocator"
+"""Stands before '@' where a build has its DBMS."""
+
+_REMEDY = f"run 'slowdust builds remove {KIND}@{{}}' to have it fetched again"
+
 
 class Record(msgspec.Struct, kw_only=True):
     """`allocator.json`."""
@@ -58,7 +63,9 @@ def cached(name: str) -> Record | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError) as error:
-        raise SlowdustError(f"cannot read {_folder(name)}: {error}: delete it") from error
+        raise SlowdustError(
+            f"cannot read {_folder(name)}: {error}: {_REMEDY.format(name)}"
+        ) from error
 
 
 def library(name: str, progress: Progress) -> Path:
@@ -66,17 +73,35 @@ def library(name: str, progress: Progress) -> Path:
 
     Raises UsageError for a name that is not in `NAMES`, SlowdustError when it is not to be had.
     """
-    if name not in _ALLOCATORS:
-        raise UsageError(f"unknown allocator {name!r}: known are {', '.join(NAMES)}")
-    folder = _folder(name)
+    folder = _folder(_known(name))
     record = cached(name)
     if record is None:
         with staging.lock(folder):
             record = cached(name) or _fetch(_ALLOCATORS[name], folder, progress)
     path = folder / record.library
     if not path.is_file() or sha256_of(path) != record.sha256:
-        raise SlowdustError(f"the cached {path} has changed since it was fetched: delete {folder}")
+        raise SlowdustError(
+            f"the cached {path} has changed since it was fetched: {_REMEDY.format(name)}"
+        )
     return path
+
+
+def remove(name: str) -> None:
+    """Delete an allocator from the cache.
+
+    Raises UsageError for a name that is not in `NAMES`, SlowdustError when it is not there.
+    """
+    folder = _folder(_known(name))
+    with staging.lock(folder):
+        if not folder.exists():
+            raise SlowdustError(f"{KIND}@{name} is not in the cache {cache_root()}")
+        staging.delete(folder)
+
+
+def _known(name: str) -> str:
+    if name not in _ALLOCATORS:
+        raise UsageError(f"unknown allocator {name!r}: known are {', '.join(NAMES)}")
+    return name
 
 
 def _fetch(allocator: _Allocator, folder: Path, progress: Progress) -> Record:

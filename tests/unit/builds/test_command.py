@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from slowdust.cli.builds import command
-from slowdust.errors import UsageError
+from slowdust.errors import SlowdustError, UsageError
 
 if TYPE_CHECKING:
     Registry = Any  # of conftest.py, which cannot be imported
@@ -59,3 +60,45 @@ def test_add_and_remove_a_directory(registry: Registry, open_dir: Path) -> None:
 def test_name_without_version_is_wrong_use(registry: Registry, name: str) -> None:
     with pytest.raises(UsageError, match=r"write DBMS@VERSION, for example postgres@17\.6"):
         invoke("get", name)
+
+
+def test_get_and_remove_an_allocator(
+    registry: Registry, open_dir: Path, make_tar: Callable[[Mapping[str, bytes], str], bytes]
+) -> None:
+    library = "./usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+    registry.publish_packages("5.3.0-1", {"libjemalloc2": make_tar({library: b"jemalloc"}, "")})
+    place = open_dir / "cache/allocators/jemalloc"
+    got = invoke("get", "allocator@jemalloc")
+    assert got.startswith("allocator@jemalloc: 5.3.0 from debian bookworm libjemalloc2 5.3.0-1,")
+    assert got.endswith(f" in {place}/libjemalloc.so.2\n")
+    assert rows()["allocator@jemalloc"]["state"] == "cached"
+    invoke("remove", "allocator@jemalloc")
+    assert rows()["allocator@jemalloc"]["state"] == "available"
+    assert not place.exists()
+    with pytest.raises(SlowdustError, match="allocator@jemalloc is not in the cache"):
+        invoke("remove", "allocator@jemalloc")
+
+
+def test_damaged_allocator_says_how_to_get_rid_of_it_and_that_works(
+    registry: Registry, open_dir: Path
+) -> None:
+    place = open_dir / "cache/allocators/jemalloc"
+    place.mkdir(parents=True)
+    (place / "allocator.json").write_text("{")
+    with pytest.raises(SlowdustError, match="'slowdust builds remove allocator@jemalloc'"):
+        invoke("get", "allocator@jemalloc")
+    invoke("remove", "allocator@jemalloc")
+    assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["get", "allocator@hoard"], "unknown allocator 'hoard': known are jemalloc, tcmalloc"),
+        (["remove", "allocator@hoard"], "unknown allocator 'hoard'"),
+        (["get", "allocator@jemalloc", "--sha256", "0" * 64], "are about archives of builds"),
+    ],
+)
+def test_wrong_use_of_allocators(registry: Registry, arguments: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        invoke(*arguments)
