@@ -7,6 +7,7 @@ tarfile's extraction filters, since they are not in every Python 3.11.
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import stat
@@ -30,22 +31,32 @@ _PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
 
 AnyPath = TypeVar("AnyPath", bound=PurePath)
 
-LinkTarget = Callable[[str, str], str]
-"""(link, its absolute target), as in the archive -> the target to make; raises UnsafeArchive."""
+MemberRule = Callable[[tarfile.TarInfo], tarfile.TarInfo | None]
+"""A member of a tar archive -> what to make of it, None for nothing; raises UnsafeArchive."""
 
 
 class UnsafeArchive(SlowdustError):  # noqa: N818 - names the thing, as the message does
     """An archive that is damaged or that reaches out of its folder."""
 
 
-def refuse_absolute(link: str, _target: str) -> str:
-    """The rule for archives that may lie anywhere: an absolute target is outside."""
-    raise UnsafeArchive(f"the archive has a link that leaves its folder: {link!r}")
+def refuse_absolute(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """The rule for archives that may lie anywhere: an absolute target of a link is outside."""
+    if _is_absolute_link(member):
+        raise UnsafeArchive(f"the archive has a link that leaves its folder: {member.name!r}")
+    return member
 
 
-def relative_to_root(link: str, target: str) -> str:
+def relative_to_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """The rule for archives that make up a root directory: there '/' is the folder itself."""
-    return os.path.relpath(target, PurePosixPath("/", link).parent)
+    if not _is_absolute_link(member):
+        return member
+    made = copy.copy(member)
+    made.linkname = os.path.relpath(member.linkname, PurePosixPath("/", member.name).parent)
+    return made
+
+
+def _is_absolute_link(member: tarfile.TarInfo) -> bool:
+    return member.issym() and PurePosixPath(member.linkname).is_absolute()
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -63,9 +74,9 @@ class Tree:
     place of a directory, devices, pipes, a file that is there already, and what is no archive.
     """
 
-    def __init__(self, folder: Path, absolute_links: LinkTarget = refuse_absolute) -> None:
+    def __init__(self, folder: Path, rule: MemberRule = refuse_absolute) -> None:
         self._folder = folder
-        self._absolute_links = absolute_links
+        self._rule = rule
         self._budget = MAX_UNPACKED_BYTES
         self._links: list[_Link] = []
         folder.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
@@ -119,7 +130,7 @@ class Tree:
 
     def _add_tar(self, tar: tarfile.TarFile, place: PurePosixPath) -> None:
         root = self._folder / place
-        for member in tar:
+        for member in filter(None, map(self._rule, tar)):
             path = inside(root, member.name)
             if member.issym() or member.islnk():
                 self._links.append(_Link(root, path, member))
@@ -148,8 +159,7 @@ class Tree:
             raise UnsafeArchive(f"the archive has two members of the name {name!r}")
         make_folder(self._folder, link.path.parent)
         if link.member.issym():
-            absolute = PurePosixPath(target).is_absolute()
-            link.path.symlink_to(self._absolute_links(name, target) if absolute else target)
+            link.path.symlink_to(target)
             return
         original = inside(link.root, target)
         if original.is_symlink() or not original.is_file():

@@ -34,7 +34,7 @@ def get(phases: list[str] | None = None) -> Build:
 def test_build_runs_by_its_own_loader_and_says_of_what_packages_it_is(registry: Registry) -> None:
     publish(registry)
     build = get()
-    libraries = build.root / "lib/x86_64-linux-gnu"
+    libraries = build.root / "usr/lib/x86_64-linux-gnu"
     assert build.facts.version == "9.7.4"
     assert build.facts.source == "debian sid mysql-server-core 9.7.4-2"
     assert build.runtime == Runtime(libraries / "ld-linux-x86-64.so.2", (libraries,))
@@ -132,19 +132,53 @@ def test_machine_whose_apt_knows_no_debian(
         get()
 
 
-def test_link_of_a_package_leads_to_the_root_of_the_packages(
-    registry: Registry, make_tar: MakeTar
-) -> None:
-    publish(registry)
+def package_of(*members: tuple[str, bytes, str]) -> bytes:
+    """(name, kind, target of a link) each; directories and links."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        link = tarfile.TarInfo("./lib64/ld.so")
-        link.type, link.linkname = tarfile.SYMTYPE, "/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
-        tar.addfile(link)
-    (registry.home / "packages/links.deb").write_bytes(buffer.getvalue())
-    made = get().root / "lib64/ld.so"
-    assert made.readlink() == Path("../lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
+        for name, kind, target in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            tar.addfile(info)
+    return buffer.getvalue()
+
+
+def test_link_of_a_package_leads_to_the_root_of_the_packages(registry: Registry) -> None:
+    publish(registry)
+    target = "/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
+    links = package_of(("./lib64/ld.so", tarfile.SYMTYPE, target))
+    (registry.home / "packages/links.deb").write_bytes(links)
+    made = get().root / "usr/lib64/ld.so"
+    assert made.readlink() == Path("../../lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
     assert made.is_file()
+
+
+def test_packages_before_and_after_the_merged_usr_fit_together(registry: Registry) -> None:
+    publish(registry)
+    loader = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
+    packages = registry.home / "packages"
+    links = package_of(("./lib", tarfile.SYMTYPE, "usr/lib"), ("./bin", tarfile.SYMTYPE, "usr/bin"))
+    (packages / "base-files.deb").write_bytes(links)
+    old = package_of(
+        ("./lib", tarfile.DIRTYPE, ""),
+        ("./sbin/ld", tarfile.LNKTYPE, f"./{loader}"),
+        ("./usr/lib/ld", tarfile.LNKTYPE, f"./usr/{loader}"),
+    )
+    (packages / "old.deb").write_bytes(old)
+    root = get().root
+    for name in ("bin", "lib", "lib64", "sbin"):
+        assert (root / name).readlink() == Path("usr", name)
+    for name in (loader, f"usr/{loader}", "sbin/ld", "usr/lib/ld"):
+        assert (root / name).read_bytes().startswith(b"#!/bin/sh")
+
+
+def test_merged_usr_leads_nowhere_else(registry: Registry, open_dir: Path) -> None:
+    publish(registry)
+    link = package_of(("./lib", tarfile.SYMTYPE, "srv"))
+    (registry.home / "packages/strange.deb").write_bytes(link)
+    with pytest.raises(SlowdustError, match="has two members of the name 'usr/lib'"):
+        get()
+    assert not (open_dir / "cache/builds/mysql/9.7.4").exists()
 
 
 @pytest.mark.parametrize(

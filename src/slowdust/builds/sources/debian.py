@@ -3,15 +3,18 @@
 apt resolves and verifies the packages and all that they depend on, the C library included; they are
 unpacked, not installed: none of their scripts runs. So their programs are started through the
 dynamic loader that came along, with that root's libraries, whatever this machine has.
+The root has Debian's merged /usr: /lib is a link to /usr/lib, wherever a package has its files.
 `packages.txt` in the root names every package with its version and hash.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 import subprocess
-from pathlib import Path
+import tarfile
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -22,8 +25,10 @@ from slowdust.builds.sources.client import SourceUnavailable, run_client
 from slowdust.builds.unpacking import Tree, UnsafeArchive, relative_to_root
 
 LISTING = "packages.txt"
-_LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
+_LIBRARIES = "usr/lib/x86_64-linux-gnu"
 _LOADER = "ld-linux-x86-64.so.2"
+_MERGED = ("bin", "lib", "lib64", "sbin")
+"""What is a link to its like below usr."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,10 +60,32 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     root = folder / "root"
     _unpack(packages, root)
     (root / LISTING).write_text(_listing(packages, folder), encoding="utf-8")
-    libraries = tuple(root / name for name in _LIBRARIES if (root / name).is_dir())
-    loaders = [path / _LOADER for path in libraries if (path / _LOADER).is_file()]
-    loader = loaders[0] if loaders else None
-    return Unpacked(root, _described(options, version), Runtime(loader, libraries))
+    return Unpacked(root, _described(options, version), _runtime(root))
+
+
+def in_merged_usr(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """The rule for packages, of which some have the links of a merged /usr, others files there."""
+    name = str(PurePosixPath(member.name))
+    if member.issym() and name in _MERGED and member.linkname == f"usr/{name}":
+        return None
+    made = copy.copy(member)
+    made.name = _merged(member.name)
+    if member.islnk():
+        made.linkname = _merged(member.linkname)
+    return relative_to_root(made)
+
+
+def _merged(name: str) -> str:
+    path = PurePosixPath(name)
+    return str("usr" / path if path.parts[:1] in {(top,) for top in _MERGED} else path)
+
+
+def _runtime(root: Path) -> Runtime:
+    libraries = root / _LIBRARIES
+    if not libraries.is_dir():
+        return Runtime()
+    loader = libraries / _LOADER
+    return Runtime(loader if loader.is_file() else None, (libraries,))
 
 
 def _described(options: Options, version: str) -> str:
@@ -76,7 +103,7 @@ def upstream(packaged: str) -> str:
 
 
 def _unpack(packages: list[Path], root: Path) -> None:
-    tree = Tree(root, relative_to_root)
+    tree = Tree(root, in_merged_usr)
     for package in packages:
         command = ["dpkg-deb", "--fsys-tarfile", str(package)]
         try:
@@ -90,6 +117,8 @@ def _unpack(packages: list[Path], root: Path) -> None:
             process.stdout.read()
         if process.returncode != 0:
             raise UnsafeArchive(f"{package.name}: dpkg-deb cannot unpack it")
+    for name in _MERGED:
+        (root / name).symlink_to(f"usr/{name}")
     tree.finish()
 
 
