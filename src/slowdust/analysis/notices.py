@@ -47,10 +47,13 @@ def _engines(infos: Sequence[ContenderInfo]) -> list[str]:
 
 
 def _isolation(infos: Sequence[ContenderInfo]) -> list[str]:
-    """An engine may lack what the default isolation needs."""
+    """An engine may lack what the default isolation needs.
+
+    A contender that dropped out before it had settings has no level either.
+    """
     levels: dict[str, list[str]] = {}
     for info in infos:
-        if info.engine is not None:
+        if info.engine is not None and info.settings:
             levels.setdefault(info.settings.get(_ISOLATION, _DEFAULT), []).append(info.name)
     if len(levels) < 2:
         return []

@@ -44,7 +44,7 @@ def test_different_engines_are_told() -> None:
 
 
 def test_engines_that_isolate_differently_are_told() -> None:
-    levels = [{}, {"transaction_isolation": "READ-COMMITTED"}]
+    levels = [{"log_bin": "off"}, {"transaction_isolation": "READ-COMMITTED"}]
     engines = ["innodb", "rocksdb"]
     notices = notices_of(infos("mariadb@10", "mariadb@10#2", engine=engines, settings=levels))
 
@@ -54,8 +54,14 @@ def test_engines_that_isolate_differently_are_told() -> None:
     ) in notices[1]
 
 
+def test_what_never_had_settings_has_no_isolation_level() -> None:
+    levels = [{}, {"transaction_isolation": "READ-COMMITTED"}]
+    engines = ["innodb", "rocksdb"]
+    assert len(notices_of(infos("mariadb@1", "mariadb@2", engine=engines, settings=levels))) == 1
+
+
 def test_an_isolation_that_is_the_default_is_not_different() -> None:
-    levels = [{}, {"transaction_isolation": "REPEATABLE-READ"}]
+    levels = [{"log_bin": "off"}, {"transaction_isolation": "REPEATABLE-READ"}]
     engines = ["innodb", "rocksdb"]
     assert len(notices_of(infos("mariadb@1", "mariadb@2", engine=engines, settings=levels))) == 1
 
