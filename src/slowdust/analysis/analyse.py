@@ -27,7 +27,7 @@ from slowdust.store.records import ServerUse, Slice
 def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None) -> Report:
     """Judge an experiment relative to `base`, the manifest's unless named.
 
-    Results are in METHOD.md's order of tests, then clients, then contenders with the base
+    Results are in the benchmarks' order of tests, then clients, then contenders with the base
     first. A contender without a slice in a step has no result there. Raises `UsageError` if
     `base` is not a contender.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
+from slowdust.analysis.phrases import listing
 from slowdust.store.manifest import ContenderFacts, Manifest, Plan
 
 NOT_SET = "(not set)"
@@ -28,6 +29,7 @@ def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
             for name in names
             if facts.settings.get(name) != base.settings.get(name)
         },
+        skipped_settings=facts.skipped_settings,
         engine=facts.engine,
         environment=facts.environment,
         allocator=facts.allocator,
@@ -35,6 +37,18 @@ def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
         failed=facts.failed,
         data_bytes=facts.data_bytes,
     )
+
+
+def unknown_settings(infos: Sequence[ContenderInfo]) -> list[str]:
+    """Sentences: which version does not know which optional settings, so that it lacks them."""
+    skipped: dict[str, set[str]] = {}
+    for info in infos:
+        skipped.setdefault(f"{info.dbms} {info.version}", set()).update(info.skipped_settings)
+    return [
+        f"{version} does not know {listing(sorted(names))}: left out."
+        for version, names in skipped.items()
+        if names
+    ]
 
 
 def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[PlanDifference]:

@@ -1,4 +1,4 @@
-"""Why a test got faster or slower, as far as hardware per operation tells (METHOD.md, section 6).
+"""Why a test got faster or slower, as far as hardware per operation tells.
 
     cpu/o moved, cs/o did not        CPU overhead
     cs/o moved                       contention

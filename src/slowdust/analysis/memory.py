@@ -1,4 +1,4 @@
-"""Memory of contenders whose allocator, environment or engine differs (METHOD.md, section 8)."""
+"""Memory of contenders whose allocator, environment or engine differs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ BYTES_PER_GB = 1 << 30
 
 
 def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list[Memory]:
-    """One entry for each contender with a result; none where all contenders allocate alike."""
-    if len({(info.engine, info.allocator, *info.environment) for info in infos}) < 2:
+    """One entry for each contender with a result; none where all of these allocate alike."""
+    measured = {result.contender for result in results}
+    shown = [info for info in infos if info.name in measured]
+    if len({(info.engine, info.allocator, *info.environment) for info in shown}) < 2:
         return []
-    found = []
-    for info in infos:
-        own = [result for result in results if result.contender == info.name]
-        if own:
-            found.append(_memory(info, own))
-    return found
+    return [
+        _memory(info, [result for result in results if result.contender == info.name])
+        for info in shown
+    ]
 
 
 def _memory(info: ContenderInfo, results: Sequence[Result]) -> Memory:

@@ -27,7 +27,7 @@ class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class PerOperation(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Hardware per operation (METHOD.md, section 6): totals over slices / operations."""
+    """Hardware per operation: totals over slices / operations."""
 
     server_cpu_us: Microsecond | None = None
     server_cpu_user_us: Microsecond | None = None
@@ -66,7 +66,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     benchmark: str
     test: str
     group: str
-    """point, range, range with aggregation, write (METHOD.md, section 3)."""
+    """point, range, range with aggregation, write."""
     clients: int
     contender: str
     unit: str
@@ -131,6 +131,8 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Every setting that Slowdust gave the server."""
     differing: dict[str, str] = {}
     """Those that are not the base's (a setting the base has and this one lacks: '(not set)')."""
+    skipped_settings: list[str] = []
+    """Optional settings of the config that this version does not know."""
     engine: str | None = None
     """The storage engine, where the DBMS has several."""
     environment: list[str] = []

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from slowdust.analysis.model import ContenderInfo
-from slowdust.analysis.phrases import listing
+from slowdust.analysis.phrases import listing, shortened
+
+_ISOLATION = "transaction_isolation"
+_DEFAULT = "REPEATABLE-READ"
+"""Of every DBMS that has engines."""
 
 
 def notices_of(infos: Sequence[ContenderInfo]) -> list[str]:
@@ -37,7 +41,26 @@ def _engines(infos: Sequence[ContenderInfo]) -> list[str]:
         return []
     return [
         f"Different storage engines are compared: {listing(engines)}. Statements and rows are the "
-        f"same; what an engine keeps in memory and on disk, and which settings it obeys, is not."
+        f"same; what an engine keeps in memory and on disk, and which settings it obeys, is not.",
+        *_isolation(infos),
+    ]
+
+
+def _isolation(infos: Sequence[ContenderInfo]) -> list[str]:
+    """An engine may lack what the default isolation needs.
+
+    A contender that dropped out before it had settings has no level either.
+    """
+    levels: dict[str, list[str]] = {}
+    for info in infos:
+        if info.engine is not None and info.settings:
+            levels.setdefault(info.settings.get(_ISOLATION, _DEFAULT), []).append(info.name)
+    if len(levels) < 2:
+        return []
+    told = listing([f"{level} ({shortened(names)})" for level, names in levels.items()])
+    return [
+        f"Isolation levels differ: {told}. Transactions get other guarantees, and their locks and "
+        f"snapshots are other work; the setting {_ISOLATION}, the same for all, makes them alike."
     ]
 
 

@@ -1,4 +1,4 @@
-"""Hardware per operation (METHOD.md, section 6): totals over slices / operations.
+"""Hardware per operation: totals over slices / operations.
 
 An operation is one transaction of the test, also where the throughput is in rows/s: for `scan`
 it is one scan of a whole table. Each value counts the slices that measured it, and the

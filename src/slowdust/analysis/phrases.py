@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 _DOUBLE = 2.0
 """A ratio from here on is written as a multiple, not as a percentage."""
 MOST_LISTED = 6
 """Names that one sentence lists."""
+_OF_MATRIX = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
+"""'mysql@9.7.4 fsync=off log_bin=on'. A name of the user's own may have blanks too."""
 
 
 def change(ratio: float) -> str:
@@ -59,9 +62,11 @@ def number(count: int) -> str:
 
 def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
     """Contender -> what a matrix varies of it; None unless a matrix alone tells them apart."""
-    labels = {name: name.partition(" ")[2] for name in contenders}
-    one_contender = len({name.partition(" ")[0] for name in contenders}) == 1
-    return labels if one_contender and len(contenders) > 1 and all(labels.values()) else None
+    crossed = {name: found for name in contenders if (found := _OF_MATRIX.fullmatch(name))}
+    one_contender = len({found["contender"] for found in crossed.values()}) == 1
+    if not one_contender or len(contenders) < 2 or len(crossed) < len(contenders):
+        return None
+    return {name: found["points"] for name, found in crossed.items()}
 
 
 def short_names(contenders: Sequence[str]) -> dict[str, str]:

@@ -69,6 +69,7 @@ def tell(
     if len(contenders) == 1:
         return [*sentences, f"Only {names[base]} was measured: there is nothing to compare."]
     several = len(contenders) > MOST_TOLD + 1
+    stories = []
     if several:
         sentences.append(f"{len(contenders) - 1} contenders beside {names[base]}, the base.")
     for name in contenders[1:]:
@@ -81,13 +82,14 @@ def tell(
             if course.contender == name
         )
         if story.pairs:
-            sentences += story.brief() if several else story.sentences()
+            sentences += [story.brief()] if several else story.sentences()
+            stories.append(story)
         elif any(r.contender == name and OPEN_LOOP in r.flags for r in results):
             sentences.append(f"{names[name]}: {OPEN_LOOP}.")
             sentences += _responses([r for r in results if r.contender == name])
         elif name not in failures:
             sentences.append(f"{names[name]} has no result that can be compared.")
-    return sentences
+    return [*sentences, *_cautions_of_all(stories)] if several else sentences
 
 
 @dataclass(frozen=True)
@@ -141,16 +143,16 @@ class _Story:
             *self._largest("slower"),
             *self._largest("faster"),
             *self._unsure(),
-            *self._cautions(),
+            *_cautions(self.pairs),
         ]
 
-    def brief(self) -> list[str]:
-        """One sentence, where many contenders share the tl;dr."""
+    def brief(self) -> str:
+        """One sentence, where many contenders share the tl;dr; cautions are said once for all."""
         ratios = sorted(pair.rqps for pair in self.pairs)
         spread = f", from {ratios[0]:.2f} to {ratios[-1]:.2f}" if len(ratios) > 1 else ""
         by_clients = f" By number of clients: {self.by_clients}." if self.by_clients else ""
         summary = f"{self.name}: {self._verdicts()}; median rqps {median(ratios):.2f}{spread}."
-        return [summary + by_clients]
+        return summary + by_clients
 
     def _counts(self) -> str:
         return f"From {self.base} to {self.name}: {self._verdicts()}."
@@ -197,19 +199,32 @@ class _Story:
         why = "one of the two dropped out" if self.cut_short else "more slices would tell"
         return [f"Unsure, {why}: {shortened(unsure)}."]
 
-    def _cautions(self) -> list[str]:
-        sentences = []
-        limited = [
-            pair.label
-            for pair in self.pairs
-            if max(pair.ours.client_busiest_thread, pair.base.client_busiest_thread) > BUSY_CLIENT
-        ]
-        if limited:
-            sentences.append(f"The client, not the server, was the limit: {shortened(limited)}.")
-        failing = [pair.label for pair in self.pairs if pair.ours.errors or pair.base.errors]
-        if failing:
-            sentences.append(f"There were errors: {shortened(failing)}.")
-        return sentences
+
+def _cautions_of_all(stories: Sequence[_Story]) -> list[str]:
+    """What limits many contenders' results, which are told in one sentence each."""
+    cut_short = [story.name for story in stories if story.cut_short]
+    sentences = _cautions([pair for story in stories for pair in story.pairs])
+    if cut_short:
+        sentences.append(
+            f"Cut short, because the contender or the base dropped out: {shortened(cut_short)}."
+        )
+    return sentences
+
+
+def _cautions(pairs: Sequence[_Pair]) -> list[str]:
+    """What limits the results, each test named once."""
+    limited = dict.fromkeys(
+        pair.label
+        for pair in pairs
+        if max(pair.ours.client_busiest_thread, pair.base.client_busiest_thread) > BUSY_CLIENT
+    )
+    failing = dict.fromkeys(pair.label for pair in pairs if pair.ours.errors or pair.base.errors)
+    sentences = []
+    if limited:
+        sentences.append(f"The client, not the server, was the limit: {shortened([*limited])}.")
+    if failing:
+        sentences.append(f"There were errors: {shortened([*failing])}.")
+    return sentences
 
 
 def _group_summary(pairs: Sequence[_Pair]) -> str:

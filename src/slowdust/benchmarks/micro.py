@@ -1,4 +1,4 @@
-"""The microbenchmarks (METHOD.md, section 3): names, groups, order and suites."""
+"""The microbenchmarks: names, groups, order and suites."""
 
 from __future__ import annotations
 

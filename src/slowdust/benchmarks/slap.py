@@ -1,4 +1,4 @@
-"""The single-row family (end of METHOD.md, section 3): ranges, and updates of one row by all.
+"""The single-row family: ranges, and updates of one row by all.
 
 The ranges come first, on data as it was loaded: the updates leave their dead versions at one
 single row, which says nothing about ranges.

@@ -32,7 +32,7 @@ _IDLE_SHARE = 0.02
 _IDLE_LOOKS = 3
 _LOOK_EVERY: Second = 0.2
 _FULL_RUN: Second = 3600.0
-"""A budget from which on the waits of METHOD.md, section 5 apply unscaled."""
+"""A budget from which on the waits for idle servers apply unscaled."""
 
 
 @dataclass
@@ -171,7 +171,7 @@ class Field:
         self._loaded = False
 
     def maintain(self, driver: Driver, data: Data, budget: Second) -> None:
-        """Post-write maintenance (METHOD.md, section 5), then wait until the servers are idle."""
+        """Post-write maintenance, then wait until the servers are idle."""
         for contender in self.running():
             self._view.phase(f"maintenance of {contender.name} after the writes")
             with self.guard(contender):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from slowdust.analysis.contenders import unknown_settings
 from slowdust.analysis.model import (
     ContenderInfo,
     LatencyUs,
@@ -141,7 +142,8 @@ def _memory(report: Report) -> list[str]:
     return [
         "## Memory",
         "",
-        "Peaks over all tests; rqps is the median over the tests, and its range.",
+        "Peaks over all tests; rqps is the median over the tests, and its range. VSZ counts",
+        "address space that was reserved and never touched.",
         "",
         *_table(header, [_memory_row(one) for one in report.memory], left=1),
     ]
@@ -245,11 +247,18 @@ def _contenders(report: Report) -> list[str]:
     header = ["contender", "version", "binary", "source", *titles, "settings unlike the base's"]
     failed = [
         line
-        for info in report.contender_info
+        for info in infos
         if info.failed
         for line in ("", f"{info.name} failed:", "", *_indented(info.failed))
     ]
-    return ["## Contenders", "", *_table(header, rows, left=len(header)), *failed]
+    unknown = unknown_settings(infos)
+    return [
+        "## Contenders",
+        "",
+        *_table(header, rows, left=len(header)),
+        *(["", *(f"- {sentence}" for sentence in unknown)] if unknown else []),
+        *failed,
+    ]
 
 
 def _settings(info: ContenderInfo) -> str:

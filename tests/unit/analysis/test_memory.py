@@ -88,7 +88,11 @@ def test_what_was_not_measured_is_absent() -> None:
     assert (of(memory, GLIBC).peak_rss_gb, of(memory, GLIBC).rss_per_buffer_pool) == (None, None)
 
 
-def test_a_contender_without_results_is_not_in_the_table() -> None:
-    manifest, slices = allocators()
-    left = [piece for piece in slices if piece.contender == GLIBC]
-    assert [one.contender for one in analyse(manifest, left).memory] == [GLIBC]
+def test_a_contender_without_results_is_not_in_the_table_and_does_not_make_one() -> None:
+    names = [GLIBC, JEMALLOC, "mariadb@11.4/innodb"]
+    manifest, slices = synthetic_experiment(names, ["scan"], blocks=3)
+    manifest.contenders[1].allocator = "jemalloc"
+    without = {name: [piece for piece in slices if piece.contender != name] for name in names}
+
+    assert [one.contender for one in analyse(manifest, without[names[2]]).memory] == names[:2]
+    assert analyse(manifest, without[JEMALLOC]).memory == []

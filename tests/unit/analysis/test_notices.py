@@ -43,6 +43,29 @@ def test_different_engines_are_told() -> None:
     assert notice.startswith("Different storage engines are compared: innodb and rocksdb.")
 
 
+def test_engines_that_isolate_differently_are_told() -> None:
+    levels = [{"log_bin": "off"}, {"transaction_isolation": "READ-COMMITTED"}]
+    engines = ["innodb", "rocksdb"]
+    notices = notices_of(infos("mariadb@10", "mariadb@10#2", engine=engines, settings=levels))
+
+    assert len(notices) == 2
+    assert (
+        "Isolation levels differ: REPEATABLE-READ (mariadb@10) and READ-COMMITTED (mariadb@10#2)."
+    ) in notices[1]
+
+
+def test_what_never_had_settings_has_no_isolation_level() -> None:
+    levels = [{}, {"transaction_isolation": "READ-COMMITTED"}]
+    engines = ["innodb", "rocksdb"]
+    assert len(notices_of(infos("mariadb@1", "mariadb@2", engine=engines, settings=levels))) == 1
+
+
+def test_an_isolation_that_is_the_default_is_not_different() -> None:
+    levels = [{"log_bin": "off"}, {"transaction_isolation": "REPEATABLE-READ"}]
+    engines = ["innodb", "rocksdb"]
+    assert len(notices_of(infos("mariadb@1", "mariadb@2", engine=engines, settings=levels))) == 1
+
+
 def test_a_dbms_without_engines_is_not_another_engine() -> None:
     notices = notices_of(infos("postgres@17.6", "mysql@9.7.4", engine=[None, "innodb"]))
     assert len(notices) == 1

@@ -81,6 +81,22 @@ def test_many_contenders_get_one_sentence_each() -> None:
     ]
 
 
+def test_cautions_are_said_once_for_many_contenders() -> None:
+    names = [f"{A} n={number}" for number in range(6)]
+    results = [
+        a_result(names[0]),
+        a_result(names[0], test="insert", busiest=0.95),
+        *(a_result(name, rqps=0.8, verdict="slower", errors=2) for name in names[1:]),
+        *(a_result(name, test="insert", rqps=1.0, verdict="unsure") for name in names[1:]),
+    ]
+
+    assert tell(results, names, {names[3]: "killed"})[-3:] == [
+        "The client, not the server, was the limit: insert.",
+        "There were errors: point-query.",
+        "Cut short, because the contender or the base dropped out: n=3.",
+    ]
+
+
 def test_clients_are_named_when_there_are_several() -> None:
     results = with_base(
         a_result(B, clients=1, rqps=1.0, verdict="same"),
@@ -187,3 +203,13 @@ def test_names_of_a_matrix_are_what_varies() -> None:
     ]
     plain = ["mysql@9.7.4", "mysql@9.7.4 fsync=on"]
     assert list(short_names(plain).values()) == ["9.7.4", "9.7.4 fsync=on"]
+    environment = ["mysql@9.7.4+A=1 fsync=off binlog=on", "mysql@9.7.4+A=1 fsync=on binlog=on"]
+    assert list(short_names(environment).values()) == ["fsync=off binlog=on", "fsync=on binlog=on"]
+
+
+def test_a_blank_in_a_name_makes_no_matrix() -> None:
+    named = ["pg old", "pg new"]
+    assert list(short_names(named).values()) == named
+    crossed = ["pg old fsync=off", "pg old fsync=on"]
+    assert list(short_names(crossed).values()) == ["fsync=off", "fsync=on"]
+    assert short_names([*crossed, "pg new fsync=on"])[crossed[0]] == crossed[0]

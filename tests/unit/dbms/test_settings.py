@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -109,6 +111,36 @@ def test_engine_of_the_users_own_configuration(tmp_path: Path) -> None:
     assert memory.required["innodb_doublewrite"] == "on"
     assert memory.optional["sync_binlog"] == "1"
     assert "sync_binlog" not in memory.required
+
+
+def documented_configs() -> list[str]:
+    """The indented blocks of the documentation that are configurations."""
+    text = (Path(__file__).parents[3] / "docs" / "experiments.md").read_text()
+    blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", text, re.MULTILINE)
+    return [block for block in map(dedent, blocks) if "settings]" in block]
+
+
+@pytest.mark.parametrize("text", documented_configs())
+def test_documented_configurations_can_be_read(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    config = load_config("mysql", str(file))
+    assert config.settings or config.engines
+
+
+def test_the_documented_configuration_is_default_with_what_it_changes(tmp_path: Path) -> None:
+    [text] = [text for text in documented_configs() if "based_on" in text]
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    mysql = family("mysql")
+    default, mine = (
+        mysql.settings(name, {}, 1, engine="innodb", memory_bytes=16 * GB)
+        for name in ("default", str(file))
+    )
+    changed = {key for key, value in mine.required.items() if value != default.required.get(key)}
+    assert changed == {"innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size"}
+    assert mine.required["innodb_buffer_pool_size"] == "8192M"
+    assert {**default.optional, "innodb_redo_log_capacity": "4096M"} == dict(mine.optional)
 
 
 def test_durable_is_default_with_commits_that_wait() -> None:

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks.micro import MICRO
 from slowdust.report import html
@@ -20,6 +21,7 @@ from tests.unit.report.sample import (
     sweep_experiment,
     troubled_experiment,
 )
+from tests.unit.synthetic import synthetic_experiment
 
 _VOID = {"meta", "link", "input", "wbr", "br"}
 
@@ -165,6 +167,17 @@ def test_settings_that_differ_come_first(troubled_page: str) -> None:
 
     assert differing < troubled_page.index("io_method") < everything
     assert "(not set)" in troubled_page
+
+
+def test_settings_that_a_version_does_not_know_stand_beside_the_settings() -> None:
+    manifest, slices = synthetic_experiment(["a@1", "a@2"], ["scan"], blocks=2)
+    manifest.contenders[0].skipped_settings = ["jit"]
+    manifest.contenders[0].build.version = "1"
+    report = analyse(manifest, slices)
+
+    assert report.contender_info[0].skipped_settings == ["jit"]
+    settings = _section(html.render(report, slices), "contenders").partition("Settings")[2]
+    assert f"{manifest.contenders[0].dbms} 1 does not know jit: left out." in settings
 
 
 def test_anchors_stay_apart_whatever_tests_are_called() -> None:

@@ -128,6 +128,16 @@ def test_response_times_stand_beside_the_rates_of_slap() -> None:
     assert [line for line in text.splitlines() if line.startswith("> Allocators differ")]
 
 
+def test_settings_that_a_version_does_not_know_are_told() -> None:
+    manifest, slices = synthetic_experiment(["mysql@5.6.24", "mysql@9.7.4"], ["scan"], blocks=2)
+    manifest.contenders[1].skipped_settings = ["query_cache_type", "query_cache_size"]
+    manifest.contenders[1].build.version = "9.7.4"
+
+    assert "- mysql 9.7.4 does not know query_cache_size and query_cache_type: left out." in (
+        section(markdown.render(analyse(manifest, slices)), "Contenders")
+    )
+
+
 def test_memory_engines_and_allocators_are_tables() -> None:
     report, _ = matrix_experiment()
     text = markdown.render(report)

@@ -8,6 +8,10 @@ use super::{MysqlConnection, Statement};
 /// default.
 const FORMS: [&str; 2] = ["EXPLAIN FORMAT=TRADITIONAL", "EXPLAIN"];
 const NOT_UNDERSTOOD: &str = "42000";
+/// Rows are stored in the primary key, so there it says nothing about the way to them, and MariaDB
+/// no longer says it.
+const INDEX_ONLY: &str = "Using index";
+const ROWS: &str = "PRIMARY";
 
 /// None where the server cannot explain the statement (writes, in MySQL 5.5), or has no choice.
 pub fn explain(
@@ -87,12 +91,18 @@ fn line(columns: &Columns<'_>) -> Option<String> {
     // Since 5.7 the plain case is called by the statement's verb.
     let plain = ["SIMPLE", "UPDATE", "DELETE"].contains(&part);
     let part = (!plain).then(|| part.to_lowercase());
-    let extra = columns.get("Extra").map(str::to_owned);
-    let key = columns.get("key").map(|key| format!(" {key}"));
-    line.extend(key);
-    for more in [part, extra].into_iter().flatten() {
+    let key = columns.get("key");
+    if let Some(key) = key {
+        line.push(' ');
+        line.push_str(key);
+    }
+    let extra = columns.get("Extra").into_iter();
+    let extra = extra
+        .flat_map(|words| words.split("; "))
+        .filter(|word| !(key == Some(ROWS) && *word == INDEX_ONLY));
+    for more in part.as_deref().into_iter().chain(extra) {
         line.push_str("; ");
-        line.push_str(&more);
+        line.push_str(more);
     }
     Some(line)
 }
@@ -130,6 +140,32 @@ mod tests {
         assert_eq!(
             (scan(Some("")), scan(None)),
             (Some("t: ALL".into()), Some("t: ALL".into()))
+        );
+    }
+
+    #[test]
+    fn reading_the_primary_key_is_reading_rows() {
+        let range = |key, extra| {
+            let read = [Some("SIMPLE"), Some("t"), Some("range"), Some(key), extra];
+            plan_of(read)
+        };
+        let rows = Some("t: range PRIMARY; Using where".to_owned());
+        assert_eq!(
+            (
+                range("PRIMARY", Some("Using where; Using index")),
+                range("PRIMARY", Some("Using where"))
+            ),
+            (rows.clone(), rows)
+        );
+        assert_eq!(
+            (
+                range("PRIMARY", Some("Using index")),
+                range("k_1", Some("Using where; Using index"))
+            ),
+            (
+                Some("t: range PRIMARY".into()),
+                Some("t: range k_1; Using where; Using index".into())
+            )
         );
     }
 

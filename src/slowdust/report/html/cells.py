@@ -15,7 +15,7 @@ Band = Literal["slower", "faster", "between"]
 
 SLOWER_BAND = 0.95
 FASTER_BAND = 1.05
-"""The classic bands (METHOD.md, section 9): at or below, at or above."""
+"""The classic bands: at or below, at or above."""
 
 LONGEST_UNBROKEN = 22
 """Characters of a contender's name that a column header holds on one line."""

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from slowdust.report.html import svg
 from slowdust.report.html.marks import Mark
-from slowdust.report.html.scale import Logarithmic, ratio_ticks
+from slowdust.report.html.scale import Logarithmic, ratio_domain, ratio_ticks
 
 HEIGHT = 190.0
 
@@ -55,7 +55,8 @@ def concurrency_chart(series: Sequence[Series], margin: float, title: str) -> Ma
     if len(levels) < 2:
         return Markup()
     x = Logarithmic(levels[0], levels[-1], _EDGE, svg.WIDTH - _EDGE)
-    y = _axis([point for one in series for point in one.points], margin)
+    points = [point for one in series for point in one.points]
+    y = Logarithmic(*ratio_domain(points, margin, WIDEST_STRAY), HEIGHT, 0)
     low, high = max(y.low, 1 - margin), min(y.high, 1 + margin)
     ticks = ratio_ticks(y.low, y.high, 7)
     return svg.Frame(
@@ -73,17 +74,6 @@ def concurrency_chart(series: Sequence[Series], margin: float, title: str) -> Ma
             *_level_labels(levels, x),
         ),
     ).markup()
-
-
-def _axis(points: Sequence[LevelPoint], margin: float) -> Logarithmic:
-    lowest = min(1 - 2 * margin, *(point.rqps for point in points))
-    highest = max(1 + 2 * margin, *(point.rqps for point in points))
-    lows = [point.low for point in points if point.low is not None and point.low > 0]
-    highs = [point.high for point in points if point.high is not None]
-    low = max(min([lowest, *lows]), lowest / WIDEST_STRAY)
-    high = min(max([highest, *highs]), highest * WIDEST_STRAY)
-    air = (high / low) ** 0.06
-    return Logarithmic(low / air, high * air, HEIGHT, 0)
 
 
 def _line(one: Series, x: Logarithmic, y: Logarithmic, contenders: int) -> Markup:

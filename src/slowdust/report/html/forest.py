@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from slowdust.report.html import numbers, svg
 from slowdust.report.html.marks import Mark
-from slowdust.report.html.scale import Logarithmic, ratio_ticks
+from slowdust.report.html.scale import Logarithmic, ratio_domain, ratio_ticks
 
 ROW = 17.0
 GROUP = 30.0
@@ -60,7 +60,8 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
     points = [point for group in groups for row in group.rows for point in row.points]
     if not points:
         return Markup()
-    scale = _axis(points, margin)
+    low, high = ratio_domain(points, margin, WIDEST_STRAY)
+    scale = Logarithmic(low, high, 0, svg.WIDTH)
     height = _height(groups)
     labels: list[Markup] = []
     marks: list[Markup] = []
@@ -87,17 +88,6 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
 def _height(groups: Sequence[ForestGroup]) -> float:
     lines = sum(len(row.points) for group in groups for row in group.rows)
     return 2 * EDGE + GROUP * len(groups) + ROW * lines
-
-
-def _axis(points: Sequence[ForestPoint], margin: float) -> Logarithmic:
-    lowest = min(1 - 2 * margin, *(point.rqps for point in points))
-    highest = max(1 + 2 * margin, *(point.rqps for point in points))
-    lows = [point.low for point in points if point.low is not None and point.low > 0]
-    highs = [point.high for point in points if point.high is not None]
-    low = max(min([lowest, *lows]), lowest / WIDEST_STRAY)
-    high = min(max([highest, *highs]), highest * WIDEST_STRAY)
-    air = (high / low) ** 0.04
-    return Logarithmic(low / air, high * air, 0, svg.WIDTH)
 
 
 def _background(scale: Logarithmic, margin: float, height: float) -> list[Markup]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowdust.analysis.contenders import unknown_settings
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.phrases import matrix_labels, short_names
 from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
@@ -73,6 +74,8 @@ class Page:
     host_line: str
     differing_settings: tuple[str, ...]
     all_settings: tuple[str, ...]
+    unknown_settings: tuple[str, ...]
+    """Sentences: which version does not know which optional settings."""
 
 
 def page_of(report: Report, slices: Sequence[Slice]) -> Page:
@@ -102,6 +105,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         host_line=" · ".join(list(report.host.values())[:HOST_FACTS_IN_LINE]),
         differing_settings=_names(info.differing for info in report.contender_info),
         all_settings=_names(info.settings for info in report.contender_info),
+        unknown_settings=tuple(unknown_settings(report.contender_info)),
     )
 
 

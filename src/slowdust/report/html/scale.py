@@ -8,8 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import Protocol
 
 _CLOCK_STEPS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
+
+_AIR = 0.05
+"""Of a logarithmic axis of ratios, left free beyond each end."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,39 @@ def zero_based(highest: float, most_ticks: int = 5) -> tuple[float, list[float]]
     step = nice_step(highest or 1.0, most_ticks)
     steps = math.ceil((highest or 1.0) / step - 1e-9)
     return steps * step, [round(index * step, 12) for index in range(steps + 1)]
+
+
+class Ratio(Protocol):
+    """A relative rate and its interval."""
+
+    @property
+    def rqps(self) -> float:
+        """Above 0."""
+
+    @property
+    def low(self) -> float | None:
+        """Of the interval; None where there is none."""
+
+    @property
+    def high(self) -> float | None:
+        """Of the interval; None where there is none."""
+
+
+def ratio_domain(
+    points: Sequence[Ratio], margin: float, widest_stray: float
+) -> tuple[float, float]:
+    """Ends of a logarithmic axis that holds all `points`, twice the margin around 1, and some air.
+
+    Intervals are held as far as `widest_stray` times beyond the outermost point.
+    """
+    lowest = min(1 - 2 * margin, *(point.rqps for point in points))
+    highest = max(1 + 2 * margin, *(point.rqps for point in points))
+    lows = [point.low for point in points if point.low is not None and point.low > 0]
+    highs = [point.high for point in points if point.high is not None]
+    low = max(min([lowest, *lows]), lowest / widest_stray)
+    high = min(max([highest, *highs]), highest * widest_stray)
+    air = (high / low) ** _AIR
+    return low / air, high * air
 
 
 def ratio_ticks(low: float, high: float, most_ticks: int = 9) -> list[float]:
