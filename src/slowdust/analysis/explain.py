@@ -5,7 +5,9 @@
     r/o, rKB/o or wKB/o moved        IO
 
 More of something explains slower, less explains faster. What moved the other way explains
-nothing, and what moved less than the throughput explains a part of it at most.
+nothing, and what moved less than the throughput explains a part of it at most. Nor does what
+could not have taken the time: twice the context switches of a scan, where ten become twenty in as
+many milliseconds, are no contention.
 """
 
 from __future__ import annotations
@@ -14,11 +16,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from slowdust.analysis.model import PerOperation, Result
+from slowdust.store.records import Microsecond
 
 FLAT = 0.05
 """A relative change below this is not worth a word."""
-NEGLIGIBLE = {"cs": 0.05, "read_kb": 0.1, "write_kb": 0.1, "server_cpu_us": 0.0}
-"""Per operation: where base and contender are both below, their ratio is noise."""
+DEAREST: dict[str, Microsecond] = {
+    "read_kb": 50.0,
+    "write_kb": 20.0,
+    "cs": 50.0,
+    "server_cpu_us": 1.0,
+}
+"""What one of it may cost where it is dear: a KB of small reads or writes on a slow disk, a switch
+that wakes another CPU of a virtual machine."""
+SHARE_OF_CHANGE = 0.25
+"""What cannot have taken so much of the change of time per operation explains none of it."""
 WHOLE = 0.5
 """Share of the change of time per operation from which a cause is not called partial."""
 
@@ -61,7 +72,7 @@ def explain(result: Result, base: Result) -> list[Explanation]:
     found = []
     for field, cause, metric in _CANDIDATES:
         ratio = _value(result.per_op_relative, field)
-        if ratio is None or _is_negligible(field, result.per_op, base.per_op):
+        if ratio is None or not _could_take(field, result, base):
             continue
         agrees = (ratio > 1) == (slowdown > 1)
         enough = WHOLE * abs(slowdown - 1)
@@ -77,5 +88,10 @@ def _value(per_op: PerOperation, field: str) -> float | None:
     return value
 
 
-def _is_negligible(field: str, ours: PerOperation, theirs: PerOperation) -> bool:
-    return max(_value(ours, field) or 0.0, _value(theirs, field) or 0.0) < NEGLIGIBLE[field]
+def _could_take(field: str, result: Result, base: Result) -> bool:
+    """Whether the change of a metric, at its dearest, is a good part of that of the time."""
+    ours, theirs = _value(result.per_op, field), _value(base.per_op, field)
+    if ours is None or theirs is None or result.rqps is None or base.latency_us is None:
+        return False
+    change = base.latency_us.p50 * abs(1 / result.rqps - 1)
+    return abs(ours - theirs) * DEAREST[field] >= SHARE_OF_CHANGE * change

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowdust.analysis.model import PerOperation, Result, Verdict
+from slowdust.analysis.model import LatencyUs, PerOperation, Result, Verdict
 
 
 def a_result(
@@ -13,6 +13,7 @@ def a_result(
     clients: int = 1,
     rqps: float | None = None,
     verdict: Verdict | None = None,
+    p50: float = 60.0,
     per_op: PerOperation | None = None,
     per_op_relative: PerOperation | None = None,
     busiest: float = 0.1,
@@ -36,6 +37,7 @@ def a_result(
         incarnations=2,
         measured_s=5.0,
         errors=errors,
+        latency_us=LatencyUs(p50=p50, p95=2 * p50, p99=3 * p50, max=10 * p50),
         per_op=per_op or PerOperation(),
         per_op_relative=per_op_relative,
         client_busiest_thread=busiest,

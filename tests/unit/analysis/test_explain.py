@@ -28,7 +28,7 @@ def causes(rqps: float, **changes: float) -> list[tuple[Cause, bool]]:
         (1.25, {"cpu": 0.80}, [(Cause.CPU, False)]),
         (0.80, {"cpu": 1.2, "cs": 1.5}, [(Cause.CONTENTION, False), (Cause.CPU, False)]),
         (0.50, {"read": 3.0}, [(Cause.IO, False)]),
-        (0.80, {"write": 1.4, "cpu": 1.06}, [(Cause.IO, False), (Cause.CPU, True)]),
+        (0.80, {"write": 1.4, "cpu": 1.1}, [(Cause.IO, False), (Cause.CPU, True)]),
         (0.80, {"cpu": 0.7}, []),
         (0.80, {}, []),
         (0.80, {"cpu": 1.02}, []),
@@ -45,6 +45,16 @@ def test_a_multiple_of_next_to_nothing_explains_nothing() -> None:
     result = a_result("b", rqps=0.5, per_op=ours, per_op_relative=relative_to(base, ours))
 
     assert explain(result, a_result("a", per_op=base)) == []
+
+
+def test_what_could_not_have_taken_the_time_explains_nothing() -> None:
+    base = PerOperation(cs=8.0, write_kb=16.0, server_cpu_us=17_000.0)
+    ours = PerOperation(cs=16.0, write_kb=32.0, server_cpu_us=34_000.0)
+    result = a_result("b", rqps=0.5, per_op=ours, per_op_relative=relative_to(base, ours))
+
+    found = explain(result, a_result("a", p50=18_000.0, per_op=base))
+
+    assert [explanation.cause for explanation in found] == [Cause.CPU]
 
 
 def test_without_probes_nothing_is_explained() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from slowdust.analysis.flags import PLAN_DIFFERS
 from slowdust.analysis.model import PerOperation, Result
+from slowdust.analysis.per_op import relative_to
 from slowdust.analysis.phrases import change, distance, listing, short_names, speed
 from slowdust.analysis.words import tell
 from tests.unit.analysis.results import a_result
@@ -11,16 +12,20 @@ from tests.unit.analysis.results import a_result
 A, B, C = "postgres@15.8", "postgres@17.6", "postgres@18.4"
 
 
+OF_BASE = PerOperation(server_cpu_us=50.0, cs=2.0)
+
+
 def with_base(*results: Result) -> list[Result]:
     keys = dict.fromkeys((r.test, r.group, r.clients) for r in results)
-    bases = [a_result(A, test=t, group=g, clients=c) for t, g, c in keys]
+    bases = [a_result(A, test=t, group=g, clients=c, per_op=OF_BASE) for t, g, c in keys]
     return [*bases, *results]
 
 
 def test_counts_groups_and_the_largest_changes() -> None:
-    cpu = PerOperation(server_cpu_us=1.1)
+    cpu = PerOperation(server_cpu_us=55.0)
+    relative = relative_to(OF_BASE, cpu)
     results = with_base(
-        a_result(B, rqps=0.9, verdict="slower", per_op_relative=cpu, per_op=cpu),
+        a_result(B, rqps=0.9, verdict="slower", per_op_relative=relative, per_op=cpu),
         a_result(B, test="hot-points", rqps=1.0, verdict="same"),
         a_result(B, test="scan", group="range", rqps=2.3, verdict="faster"),
         a_result(B, test="insert", group="write", rqps=0.98, verdict="unsure"),
@@ -109,9 +114,10 @@ def test_clients_are_named_when_there_are_several() -> None:
 
 
 def test_a_partial_cause_is_called_partial() -> None:
-    relative = PerOperation(cs=1.2)
+    switches = PerOperation(cs=2.4)
+    relative = relative_to(OF_BASE, switches)
     results = with_base(
-        a_result(B, rqps=0.5, verdict="slower", per_op_relative=relative, per_op=relative)
+        a_result(B, rqps=0.5, verdict="slower", per_op_relative=relative, per_op=switches)
     )
 
     [sentence] = [s for s in tell(results, [A, B], {}) if "context" in s]
