@@ -165,8 +165,13 @@ def _with_allocator(name: ContenderName, view: View) -> ContenderName:
 def _entry(title: str, build: Build, name: ContenderName, spec: Spec, entrant: Entrant) -> Entry:
     kind = family(build.dbms)
     engine = kind.choose_engine(build, name.engine)
-    overrides = {**kind.room_for(max(spec.clients)), **spec.set, **entrant.set}
-    settings = kind.settings(name.config, overrides, len(spec.entrants()), engine=engine)
+    settings = kind.settings(
+        name.config,
+        {**spec.set, **entrant.set},
+        len(spec.entrants()),
+        engine=engine,
+        clients=max(spec.clients),
+    )
     return Entry(title, build, engine, name.environment, settings)
 
 
