@@ -23,6 +23,7 @@ from slowdust.dbms.settings import (
     host_memory_bytes,
     load_config,
     override,
+    setting_name,
     size_config,
 )
 from slowdust.errors import UsageError
@@ -151,11 +152,11 @@ class Family(ABC):
         stands for the memory of the host. Raises UsageError.
         """
         memory = host_memory_bytes() if memory_bytes is None else memory_bytes
-        file = load_config(self.name, config, self.setting_name)
+        file = load_config(self.name, config)
         part = file.part_of(engine)
         sized = size_config(config, part, file.create, memory // side_by_side, self.render_bytes)
         roomy = override(sized, _room_for(clients, sized))
-        return override(roomy, {self.setting_name(key): v for key, v in overrides.items()})
+        return override(roomy, {setting_name(key): v for key, v in overrides.items()})
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
         """The storage engine of a contender: as written or the default; None where there are none.
@@ -187,10 +188,6 @@ class Family(ABC):
     @abstractmethod
     def render_bytes(self, size: int) -> str:
         """A size in the way in which this family's settings are written."""
-
-    @abstractmethod
-    def setting_name(self, text: str) -> str:
-        """The one spelling of a setting's name."""
 
     @abstractmethod
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:

@@ -69,10 +69,6 @@ class Postgres(Family):
         """In whole megabytes; at least one."""
         return f"{max(1, size >> 20)}MB"
 
-    def setting_name(self, text: str) -> str:
-        """In lower case: the server does not tell cases apart."""
-        return text.lower()
-
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Asks the server, which reads the configuration without starting."""
         for name in sorted(_OWN_SETTINGS & {*settings.required, *settings.optional}):

@@ -10,14 +10,19 @@ from dataclasses import dataclass
 from slowdust import builds
 from slowdust.builds import Build, allocators
 from slowdust.builds.fingerprint import sha256_of
-from slowdust.dbms import family
+from slowdust.dbms import engine_names, family
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.dbms.leftovers import clean_leftovers
 from slowdust.dbms.rundir import RunDirectory
-from slowdust.dbms.settings import Settings
+from slowdust.dbms.settings import DEFAULT_CONFIG, Settings
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.contender import ContenderName, distinct, parse_contender
+from slowdust.experiment.contender import (
+    ENGINE_OF_A_DIRECTORY,
+    ContenderName,
+    distinct,
+    parse_contender,
+)
 from slowdust.experiment.driver import Driver
 from slowdust.experiment.entrants import Entrant
 from slowdust.experiment.field import Contender, Field
@@ -138,6 +143,8 @@ def record_findings(field: Field, journal: Journal) -> None:
 
 def _resolve(name: ContenderName, view: View) -> Build:
     if name.directory is not None:
+        if name.directory.name in engine_names() and not name.directory.exists():
+            raise UsageError(f"'{name.written}': {ENGINE_OF_A_DIRECTORY}")
         return builds.from_directory(name.directory)
     assert name.dbms is not None
     assert name.version is not None
@@ -166,7 +173,7 @@ def _entry(title: str, build: Build, name: ContenderName, spec: Spec, entrant: E
     kind = family(build.dbms)
     engine = kind.choose_engine(build, name.engine)
     settings = kind.settings(
-        name.config,
+        name.config or DEFAULT_CONFIG,
         {**spec.set, **entrant.set},
         len(spec.entrants()),
         engine=engine,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.mysqld.options import as_arguments, option_file, place_options, setting_name
+from slowdust.dbms.mysqld.options import as_arguments, option_file, place_options
 from slowdust.dbms.mysqld.own import OWN_SETTINGS
-from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name
 from slowdust.errors import SlowdustError, UsageError
 
 _TABLE_OF_VARIABLES = re.compile(r"^-+ -+$", re.MULTILINE)

@@ -21,7 +21,7 @@ from slowdust.dbms.mysqld.creation import (
 )
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
 from slowdust.dbms.mysqld.layout import find_plugin, version_of
-from slowdust.dbms.mysqld.options import as_arguments, option_file, setting_name
+from slowdust.dbms.mysqld.options import as_arguments, option_file
 from slowdust.dbms.mysqld.own import (
     data_directory,
     data_options,
@@ -87,10 +87,6 @@ class MysqldFamily(Family):
     def render_bytes(self, size: int) -> str:
         """In whole megabytes; at least one."""
         return f"{max(1, size >> 20)}M"
-
-    def setting_name(self, text: str) -> str:
-        """Dashes and underscores are the same."""
-        return setting_name(text)
 
     def lack_of_engine(self, build: Build, engine: str) -> str | None:
         """MyRocks is a plugin that most builds come without."""

@@ -17,11 +17,6 @@ _NUMBERS = {"on": "1", "off": "0", "true": "1", "false": "0"}
 """Older servers take every word for 0."""
 
 
-def setting_name(text: str) -> str:
-    """The one spelling: the server takes dashes for underscores, in lower case."""
-    return text.lower().replace("-", "_")
-
-
 def option_file(build: Build, values: Mapping[str, str]) -> str:
     """The text of an option file; UsageError for a name or value that cannot be written."""
     lines = [_line(name, value) for name, value in sorted(_spelled(build, values).items())]
