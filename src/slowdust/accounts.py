@@ -15,6 +15,8 @@ from slowdust.errors import SlowdustError, UsageError
 
 USER_VARIABLE = "SLOWDUST_USER"
 _CANDIDATES_FOR_ROOT = ("postgres", "nobody")
+COMMON: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
+"""The environment that all programs of builds see."""
 _ASK_TIMEOUT_S = 60.0
 
 
@@ -59,7 +61,7 @@ class Account:
     ) -> subprocess.CompletedProcess[str]:
         """What a program of a build prints when the account runs it.
 
-        `environment` is what it sees beside PATH and locale, `text` its standard input. Raises
+        `environment` is what it sees beside `COMMON`, `text` its standard input. Raises
         OSError when it cannot be run, subprocess.TimeoutExpired when it does not end.
         """
         return subprocess.run(
@@ -68,7 +70,7 @@ class Account:
             text=True,
             errors="replace",
             input=text or "",
-            env={"LC_ALL": "C", "PATH": os.defpath, **(environment or {})},
+            env={**COMMON, **(environment or {})},
             cwd="/",
             timeout=_ASK_TIMEOUT_S,
             check=False,

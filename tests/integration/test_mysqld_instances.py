@@ -137,6 +137,20 @@ def check_sizes(kind: Family, ask: Ask, instance: Instance) -> None:
     assert ask(instance.target(), pool) == [[str(64 << 20)]]
 
 
+@pytest.mark.parametrize("build", [OLD, NEW], indirect=True)
+def test_maintenance_restores_what_was_in_force(
+    build: Build, make_instance: MakeInstance, driver: Driver, ask: Ask
+) -> None:
+    instance = make_instance(build, {"innodb-io-capacity": "3K"})
+    instance.start()
+    load(driver, instance)
+    changed = ("innodb_io_capacity", "innodb_io_capacity_max", "innodb_max_dirty_pages_pct_lwm")
+    before = [value_of(ask, instance, name) for name in changed]
+    assert before[0] == "3072"
+    assert maintain(driver, instance) == []
+    assert [value_of(ask, instance, name) for name in changed] == before
+
+
 @pytest.mark.parametrize("build", [WITH_ROCKSDB], indirect=True)
 def test_rocksdb(build: Build, make_instance: MakeInstance, driver: Driver, ask: Ask) -> None:
     instance = make_instance(build, {"rocksdb-max-background-jobs": "1"}, engine="rocksdb")

@@ -6,11 +6,11 @@ import importlib
 import importlib.util
 from functools import cache
 
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError
 
-__all__ = ["Family", "family"]
+__all__ = ["Family", "engine_names", "family"]
 
 
 @cache
@@ -20,9 +20,23 @@ def family(dbms: str) -> Family:
     Raises UsageError for a DBMS that the catalog of builds does not have or that cannot be run.
     """
     catalog_of(dbms)
+    found = _find(dbms)
+    if found is None:
+        raise UsageError(f"{dbms} cannot be started by this version of Slowdust")
+    return found
+
+
+@cache
+def engine_names() -> frozenset[str]:
+    """The storage engines of all families."""
+    families = map(_find, known_dbms())
+    return frozenset(engine for found in families if found for engine in found.engines)
+
+
+def _find(dbms: str) -> Family | None:
     module_name = f"{__name__}.{dbms}"
     if importlib.util.find_spec(module_name) is None:
-        raise UsageError(f"{dbms} cannot be started by this version of Slowdust")
+        return None
     found = importlib.import_module(module_name).FAMILY
     assert isinstance(found, Family)
     return found

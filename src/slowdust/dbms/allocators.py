@@ -2,7 +2,8 @@
 
 Who answers to `malloc` is decided by the dynamic loader: the program itself if it has one built in,
 then what is preloaded, then the libraries in the order of their loading. So the loader is asked
-(ld.so(8), LD_DEBUG=bindings), and then the running server is checked to have mapped that file.
+(ld.so(8), LD_DEBUG=bindings), and then the running server is looked at, whether it has mapped that
+file. Where nobody asked for an allocator, what cannot be seen is unknown and no error.
 """
 
 from __future__ import annotations
@@ -68,19 +69,37 @@ def malloc_of(bindings: Sequence[tuple[str, str]], server: Path) -> Malloc | Non
     return Malloc(server, "jemalloc" if is_jemalloc else server.name, is_built_in=True)
 
 
-def check_at_work(pid: int, malloc: Malloc | None, wanted: str | None) -> None:
-    """AllocatorError when a running server does not have the `malloc` that it should have."""
+def at_work(pid: int, malloc: Malloc | None) -> str | None:
+    """The kind of `malloc` of a running server; None where that cannot be seen."""
+    try:
+        is_mapped = malloc is not None and malloc.file.resolve() in _mapped(pid)
+    except OSError:
+        return None
+    return malloc.kind if malloc is not None and is_mapped else None
+
+
+def check_at_work(pid: int, malloc: Malloc | None, wanted: str) -> None:
+    """AllocatorError when a running server does not have the `malloc` that was asked for.
+
+    Also when that cannot be checked.
+    """
     if malloc is None:
-        if wanted is not None:
-            raise AllocatorError(f"does not tell whether it has {wanted}")
-        return
-    if wanted is not None and (malloc.is_built_in or malloc.kind != wanted):
+        raise AllocatorError(f"does not tell whether it has {wanted}")
+    if malloc.is_built_in or malloc.kind != wanted:
         where = "built in" if malloc.is_built_in else f"from {malloc.file}"
         raise AllocatorError(f"cannot have {wanted}: its malloc is {where}")
-    if malloc.file.resolve() not in _mapped(pid):
+    try:
+        mapped = _mapped(pid)
+    except OSError as error:
+        raise AllocatorError(
+            f"cannot be checked to have {wanted}: /proc/{pid}/maps cannot be read "
+            f"({error.strerror}), as in containers without CAP_SYS_PTRACE"
+        ) from error
+    if malloc.file.resolve() not in mapped:
         raise AllocatorError(f"has not mapped {malloc.file}, which should be its malloc")
 
 
 def _mapped(pid: int) -> set[Path]:
+    """What a process has mapped, also files that were replaced since, as by an upgrade."""
     text = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
-    return {Path(path) for path in re.findall(r"(/\S.*)$", text, re.MULTILINE)}
+    return {Path(path) for path in re.findall(r"(/\S.*?)(?: \(deleted\))?$", text, re.MULTILINE)}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowdust.accounts import COMMON
 from slowdust.errors import UsageError
+from slowdust.places import CACHE_VARIABLE
 
 GLIBC = "glibc"
 ALLOCATORS = (GLIBC, "jemalloc", "tcmalloc")
-COMMON: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
-"""The same for every server."""
-_OF_THE_LOADER = frozenset({"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_DEBUG"})
+_OF_THE_LOADER = "LD_"
+"""Its variables decide which files a server consists of."""
+_ENDS_OF_PATHS = re.compile(r"[\s:;]")
+"""What the dynamic loader takes for the end of a path in LD_PRELOAD or --library-path."""
 _C_LIBRARY = "libc.so.6"
 """Without a directory, the loader takes the one that it takes for the server anyway."""
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
@@ -63,9 +65,20 @@ def parse_environment(parts: Sequence[str]) -> Environment:
                 f"'+{part}' is no environment: write {', '.join(ALLOCATORS)} or NAME=VALUE"
             )
         name, value = found.groups()
-        if name in COMMON or name in _OF_THE_LOADER:
+        if name in COMMON or name.startswith(_OF_THE_LOADER):
             raise UsageError(f"{name} cannot be set: Slowdust chooses it for each server")
         if name in variables:
             raise UsageError(f"{name} is set twice")
         variables[name] = value
     return Environment(allocators[0] if allocators else None, variables)
+
+
+def check_loadable(paths: Iterable[Path]) -> None:
+    """UsageError for a path that the dynamic loader cannot be told of."""
+    for path in paths:
+        if found := _ENDS_OF_PATHS.search(str(path)):
+            raise UsageError(
+                f"the dynamic loader takes {found.group()!r} for the end of a path, so that it "
+                f"cannot find {path}: name a cache directory without it in {CACHE_VARIABLE}, or "
+                "move the directory of your binaries"
+            )

@@ -16,19 +16,22 @@ from typing import Protocol
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import Access, Target
+from slowdust.dbms.access import USER, Access, Listen, Target
 from slowdust.dbms.settings import (
     AcceptedSettings,
     Settings,
     host_memory_bytes,
     load_config,
     override,
+    setting_name,
     size_config,
 )
 from slowdust.errors import UsageError
 from slowdust.store.records import Second
 
-_CLIENTS_WITH_ROOM = 80
+_MAX_CONNECTIONS = "max_connections"
+_CONNECTIONS_BY_DEFAULT = 100
+"""So many take all servers where nothing is set."""
 _OWN_CONNECTIONS = 20
 
 Row = Sequence[str | None]
@@ -55,7 +58,23 @@ class Until:
     """After this the maintenance goes on."""
 
 
-Stage = Statements | Until
+@dataclass(frozen=True)
+class Temporarily:
+    """A stage of maintenance: other stages, while settings of the server have other values.
+
+    What was in force before is read from the server, and is in force again afterwards.
+    """
+
+    values: Mapping[str, str]
+    """By setting; they are written in this order, and what they were in the reverse order."""
+    read: Callable[[str], str]
+    """The statement whose one value is that of a setting."""
+    write: Callable[[str, str], str]
+    """The statement that gives a setting a value as the server writes it."""
+    stages: tuple[Stage, ...]
+
+
+Stage = Statements | Until | Temporarily
 """Stages run one after the other."""
 
 
@@ -108,11 +127,10 @@ class Family(ABC):
 
     name: str
     """The DBMS."""
+    database: str
+    """Where the tables are made."""
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
     """What is sent, in this order, to a server that has to stop."""
-    ruinous_states: tuple[str, ...]
-    """Beginnings of the states (SQLSTATE, `HY000/NUMBER`) after which a server is not worth
-    measuring: out of resources, shut down, failing."""
     engines: tuple[str, ...] = ()
     """The storage engines to choose from, the default first."""
     volatile_engines: frozenset[str] = frozenset()
@@ -125,17 +143,20 @@ class Family(ABC):
         side_by_side: int,
         *,
         engine: str | None = None,
+        clients: int = 1,
         memory_bytes: int | None = None,
     ) -> Settings:
         """A configuration, by name or path, for one of `side_by_side` instances on this machine.
 
-        `memory_bytes` stands for the memory of the host. Raises UsageError.
+        It has room for so many `clients`, unless the overrides say otherwise. `memory_bytes`
+        stands for the memory of the host. Raises UsageError.
         """
         memory = host_memory_bytes() if memory_bytes is None else memory_bytes
-        file = load_config(self.name, config, self.setting_name)
+        file = load_config(self.name, config)
         part = file.part_of(engine)
         sized = size_config(config, part, file.create, memory // side_by_side, self.render_bytes)
-        return override(sized, {self.setting_name(key): v for key, v in overrides.items()})
+        roomy = override(sized, _room_for(clients, sized))
+        return override(roomy, {setting_name(key): v for key, v in overrides.items()})
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
         """The storage engine of a contender: as written or the default; None where there are none.
@@ -164,22 +185,9 @@ class Family(ABC):
         """Whether the tables still have their rows after a restart of the server."""
         return site.engine not in self.volatile_engines
 
-    def room_for(self, clients: int) -> dict[str, str]:
-        """The settings without which so many clients could not connect; none where they can.
-
-        Every shipped config has room for `_CLIENTS_WITH_ROOM` and for our own connections.
-        """
-        if clients <= _CLIENTS_WITH_ROOM:
-            return {}
-        return {"max_connections": str(clients + _OWN_CONNECTIONS)}
-
     @abstractmethod
     def render_bytes(self, size: int) -> str:
         """A size in the way in which this family's settings are written."""
-
-    @abstractmethod
-    def setting_name(self, text: str) -> str:
-        """The one spelling of a setting's name."""
 
     @abstractmethod
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
@@ -208,13 +216,31 @@ class Family(ABC):
     def is_ready(self, site: Site, pid: int) -> bool:
         """Whether the server with this process id accepts connections."""
 
-    @abstractmethod
     def target(self, site: Site) -> Target:
-        """How the driver reaches it."""
+        """How the driver reaches it: by the socket, or by 127.0.0.1 when TCP is asked for."""
+        loopback = site.access.listen is Listen.LOOPBACK
+        return Target(
+            dbms=self.name,
+            host="127.0.0.1" if loopback else None,
+            socket=None if loopback else str(site.socket_dir),
+            port=site.port,
+            user=USER,
+            password=site.access.password,
+            database=self.database,
+            engine=site.engine,
+        )
 
     @abstractmethod
     def telling_line(self, log: Sequence[str]) -> str | None:
         """The line of a log that says why the server gave up; None when there is none."""
+
+    @abstractmethod
+    def ruin(self, state: str) -> str | None:
+        """What an error with this state (SQLSTATE, or `HY000/NUMBER`) says of the server.
+
+        None where the server is still worth measuring: it is not out of resources, shut down or
+        failing.
+        """
 
     @abstractmethod
     def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
@@ -239,6 +265,13 @@ class Family(ABC):
         None where the engine has no such cache.
         """
 
-    @abstractmethod
-    def settings_statement(self) -> str:
-        """The statement whose rows are (name, value) of the settings that are in force."""
+
+def _room_for(clients: int, settings: Settings) -> dict[str, str]:
+    """The setting without which so many clients could not connect; none where they can."""
+    given = {**settings.optional, **settings.required}.get(
+        _MAX_CONNECTIONS, str(_CONNECTIONS_BY_DEFAULT)
+    )
+    needed = clients + _OWN_CONNECTIONS
+    # What is no number is the server's to refuse.
+    has_room = not given.isdigit() or int(given) >= needed
+    return {} if has_room else {_MAX_CONNECTIONS: str(needed)}

@@ -11,12 +11,18 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import Account, server_account
+from slowdust.accounts import COMMON, Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Listen, Target, free_loopback_port
-from slowdust.dbms.allocators import AllocatorError, Malloc, check_at_work, find_malloc
-from slowdust.dbms.environment import COMMON, Environment
+from slowdust.dbms.allocators import (
+    AllocatorError,
+    Malloc,
+    at_work,
+    check_at_work,
+    find_malloc,
+)
+from slowdust.dbms.environment import Environment, check_loadable
 from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.leftovers import kill_at_work, remove_tree
 from slowdust.dbms.processes import ProcessMark
@@ -25,7 +31,8 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import SlowdustError
 
 SOCKET_PORT = 5432
-"""Part of the name of a socket; sockets are told apart by their directories."""
+"""Of a server that listens on its socket alone: Postgres names the socket after it, MySQL only
+wants one. Sockets are told apart by their directories."""
 _CREATE_TIMEOUT_S = 300.0
 _START_TIMEOUT_S = 120.0
 _ORDERLY_END_S = 120.0
@@ -57,6 +64,7 @@ class Instance:
         self._site = site
         self.environment = environment
         self._malloc: Malloc | None = None
+        self._allocator: str | None = None
         self._family = family_of(site.build.dbms)
         self._process: subprocess.Popen[bytes] | None = None
         self._log_offset = 0
@@ -75,11 +83,14 @@ class Instance:
     ) -> Instance:
         """Make the data directory of a contender; the server is not started.
 
-        Raises UsageError for settings that the build refuses, InstanceError when its data cannot
-        be made.
+        Raises UsageError for settings that the build refuses and for files that its dynamic
+        loader cannot be told of, InstanceError when its data cannot be made.
         """
         account = server_account()
         access = access or Access.make()
+        environment = environment or Environment()
+        preloaded = [] if environment.library is None else [environment.library]
+        check_loadable([*build.runtime.libraries, *preloaded])
         family_of(build.dbms).check_access(build, access)
         accepted = family_of(build.dbms).accept(build, account, settings)
         directory = run.make_contender_directory(name)
@@ -94,7 +105,7 @@ class Instance:
             settings=accepted,
             engine=engine,
         )
-        instance = cls(name, run, directory, site, environment or Environment())
+        instance = cls(name, run, directory, site, environment)
         run.adopt(instance)
         try:
             instance._make()
@@ -121,7 +132,7 @@ class Instance:
                 self.stop(Shutdown.AT_ONCE)
                 raise self._error(f"was not ready after {_START_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
-        self._check_allocator()
+        self._look_at_allocator()
 
     def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
         """Stop the server; nothing if it is not running. Harder signals follow if it stays."""
@@ -183,8 +194,8 @@ class Instance:
 
     @property
     def allocator(self) -> str | None:
-        """The malloc library of the started server; None where the loader does not tell."""
-        return None if self._malloc is None else self._malloc.kind
+        """The malloc library of the started server; None where it cannot be seen."""
+        return self._allocator
 
     @property
     def build(self) -> Build:
@@ -235,14 +246,17 @@ class Instance:
         if mark is not None:  # None: it ended already, which the caller will see
             self._run.note_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
 
-    def _check_allocator(self) -> None:
+    def _look_at_allocator(self) -> None:
         if self._malloc is None:
             self._malloc = find_malloc(self.build, self.account, self.environment.of_server)
+        wanted = self.environment.allocator
         try:
-            check_at_work(self.pid, self._malloc, self.environment.allocator)
-        except (AllocatorError, OSError) as error:
+            if wanted is not None:
+                check_at_work(self.pid, self._malloc, wanted)
+        except AllocatorError as error:
             self.stop(Shutdown.AT_ONCE)
             raise InstanceError(f"{self.name} {error}") from error
+        self._allocator = at_work(self.pid, self._malloc)
 
     def _run_to_end(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
         self._run.note_program(Path(command[0]))

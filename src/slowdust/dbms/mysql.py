@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth
 from slowdust.dbms.family import Run, Site
-from slowdust.dbms.mysqld.creation import bootstrap
 from slowdust.dbms.mysqld.family import MysqldFamily
 from slowdust.dbms.mysqld.layout import version_of
-from slowdust.dbms.mysqld.options import as_arguments
 
 _INITIALIZES_SINCE = (5, 7, 6)
+_VALIDATES_SINCE = (8, 0, 16)
+_PLUGINS = {Auth.NATIVE: "mysql_native_password", Auth.CACHING_SHA2: "caching_sha2_password"}
 _SHA2_SINCE = (8, 0, 0)
 _NATIVE_UNTIL = (8, 4, 0)
 """From there on only where it is asked for, from 9.0 on not at all."""
@@ -20,6 +22,7 @@ class Mysql(MysqldFamily):
     """See `MysqldFamily`."""
 
     name = "mysql"
+    creates_users_since = (5, 7, 6)
 
     def auths(self, build: Build) -> frozenset[Auth]:
         """8.0 brought caching_sha2, 8.4 took native from the defaults and 9.0 took it away."""
@@ -28,14 +31,26 @@ class Mysql(MysqldFamily):
         sha2 = {Auth.CACHING_SHA2} if version >= _SHA2_SINCE else set()
         return frozenset(native | sha2)
 
+    def validation(self, build: Build) -> Sequence[str]:
+        """A mode of its own, that tells warnings too where it is asked to."""
+        if version_of(build) < _VALIDATES_SINCE:
+            return super().validation(build)
+        return ("--validate-config", "--log-error-verbosity=2")
+
+    def identified(self, site: Site) -> str:
+        """By the plugin of the access, where there is more than the native one."""
+        plugin = _PLUGINS.get(site.access.auth)
+        if plugin is None or version_of(site.build) < _SHA2_SINCE:
+            return super().identified(site)
+        return f"IDENTIFIED WITH {plugin} BY '{site.access.password}'"
+
     def create(self, site: Site, run: Run) -> None:
         """From 5.7 on the server has all that it needs in itself."""
-        self.prepare(site)
-        options = as_arguments(self.data_options(site))
         if version_of(site.build) < _INITIALIZES_SINCE:
-            bootstrap(site, run, [*self.program_and_config(site), "--bootstrap", *options])
+            super().create(site, run)
         else:
-            run([*self.program_and_config(site), "--initialize-insecure", *options])
+            self.prepare(site)
+            run(self.command_on_data(site, "--initialize-insecure"))
 
 
 FAMILY = Mysql()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER, Access, Auth, Listen, Target
+from slowdust.dbms.access import USER, Access, Auth, Listen
 from slowdust.dbms.family import (
     Family,
     Row,
@@ -26,7 +26,6 @@ from slowdust.dbms.family import (
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import SlowdustError, UsageError
 
-_DATABASE = "postgres"
 _STATUS_LINE = 7
 """Of postmaster.pid, counted from 0: what the server says of its state, since version 10."""
 _OWN_SETTINGS = frozenset(
@@ -44,6 +43,13 @@ _OWN_SETTINGS = frozenset(
     }
 )
 """What an instance needs to be found, watched and cleaned away."""
+_RUIN = {
+    "53": "insufficient resources",
+    "57P": "operator intervention",
+    "58": "system error",
+    "XX": "internal error",
+}
+"""Beginnings of states, in the words of the PostgreSQL manual, appendix A."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
@@ -53,8 +59,7 @@ class Postgres(Family):
     """See `Family`."""
 
     name = "postgres"
-    # Insufficient resources, operator intervention, system errors, internal errors.
-    ruinous_states = ("53", "57P", "58", "XX")
+    database = "postgres"
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),
@@ -63,10 +68,6 @@ class Postgres(Family):
     def render_bytes(self, size: int) -> str:
         """In whole megabytes; at least one."""
         return f"{max(1, size >> 20)}MB"
-
-    def setting_name(self, text: str) -> str:
-        """In lower case: the server does not tell cases apart."""
-        return text.lower()
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Asks the server, which reads the configuration without starting."""
@@ -143,23 +144,14 @@ class Postgres(Family):
             and lines[_STATUS_LINE].strip() == "ready"
         )
 
-    def target(self, site: Site) -> Target:
-        """The socket, or 127.0.0.1 when TCP is asked for."""
-        loopback = site.access.listen is Listen.LOOPBACK
-        return Target(
-            dbms=self.name,
-            host="127.0.0.1" if loopback else None,
-            socket=None if loopback else str(site.socket_dir),
-            port=site.port,
-            user=USER,
-            password=site.access.password,
-            database=_DATABASE,
-        )
-
     def telling_line(self, log: Sequence[str]) -> str | None:
         """The first PANIC, which ends the server, or else the last FATAL."""
         panics, fatals = (_messages_of(severity, log) for severity in ("PANIC", "FATAL"))
         return next(iter([*panics[:1], *fatals[-1:]]), None)
+
+    def ruin(self, state: str) -> str | None:
+        """By the class of the state."""
+        return next((what for start, what in _RUIN.items() if state.startswith(start)), None)
 
     def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Freshly loaded rows get their visibility map and statistics."""
@@ -191,16 +183,6 @@ class Postgres(Family):
     def buffer_pool_statement(self, site: Site) -> str:
         """The shared buffers."""
         return "SELECT pg_size_bytes(current_setting('shared_buffers'))"
-
-    def settings_statement(self) -> str:
-        """What was set by anybody, and what the data directory was made with."""
-        own = ", ".join(f"'{name}'" for name in sorted(_OWN_SETTINGS))
-        return (
-            "SELECT name, current_setting(name) FROM pg_settings WHERE "
-            "(source NOT IN ('default', 'override', 'client', 'session') "
-            "OR name IN ('data_checksums', 'server_version', 'wal_segment_size')) "
-            f"AND name NOT IN ({own}) ORDER BY name"
-        )
 
 
 FAMILY = Postgres()

@@ -27,6 +27,11 @@ _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 <<
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
+def setting_name(text: str) -> str:
+    """The one spelling: no DBMS tells cases apart, and MySQL takes dashes for underscores."""
+    return text.lower().replace("-", "_")
+
+
 class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A size that follows the memory of the host."""
 
@@ -65,13 +70,13 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             {**kept, **self.optional},
         )
 
-    def renamed(self, name_of: Callable[[str], str]) -> Part:
-        """With another spelling of the names; UsageError when two become the same."""
+    def renamed(self) -> Part:
+        """With the one spelling of the names; UsageError when two become the same."""
         renamed = Part(
-            {name_of(key): value for key, value in self.settings.items()},
-            {name_of(key): value for key, value in self.optional.items()},
+            {setting_name(key): value for key, value in self.settings.items()},
+            {setting_name(key): value for key, value in self.optional.items()},
         )
-        written = [name_of(key) for key in (*self.settings, *self.optional)]
+        written = [setting_name(key) for key in (*self.settings, *self.optional)]
         for name in sorted({name for name in written if written.count(name) > 1}):
             raise UsageError(f"a configuration has {name} more than once")
         return renamed
@@ -91,14 +96,14 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
         common = Part(self.settings, self.optional)
         return common if engine is None else self.engines.get(engine, Part()).over(common)
 
-    def renamed(self, name_of: Callable[[str], str]) -> ConfigFile:
+    def renamed(self) -> ConfigFile:
         """With the one spelling of each setting's name."""
-        common = Part(self.settings, self.optional).renamed(name_of)
+        common = Part(self.settings, self.optional).renamed()
         return ConfigFile(
             settings=common.settings,
             optional=common.optional,
             based_on=self.based_on,
-            engines={engine: part.renamed(name_of) for engine, part in self.engines.items()},
+            engines={engine: part.renamed() for engine, part in self.engines.items()},
             create=self.create,
         )
 
@@ -130,14 +135,13 @@ def shipped_configs(dbms: str) -> tuple[str, ...]:
     return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir()))
 
 
-def load_config(dbms: str, name: str, name_of: Callable[[str], str] = str) -> ConfigFile:
+def load_config(dbms: str, name: str) -> ConfigFile:
     """A shipped configuration by its name, or the user's by the path of a `.toml` file.
 
-    `name_of` makes the one spelling of a setting's name. Raises UsageError when there is no such
-    configuration or when it is wrong.
+    Raises UsageError when there is no such configuration or when it is wrong.
     """
     try:
-        file = msgspec.toml.decode(_config_text(dbms, name), type=ConfigFile).renamed(name_of)
+        file = msgspec.toml.decode(_config_text(dbms, name), type=ConfigFile).renamed()
     except msgspec.DecodeError as error:  # also ValidationError
         raise UsageError(f"configuration {name}: {error}") from error
     if file.based_on is None:
@@ -148,7 +152,7 @@ def load_config(dbms: str, name: str, name_of: Callable[[str], str] = str) -> Co
         raise UsageError(
             f"configuration {name}: based_on is one of {', '.join(shipped_configs(base_dbms))}"
         )
-    base = load_config(base_dbms, base_name, name_of)
+    base = load_config(base_dbms, base_name)
     part = Part(file.settings, file.optional).over(Part(base.settings, base.optional))
     return ConfigFile(
         settings=part.settings,

@@ -1,21 +1,32 @@
-"""What a contender is called: `DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, or a directory."""
+"""What a contender is called.
+
+`DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, or `DIRECTORY[:CONFIG][+ENV...]`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.dbms.environment import Environment, parse_environment
-from slowdust.dbms.settings import DEFAULT_CONFIG
+from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
 from slowdust.errors import UsageError
 
+_CONFIG = r"(?::(?P<config>[A-Za-z0-9._/-]+))?"
 _NAMED = re.compile(
-    r"(?P<dbms>[a-z]+)@(?P<version>[A-Za-z0-9._-]+)"
-    r"(?:/(?P<engine>[a-z]+))?(?::(?P<config>[A-Za-z0-9._/-]+))?"
-    r"(?P<environment>(?:\+[^+|\s]+)*)"
+    r"(?P<dbms>[a-z]+)@(?P<version>[A-Za-z0-9._-]+)(?:/(?P<engine>[a-z]+))?"
+    rf"{_CONFIG}(?P<environment>(?:\+[^+|\s]+)*)"
 )
-_DIRECTORY = re.compile(r"(?P<directory>[~./][^:]*)(?::(?P<config>[A-Za-z0-9._/-]+))?")
+_SURE_ENVIRONMENT = rf"\+(?:{'|'.join(ALLOCATORS)}|[A-Za-z_][A-Za-z0-9_]*=[^+|\s]*)"
+"""A '+' may also be part of a directory's name."""
+_DIRECTORY = re.compile(
+    rf"(?P<directory>[~./][^:]*?){_CONFIG}(?P<environment>(?:{_SURE_ENVIRONMENT})*)"
+)
+ENGINE_OF_A_DIRECTORY = (
+    "a directory has its default engine; give it a name by `slowdust builds add NAME DIRECTORY` "
+    "and write DBMS@NAME/ENGINE"
+)
 
 
 @dataclass(frozen=True)
@@ -30,8 +41,48 @@ class ContenderName:
     version: str | None = None
     directory: Path | None = None
     engine: str | None = None
-    config: str = DEFAULT_CONFIG
+    config: str | None = None
+    """None where it is left open: the default one."""
     environment: Environment = field(default_factory=Environment)
+
+    @property
+    def text(self) -> str:
+        """As it is written, from its parts."""
+        return self._with(self.engine, self.config, self.environment.written)
+
+    def with_parts(self, parts: Mapping[str, str]) -> str:
+        """Written with an `engine`, `config` or `environment` that it leaves open.
+
+        What is empty stays open. Raises UsageError for a part that it has already, and for the
+        engine of a directory.
+        """
+        own = {
+            "engine": self.engine,
+            "config": self.config,
+            "environment": self.environment.written,
+        }
+        for part in parts:
+            if own[part]:
+                raise UsageError(f"'{self.written}' names its {part} already, which is to vary")
+        if self.directory is not None and parts.get("engine"):
+            raise UsageError(f"'{self.written}': {ENGINE_OF_A_DIRECTORY}")
+        environment = parts.get("environment")
+        return self._with(
+            parts.get("engine") or self.engine,
+            parts.get("config") or self.config,
+            [environment.removeprefix("+")] if environment else self.environment.written,
+        )
+
+    def _with(self, engine: str | None, config: str | None, environment: list[str]) -> str:
+        build = f"{self.dbms}@{self.version}" if self.directory is None else str(self.directory)
+        return "".join(
+            (
+                build,
+                f"/{engine}" if engine else "",
+                f":{config}" if config else "",
+                *(f"+{part}" for part in environment),
+            )
+        )
 
 
 def parse_contender(written: str) -> ContenderName:
@@ -46,7 +97,8 @@ def parse_contender(written: str) -> ContenderName:
         return ContenderName(
             written,
             directory=Path(directory["directory"]).expanduser(),
-            config=directory["config"] or DEFAULT_CONFIG,
+            config=directory["config"],
+            environment=_environment(written, directory["environment"]),
         )
     named = _NAMED.fullmatch(written)
     if named is None:
@@ -59,7 +111,7 @@ def parse_contender(written: str) -> ContenderName:
         dbms=named["dbms"],
         version=named["version"],
         engine=named["engine"],
-        config=named["config"] or DEFAULT_CONFIG,
+        config=named["config"],
         environment=_environment(written, named["environment"]),
     )
 

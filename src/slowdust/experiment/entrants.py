@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import Field
 
-from slowdust.experiment.matrix import (
-    Combination,
-    Matrix,
-    check_number,
-    combinations,
-    with_parts,
-)
+from slowdust.experiment.contender import parse_contender
+from slowdust.experiment.matrix import Combination, Matrix, check_number, combinations
 from slowdust.experiment.values import Settings, Strict
 
 
@@ -53,32 +48,42 @@ def as_table(item: object) -> object:
     written = table["contender"]
     if not written.startswith(("./", "../", "~")) and written not in {".", ".."}:
         return table
-    directory, colon, config = written.partition(":")
-    absolute = str(Path(directory).expanduser().absolute()) + colon + config
-    return {**table, "contender": absolute, "name": table.get("name") or _shown(written)}
+    name = parse_contender(written)
+    assert name.directory is not None
+    absolute = dataclasses.replace(name, directory=name.directory.absolute())
+    return {**table, "contender": absolute.text, "name": table.get("name") or _shown(written)}
 
 
-def entrants_of(contenders: Sequence[ContenderSpec], matrix: Matrix) -> list[Entrant]:
+def entrants_of(
+    contenders: Sequence[ContenderSpec], matrix: Matrix, fixed: Collection[str] = ()
+) -> list[Entrant]:
     """Every contender with every combination of `matrix` and its own; in order, the base first.
 
-    An axis of a contender's own stands in place of one of `matrix` that has its name.
+    An axis of a contender's own stands in place of one of `matrix` that has its name. `fixed` are
+    the settings that are the same for all.
 
     Raises:
-        ValueError: a matrix that cannot be crossed, or that varies what a contender has fixed.
+        ValueError: a matrix that cannot be crossed, or that varies a setting that is fixed.
+        UsageError: a contender without the parts that vary.
     """
     entrants: list[Entrant] = []
     for spec in contenders:
-        entrants.extend(_crossed(spec, combinations({**matrix, **spec.matrix})))
+        entrants.extend(_crossed(spec, combinations({**matrix, **spec.matrix}), fixed))
         check_number(len(entrants))
     return entrants
 
 
-def _crossed(spec: ContenderSpec, crossed: Sequence[Combination]) -> Iterator[Entrant]:
+def _crossed(
+    spec: ContenderSpec, crossed: Sequence[Combination], fixed: Collection[str]
+) -> Iterator[Entrant]:
     for combination in crossed:
-        if both := sorted(spec.set.keys() & combination.settings.keys()):
-            raise ValueError(f"{spec.contender}: its `set` fixes {both[0]}, which a matrix varies")
+        if both := sorted({*fixed, *spec.set} & combination.settings.keys()):
+            raise ValueError(f"{spec.contender}: `set` fixes {both[0]}, which a matrix varies")
+        parts = combination.parts
         yield Entrant(
-            contender=with_parts(spec.contender, combination.parts),
+            contender=parse_contender(spec.contender).with_parts(parts)
+            if parts
+            else spec.contender,
             name=spec.name,
             label=_label(combination, [] if spec.name is None else combination.parts.values()),
             set={**spec.set, **combination.settings},

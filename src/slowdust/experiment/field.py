@@ -7,12 +7,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
+from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Family, Shutdown, Sizes, Stage
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.errors import SlowdustError
@@ -42,6 +43,9 @@ class Contender:
     name: str
     build: Build
     config: str
+    engine: str | None = None
+    """The storage engine of its tables; None where the DBMS has only one."""
+    environment: Environment = field(default_factory=Environment)
     instance: Instance | None = None
     """None where its data directory could not be made."""
     failed: str | None = None
@@ -88,7 +92,8 @@ class Contender:
         sizes, *pools = driver.sql(self.target, statements)
         self.sizes = self.family.read_sizes(site, sizes.rows)
         for answer in pools:
-            self.buffer_pool_bytes = int(answer.rows[0][0] or 0)
+            ((told,),) = answer.rows
+            self.buffer_pool_bytes = None if told is None else int(told)
 
     def start(self) -> None:
         """Start the server and watch its processes."""

@@ -182,10 +182,29 @@ def check_same(before: Manifest, now: Manifest) -> None:
             changed.append(f"the binaries of {new.name}")
         if old.settings and new.settings and old.settings != new.settings:
             changed.append(f"the settings of {new.name}")
+        if old.engine != new.engine:
+            changed.append(f"the engine of {new.name}")
+        if old.environment != new.environment:
+            changed.append(f"the environment of {new.name}")
+        elif old.allocator_sha256 != new.allocator_sha256:
+            changed.append(f"the malloc library of {new.name}")
     if changed:
         raise UsageError(
             f"cannot resume '{before.experiment}': {', '.join(changed)} changed since it was "
             f"started (only the budget may)"
+        )
+
+
+def check_same_allocator(before: ContenderFacts, found: str | None) -> None:
+    """Refuse to add slices of a server with another malloc; what could not be seen is no other.
+
+    Raises:
+        UsageError: naming both.
+    """
+    if None not in (before.allocator, found) and before.allocator != found:
+        raise UsageError(
+            f"cannot go on: the malloc of {before.name} is now {found}, and was "
+            f"{before.allocator} when the experiment was started"
         )
 
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Stage, Statements, Until
+from slowdust.dbms.family import Stage, Statements, Temporarily, Until
+from slowdust.errors import SlowdustError
 from slowdust.experiment.driver import Driver
 from slowdust.store.records import Second
 
@@ -21,8 +22,25 @@ def carry_out(
     for stage in stages:
         if isinstance(stage, Statements):
             driver.sql(target, stage.texts, parallel=os.cpu_count() or 1)
+        elif isinstance(stage, Temporarily):
+            before = _values(driver, target, stage)
+            driver.sql(target, [stage.write(*pair) for pair in stage.values.items()])
+            carry_out(driver, target, stage.stages, warn)
+            driver.sql(target, [stage.write(*pair) for pair in reversed(before.items())])
         elif not _comes_true(driver, target, stage):
             warn(f"{stage.limit:.0f} s were not enough until {stage.what}")
+
+
+def _values(driver: Driver, target: Target, stage: Temporarily) -> dict[str, str]:
+    """What is in force of the settings that are changed."""
+    values: dict[str, str] = {}
+    answers = driver.sql(target, [stage.read(name) for name in stage.values])
+    for name, answer in zip(stage.values, answers, strict=True):
+        ((value,),) = answer.rows
+        if value is None:
+            raise SlowdustError(f"{target.dbms} has no value of {name} that could be restored")
+        values[name] = value
+    return values
 
 
 def _comes_true(driver: Driver, target: Target, stage: Until) -> bool:

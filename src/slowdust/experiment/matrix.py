@@ -14,23 +14,19 @@ that vary several things at once:
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
-from slowdust.experiment.values import Settings, setting_text
+from slowdust.dbms import engine_names
+from slowdust.dbms.settings import setting_name
+from slowdust.experiment.values import Settings, once_each, setting_text
 
 MOST_COMBINATIONS = 64
 """Contenders from which on a matrix is taken for a mistake: all are up side by side."""
 
-_ENGINE_PREFIXES = ("innodb_", "rocksdb_")
-"""Namespaces of settings that a contender's name can do without."""
-_NAMED = re.compile(
-    r"(?P<build>[a-z]+@[^/:+]+)(?:/(?P<engine>[^:+]+))?(?::(?P<config>[^+]+))?(?P<environment>.*)"
-)
 PARTS = ("engine", "config", "environment")
 """What an axis can vary that is no setting of the server."""
 
@@ -50,7 +46,17 @@ def _normal_axis(value: object) -> object:
 
 
 Axis = Annotated[list[str] | dict[str, Settings], BeforeValidator(_normal_axis)]
-Matrix = dict[str, Axis]
+
+
+def _one_spelling(matrix: dict[str, Axis]) -> dict[str, Axis]:
+    """Of axes that are settings; the name of several settings at once is its user's own."""
+    return once_each(
+        (setting_name(name) if isinstance(axis, list) else name, axis)
+        for name, axis in matrix.items()
+    )
+
+
+Matrix = Annotated[dict[str, Axis], AfterValidator(_one_spelling)]
 
 
 @dataclass(frozen=True)
@@ -91,32 +97,6 @@ def check_number(count: int) -> None:
         )
 
 
-def with_parts(written: str, parts: Mapping[str, str]) -> str:
-    """The contender `DBMS@VERSION...` with parts that it leaves open; an empty one stays open.
-
-    Raises:
-        ValueError: it has that part already, or is no `DBMS@VERSION` to which parts can be added.
-    """
-    if not parts:
-        return written
-    named = _NAMED.fullmatch(written)
-    if named is None:
-        raise ValueError(f"'{written}': {', '.join(parts)} can vary for DBMS@VERSION only")
-    for part in parts:
-        if named[part]:
-            raise ValueError(f"'{written}' names its {part} already, which the matrix varies")
-    found = {part: parts.get(part) or named[part] or "" for part in PARTS}
-    environment = found["environment"].removeprefix("+")
-    return "".join(
-        (
-            named["build"],
-            f"/{found['engine']}" if found["engine"] else "",
-            f":{found['config']}" if found["config"] else "",
-            f"+{environment}" if environment else "",
-        )
-    )
-
-
 def short_axis_names(axes: Sequence[str]) -> dict[str, str]:
     """Axis -> its name without the engine's prefix, where that leaves the names apart."""
     short = {axis: _without_prefix(axis) for axis in axes}
@@ -125,10 +105,8 @@ def short_axis_names(axes: Sequence[str]) -> dict[str, str]:
 
 
 def _without_prefix(axis: str) -> str:
-    for prefix in _ENGINE_PREFIXES:
-        if axis.startswith(prefix) and len(axis) > len(prefix):
-            return axis.removeprefix(prefix)
-    return axis
+    engine, _, rest = axis.partition("_")
+    return rest if rest and engine in engine_names() else axis
 
 
 def _points(key: str, axis: Axis, name: str) -> list[Combination]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from slowdust.dbms.family import Family
 from slowdust.experiment.driver import Data, Driver, TargetError, Work
 from slowdust.experiment.field import Contender, Field
 from slowdust.experiment.plan import Step
@@ -125,7 +126,7 @@ class StepRun:
         window.open()
         ran = self._run(contender, ForSeconds(self._pace.slice))
         use = window.close()
-        _refuse_ruin(ran, contender.family.ruinous_states)
+        _refuse_ruin(ran, contender.family)
         return Slice(
             benchmark=self._step.test.benchmark,
             test=self._step.test.name,
@@ -204,9 +205,9 @@ def measure(
             return
 
 
-def _refuse_ruin(ran: Ran, ruinous: tuple[str, ...]) -> None:
+def _refuse_ruin(ran: Ran, family: Family) -> None:
     """Raise where the server answered with errors that make the contender worthless."""
     for state, count in ran.errors.items():
-        if state.startswith(ruinous):
-            message = f"{count} operations of a slice failed"
+        if (ruin := family.ruin(state)) is not None:
+            message = f"{count} operations of a slice failed: {ruin}"
             raise TargetError(Failed(id=ran.id, kind="server", sqlstate=state, message=message))

@@ -9,18 +9,24 @@ from dataclasses import dataclass
 
 from slowdust import builds
 from slowdust.builds import Build, allocators
-from slowdust.dbms import family
+from slowdust.builds.fingerprint import sha256_of
+from slowdust.dbms import engine_names, family
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.dbms.leftovers import clean_leftovers
 from slowdust.dbms.rundir import RunDirectory
-from slowdust.dbms.settings import Settings
+from slowdust.dbms.settings import DEFAULT_CONFIG, Settings
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.contender import ContenderName, distinct, parse_contender
+from slowdust.experiment.contender import (
+    ENGINE_OF_A_DIRECTORY,
+    ContenderName,
+    distinct,
+    parse_contender,
+)
 from slowdust.experiment.driver import Driver
 from slowdust.experiment.entrants import Entrant
 from slowdust.experiment.field import Contender, Field
-from slowdust.experiment.journal import Journal, check_same, new_manifest
+from slowdust.experiment.journal import Journal, check_same, check_same_allocator, new_manifest
 from slowdust.experiment.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes import advice
@@ -119,10 +125,15 @@ def record_failures(field: Field, journal: Journal, view: View) -> None:
 
 
 def record_findings(field: Field, journal: Journal) -> None:
-    """Keep what was found out of the contenders by starting and loading them."""
+    """Keep what was found out of the contenders by starting and loading them.
+
+    Raises:
+        UsageError: a contender's malloc is not the one that it had when the experiment began.
+    """
     for contender in field.running():
         facts = journal.facts(contender.name)
-        facts.allocator = contender.server.allocator
+        check_same_allocator(facts, contender.server.allocator)
+        facts.allocator = contender.server.allocator or facts.allocator
         facts.buffer_pool_bytes = contender.buffer_pool_bytes
         if contender.sizes is not None:
             facts.data_bytes = contender.sizes.data_bytes
@@ -132,6 +143,8 @@ def record_findings(field: Field, journal: Journal) -> None:
 
 def _resolve(name: ContenderName, view: View) -> Build:
     if name.directory is not None:
+        if name.directory.name in engine_names() and not name.directory.exists():
+            raise UsageError(f"'{name.written}': {ENGINE_OF_A_DIRECTORY}")
         return builds.from_directory(name.directory)
     assert name.dbms is not None
     assert name.version is not None
@@ -159,14 +172,21 @@ def _with_allocator(name: ContenderName, view: View) -> ContenderName:
 def _entry(title: str, build: Build, name: ContenderName, spec: Spec, entrant: Entrant) -> Entry:
     kind = family(build.dbms)
     engine = kind.choose_engine(build, name.engine)
-    overrides = {**kind.room_for(max(spec.clients)), **spec.set, **entrant.set}
-    settings = kind.settings(name.config, overrides, len(spec.entrants()), engine=engine)
+    settings = kind.settings(
+        name.config or DEFAULT_CONFIG,
+        {**spec.set, **entrant.set},
+        len(spec.entrants()),
+        engine=engine,
+        clients=max(spec.clients),
+    )
     return Entry(title, build, engine, name.environment, settings)
 
 
 def _create(run: RunDirectory, entry: Entry, view: View) -> Contender:
     view.phase(f"making the data directory of {entry.title}")
-    contender = Contender(entry.title, entry.build, entry.settings.config)
+    contender = Contender(
+        entry.title, entry.build, entry.settings.config, entry.engine, entry.environment
+    )
     try:
         contender.instance = Instance.create(
             run,
@@ -185,6 +205,7 @@ def _create(run: RunDirectory, entry: Entry, view: View) -> Contender:
 
 def _facts(contender: Contender) -> ContenderFacts:
     accepted = contender.instance.settings if contender.instance else None
+    library = contender.environment.library
     return ContenderFacts(
         name=contender.name,
         dbms=contender.build.dbms,
@@ -192,8 +213,9 @@ def _facts(contender: Contender) -> ContenderFacts:
         config=contender.config,
         settings=dict(accepted.values) if accepted else {},
         skipped_settings=list(accepted.skipped) if accepted else [],
-        engine=contender.instance.site.engine if contender.instance else None,
-        environment=contender.instance.environment.written if contender.instance else [],
+        engine=contender.engine,
+        environment=contender.environment.written,
+        allocator_sha256=None if library is None else sha256_of(library),
     )
 
 

@@ -80,7 +80,7 @@ class Spec(Strict):
 
     def entrants(self) -> list[Entrant]:
         """The contenders with the combinations of their matrices; the first is the base."""
-        return entrants_of(self.contenders, self.matrix)
+        return entrants_of(self.contenders, self.matrix, self.set)
 
     def to_toml(self) -> str:
         """The specification as a TOML file that `slowdust run` reads."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from slowdust.dbms.settings import setting_name
 from slowdust.experiment.duration import parse_duration
 from slowdust.store.records import Second
+
+_Value = TypeVar("_Value")
 
 
 class Strict(BaseModel):
@@ -36,4 +40,21 @@ def setting_text(value: object) -> object:
 
 
 Setting = Annotated[str, BeforeValidator(setting_text)]
-Settings = dict[str, Setting]
+
+
+def once_each(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
+    """By name; ValueError when a name is there twice."""
+    result: dict[str, _Value] = {}
+    for name, value in items:
+        if name in result:
+            raise ValueError(f"{name} stands there twice")
+        result[name] = value
+    return result
+
+
+def _one_spelling(values: dict[str, str]) -> dict[str, str]:
+    return once_each((setting_name(name), value) for name, value in values.items())
+
+
+Settings = Annotated[dict[str, Setting], AfterValidator(_one_spelling)]
+"""By name; each is written in one way, so that what fixes and what varies it can be compared."""

@@ -33,6 +33,8 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """As written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
     allocator: str | None = None
     """The malloc library that was found at work in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
+    allocator_sha256: str | None = None
+    """Of the malloc library's file that was put before the build's own one."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
     failed: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from pathlib import Path
 
@@ -9,7 +10,14 @@ import pytest
 
 from slowdust.accounts import server_account
 from slowdust.builds import Build
-from slowdust.dbms.allocators import AllocatorError, Malloc, check_at_work, find_malloc, malloc_of
+from slowdust.dbms.allocators import (
+    AllocatorError,
+    Malloc,
+    at_work,
+    check_at_work,
+    find_malloc,
+    malloc_of,
+)
 from slowdust.store.manifest import BuildFacts
 
 SERVER = Path("/b/bin/mysqld")
@@ -60,13 +68,9 @@ def test_loader_tells_of_a_program_of_this_machine() -> None:
 
 
 def test_what_is_mapped_is_at_work() -> None:
-    mapped = {
-        Path(line.split()[-1])
-        for line in Path("/proc/self/maps").read_text().splitlines()
-        if "/libc" in line
-    }
+    mapped = {Path(line.split()[-1]) for line in _maps() if "/libc" in line}
     malloc = Malloc(mapped.pop(), "glibc", is_built_in=False)
-    check_at_work(os.getpid(), malloc, None)
+    assert at_work(os.getpid(), malloc) == "glibc"
     check_at_work(os.getpid(), malloc, "glibc")
     with pytest.raises(AllocatorError, match="cannot have jemalloc: its malloc is from /"):
         check_at_work(os.getpid(), malloc, "jemalloc")
@@ -76,6 +80,32 @@ def test_what_is_not_mapped_is_told() -> None:
     malloc = Malloc(Path("/b/libjemalloc.so.2"), "jemalloc", is_built_in=False)
     with pytest.raises(AllocatorError, match=r"has not mapped /b/libjemalloc\.so\.2"):
         check_at_work(os.getpid(), malloc, "jemalloc")
+    assert at_work(os.getpid(), malloc) is None
+
+
+def test_a_library_that_was_replaced_since_is_still_at_work(tmp_path: Path) -> None:
+    library = tmp_path / "libjemalloc.so.2"
+    library.write_bytes(b"code")
+    malloc = Malloc(library, "jemalloc", is_built_in=False)
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
+        library.unlink()
+        assert any(line.endswith(f"{library} (deleted)") for line in _maps())
+        assert at_work(os.getpid(), malloc) == "jemalloc"
+        check_at_work(os.getpid(), malloc, "jemalloc")
+
+
+def test_maps_that_cannot_be_read_matter_only_where_an_allocator_was_asked_for() -> None:
+    malloc = Malloc(LIBC, "glibc", is_built_in=False)
+    nobody = 2**22 + 1  # beyond the largest process id
+    assert at_work(nobody, malloc) is None
+    with pytest.raises(
+        AllocatorError, match=r"cannot be checked to have glibc: /proc/.* cannot be"
+    ):
+        check_at_work(nobody, malloc, "glibc")
+
+
+def _maps() -> list[str]:
+    return Path("/proc/self/maps").read_text().splitlines()
 
 
 def test_built_in_malloc_cannot_be_replaced() -> None:
@@ -85,6 +115,6 @@ def test_built_in_malloc_cannot_be_replaced() -> None:
 
 
 def test_a_loader_that_tells_nothing_is_no_answer_to_a_wish() -> None:
-    check_at_work(os.getpid(), None, None)
+    assert at_work(os.getpid(), None) is None
     with pytest.raises(AllocatorError, match="does not tell whether it has tcmalloc"):
         check_at_work(os.getpid(), None, "tcmalloc")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.dbms.environment import Environment, parse_environment
+from slowdust.dbms.environment import Environment, check_loadable, parse_environment
 from slowdust.errors import UsageError
 
 
@@ -33,6 +33,7 @@ def test_allocator_is_preloaded_for_the_server() -> None:
         (["glibc", "jemalloc"], "one allocator, not glibc and jemalloc"),
         (["A=1", "A=2"], "A is set twice"),
         (["LD_PRELOAD=/x.so"], "LD_PRELOAD cannot be set: Slowdust chooses it"),
+        (["LD_BIND_NOW=1"], "LD_BIND_NOW cannot be set"),
         (["PATH=/x"], "PATH cannot be set"),
         (["LC_ALL=de"], "LC_ALL cannot be set"),
     ],
@@ -40,3 +41,10 @@ def test_allocator_is_preloaded_for_the_server() -> None:
 def test_wrong_environments(parts: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_environment(parts)
+
+
+def test_paths_that_the_loader_would_cut() -> None:
+    check_loadable([Path("/var/cache/slowdust/libjemalloc.so.2")])
+    for path in ("/my cache/lib.so", "/a:b/lib", "/a;b/lib"):
+        with pytest.raises(UsageError, match=f"cannot find {path}: .* SLOWDUST_CACHE"):
+            check_loadable([Path(path)])

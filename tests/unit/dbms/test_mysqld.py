@@ -14,10 +14,11 @@ from slowdust.accounts import Account, server_account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Site, Sizes, Statements, Until
-from slowdust.dbms.mysqld.creation import user_statements
+from slowdust.dbms.family import Site, Sizes, Statements, Temporarily, Until
+from slowdust.dbms.mysqld.family import MysqldFamily
 from slowdust.dbms.mysqld.layout import sql_file, version_of
 from slowdust.dbms.mysqld.options import option_file
+from slowdust.dbms.mysqld.own import OWN_SETTINGS
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts
@@ -166,6 +167,9 @@ def test_settings_of_a_plugin_are_known_when_it_is_loaded(asked: Build) -> None:
         ("innodb_buffer_pool_size", "much", "refuses the settings: unknown suffix 'm' in innodb_b"),
         ("innodb_doublewrite", "perhaps", "innodb_doublewrite is on or off, not 'perhaps'"),
         ("datadir", "/x", "datadir cannot be set: Slowdust chooses it"),
+        ("ssl", "on", "ssl cannot be set"),
+        ("thread_cache_size", "9", "thread_cache_size cannot be set"),
+        ("log_error", "/x", "log_error cannot be set"),
     ],
 )
 def test_settings_that_are_refused(asked: Build, name: str, value: str, message: str) -> None:
@@ -181,15 +185,16 @@ def test_nothing_to_choose_at_the_making_of_a_data_directory(asked: Build) -> No
 
 
 def test_default_engine_and_those_that_a_build_lacks(tmp_path: Path) -> None:
-    build = build_of("mariadb", "11.4.5", tmp_path)
+    build = build_of("mariadb", "11.4.5", tmp_path / "without")
     assert MARIADB.choose_engine(build, None) == "innodb"
     assert MARIADB.choose_engine(build, "memory") == "memory"
     with pytest.raises(UsageError, match=r"11\.4\.5 comes without ha_rocksdb\.so.* from Debian"):
         MARIADB.choose_engine(build, "rocksdb")
     with pytest.raises(UsageError, match="no engine 'tokudb': choose innodb, rocksdb, memory"):
         MARIADB.choose_engine(build, "tokudb")
-    (tmp_path / "usr/lib/plugin").mkdir(parents=True)
-    (tmp_path / "usr/lib/plugin/ha_rocksdb.so").touch()
+    (tmp_path / "with/lib/plugin").mkdir(parents=True)
+    (tmp_path / "with/lib/plugin/ha_rocksdb.so").touch()
+    build = build_of("mariadb", "11.4.5", tmp_path / "with")
     assert MARIADB.choose_engine(build, "rocksdb") == "rocksdb"
 
 
@@ -213,6 +218,8 @@ def test_authentication_that_a_version_does_not_know(dbms: str, version: str, au
     [
         ("mysql", "5.6.24", Auth.NATIVE,
          "GRANT ALL ON *.* TO 'slowdust'@'localhost' IDENTIFIED BY 'pw' WITH GRANT OPTION"),
+        ("mysql", "5.7.5", Auth.NATIVE,
+         "GRANT ALL ON *.* TO 'slowdust'@'localhost' IDENTIFIED BY 'pw' WITH GRANT OPTION"),
         ("mysql", "5.7.44", Auth.NATIVE,
          "CREATE USER IF NOT EXISTS 'slowdust'@'localhost' IDENTIFIED BY 'pw'"),
         ("mysql", "8.0.36", Auth.NATIVE,
@@ -230,7 +237,9 @@ def test_user_is_made_in_the_words_of_the_version(
 ) -> None:
     site = site_of(tmp_path, build_of(dbms, version), Access(Listen.LOOPBACK, auth, "pw"))
     MARIADB.check_access(build_of("mariadb", "10.1.8"), Access(Listen.LOOPBACK, Auth.NATIVE, "pw"))
-    assert user_statements(site)[0] == first
+    kind = family(dbms)
+    assert isinstance(kind, MysqldFamily)
+    assert kind.start_statements(site)[0] == first
 
 
 def test_sql_files_by_either_name(tmp_path: Path) -> None:
@@ -285,29 +294,26 @@ def test_telling_line_is_the_first_error() -> None:
     assert MYSQL.telling_line(log[:1]) is None
 
 
-def test_innodb_lowers_its_limits_and_restores_them(tmp_path: Path) -> None:
+def test_innodb_lowers_its_limits_for_a_while(tmp_path: Path) -> None:
     site = site_of(tmp_path, build_of("mysql", "9.7.4"))
-    analyze, purge, *flushing = MYSQL.after_writes(site, ["sbtest1", "sbtest2"])
+    analyze, purge, flushing = MYSQL.after_writes(site, ["sbtest1", "sbtest2"])
     assert analyze == Statements(("ANALYZE TABLE sbtest1", "ANALYZE TABLE sbtest2"))
     assert isinstance(purge, Until)
-    written = [stage.texts[0] for stage in flushing if isinstance(stage, Statements)]
-    assert written == [
-        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
-        "SET GLOBAL innodb_max_dirty_pages_pct = 0",
-        "SET GLOBAL innodb_io_capacity_max = 40000",
-        "SET GLOBAL innodb_io_capacity = 20000",
-        "SET GLOBAL innodb_io_capacity = DEFAULT",
-        "SET GLOBAL innodb_io_capacity_max = DEFAULT",
-        "SET GLOBAL innodb_max_dirty_pages_pct = 90",
-        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = DEFAULT",
+    assert isinstance(flushing, Temporarily)
+    assert list(flushing.values.items()) == [
+        ("innodb_max_dirty_pages_pct_lwm", "0"),
+        ("innodb_max_dirty_pages_pct", "0"),
+        ("innodb_io_capacity_max", "40000"),
+        ("innodb_io_capacity", "20000"),
     ]
+    assert flushing.read("a") == "SELECT @@GLOBAL.a"
+    assert flushing.write("a", "1") == "SET GLOBAL a = 1"
     known = {**site.settings.values, "innodb_idle_flush_pct": "0"}
     idle = dataclasses.replace(site, settings=AcceptedSettings(known, (), {}))
-    assert Statements(("SET GLOBAL innodb_idle_flush_pct = 100",)) in MYSQL.after_load(idle, ["a"])
-    assert MYSQL.after_load(idle, ["a"])[-5] == Statements(
-        ("SET GLOBAL innodb_idle_flush_pct = 0",)
-    )
-    clean = flushing[4]
+    of_idle = MYSQL.after_load(idle, ["a"])[-1]
+    assert isinstance(of_idle, Temporarily)
+    assert of_idle.values["innodb_idle_flush_pct"] == "100"
+    (clean,) = flushing.stages
     assert isinstance(clean, Until)
     assert clean.is_done([("Innodb_buffer_pool_pages_dirty", "3")])
     assert not clean.is_done([("Innodb_buffer_pool_pages_dirty", "3000")])
@@ -363,3 +369,59 @@ def test_sizes_are_those_of_the_files_that_hold_tables(tmp_path: Path) -> None:
     for engine, data in (("innodb", 700), ("rocksdb", 50), ("memory", 600)):
         site = site_of(tmp_path, build, engine=engine)
         assert MYSQL.read_sizes(site, rows) == Sizes(data, 500, 100)
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "data"),
+    [
+        ("9.7.4", {}, 700),
+        ("9.7.4", {"innodb_file_per_table": "OFF"}, 1700),
+        ("9.7.4", {"innodb_file_per_table": "0"}, 1700),
+        ("5.5.9", {}, 1700),
+        ("5.5.9", {"innodb_file_per_table": "on"}, 700),
+    ],
+)
+def test_tables_may_be_in_the_system_tablespace(
+    tmp_path: Path, version: str, settings: dict[str, str], data: int
+) -> None:
+    (tmp_path / "data/slowdust").mkdir(parents=True)
+    (tmp_path / "data/slowdust/a.ibd").write_bytes(b"x" * 700)
+    (tmp_path / "data/ibdata1").write_bytes(b"x" * 1000)
+    site = site_of(tmp_path, build_of("mysql", version))
+    site = dataclasses.replace(site, settings=AcceptedSettings(settings, (), {}))
+    assert MYSQL.read_sizes(site, [("500", "100")]).data_bytes == data
+
+
+def test_files_that_a_server_deletes_meanwhile_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "data/#rocksdb").mkdir(parents=True)
+    (tmp_path / "data/#rocksdb/1.sst").write_bytes(b"x" * 50)
+    (tmp_path / "data/#rocksdb/2.sst").symlink_to("gone")  # listed, but cannot be asked
+    site = site_of(tmp_path, build_of("mariadb", "10.11.18"), engine="rocksdb")
+    assert MARIADB.read_sizes(site, [("500", "100")]).data_bytes == 50
+
+
+@pytest.mark.parametrize(
+    ("state", "what"),
+    [
+        ("HY001", "out of memory"),
+        ("HY000/3", "error writing a file"),
+        ("HY000/3024", None),
+        ("HY000/1114", "a table, or the disk, is full"),
+        ("HY000/1205", None),
+        ("40001", None),
+    ],
+)
+def test_ruin_is_a_whole_state(state: str, what: str | None) -> None:
+    assert MYSQL.ruin(state) == what
+
+
+@pytest.mark.parametrize("listen", list(Listen))
+def test_what_a_server_is_told_cannot_be_set(asked: Build, listen: Listen) -> None:
+    site = site_of(asked.root, asked, Access(listen, Auth.NATIVE, "pw"))
+    options = [
+        part.removeprefix("--").removeprefix("loose-").partition("=")[0].replace("-", "_")
+        for part in MYSQL.server_command(site)[2:]
+    ]
+    assert "thread_cache_size" in options
+    assert len(set(options)) == len(options)
+    assert set(options) <= OWN_SETTINGS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -153,10 +152,19 @@ def test_authentication_of_another_dbms_is_refused() -> None:
         POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.CACHING_SHA2))
 
 
-def test_settings_in_force_leave_out_where_an_instance_lies() -> None:
-    statement = POSTGRES.settings_statement()
-    assert re.search(r"NOT IN \(.*'port'", statement)
-    assert "data_checksums" in statement
+@pytest.mark.parametrize(
+    ("state", "what"),
+    [
+        ("53100", "insufficient resources"),
+        ("57P01", "operator intervention"),
+        ("57014", None),
+        ("XX000", "internal error"),
+        ("40001", None),
+        ("wrong-row-count", None),
+    ],
+)
+def test_ruin_is_a_class_of_states(state: str, what: str | None) -> None:
+    assert POSTGRES.ruin(state) == what
 
 
 def test_family_that_cannot_be_run_is_wrong_use() -> None:

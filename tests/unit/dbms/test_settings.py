@@ -55,6 +55,33 @@ def test_memory_is_shared_by_the_contenders_that_are_up_side_by_side() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("config", "clients", "connections"),
+    [
+        ("max_connections = 300", 81, "300"),
+        ("max_connections = 300", 280, "300"),
+        ("max_connections = 300", 281, "301"),
+        ("max_connections = 50", 60, "80"),
+        ("", 80, None),
+        ("", 81, "101"),
+    ],
+)
+def test_room_for_the_clients_is_never_less_than_the_config_gives(
+    tmp_path: Path, config: str, clients: int, connections: str | None
+) -> None:
+    file = tmp_path / "mine.toml"
+    for part in ("settings", "optional"):
+        file.write_text(f"[{part}]\n{config}\n")
+        settings = family("mysql").settings(str(file), {}, 1, clients=clients)
+        values = {**settings.optional, **settings.required}
+        assert values.get("max_connections") == connections
+
+
+def test_room_for_the_clients_is_as_the_user_says() -> None:
+    settings = family("mysql").settings("default", {"max-connections": "9"}, 1, clients=1000)
+    assert settings.required["max_connections"] == "9"
+
+
 def test_override_replaces_and_is_required() -> None:
     settings = family("postgres").settings("default", {"JIT": "on", "work_mem": "1MB"}, 1)
     assert settings.required["jit"] == "on"

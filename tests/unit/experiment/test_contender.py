@@ -29,6 +29,39 @@ def test_takes_a_directory() -> None:
     assert (name.directory, name.config, name.dbms) == (Path("pg-patched"), "small", None)
 
 
+def test_takes_an_environment_of_a_directory() -> None:
+    name = parse_contender("./build+jemalloc+A=b:1")
+    assert (name.directory, name.config) == (Path("build"), None)
+    assert name.environment.written == ["jemalloc", "A=b:1"]
+    name = parse_contender("./build:small+X=1")
+    assert (name.directory, name.config) == (Path("build"), "small")
+    assert parse_contender("/opt/pg+patch").directory == Path("/opt/pg+patch")
+
+
+def test_parts_keep_the_order_of_a_contenders_name() -> None:
+    small = parse_contender("a@1:small")
+    assert small.with_parts({"environment": "jemalloc", "engine": "heap"}) == (
+        "a@1/heap:small+jemalloc"
+    )
+    variable = parse_contender("a@1+X=1")
+    assert variable.with_parts({"config": "small", "engine": ""}) == "a@1:small+X=1"
+    assert variable.text == "a@1+X=1"
+
+
+@pytest.mark.parametrize(
+    ("written", "part", "why"),
+    [
+        ("a@1/heap", "engine", "names its engine already"),
+        ("a@1:default", "config", "names its config already"),
+        ("./build+glibc", "environment", "names its environment already"),
+        ("./build", "engine", r"slowdust builds add NAME DIRECTORY` and write DBMS@NAME/ENGINE"),
+    ],
+)
+def test_parts_that_cannot_be_added(written: str, part: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        parse_contender(written).with_parts({part: "x"})
+
+
 @pytest.mark.parametrize(
     "written", ["postgres", "@17", "postgres@", "postgres@17 6", "", "17.6", "postgres@17:"]
 )

@@ -5,7 +5,7 @@ import pytest
 
 from slowdust.errors import UsageError
 from slowdust.experiment.entrants import Entrant
-from slowdust.experiment.matrix import MOST_COMBINATIONS, short_axis_names, with_parts
+from slowdust.experiment.matrix import MOST_COMBINATIONS, short_axis_names
 from slowdust.experiment.spec import Spec, parse_spec, read_spec
 
 
@@ -157,14 +157,28 @@ def test_a_specification_with_matrices_survives_its_file(tmp_path: Path) -> None
         (
             'contenders = [{ contender = "a@1", set = { fsync = "on" } }]\n'
             'matrix = { fsync = ["on", "off"] }',
-            "a@1: its `set` fixes fsync",
+            "a@1: `set` fixes fsync",
         ),
+        (
+            'contenders = ["a@1"]\nset = { innodb-x = 1 }\nmatrix = { INNODB_X = [1, 2] }',
+            "a@1: `set` fixes innodb_x",
+        ),
+        (
+            'contenders = ["a@1"]\nmatrix = { a-b = [1], p = { x = { a_b = 3 } } }',
+            "two axes vary a_b",
+        ),
+        ('contenders = ["a@1"]\nmatrix = { a-b = [1], a_b = [2] }', "matrix: a_b stands there tw"),
+        ('contenders = ["a@1"]\nmatrix = { a-b = [1], a_b = { x = { c = 1 } } }', "a_b stands th"),
+        ('contenders = ["a@1"]\nset = { a-b = 1, a_b = 2 }', "set: a_b stands there twice"),
         (
             'contenders = ["a@1"]\nmatrix = { n = [1, 2], p = { x = { n = 3 }, y = { n = 4 } } }',
             "two axes vary n",
         ),
         ('contenders = ["a@1/innodb"]\nmatrix = { engine = ["rocksdb"] }', "names its engine"),
-        ('contenders = ["/opt/build"]\nmatrix = { engine = ["rocksdb"] }', "DBMS@VERSION only"),
+        (
+            'contenders = ["/opt/build"]\nmatrix = { engine = ["rocksdb"] }',
+            "slowdust builds add NAME",
+        ),
     ],
 )
 def test_a_matrix_that_cannot_be_crossed_is_refused(toml: str, complaint: str) -> None:
@@ -178,8 +192,18 @@ def test_an_absurd_product_is_refused_before_it_is_made() -> None:
         spec_of(f'contenders = ["a@1"]\nmatrix = {{ {axes} }}')
 
 
-def test_parts_keep_the_order_of_a_contenders_name() -> None:
-    assert with_parts("a@1:small", {"environment": "jemalloc", "engine": "heap"}) == (
-        "a@1/heap:small+jemalloc"
-    )
-    assert with_parts("a@1+X=1", {"config": "small", "engine": ""}) == "a@1:small+X=1"
+def test_an_axis_keeps_its_place_and_a_name_of_ones_own_its_spelling() -> None:
+    assert titles("""
+        contenders = ["a@1"]
+        [matrix]
+        innodb-x = [1]
+        My-Axis.On = { B-c = 2 }
+        z = [3]
+    """) == ["a@1 x=1 My-Axis=On z=3"]
+
+
+def test_a_directory_can_have_a_matrix_of_environments(tmp_path: Path) -> None:
+    entrants = parse_spec(
+        {"name": "x", "contenders": [f"{tmp_path}:small"], "matrix": {"environment": ["jemalloc"]}}
+    ).entrants()
+    assert [entrant.contender for entrant in entrants] == [f"{tmp_path}:small+jemalloc"]

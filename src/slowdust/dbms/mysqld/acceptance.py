@@ -6,22 +6,16 @@ import difflib
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.mysqld.layout import version_of
-from slowdust.dbms.mysqld.options import (
-    as_arguments,
-    option_file,
-    place_options,
-    setting_name,
-)
-from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.mysqld.options import as_arguments, option_file, place_options
+from slowdust.dbms.mysqld.own import OWN_SETTINGS
+from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name
 from slowdust.errors import SlowdustError, UsageError
 
-_VALIDATES_SINCE = (8, 0, 16)
 _TABLE_OF_VARIABLES = re.compile(r"^-+ -+$", re.MULTILINE)
 _OPTION = re.compile(r"^ +(?:-\S, )?--([a-z][\w-]*)", re.MULTILINE)
 _VARIABLE = re.compile(r"^([a-z][\w.-]*)(?=\s|$)", re.MULTILINE)
@@ -34,31 +28,17 @@ _LOG_PREFIX = re.compile(
     r"^.*?\[(?:ERROR|Warning)\]\s*(?:\[[^]]*\]\s*)*(?:Buffered \w+: )?(?:/\S+: )?"
 )
 _SAYS_NOTHING = ("Aborting", "Failed to initialize", "Can't open the mysql.plugin")
-OWN_SETTINGS = frozenset(
-    {
-        "basedir",
-        "bind_address",
-        "datadir",
-        "init_file",
-        "lc_messages_dir",
-        "log_error",
-        "mysqlx",
-        "pid_file",
-        "plugin_dir",
-        "port",
-        "secure_file_priv",
-        "skip_grant_tables",
-        "skip_networking",
-        "socket",
-        "tmpdir",
-        "user",
-    }
-)
-"""What an instance needs to be found, watched and cleaned away."""
+HELP = ("--verbose", "--help")
+"""Lists the settings; most servers check the values that they are given meanwhile."""
 
 
-def accepted_settings(build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+def accepted_settings(
+    build: Build, account: Account, settings: Settings, validation: Sequence[str]
+) -> AcceptedSettings:
     """What the server of this build takes of the settings.
+
+    `validation` are the arguments with which it checks values without starting. Values are not
+    checked where the server cannot even print its `HELP`: MariaDB 10.1.8.
 
     Raises UsageError for a setting it does not know or a value it refuses.
     """
@@ -77,7 +57,7 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
         skipped = settings.optional.keys() - known
         taken = {key: value for key, value in settings.optional.items() if key not in skipped}
         values = {**taken, **settings.required}
-        complaints = server.complaints(values)
+        complaints = server.complaints(values, validation)
     if complaints:
         said = "; ".join(complaints)
         raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {said}")
@@ -101,7 +81,7 @@ class _Asked:
         has all of them.
         """
         arguments = [] if plugins is None else [f"--plugin-load-add={plugins}"]
-        said = self._ask("--no-defaults", *arguments, "--verbose", "--help").stdout
+        said = self._ask("--no-defaults", *arguments, *HELP).stdout
         options, *tables = _TABLE_OF_VARIABLES.split(said, maxsplit=1)
         if not tables:
             self._has_help = False
@@ -110,20 +90,16 @@ class _Asked:
         self._booleans = frozenset(map(setting_name, _BOOLEAN.findall(table)))
         return frozenset(map(setting_name, [*_OPTION.findall(options), *_VARIABLE.findall(table)]))
 
-    def complaints(self, values: Mapping[str, str]) -> list[str]:
+    def complaints(self, values: Mapping[str, str], validation: Sequence[str]) -> list[str]:
         """What it says of values; nothing when it takes them as they are."""
         if not self._has_help:
-            return []  # it will say it when its data directory is made
+            return []  # what it refuses, it will say when its data directory is made
         if wrong := self._no_booleans(values):
             return wrong
-        validates = self._build.dbms == "mysql" and version_of(self._build) >= _VALIDATES_SINCE
-        # Validation tells warnings, too, where it is asked to.
-        validation = ["--validate-config", "--log-error-verbosity=2"]
-        question = validation if validates else ["--verbose", "--help"]
         file = self._directory / "server.conf"
         file.write_text(option_file(self._build, values), encoding="utf-8")
         file.chmod(0o644)
-        done = self._ask(f"--defaults-file={file}", *question)
+        done = self._ask(f"--defaults-file={file}", *validation)
         said = [
             _LOG_PREFIX.sub("", line).strip()
             for line in done.stderr.splitlines()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.dbms.family import Row, Site, Stage, Statements, Until
+from slowdust.dbms.family import Row, Site, Stage, Statements, Temporarily, Until
 from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.mysqld.own import data_directory
 from slowdust.store.records import Second
 
 _PATIENCE: Second = 300.0
@@ -22,6 +24,9 @@ _PURGE_IS_IDLE = "state: running but idle"
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
 _HISTORY = re.compile(r"History list length (\d+)")
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
+_FILE_PER_TABLE = "innodb_file_per_table"
+_FILE_PER_TABLE_BY_DEFAULT_SINCE = (5, 6, 6)
+_OFF = frozenset({"off", "false", "0"})
 _OF_IDLE_SERVERS = "innodb_idle_flush_pct"
 """Not all versions have it; where it is 0, limits mean nothing to a server without work."""
 
@@ -29,16 +34,16 @@ _OF_IDLE_SERVERS = "innodb_idle_flush_pct"
 class Engine(ABC):
     """A storage engine of MySQL and MariaDB."""
 
+    buffer_pool: str | None
+    """The setting that is the size of its cache of pages; None where it has none."""
+
     @abstractmethod
     def settle(self, site: Site) -> list[Stage]:
         """Pay the debt of the writes: afterwards an idle server does nothing."""
 
     @abstractmethod
-    def data_bytes(self, directory: Path) -> int | None:
-        """The size of the files of all tables below a data directory; None where there are none."""
-
-    buffer_pool: str | None
-    """The setting that is the size of its cache of pages."""
+    def data_bytes(self, site: Site) -> int | None:
+        """The size of all files in which it keeps tables; None where it keeps them in none."""
 
 
 class Innodb(Engine):
@@ -54,7 +59,6 @@ class Innodb(Engine):
             flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
         if _OF_IDLE_SERVERS in site.settings.values:
             flushing[_OF_IDLE_SERVERS] = "100"
-        restored = {name: site.settings.values.get(name, "DEFAULT") for name in reversed(flushing)}
         return [
             Until(
                 "old versions of rows are purged",
@@ -62,19 +66,26 @@ class Innodb(Engine):
                 _is_purged,
                 _PATIENCE_WITH_PURGE,
             ),
-            *(Statements((statement,)) for statement in _set_global(flushing)),
-            Until(
-                "the dirty pages are written",
-                "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
-                _is_clean,
-                _PATIENCE,
+            Temporarily(
+                flushing,
+                _read_global,
+                _write_global,
+                (
+                    Until(
+                        "the dirty pages are written",
+                        "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
+                        _is_clean,
+                        _PATIENCE,
+                    ),
+                ),
             ),
-            *(Statements((statement,)) for statement in _set_global(restored)),
         ]
 
-    def data_bytes(self, directory: Path) -> int:
-        """One file a table."""
-        return sum(file.stat().st_size for file in directory.glob("*/*.ibd"))
+    def data_bytes(self, site: Site) -> int:
+        """One file a table; without them the system tablespace, of which a part is its own."""
+        directory = data_directory(site)
+        common = [] if _has_file_per_table(site) else directory.glob("ibdata*")
+        return _bytes_of([*directory.glob("*/*.ibd"), *common])
 
 
 class Rocksdb(Engine):
@@ -95,9 +106,9 @@ class Rocksdb(Engine):
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
         return [compacted, Statements((flush,)), compacted]
 
-    def data_bytes(self, directory: Path) -> int:
+    def data_bytes(self, site: Site) -> int:
         """The sorted files of all tables, which share them."""
-        return sum(file.stat().st_size for file in directory.glob("#rocksdb/*.sst"))
+        return _bytes_of(data_directory(site).glob("#rocksdb/*.sst"))
 
 
 class Memory(Engine):
@@ -110,16 +121,36 @@ class Memory(Engine):
         del site
         return []
 
-    def data_bytes(self, directory: Path) -> None:
+    def data_bytes(self, site: Site) -> None:
         """It has no files."""
-        del directory
+        del site
 
 
 ENGINES: Mapping[str, Engine] = {"innodb": Innodb(), "rocksdb": Rocksdb(), "memory": Memory()}
 
 
-def _set_global(values: Mapping[str, str]) -> list[str]:
-    return [f"SET GLOBAL {name} = {value}" for name, value in values.items()]
+def _bytes_of(files: Iterable[Path]) -> int:
+    """Of those that are still there: a server at work deletes some."""
+    total = 0
+    for file in files:
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size
+    return total
+
+
+def _has_file_per_table(site: Site) -> bool:
+    value = site.settings.values.get(_FILE_PER_TABLE)
+    if value is None:
+        return version_of(site.build) >= _FILE_PER_TABLE_BY_DEFAULT_SINCE
+    return value.lower() not in _OFF
+
+
+def _read_global(name: str) -> str:
+    return f"SELECT @@GLOBAL.{name}"
+
+
+def _write_global(name: str, value: str) -> str:
+    return f"SET GLOBAL {name} = {value}"
 
 
 def _is_purged(rows: Sequence[Row]) -> bool:

@@ -7,39 +7,54 @@ import signal
 import socket
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER, Access, Auth, Listen, Target
-from slowdust.dbms.family import Family, Row, Shutdown, Site, Sizes, Stage, Statements
-from slowdust.dbms.mysqld.acceptance import accepted_settings
-from slowdust.dbms.mysqld.creation import DATABASE, write_user_file
+from slowdust.dbms.access import Access, Auth
+from slowdust.dbms.family import Family, Row, Run, Shutdown, Site, Sizes, Stage, Statements
+from slowdust.dbms.mysqld.acceptance import HELP, accepted_settings
+from slowdust.dbms.mysqld.creation import (
+    bootstrap,
+    users_by_grants,
+    users_if_not_there,
+    write_statements,
+)
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
-from slowdust.dbms.mysqld.layout import find_plugin
-from slowdust.dbms.mysqld.options import as_arguments, option_file, place_options, setting_name
+from slowdust.dbms.mysqld.layout import find_plugin, version_of
+from slowdust.dbms.mysqld.options import as_arguments, option_file
+from slowdust.dbms.mysqld.own import (
+    data_directory,
+    data_options,
+    own_directory,
+    server_options,
+    socket_of,
+    user_file,
+)
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import SlowdustError, UsageError
 
 ROCKSDB_PLUGIN = "ha_rocksdb.so"
-_SOCKET = "mysql.sock"
 _GREETING_BYTES = 5
 _GREETING_TIMEOUT_S = 5.0
 _PROTOCOL_VERSION = 10
-_NO_EXTRAS = {"mysqlx": "0", "ssl": "0", "auto_generate_certs": "0"}
-"""No second protocol, and no keys and certificates that would be made at the first start."""
-_RUINOUS_STATES = (
-    "HY001",  # out of memory
-    *(f"HY000/{number}" for number in (
-        1021,  # disk full
-        1026,  # error writing a file
-        1030,  # error from the storage engine
-        1041,  # out of memory of the operating system
-        1114,  # the table is full: of memory, or of the disk
-        1290,  # the server runs read-only
-    )),
-)  # fmt: skip
-_RSA_KEYS = ("caching_sha2_password", "sha256_password")
+_RUIN = {
+    "HY001": "out of memory",
+    "HY000/3": "error writing a file",
+    "HY000/20": "disk full",
+    "HY000/1021": "disk full",
+    "HY000/1026": "error writing a file",
+    "HY000/1030": "error of the storage engine",
+    "HY000/1041": "out of memory",
+    "HY000/1114": "a table, or the disk, is full",
+    "HY000/1180": "error during COMMIT",
+    "HY000/1290": "the server runs read-only",
+    "HY000/1296": "error of the storage engine",
+    "HY000/1598": "the binlog cannot be written",
+    "HY000/1836": "the server runs read-only",
+    "HY000/1874": "InnoDB runs read-only",
+    "HY000/1878": "error writing a temporary file",
+}
+"""States, as the driver writes them; numbers below 1000 are those of the library mysys."""
 
 
 class MysqldFamily(Family):
@@ -49,21 +64,29 @@ class MysqldFamily(Family):
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGKILL,),
     }
-    ruinous_states = _RUINOUS_STATES
+    database = "slowdust"
     engines = tuple(ENGINES)
     volatile_engines = frozenset({"memory"})
+
+    creates_users_since: tuple[int, ...]
+    """The first version with CREATE USER IF NOT EXISTS."""
 
     @abstractmethod
     def auths(self, build: Build) -> frozenset[Auth]:
         """The ways in which servers of this build know their clients."""
 
+    def validation(self, build: Build) -> Sequence[str]:
+        """The arguments with which a server checks the values of settings without starting."""
+        del build
+        return HELP
+
+    def identified(self, site: Site) -> str:
+        """How CREATE USER and GRANT say by what the only user is known."""
+        return f"IDENTIFIED BY '{site.access.password or ''}'"
+
     def render_bytes(self, size: int) -> str:
         """In whole megabytes; at least one."""
         return f"{max(1, size >> 20)}M"
-
-    def setting_name(self, text: str) -> str:
-        """Dashes and underscores are the same."""
-        return setting_name(text)
 
     def lack_of_engine(self, build: Build, engine: str) -> str | None:
         """MyRocks is a plugin that most builds come without."""
@@ -84,7 +107,7 @@ class MysqldFamily(Family):
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Asks the server, which lists its settings and checks values without starting."""
-        return accepted_settings(build, account, settings)
+        return accepted_settings(build, account, settings, self.validation(build))
 
     def configuration(self, site: Site) -> str:
         """An option file."""
@@ -92,39 +115,29 @@ class MysqldFamily(Family):
 
     def server_command(self, site: Site) -> list[str]:
         """The server, which makes its user as it starts, before it accepts connections."""
-        loopback = site.access.listen is Listen.LOOPBACK
-        network = {"bind_address": "127.0.0.1"} if loopback else {"skip_networking": "1"}
-        own = {
-            **self.data_options(site),
-            **network,
-            "port": str(site.port),
-            "socket": str(_socket_of(site)),
-            "pid_file": str(_own_directory(site) / "mysqld.pid"),
-            "init_file": str(self._user_file(site)),
-        }
-        return [*self.program_and_config(site), *as_arguments(own)]
+        return self._command(site, server_options(site))
 
-    def program_and_config(self, site: Site) -> list[str]:
-        """The beginning of every command that runs the server's program."""
-        return [*site.build.command(site.build.server), f"--defaults-file={site.config_file}"]
-
-    def data_options(self, site: Site) -> dict[str, str]:
-        """What every run of the server on the data of a site is told."""
-        rsa = "1" if site.access.auth is Auth.CACHING_SHA2 else "0"
-        keys = {f"{plugin}_auto_generate_rsa_keys": rsa for plugin in _RSA_KEYS}
-        return {
-            "datadir": str(_data_directory(site)),
-            **place_options(site.build, _own_directory(site)),
-            # Loose: not all versions know them.
-            **{f"loose_{name}": value for name, value in {**_NO_EXTRAS, **keys}.items()},
-        }
+    def create(self, site: Site, run: Run) -> None:
+        """By the SQL files that came with it."""
+        self.prepare(site)
+        bootstrap(site, run, self.command_on_data(site, "--bootstrap"))
 
     def prepare(self, site: Site) -> None:
         """Make the directories and the file that tells the server of its user."""
-        for directory in (_data_directory(site), _own_directory(site)):
+        for directory in (data_directory(site), own_directory(site)):
             directory.mkdir(mode=0o700)
             site.account.hand_over(directory)
-        write_user_file(site, self._user_file(site))
+        write_statements(site, self.start_statements(site), user_file(site))
+
+    def command_on_data(self, site: Site, mode: str) -> list[str]:
+        """The command of a run on the data of a site that nobody connects to: '--bootstrap'."""
+        return self._command(site, data_options(site), mode)
+
+    def start_statements(self, site: Site) -> list[str]:
+        """What a server executes at each start: the only user and the database are there then."""
+        creates_users = version_of(site.build) >= self.creates_users_since
+        users = users_if_not_there if creates_users else users_by_grants
+        return [*users(self.identified(site)), f"CREATE DATABASE IF NOT EXISTS {self.database}"]
 
     def is_ready(self, site: Site, pid: int) -> bool:
         """A server greets its clients; a socket that an earlier one left takes no connection."""
@@ -132,31 +145,21 @@ class MysqldFamily(Family):
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(_GREETING_TIMEOUT_S)
             try:
-                client.connect(str(_socket_of(site)))
+                client.connect(str(socket_of(site)))
                 greeting = client.recv(_GREETING_BYTES, socket.MSG_WAITALL)
             except OSError:
                 return False
         return len(greeting) == _GREETING_BYTES and greeting[-1] == _PROTOCOL_VERSION
-
-    def target(self, site: Site) -> Target:
-        """The socket, or 127.0.0.1 when TCP is asked for."""
-        loopback = site.access.listen is Listen.LOOPBACK
-        return Target(
-            dbms=self.name,
-            host="127.0.0.1" if loopback else None,
-            socket=None if loopback else str(site.socket_dir),
-            port=site.port,
-            user=USER,
-            password=site.access.password,
-            database=DATABASE,
-            engine=site.engine,
-        )
 
     def telling_line(self, log: Sequence[str]) -> str | None:
         """The first error: those behind it follow from it."""
         pattern = re.compile(r"\[ERROR\]\s*(?:\[[^]]*\]\s*)*(.*)")
         errors = (found.group(1) for line in log if (found := pattern.search(line)))
         return next((error for error in errors if error and error != "Aborting"), None)
+
+    def ruin(self, state: str) -> str | None:
+        """By the whole state."""
+        return _RUIN.get(state)
 
     def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Statistics, and no dirty pages left from the load."""
@@ -171,7 +174,7 @@ class MysqldFamily(Family):
         """One row of bytes: tables, indexes."""
         return (
             "SELECT COALESCE(SUM(data_length), 0), COALESCE(SUM(index_length), 0) "
-            f"FROM information_schema.tables WHERE table_schema = '{DATABASE}'"
+            f"FROM information_schema.tables WHERE table_schema = '{self.database}'"
         )
 
     def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
@@ -179,7 +182,7 @@ class MysqldFamily(Family):
         ((table, index),) = rows
         if table is None or index is None:
             raise SlowdustError(f"{self.name} tells no sizes: the answer has NULL")
-        in_files = _engine_of(site).data_bytes(_data_directory(site))
+        in_files = _engine_of(site).data_bytes(site)
         in_memory = int(table) + int(index)
         return Sizes(in_memory if in_files is None else in_files, int(table), int(index))
 
@@ -188,25 +191,10 @@ class MysqldFamily(Family):
         setting = _engine_of(site).buffer_pool
         return None if setting is None else f"SELECT @@GLOBAL.{setting}"
 
-    def settings_statement(self) -> str:
-        """All."""
-        return "SHOW GLOBAL VARIABLES"
-
-    def _user_file(self, site: Site) -> Path:
-        return _own_directory(site) / "user.sql"
-
-
-def _data_directory(site: Site) -> Path:
-    return site.data_dir / "data"
-
-
-def _own_directory(site: Site) -> Path:
-    """For all that is no data: a server takes any directory beside its data for a database."""
-    return site.data_dir / "own"
-
-
-def _socket_of(site: Site) -> Path:
-    return site.socket_dir / _SOCKET
+    def _command(self, site: Site, options: Mapping[str, str], *modes: str) -> list[str]:
+        program = site.build.command(site.build.server)
+        config = f"--defaults-file={site.config_file}"
+        return [*program, config, *modes, *as_arguments(options)]
 
 
 def _engine_of(site: Site) -> Engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -21,12 +22,12 @@ def version_of(build: Build) -> tuple[int, ...]:
 
 def share_directory(build: Build) -> Path:
     """The directory of messages in all languages and, before MySQL 5.7, of SQL files."""
-    return _only(build, _MESSAGES).parent.parent
+    return _nearest(build, _MESSAGES).parent.parent
 
 
 def find_plugin(build: Build, name: str) -> Path | None:
     """The file of a plugin, 'ha_rocksdb.so'; None where the build has not got it."""
-    return next(iter(sorted(build.root.rglob(name))), None)
+    return next(iter(_files(build.root, name)), None)
 
 
 def sql_file(build: Build, name: str) -> Path | None:
@@ -41,7 +42,14 @@ def sql_file(build: Build, name: str) -> Path | None:
     return None
 
 
-def _only(build: Build, name: str) -> Path:
-    for file in sorted(build.root.rglob(name), key=lambda path: len(path.parts)):
-        return file
-    raise SlowdustError(f"{build.root} is no complete {build.dbms}: it has no {name}")
+def _nearest(build: Build, name: str) -> Path:
+    """The file that lies least deep: some packages have others for the servers they embed."""
+    files = _files(build.root, name)
+    if not files:
+        raise SlowdustError(f"{build.root} is no complete {build.dbms}: it has no {name}")
+    return min(files, key=lambda path: len(path.parts))
+
+
+@functools.cache  # a build is large, and is asked for the same files at every start
+def _files(root: Path, name: str) -> tuple[Path, ...]:
+    return tuple(sorted(root.rglob(name)))

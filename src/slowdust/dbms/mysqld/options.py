@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from slowdust.builds.model import Build
@@ -17,11 +17,6 @@ _NUMBERS = {"on": "1", "off": "0", "true": "1", "false": "0"}
 """Older servers take every word for 0."""
 
 
-def setting_name(text: str) -> str:
-    """The one spelling: the server takes dashes for underscores, in lower case."""
-    return text.lower().replace("-", "_")
-
-
 def option_file(build: Build, values: Mapping[str, str]) -> str:
     """The text of an option file; UsageError for a name or value that cannot be written."""
     lines = [_line(name, value) for name, value in sorted(_spelled(build, values).items())]
@@ -33,20 +28,27 @@ def place_options(build: Build, directory: Path) -> dict[str, str]:
 
     `directory` is where it may write beside its data; also for plugins, where it has none.
     """
-    share = share_directory(build)
-    some_plugin = find_plugin(build, "ha_*.so") or find_plugin(build, "auth_*.so")
-    return {
-        "basedir": str(share.parent),
-        "lc_messages_dir": str(share),
-        "plugin_dir": str(some_plugin.parent if some_plugin else directory),
-        "secure_file_priv": str(directory),
-        "tmpdir": str(directory),
-    }
+    return {name: str(place(build, directory)) for name, place in PLACES.items()}
 
 
 def as_arguments(options: Mapping[str, str]) -> list[str]:
     """The options on a command line."""
     return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+
+
+def _plugin_directory(build: Build, directory: Path) -> Path:
+    some_plugin = find_plugin(build, "ha_*.so") or find_plugin(build, "auth_*.so")
+    return some_plugin.parent if some_plugin else directory
+
+
+PLACES: Mapping[str, Callable[[Build, Path], Path]] = {
+    "basedir": lambda build, _: share_directory(build).parent,
+    "lc_messages_dir": lambda build, _: share_directory(build),
+    "plugin_dir": _plugin_directory,
+    "secure_file_priv": lambda _, directory: directory,
+    "tmpdir": lambda _, directory: directory,
+}
+"""See `place_options`."""
 
 
 def _spelled(build: Build, values: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,60 @@
+"""What an experiment that goes on must have in common with what began."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from slowdust.errors import UsageError
+from slowdust.experiment.journal import check_same, check_same_allocator, new_manifest
+from slowdust.experiment.spec import parse_spec
+from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest
+
+FACTS = ContenderFacts(
+    name="mine",
+    dbms="mysql",
+    build=BuildFacts(source="directory", version="9.7.4", sha256="a", binary_bytes=1),
+    config="default",
+    settings={"sync_binlog": "0"},
+    engine="innodb",
+    environment=["jemalloc"],
+    allocator_sha256="b",
+)
+
+
+def manifest(facts: ContenderFacts) -> Manifest:
+    spec = parse_spec({"name": "x", "contenders": ["mysql@9.7.4"]})
+    return new_manifest(spec, [facts], 2, "1", {})
+
+
+def test_the_same_goes_on() -> None:
+    check_same(manifest(FACTS), manifest(msgspec.structs.replace(FACTS)))
+
+
+def test_a_contender_whose_data_could_not_be_made_before_goes_on() -> None:
+    check_same(manifest(msgspec.structs.replace(FACTS, settings={})), manifest(FACTS))
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"settings": {"sync_binlog": "1"}}, "the settings of mine"),
+        ({"engine": "memory"}, "the engine of mine"),
+        ({"environment": ["jemalloc", "A=1"]}, "the environment of mine"),
+        ({"allocator_sha256": "c"}, "the malloc library of mine"),
+        ({"name": "other"}, "the contenders"),
+    ],
+)
+def test_another_experiment_does_not(changes: dict[str, object], what: str) -> None:
+    now = msgspec.structs.replace(FACTS, **changes)
+    with pytest.raises(UsageError, match=f"cannot resume 'x': {what} changed since"):
+        check_same(manifest(FACTS), manifest(now))
+
+
+def test_another_malloc_does_not_go_on() -> None:
+    before = msgspec.structs.replace(FACTS, allocator="glibc")
+    check_same_allocator(before, "glibc")
+    check_same_allocator(before, None)
+    check_same_allocator(FACTS, "tcmalloc")
+    with pytest.raises(UsageError, match="the malloc of mine is now tcmalloc, and was glibc"):
+        check_same_allocator(before, "tcmalloc")

@@ -1,0 +1,60 @@
+"""Maintenance is carried out stage by stage, on a driver that only writes down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
+
+from slowdust.dbms.access import Target
+from slowdust.dbms.family import Statements, Temporarily
+from slowdust.errors import SlowdustError
+from slowdust.experiment.driver import Driver
+from slowdust.experiment.maintenance import carry_out
+from slowdust.experiment.protocol import ResultSet
+
+TARGET = Target(dbms="mysql", host=None, socket="/s", port=1, user="u", password=None, database="d")
+STAGE = Temporarily(
+    {"low": "0", "high": "9"},
+    lambda name: f"read {name}",
+    lambda name, value: f"write {name} {value}",
+    (Statements(("work",)),),
+)
+
+
+class WritesDown:
+    """Takes the place of a driver; what is read is its name with a star."""
+
+    def __init__(self, *, knows_values: bool = True) -> None:
+        self.said: list[str] = []
+        self._knows_values = knows_values
+
+    def sql(self, target: Target, statements: Sequence[str], parallel: int = 1) -> list[ResultSet]:
+        del target, parallel
+        self.said += statements
+        return [ResultSet(columns=["v"], rows=[[self._value(text)]]) for text in statements]
+
+    def _value(self, statement: str) -> str | None:
+        return f"{statement.rsplit(maxsplit=1)[-1]}*" if self._knows_values else None
+
+
+def test_what_was_in_force_is_restored_in_reverse_order() -> None:
+    driver = WritesDown()
+    carry_out(cast("Driver", driver), TARGET, [STAGE], lambda _: None)
+    assert driver.said == [
+        "read low",
+        "read high",
+        "write low 0",
+        "write high 9",
+        "work",
+        "write high high*",
+        "write low low*",
+    ]
+
+
+def test_nothing_is_changed_that_could_not_be_restored() -> None:
+    driver = WritesDown(knows_values=False)
+    with pytest.raises(SlowdustError, match="mysql has no value of low that could be restored"):
+        carry_out(cast("Driver", driver), TARGET, [STAGE], lambda _: None)
+    assert driver.said == ["read low", "read high"]

@@ -1,0 +1,25 @@
+"""Contenders before their servers are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from slowdust.errors import UsageError
+from slowdust.experiment.setup import enter
+from slowdust.experiment.spec import parse_spec
+from slowdust.experiment.view import View
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("rocksdb", "slowdust builds add NAME DIRECTORY"), ("else", "there is no such directory")],
+)
+def test_an_engine_behind_a_directory_is_told_from_a_missing_directory(
+    tmp_path: Path, name: str, why: str
+) -> None:
+    spec = parse_spec({"name": "x", "contenders": [str(tmp_path / name)]})
+    with pytest.raises(UsageError, match=why):
+        enter(spec, cast("View", None))  # nothing is fetched that could be shown
