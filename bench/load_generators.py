@@ -1,30 +1,35 @@
-"""The driver beside sysbench and a minimal loop in C, on one server, as ratios of pairs.
+"""The driver beside sysbench and a minimal loop in C, on the same servers, as ratios of pairs.
 
 With one client, server and client share one processor: they never run at the same time, and a
 wake-up across processors, dear and erratic on a virtual machine, would be most of what is measured.
 
-By itself, beside a MySQL or MariaDB that is already running:
+By itself:
 
-python -m bench.load_generators --dbms mysql --directory DIR --pid PID --user root --database test
+python -m bench.load_generators [--builds mysql@5.6.24] [--pairs 10] [--seconds 3]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from bench import peers
 from bench.ratios import Ratio, alternate, ratio
-from bench.rows import Row
-from bench.scratch_server import Server
+from bench.rows import Row, show
+from bench.scratch_server import Server, scratch_server
 from slowdust.experiment.driver import find_driver
 
+BUILDS = ("postgres@17.6", "mysql@5.6.24")
 SOURCE = Path(__file__).with_name("point_query.c")
 LOAD_PAIRS = 6
 LOAD_ROWS = 1_000_000
@@ -57,7 +62,7 @@ def _peers(server: Server, directory: Path) -> list[Peer]:
         Peer("sysbench", peers.sysbench, 4),
         Peer("sysbench", peers.sysbench, 64, most_cpu=0.7, least_qps=1.0),
     ]
-    if server.dbms == "postgres":
+    if server.target.dbms == "postgres":
         floor = peers.loop_in_c(_compile(SOURCE, directory / "point_query"))
         found.insert(1, Peer("loop in C", floor, 1, most_cpu=1.15))
     return found
@@ -122,7 +127,7 @@ def _load_with_driver(server: Server, program: Path, rows: int) -> peers.Second:
     with subprocess.Popen(
         [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        load = {"id": 1, "command": "load", "target": peers.target(server), "tables": 1,
+        load = {"id": 1, "command": "load", "target": to_builtins(server.target), "tables": 1,
                 "rows": rows, "seed": 7, "parallel": 2}  # fmt: skip
         peers.converse(process, load)
     return time.monotonic() - begin
@@ -137,29 +142,35 @@ def _load_with_sysbench(server: Server, rows: int) -> peers.Second:
     return time.monotonic() - begin
 
 
-def main() -> None:
-    """Measure beside a running server, and print the rows."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--dbms", required=True)
-    parser.add_argument("--directory", type=Path, required=True, help="of its Unix socket")
-    parser.add_argument("--pid", type=int, required=True)
-    parser.add_argument("--port", type=int, default=0, help="part of the socket's name, if any")
-    parser.add_argument("--user", required=True)
-    parser.add_argument("--database", required=True)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What and how long is measured."""
+    parser.add_argument("--builds", nargs="+", default=BUILDS, help="DBMS@VERSION")
     parser.add_argument("--pairs", type=int, default=10, help="of runs, per comparison")
     parser.add_argument("--seconds", type=int, default=3, help="of one run")
+
+
+def check_programs() -> None:
+    """Exit where a peer cannot be run."""
+    for program in ("sysbench", "cc", "taskset"):
+        if shutil.which(program) is None:
+            sys.exit(f"{program} is missing: apt-get install sysbench build-essential util-linux")
+
+
+def tables(options: argparse.Namespace) -> Iterator[bool]:
+    """Print a table for each build; whether its goals are met."""
+    for build in options.builds:
+        with scratch_server(build) as server:
+            effort = Effort(options.pairs, options.seconds)
+            yield show(f"The driver on {build}", rows(server, find_driver(), effort))
+
+
+def main() -> None:
+    """Measure and print the tables; exit code 1 where a goal is not met."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_arguments(parser)
     options = parser.parse_args()
-    server = Server(
-        options.dbms,
-        options.directory,
-        options.port,
-        options.user,
-        options.database,
-        options.pid,
-    )
-    for row in rows(server, find_driver(), Effort(options.pairs, options.seconds)):
-        met = ("met" if row.met else "not met") * bool(row.goal)
-        print(f"{row.what}: {row.measured} {row.goal} {met}".rstrip())
+    check_programs()
+    sys.exit(0 if all(list(tables(options))) else 1)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from bench.scratch_server import Server
 
 Second = float
@@ -92,15 +94,16 @@ def sysbench(server: Server, workload: Workload) -> Measurement:
 
 def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
     """The part of sysbench's command line that says what it connects to."""
-    if server.dbms == "postgres":
+    directory, target = server.socket_directory, server.target
+    if target.dbms == "postgres":
         driver = "pgsql"
-        address = [f"--pgsql-host={server.directory}", f"--pgsql-port={server.port}"]
+        address = [f"--pgsql-host={directory}", f"--pgsql-port={target.port}"]
     else:
         driver = "mysql"
-        address = [f"--mysql-socket={server.directory / 'mysql.sock'}"]
+        address = [f"--mysql-socket={directory / 'mysql.sock'}"]
     return [
         "sysbench", "oltp_point_select", f"--db-driver={driver}", *address,
-        f"--{driver}-user={server.user}", f"--{driver}-db={server.database}",
+        f"--{driver}-user={target.user}", f"--{driver}-db={target.database}",
         "--tables=1", f"--table-size={rows}", f"--threads={clients}",
     ]  # fmt: skip
 
@@ -109,8 +112,9 @@ def loop_in_c(program: Path) -> Client:
     """The minimal loop, for one client."""
 
     def run(server: Server, workload: Workload) -> Measurement:
+        target = server.target
         process = _start(
-            [program, server.directory, str(server.port), server.user, server.database,
+            [program, server.socket_directory, str(target.port), target.user, target.database,
              str(workload.rows), str(workload.seconds)],
             workload,
         )  # fmt: skip
@@ -127,7 +131,7 @@ def driver(program: Path) -> Client:
     def run(server: Server, workload: Workload) -> Measurement:
         process = _start([program], workload)
         shape = {"tables": 1, "rows": workload.rows, "seed": 7}
-        opened = {"id": 1, "command": "open", "session": "s", "target": target(server),
+        opened = {"id": 1, "command": "open", "session": "s", "target": to_builtins(server.target),
                   "test": "point-query", "clients": workload.clients}  # fmt: skip
         slice_ = {"id": 2, "command": "run", "session": "s", "stop": {"seconds": workload.seconds}}
         converse(process, opened | shape)
@@ -138,17 +142,6 @@ def driver(program: Path) -> Client:
         return _measurement(ran["operations"], ran["seconds"], cpu)
 
     return run
-
-
-def target(server: Server) -> dict[str, object]:
-    """The server as the driver's commands name it."""
-    return {
-        "dbms": server.dbms,
-        "socket": str(server.directory),
-        "port": server.port,
-        "user": server.user,
-        "database": server.database,
-    }
 
 
 def converse(process: subprocess.Popen[str], command: dict[str, object]) -> dict[str, Any]:

@@ -1,8 +1,13 @@
-"""One line of the table that `make bench` prints."""
+"""The tables that the benchmarks print."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -13,3 +18,16 @@ class Row:
     measured: str
     goal: str
     met: bool
+
+
+def show(title: str, rows: Iterable[Row]) -> bool:
+    """Print a table, and each row on standard error once it is there; whether all goals are met."""
+    table = Table("what", "measured", "goal", "met", title=title)
+    all_met = True
+    for row in rows:
+        print(f"{row.what}: {row.measured}", file=sys.stderr)
+        met = ("yes" if row.met else "no") * bool(row.goal)
+        table.add_row(row.what, row.measured, row.goal, met)
+        all_met &= row.met
+    Console(width=130).print(table)
+    return all_met

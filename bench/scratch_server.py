@@ -1,4 +1,4 @@
-"""A throw-away Postgres server for benchmarks of Slowdust itself."""
+"""A throw-away server for benchmarks of Slowdust itself."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from pathlib import Path
 
 from slowdust import builds
 from slowdust.dbms import family
+from slowdust.dbms.access import Target
 from slowdust.dbms.instance import Instance
 from slowdust.dbms.rundir import RunDirectory
+from slowdust.dbms.settings import DEFAULT_CONFIG
 
 
 @dataclass(frozen=True)
 class Server:
-    """A running server, reached by the Unix socket in `directory` without a password."""
+    """A running server, reached by its Unix socket without a password."""
 
-    dbms: str
-    directory: Path
-    port: int
-    user: str
-    database: str
+    target: Target
     pid: int
+
+    @property
+    def socket_directory(self) -> Path:
+        """Where its Unix socket lies."""
+        assert self.target.socket is not None
+        return Path(self.target.socket)
 
     def use_processors(self, processors: frozenset[int]) -> None:
         """Confine the sessions that begin from now on.
@@ -33,24 +37,19 @@ class Server:
         keeps for its next sessions have to be told.
         """
         for thread in Path(f"/proc/{self.pid}/task").iterdir():
-            os.sched_setaffinity(int(thread.name), processors)
+            with contextlib.suppress(ProcessLookupError):  # of a session that just ended
+                os.sched_setaffinity(int(thread.name), processors)
 
 
 @contextlib.contextmanager
-def scratch_server(version: str) -> Iterator[Server]:
-    """Start a Postgres of the catalog; remove it after."""
-    build = builds.resolve("postgres", version, lambda phase: print(phase, file=sys.stderr))
+def scratch_server(name: str) -> Iterator[Server]:
+    """Start a build of the catalog, `DBMS@VERSION`, with Slowdust's settings; remove it after."""
+    dbms, _, version = name.partition("@")
+    build = builds.resolve(dbms, version, lambda phase: print(phase, file=sys.stderr))
+    kind = family(dbms)
+    engine = kind.choose_engine(build, None)
+    settings = kind.settings(DEFAULT_CONFIG, {}, side_by_side=1, engine=engine)
     with RunDirectory.open("bench") as run:
-        settings = family(build.dbms).settings("default", {}, side_by_side=1)
-        instance = Instance.create(run, "bench", build, settings)
+        instance = Instance.create(run, "bench", build, settings, engine=engine)
         instance.start()
-        target = instance.target()
-        assert target.socket is not None
-        yield Server(
-            target.dbms,
-            Path(target.socket),
-            target.port,
-            target.user,
-            target.database,
-            instance.pid,
-        )
+        yield Server(instance.target(), instance.pid)

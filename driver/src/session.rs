@@ -72,30 +72,31 @@ impl Session {
         };
         let micro = Micro::new(&job.test, shape)?;
         let statements = micro.prepared();
-        let mut server_processes = Vec::new();
-        let clients = (0..shape.clients)
-            .map(|client| {
+        let mut connections = (0..shape.clients)
+            .map(|_| {
                 let mut connection = wire::connect(&job.target)?;
                 connection.prepare(&statements)?;
-                if job.cpus.is_some() {
-                    server_processes.push(connection.server_process()?);
-                }
+                Ok(connection)
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let server_processes = match job.cpus {
+            None => Vec::new(),
+            Some(_) => of_all(connections.iter_mut().map(|one| one.server_process()))?,
+        };
+        let clients = (0..)
+            .zip(connections)
+            .map(|(client, connection)| {
                 let place = Place {
                     first: job.first,
                     client,
                     clients: shape.clients,
                 };
-                let generator = Box::new(micro.generator());
-                Ok(Client::new(connection, generator, place))
+                Client::new(connection, Box::new(micro.generator()), place)
             })
-            .collect::<Result<Vec<_>, Failure>>()?;
+            .collect();
         Ok(Self {
             workers: place(clients, job.cpus.as_deref())?,
-            // Of some clients alone they would be taken for those of others.
-            server_processes: server_processes
-                .into_iter()
-                .collect::<Option<_>>()
-                .unwrap_or_default(),
+            server_processes,
             total: Recorder::new(),
             broken: false,
             seed: job.seed,
@@ -145,6 +146,15 @@ impl Session {
             .map(|statement| wire::spelling(self.target.dbms, statement))
             .collect()
     }
+}
+
+/// The processes if all are known: those of some clients alone would be taken for others'. After the
+/// first that is not, no more are asked for.
+fn of_all(
+    processes: impl Iterator<Item = Result<Option<u32>, Failure>>,
+) -> Result<Vec<u32>, Failure> {
+    let all: Option<Vec<u32>> = processes.collect::<Result<_, Failure>>()?;
+    Ok(all.unwrap_or_default())
 }
 
 /// BEGIN and COMMIT have no plan.
@@ -211,6 +221,24 @@ fn share(mut clients: Vec<Client>, threads: usize) -> Result<Vec<Worker>, Failur
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_are_known_of_all_clients_or_of_none() {
+        assert_eq!(
+            of_all([Ok(Some(7)), Ok(Some(9))].into_iter()),
+            Ok(vec![7, 9])
+        );
+        let mut asked = 0;
+        let answers = [Some(7), None, Some(9)].into_iter().map(|answer| {
+            asked += 1;
+            Ok(answer)
+        });
+        assert_eq!(of_all(answers), Ok(vec![]));
+        assert_eq!(asked, 2);
+        let refused = Failure::usage("no");
+        let answers = [Ok(Some(7)), Err(refused.clone())];
+        assert_eq!(of_all(answers.into_iter()), Err(refused));
+    }
 
     #[test]
     fn few_clients_have_their_own_threads_and_many_share() {

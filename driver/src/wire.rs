@@ -96,6 +96,14 @@ impl Failure {
         }
     }
 
+    /// The server does not take the connection.
+    pub fn refused(error: ServerError) -> Self {
+        Self::Connection {
+            sqlstate: Some(error.sqlstate),
+            message: error.message,
+        }
+    }
+
     pub fn protocol(message: impl ToString) -> Self {
         Self::Protocol(message.to_string())
     }

@@ -16,12 +16,12 @@ from typing import BinaryIO
 import pytest
 
 from slowdust.builds import Build, resolve
-from slowdust.dbms import family
-from slowdust.dbms.access import Access, Target
-from slowdust.dbms.environment import Environment
+from slowdust.dbms.access import Target
 from slowdust.dbms.instance import Instance
 from slowdust.dbms.rundir import RunDirectory
 from slowdust.errors import SlowdustError
+from tests.integration.driver_process import Driver
+from tests.integration.servers import small_instance
 
 GetBuild = Callable[[str], Build]
 GetBuildOf = Callable[[str, str], Build]
@@ -73,32 +73,15 @@ def run_directory(data_root: Path) -> Iterator[RunDirectory]:
 
 @pytest.fixture
 def make_instance(run_directory: RunDirectory) -> MakeInstance:
-    """Make an instance of a build with the small configuration; it is not started.
+    """Make a small instance of a build; it is not started."""
+    return functools.partial(small_instance, run_directory)
 
-    `overrides` are settings.
-    """
 
-    def make(
-        build: Build,
-        overrides: dict[str, str] | None = None,
-        access: Access | None = None,
-        environment: Environment | None = None,
-        engine: str | None = None,
-    ) -> Instance:
-        kind = family(build.dbms)
-        engine = kind.choose_engine(build, engine)
-        settings = kind.settings("small", overrides or {}, 1, engine=engine)
-        return Instance.create(
-            run_directory,
-            f"{build.dbms}@{build.version}",
-            build,
-            settings,
-            engine=engine,
-            access=access,
-            environment=environment,
-        )
-
-    return make
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    """A process of the driver."""
+    with Driver() as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

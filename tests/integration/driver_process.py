@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 
+from slowdust.benchmarks.model import Benchmark
 from slowdust.experiment.driver import find_driver
 
 Event = dict[str, Any]
@@ -26,6 +27,12 @@ def validator(kind: str) -> jsonschema.Draft202012Validator:
     """Of what the committed schema calls a `Command` or an `Event`."""
     schema = json.loads(SCHEMA.read_text())
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
+
+
+def keeping_rows(*benchmarks: Benchmark) -> list[str]:
+    """The driver's tests of benchmarks after which the tables have the rows that they had."""
+    tests = (test.driver_test for benchmark in benchmarks for test in benchmark.tests)
+    return [test for test in dict.fromkeys(tests) if test not in {"delete", "insert"}]
 
 
 class Driver:
@@ -88,6 +95,27 @@ class Driver:
         )
         results: list[Event] = event["results"]
         return results
+
+    def load(self, target: Target) -> Event:
+        return self.expect("loaded", "load", target=target, parallel=2, **SHAPE)
+
+    def count(self, target: Target, tables: int = TABLES) -> int:
+        """Rows of the first tables."""
+        counts = (f"SELECT COUNT(*) FROM sbtest{n + 1}" for n in range(tables))
+        return sum(int(result["rows"][0][0]) for result in self.sql(target, *counts))
+
+    def write_few_rows(self, target: Target) -> Event:
+        """A second of transactions of four clients over 8 rows, none of which gets lost."""
+        self.sql(target, "DELETE FROM sbtest1 WHERE id > 8")
+        ran = self.run(self.open(target, "write-only", 4, tables=1, rows=8), 1.0)
+        assert self.count(target, tables=1) == 8
+        return ran
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def end(self) -> None:
         self.process.kill()

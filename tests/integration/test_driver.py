@@ -7,38 +7,28 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 import pytest
 
 from slowdust.benchmarks.micro import MICRO
 from slowdust.builds import Build
-from slowdust.dbms import family
 from slowdust.dbms.access import Access, Listen
-from slowdust.dbms.instance import Instance
-from slowdust.dbms.rundir import RunDirectory
 from slowdust.experiment.driver import find_driver
 from slowdust.store.records import ClientUse, Histogram, PerSecond, Schedule
-from tests.integration.driver_process import ROWS, SCHEMA, SHAPE, TABLES, Driver, Event, Target
-
-
-@dataclass(frozen=True)
-class Server:
-    """An instance whose roles `hashed` and `scrammed` need their passwords."""
-
-    instance: Instance
-
-    def target(self, **fields: object) -> Target:
-        by_socket = {"host": None, "socket": str(self.instance.socket_dir)}
-        return msgspec.to_builtins(self.instance.target()) | by_socket | fields
-
-    def tcp_target(self, **fields: object) -> Target:
-        return self.target(**{"socket": None, "host": "127.0.0.1"} | fields)
-
+from tests.integration.driver_process import (
+    ROWS,
+    SCHEMA,
+    SHAPE,
+    TABLES,
+    Driver,
+    Event,
+    Target,
+    keeping_rows,
+)
+from tests.integration.servers import Server, new_instance
 
 AUTHENTICATION = """
 local all hashed md5
@@ -51,11 +41,9 @@ host all all 127.0.0.1/32 trust
 
 @contextlib.contextmanager
 def running_server(build: Build) -> Iterator[Server]:
-    with RunDirectory.open("driver-tests") as run:
-        overrides = {"deadlock_timeout": "10ms", "fsync": "off"}
-        settings = family(build.dbms).settings("small", overrides, 1)
-        access = Access.make(Listen.LOOPBACK)
-        instance = Instance.create(run, "server", build, settings, access=access)
+    """A server whose roles `hashed` and `scrammed` need their passwords."""
+    overrides = {"deadlock_timeout": "10ms", "fsync": "off"}
+    with new_instance(build, overrides, access=Access.make(Listen.LOOPBACK)) as instance:
         (instance.data_dir / "pg_hba.conf").write_text(AUTHENTICATION)
         instance.start()
         yield Server(instance)
@@ -68,42 +56,25 @@ def server(postgres_build: Build) -> Iterator[Server]:
 
 
 @pytest.fixture
-def driver() -> Iterator[Driver]:
-    process = Driver()
-    yield process
-    process.end()
-
-
-def load(driver: Driver, target: Target) -> Event:
-    return driver.expect("loaded", "load", target=target, parallel=2, **SHAPE)
-
-
-@pytest.fixture
 def fresh(server: Server, driver: Driver) -> Target:
     """A target with newly loaded tables, in a database of their own."""
     drop, create = "DROP DATABASE IF EXISTS fresh", "CREATE DATABASE fresh"
     driver.sql(server.target(), drop, create)
     target = server.target(database="fresh")
-    load(driver, target)
+    driver.load(target)
     return target
 
 
 @pytest.fixture(scope="module")
 def loaded(server: Server) -> Target:
     """A target with tables that the tests of this module read, or write without harm."""
-    process = Driver()
-    load(process, server.target())
-    process.end()
+    with Driver() as process:
+        process.load(server.target())
     return server.target()
 
 
-READS_AND_UPDATES = list(
-    dict.fromkeys(test.driver_test for test in MICRO.tests if test.name not in {"delete", "insert"})
-)
-
-
 @pytest.mark.parametrize("clients", [1, 4])
-@pytest.mark.parametrize("test", READS_AND_UPDATES)
+@pytest.mark.parametrize("test", keeping_rows(MICRO))
 def test_every_test_runs_without_errors(
     loaded: Target, driver: Driver, test: str, clients: int
 ) -> None:
@@ -123,10 +94,8 @@ def test_rows_can_be_deleted_and_inserted(
 ) -> None:
     ran = driver.run(driver.open(fresh, test, clients))
     assert ran["errors"] == {}
-    counts = driver.sql(fresh, *(f"SELECT count(*) FROM sbtest{n + 1}" for n in range(TABLES)))
-    rows = sum(int(result["rows"][0][0]) for result in counts)
     change = ran["rows"] if test == "insert" else -ran["rows"]
-    assert rows == TABLES * ROWS + change
+    assert driver.count(fresh) == TABLES * ROWS + change
 
 
 @pytest.mark.parametrize("clients", [1, 5])
@@ -177,7 +146,7 @@ def test_measurements_fit_the_record_of_a_slice(
 
 
 def test_loaded_tables_are_as_promised(fresh: Target, driver: Driver) -> None:
-    loaded = load(driver, fresh)
+    loaded = driver.load(fresh)
     assert loaded["rows"] == TABLES * ROWS
     assert loaded["bytes"] > TABLES * ROWS * 180
     [columns, data, index] = driver.sql(
@@ -207,7 +176,7 @@ def test_loads_and_writes_are_the_same_for_every_contender(fresh: Target, driver
     loaded = checksum(driver, fresh)
     written = []
     for _ in range(2):
-        load(driver, fresh)
+        driver.load(fresh)
         assert checksum(driver, fresh) == loaded
         session = driver.open(fresh, "write-only")
         for position in (30, 70):
@@ -271,15 +240,11 @@ def test_failing_operations_are_counted_and_end_in_time(fresh: Target, driver: D
 
 
 def test_deadlocks_are_retried(fresh: Target, driver: Driver) -> None:
-    driver.sql(fresh, "DELETE FROM sbtest1 WHERE id > 8")
-    session = driver.open(fresh, "write-only", 4, tables=1, rows=8)
-    ran = driver.run(session, 1.0)
+    ran = driver.write_few_rows(fresh)
     # Each client's last collision may come too late to be tried again in this slice.
     assert 0 <= ran["errors"]["40P01"] - ran["retries"] <= 4
     assert ran["retries"] > 0
     assert ran["operations"] > 10
-    counts = driver.sql(fresh, "SELECT count(*) FROM sbtest1")
-    assert counts[0]["rows"] == [["8"]]
 
 
 def test_plans_are_explained_once_for_each_statement(loaded: Target, driver: Driver) -> None:
@@ -355,22 +320,18 @@ def test_each_failure_names_its_kind(server: Server, driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("clients", [1, 40])
-def test_a_killed_server_ends_the_slice(clients: int, postgres_build: Build) -> None:
-    driver = Driver()
-    try:
-        with running_server(postgres_build) as server:
-            load(driver, server.target())
-            session = driver.open(server.target(), "point-query", clients)
-            killer = threading.Timer(0.3, os.kill, [server.instance.pid, signal.SIGQUIT])
-            killer.start()
+def test_a_killed_server_ends_the_slice(
+    clients: int, driver: Driver, postgres_build: Build
+) -> None:
+    with running_server(postgres_build) as server:
+        driver.load(server.target())
+        session = driver.open(server.target(), "point-query", clients)
+        with server.killed_soon(by=signal.SIGQUIT):
             event = driver.do("run", session=session, stop={"seconds": 20})
-            assert (event["event"], event["kind"]) == ("error", "connection")
-            again = driver.do("run", session=session, stop={"seconds": 20})
-            assert again["kind"] == "connection"
-            driver.close(session)
-            killer.join()
-    finally:
-        driver.end()
+        assert (event["event"], event["kind"]) == ("error", "connection")
+        again = driver.do("run", session=session, stop={"seconds": 20})
+        assert again["kind"] == "connection"
+        driver.close(session)
 
 
 @pytest.mark.parametrize("clients", [1, 40])

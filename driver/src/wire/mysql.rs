@@ -14,7 +14,7 @@ mod thread;
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use self::handshake::{open_socket, Handshake};
+use self::handshake::Handshake;
 use self::packets::{Packet, PacketHeader};
 use self::reply::{column_name, text_values, Endings, Part, Preparation, Replies};
 use super::frames::Frames;
@@ -30,6 +30,8 @@ mod command {
     pub const PREPARE: u8 = 0x16;
     pub const EXECUTE: u8 = 0x17;
 }
+
+const SOCKET_NAME: &str = "mysql.sock";
 
 /// Types of parameters.
 const LONG: u8 = 0x03;
@@ -57,7 +59,7 @@ enum Statement {
 
 impl MysqlConnection {
     pub fn connect(target: &Target) -> Result<Self, Failure> {
-        let mut socket = open_socket(target)?;
+        let mut socket = Socket::connect(target, SOCKET_NAME)?;
         let mut frames = Frames::new();
         let handshake = Handshake {
             socket: &mut socket,

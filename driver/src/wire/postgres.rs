@@ -18,7 +18,7 @@ use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;
 
 use self::backend::MessageHeader;
-use self::startup::{open_socket, Startup};
+use self::startup::Startup;
 use super::body::Body;
 use super::frames::Frames;
 use super::socket::Socket;
@@ -45,7 +45,8 @@ struct PartialReply {
 
 impl PostgresConnection {
     pub fn connect(target: &Target) -> Result<Self, Failure> {
-        let mut connection = Self::over(open_socket(target)?);
+        let name = format!(".s.PGSQL.{}", target.port);
+        let mut connection = Self::over(Socket::connect(target, &name)?);
         let startup = Startup {
             socket: &mut connection.socket,
             frames: &mut connection.frames,

@@ -11,6 +11,7 @@ use rustix::io::retry_on_intr;
 use rustix::net::sockopt::socket_peercred;
 
 use super::{Failure, Traffic};
+use crate::job::Target;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -25,14 +26,23 @@ enum Stream {
 }
 
 impl Socket {
-    pub fn unix(path: &str) -> Result<Self, Failure> {
+    /// `name` is the file of the DBMS's Unix sockets in the target's directory.
+    pub fn connect(target: &Target, name: &str) -> Result<Self, Failure> {
+        match (&target.socket, &target.host) {
+            (Some(directory), None) => Self::unix(&format!("{directory}/{name}")),
+            (None, Some(host)) => Self::tcp(host, target.port),
+            _ => Err(Failure::usage("a target has either a host or a socket")),
+        }
+    }
+
+    fn unix(path: &str) -> Result<Self, Failure> {
         let stream = UnixStream::connect(path)
             .map_err(|error| Failure::connection(format!("cannot connect to {path}: {error}")))?;
         Ok(Self::over(Stream::Unix(stream)))
     }
 
     /// Without Nagle's delay: each request is one segment that must leave at once.
-    pub fn tcp(host: &str, port: u16) -> Result<Self, Failure> {
+    fn tcp(host: &str, port: u16) -> Result<Self, Failure> {
         let stream = connect_to_any(host, port).map_err(|error| {
             Failure::connection(format!("cannot connect to {host}:{port}: {error}"))
         })?;

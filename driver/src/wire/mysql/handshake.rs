@@ -3,7 +3,7 @@
 use super::super::body::Body;
 use super::super::frames::Frames;
 use super::super::socket::Socket;
-use super::super::{Failure, ServerError};
+use super::super::Failure;
 use super::authentication::{encrypted, terminated, Method, NONCE};
 use super::packets::{Packet, PacketHeader};
 use super::reply::{error, Endings};
@@ -50,14 +50,6 @@ mod sha2_step {
     pub const KEY_PLEASE: u8 = 2;
     pub const KNOWN: u8 = 3;
     pub const PASSWORD_PLEASE: u8 = 4;
-}
-
-pub fn open_socket(target: &Target) -> Result<Socket, Failure> {
-    match (&target.socket, &target.host) {
-        (Some(directory), None) => Socket::unix(&format!("{directory}/mysql.sock")),
-        (None, Some(host)) => Socket::tcp(host, target.port),
-        _ => Err(Failure::usage("a target has either a host or a socket")),
-    }
 }
 
 /// The conversation before the first command.
@@ -163,7 +155,7 @@ impl Handshake<'_> {
         loop {
             if let Some(frame) = self.frames.next()? {
                 if frame.body.first() == Some(&answer::ERROR) {
-                    return Err(refused(error(frame.body)));
+                    return Err(Failure::refused(error(frame.body)?));
                 }
                 return Ok(Received {
                     sequence: frame.header.sequence,
@@ -237,18 +229,6 @@ fn switch(request: &[u8]) -> Result<(Method, Vec<u8>), Failure> {
         ))
     })?;
     Ok((method, body.bytes(NONCE)?.to_vec()))
-}
-
-fn refused(error: Result<ServerError, Failure>) -> Failure {
-    match error {
-        Ok(ServerError {
-            sqlstate, message, ..
-        }) => Failure::Connection {
-            sqlstate: Some(sqlstate),
-            message,
-        },
-        Err(failure) => failure,
-    }
 }
 
 #[cfg(test)]

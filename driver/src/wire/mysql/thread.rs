@@ -55,17 +55,21 @@ fn has_thread_of_its_own(connection: &mut MysqlConnection) -> Result<bool, Failu
     Ok(values.all(|value| value == "one-thread-per-connection"))
 }
 
-/// CPU time of each thread, where the kernel tells it.
+/// CPU time of each thread, where the kernel tells it: some have the file, full of zeros.
 fn thread_times(process: u32) -> Option<ThreadTimes> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    let times: ThreadTimes = threads
+    let times = threads
         .filter_map(|thread| {
             let directory = thread.ok()?.path();
             let thread = directory.file_name()?.to_str()?.parse().ok()?;
             Some((thread, thread_time(&directory)?))
         })
         .collect();
-    (!times.is_empty()).then_some(times)
+    told(times)
+}
+
+fn told(times: ThreadTimes) -> Option<ThreadTimes> {
+    times.values().any(|&time| time > 0).then_some(times)
 }
 
 /// The first number of `schedstat`; a thread that has ended has none.
@@ -126,9 +130,16 @@ mod tests {
     }
 
     #[test]
+    fn times_that_are_all_zero_are_not_told() {
+        assert_eq!(told([(1, 0), (2, 0)].into()), None);
+        let times: ThreadTimes = [(1, 0), (2, 3)].into();
+        assert_eq!(told(times.clone()), Some(times));
+    }
+
+    #[test]
     fn the_kernel_tells_the_times_of_our_own_threads() {
         let own = thread_times(std::process::id()).expect("a kernel with schedstat");
-        assert!(own.values().any(|&time| time > 0));
+        assert!(own.contains_key(&std::process::id()));
         assert_eq!(thread_times(u32::MAX), None);
     }
 }

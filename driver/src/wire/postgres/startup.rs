@@ -8,17 +8,9 @@ use postgres_protocol::message::frontend;
 use super::super::body::Body;
 use super::super::frames::Frames;
 use super::super::socket::Socket;
-use super::super::{Failure, ServerError};
+use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
 use crate::job::Target;
-
-pub fn open_socket(target: &Target) -> Result<Socket, Failure> {
-    match (&target.socket, &target.host) {
-        (Some(directory), None) => Socket::unix(&format!("{directory}/.s.PGSQL.{}", target.port)),
-        (None, Some(host)) => Socket::tcp(host, target.port),
-        _ => Err(Failure::usage("a target has either a host or a socket")),
-    }
-}
 
 /// The conversation before the first statement.
 pub struct Startup<'a> {
@@ -127,7 +119,7 @@ impl Startup<'_> {
         loop {
             if let Some(frame) = self.frames.next()? {
                 if frame.header.tag == b'E' {
-                    return Err(refused(error_response(frame.body)));
+                    return Err(Failure::refused(error_response(frame.body)?));
                 }
                 return Ok((frame.header.tag, frame.body.to_vec()));
             }
@@ -148,16 +140,4 @@ impl Startup<'_> {
 /// The number with which the bodies of these messages begin.
 fn code(body: &mut Body<'_>) -> Result<i32, Failure> {
     Ok(i32::from_be_bytes(body.array()?))
-}
-
-fn refused(error: Result<ServerError, Failure>) -> Failure {
-    match error {
-        Ok(ServerError {
-            sqlstate, message, ..
-        }) => Failure::Connection {
-            sqlstate: Some(sqlstate),
-            message,
-        },
-        Err(failure) => failure,
-    }
 }
