@@ -27,7 +27,7 @@ _BY_KIND: dict[CourseKind, str] = {
     "sometimes faster": "at some levels faster, at none slower, in",
     "sometimes slower": "at some levels slower, at none faster, in",
     "changes more than once": "changes sides more than once in",
-    "never differs": "no difference shown in",
+    "never differs": "the same or unsure in",
 }
 """How a summary introduces the tests of each kind, in the order in which it does."""
 
@@ -109,6 +109,9 @@ def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
             return f"{kind} at {clients(turn)}: {listing(sides)}"
         case "changes more than once":
             return f"{kind}: {listing(sides)}"
+    others = [verdict for verdict in levels.values() if verdict not in DIFFERENT]
+    if all(verdict == "unsure" for verdict in others):
+        return f"{sides[0]}, elsewhere unsure"
     return f"{sides[0]}, elsewhere no difference{_unsure(levels)}"
 
 

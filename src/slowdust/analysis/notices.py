@@ -14,7 +14,7 @@ _DEFAULT = "REPEATABLE-READ"
 
 def notices_of(infos: Sequence[ContenderInfo]) -> list[str]:
     """Sentences for the head of a report; `infos` has the base first. Usually none."""
-    return [*_systems(infos), *_engines(infos), *_allocators(infos)]
+    return [*_systems(infos), *_engines(infos), *_caches(infos), *_allocators(infos)]
 
 
 def _systems(infos: Sequence[ContenderInfo]) -> list[str]:
@@ -30,8 +30,8 @@ def _systems(infos: Sequence[ContenderInfo]) -> list[str]:
     return [
         f"Different DBMS are compared: {listing(systems)}. The same for all: rows, operations and "
         f"their order, clients, machine and time. Not the same: statements are spelt as each DBMS "
-        f"wants them, {named}, maintenance is each DBMS's own, and plans are compared only among "
-        f"contenders of one DBMS."
+        f"wants them, {named}, isolation levels are each DBMS's default where nobody set them, "
+        f"maintenance is each DBMS's own, and plans are compared only among contenders of one DBMS."
     ]
 
 
@@ -62,6 +62,18 @@ def _isolation(infos: Sequence[ContenderInfo]) -> list[str]:
         f"Isolation levels differ: {told}. Transactions get other guarantees, and their locks and "
         f"snapshots are other work; the setting {_ISOLATION}, the same for all, makes them alike."
     ]
+
+
+def _caches(infos: Sequence[ContenderInfo]) -> list[str]:
+    """A server may round the size that it was given, and another version not."""
+    sizes: dict[int, list[str]] = {}
+    for info in infos:
+        if info.buffer_pool_bytes is not None:
+            sizes.setdefault(info.buffer_pool_bytes >> 20, []).append(info.name)
+    if len(sizes) < 2:
+        return []
+    told = listing([f"{size} MB ({shortened(names)})" for size, names in sizes.items()])
+    return [f"The servers' own page caches differ: {told}."]
 
 
 def _allocators(infos: Sequence[ContenderInfo]) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.errors import SlowdustError
+from slowdust.errors import SlowdustError, UsageError
 
 _BINDING = re.compile(r"binding file \S+ \[0\] to (\S+) \[0\]: normal symbol `(malloc\w*)'")
 _JEMALLOC_ALONE = "malloc_conf"
@@ -67,6 +67,16 @@ def malloc_of(bindings: Sequence[tuple[str, str]], server: Path) -> Malloc | Non
         return None
     is_jemalloc = (str(server), _JEMALLOC_ALONE) in bindings
     return Malloc(server, "jemalloc" if is_jemalloc else server.name, is_built_in=True)
+
+
+def check_replaceable(build: Build, account: Account, wanted: str) -> None:
+    """UsageError when the malloc of a build is its own, which comes before any other."""
+    own = find_malloc(build, account, {})
+    if own is not None and own.is_built_in:
+        raise UsageError(
+            f"{build.dbms} {build.version} cannot have {wanted}: its malloc, {own.kind}, is "
+            "built in"
+        )
 
 
 def at_work(pid: int, malloc: Malloc | None) -> str | None:

@@ -20,6 +20,7 @@ from slowdust.dbms.allocators import (
     Malloc,
     at_work,
     check_at_work,
+    check_replaceable,
     find_malloc,
 )
 from slowdust.dbms.environment import Environment, check_loadable
@@ -83,8 +84,9 @@ class Instance:
     ) -> Instance:
         """Make the data directory of a contender; the server is not started.
 
-        Raises UsageError for settings that the build refuses and for files that its dynamic
-        loader cannot be told of, InstanceError when its data cannot be made.
+        Raises UsageError for settings that the build refuses, for a malloc library that it cannot
+        have, and for files that its dynamic loader cannot be told of; InstanceError when its data
+        cannot be made.
         """
         account = server_account()
         access = access or Access.make()
@@ -92,6 +94,8 @@ class Instance:
         preloaded = [] if environment.library is None else [environment.library]
         check_loadable([*build.runtime.libraries, *preloaded])
         family_of(build.dbms).check_access(build, access)
+        if environment.allocator is not None:
+            check_replaceable(build, account, environment.allocator)
         accepted = family_of(build.dbms).accept(build, account, settings)
         directory = run.make_contender_directory(name)
         site = Site(

@@ -38,6 +38,8 @@ class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     share: float
     min: str | None = None
     max: str | None = None
+    multiple_of: tuple[str, ...] = ()
+    """Granules, the smallest first: the size is a multiple of the largest that is not larger."""
 
     def bytes_of(self, memory_bytes: int) -> int:
         """The size, with `memory_bytes` for one contender."""
@@ -46,7 +48,9 @@ class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             size = min(size, parse_bytes(self.max))
         if self.min is not None:
             size = max(size, parse_bytes(self.min))
-        return size
+        granules = [parse_bytes(granule) for granule in self.multiple_of]
+        granule = max((granule for granule in granules if granule <= size), default=1)
+        return size - size % granule
 
 
 Value = str | int | float | bool | Share

@@ -103,3 +103,12 @@ def test_asking_for_something_else_is_not_asking_for_an_allocator() -> None:
 def test_an_allocator_that_nobody_looked_at_is_not_different() -> None:
     assert notices_of(infos("mysql@1", "mysql@2", allocator=["glibc", None])) == []
     assert notices_of(infos("mysql@1", "mysql@2", allocator=[None, "tcmalloc"])) == []
+
+
+def test_caches_of_different_sizes_are_told() -> None:
+    names = ("mysql@5.6.24", "mysql@9.7.4")
+
+    assert notices_of(infos(*names, buffer_pool_bytes=[136 << 20, 136 << 20])) == []
+    assert notices_of(infos(*names, buffer_pool_bytes=[136 << 20, 256 << 20])) == [
+        "The servers' own page caches differ: 136 MB (mysql@5.6.24) and 256 MB (mysql@9.7.4)."
+    ]

@@ -43,6 +43,14 @@ def test_no_sizes(text: str) -> None:
         parse_bytes(text)
 
 
+def test_share_is_a_multiple_of_the_largest_granule_that_fits() -> None:
+    share = Share(share=0.5, min="128MB", multiple_of=("128MB", "1GB"))
+
+    assert share.bytes_of(2 * (3013 << 20)) == 2 * GB
+    assert share.bytes_of(2 * (700 << 20)) == 640 << 20
+    assert share.bytes_of(0) == 128 << 20
+
+
 def test_memory_is_shared_by_the_contenders_that_are_up_side_by_side() -> None:
     postgres = family("postgres")
     alone = postgres.settings("default", {}, 1, memory_bytes=16 * GB)

@@ -20,7 +20,9 @@ _FEW_DIRTY_PAGES = 10
 _SHORT_HISTORY = 100
 """Undo logs. What is purged leaves the list in batches, so a longer one may be done with too."""
 _PURGE_IS_IDLE = "state: running but idle"
-"""So do servers say it since 5.6."""
+_TELLS_PURGE_SINCE = (5, 6, 0)
+_LOOKS_WITHOUT_CHANGE = 15
+"""Some seconds: older servers purge once a second when they are idle."""
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
 _HISTORY = re.compile(r"History list length (\d+)")
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
@@ -63,7 +65,7 @@ class Innodb(Engine):
             Until(
                 "old versions of rows are purged",
                 "SHOW ENGINE INNODB STATUS",
-                _is_purged,
+                _is_purged if version_of(site.build) >= _TELLS_PURGE_SINCE else Shrinking().ended,
                 _PATIENCE_WITH_PURGE,
             ),
             Temporarily(
@@ -153,11 +155,34 @@ def _write_global(name: str, value: str) -> str:
     return f"SET GLOBAL {name} = {value}"
 
 
+class Shrinking:
+    """Whether the history list of a server that does not tell has ended to become shorter."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._unchanged = 0
+
+    def ended(self, rows: Sequence[Row]) -> bool:
+        """To be asked again and again with the rows of the server's status."""
+        length = _history_length(rows)
+        self._unchanged = self._unchanged + 1 if length == self._last else 0
+        self._last = length
+        is_short = length is None or length <= _SHORT_HISTORY
+        return is_short or self._unchanged >= _LOOKS_WITHOUT_CHANGE
+
+
 def _is_purged(rows: Sequence[Row]) -> bool:
-    text = "\n".join(field for row in rows for field in row if field)
-    found = _HISTORY.search(text)
-    is_short = found is None or int(found.group(1)) <= _SHORT_HISTORY
-    return is_short or _PURGE_IS_IDLE in text
+    length = _history_length(rows)
+    return length is None or length <= _SHORT_HISTORY or _PURGE_IS_IDLE in _text(rows)
+
+
+def _history_length(rows: Sequence[Row]) -> int | None:
+    found = _HISTORY.search(_text(rows))
+    return None if found is None else int(found.group(1))
+
+
+def _text(rows: Sequence[Row]) -> str:
+    return "\n".join(field for row in rows for field in row if field)
 
 
 def _is_clean(rows: Sequence[Row]) -> bool:
