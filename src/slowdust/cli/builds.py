@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from slowdust import builds as server_builds
-from slowdust.builds import allocators, cache, named
+from slowdust.builds import allocators, cache, named, sources
 from slowdust.builds.catalog import catalog_of, known_dbms, version_key
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts
@@ -163,11 +163,12 @@ def _print_phase(name: str, phase: str) -> None:
 
 def _catalog_rows() -> Iterator[_Row]:
     for dbms in known_dbms():
-        known = {entry.version for entry in catalog_of(dbms).entries}
-        for version in sorted(known.union(cache.versions(dbms)), key=version_key):
+        known = {entry.version: entry for entry in catalog_of(dbms).entries}
+        for version in sorted(known.keys() | set(cache.versions(dbms)), key=version_key):
             record = cache.cached(dbms, version)
             if record is None:
-                yield _Row(dbms, version, "available")
+                source = sources.describe(known[version].origins[0])
+                yield _Row(dbms, version, "available", source=source)
             else:
                 yield _Row(
                     dbms,

