@@ -43,6 +43,9 @@ impl Driver {
             Command::Open(job) => self.open(job),
             Command::Explain(job) => self.explain(&job),
             Command::Run(job) => self.run(&job),
+            Command::Create(_) | Command::Prepare(_) | Command::Perform(_) => {
+                Err(Failure::usage("the Insert Benchmark is not here yet"))
+            }
             Command::Close(job) => self.close(job),
             Command::Sql(job) => Ok(Event::Rows {
                 id: job.id,

@@ -38,6 +38,18 @@ pub enum Event {
         plans: Vec<Plan>,
     },
     Ran(Box<Ran>),
+    /// The tables are there, empty.
+    Created {
+        id: u64,
+    },
+    /// A step can begin.
+    Prepared {
+        id: u64,
+        session: String,
+        /// By role in the order of the step: its statements, over the first table.
+        statements: Vec<String>,
+    },
+    Performed(Box<Performed>),
     Closed {
         id: u64,
         session: String,
@@ -99,6 +111,74 @@ pub struct Ran {
     pub schedule: Option<Schedule>,
     /// By client: operations done since the session was opened.
     pub positions: Vec<u64>,
+}
+
+/// What one step of the Insert Benchmark measured.
+#[derive(Serialize, JsonSchema)]
+pub struct Performed {
+    pub id: u64,
+    pub session: String,
+    /// Unix time at which the window opened.
+    pub started: f64,
+    /// From there to the last completion of the role that the step is about.
+    pub seconds: Second,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Of all threads.
+    pub client: ClientUse,
+    /// `insert`, `delete`, `query`, `index`, `transaction`: those that took part.
+    pub roles: BTreeMap<String, Role>,
+    /// By table: rows that are in it after the step, as far as the driver's own writes go, less
+    /// those before it.
+    pub growth: Vec<i64>,
+}
+
+/// What all connections of one role did.
+#[derive(Serialize, JsonSchema)]
+pub struct Role {
+    pub connections: u64,
+    /// Statements that succeeded: commits, queries, indexes created, transactions ended.
+    pub statements: u64,
+    /// Inserted, deleted, returned, or indexed.
+    pub rows: u64,
+    /// From the opening of the window to this role's last completion.
+    pub seconds: Second,
+    pub latency: Latency,
+    /// By second of the window.
+    pub per_second: Vec<RoleSecond>,
+    pub errors: BTreeMap<String, u64>,
+    pub retries: u64,
+    /// CPU time of its threads.
+    pub client_cpu_s: Second,
+    pub schedule: Option<WriteSchedule>,
+}
+
+/// What finished in one second: an array of its fields in this order.
+#[derive(Serialize, JsonSchema)]
+pub struct RoleSecond(
+    /// Statements.
+    pub u64,
+    /// Rows.
+    pub u64,
+    /// Largest response time, ns.
+    pub u64,
+    /// How far behind its schedule the latest of the statements begun in that second was, ns.
+    pub u64,
+);
+
+/// How a paced writer kept its schedule.
+#[derive(Serialize, JsonSchema)]
+pub struct WriteSchedule {
+    /// Rows per second, of all connections of the role.
+    pub rate: f64,
+    /// Rows that were due by the end of the window.
+    pub due: u64,
+    /// Of those, the ones that were not written by then.
+    pub backlog: u64,
+    /// Statements that were due while their predecessor was still under way.
+    pub late_statements: u64,
+    pub max_lag_ns: u64,
+    pub mean_lag_ns: f64,
 }
 
 /// Response times as sparse buckets of fixed bounds (two significant digits).

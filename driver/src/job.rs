@@ -12,6 +12,9 @@ pub enum Command {
     Open(Open),
     Explain(Explain),
     Run(Run),
+    Create(Create),
+    Prepare(Prepare),
+    Perform(Perform),
     Close(Close),
     Sql(Sql),
 }
@@ -23,6 +26,9 @@ impl Command {
             Self::Open(command) => command.id,
             Self::Explain(command) => command.id,
             Self::Run(command) => command.id,
+            Self::Create(command) => command.id,
+            Self::Prepare(command) => command.id,
+            Self::Perform(command) => command.id,
             Self::Close(command) => command.id,
             Self::Sql(command) => command.id,
         }
@@ -154,4 +160,93 @@ pub struct Sql {
     pub statements: Vec<String>,
     /// Connections at once, at most.
     pub parallel: u32,
+}
+
+/// Drops and creates the tables of the Insert Benchmark, empty and without secondary indexes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    pub id: u64,
+    pub target: Target,
+    pub tables: u32,
+    #[serde(default)]
+    pub partitions: Option<Partitions>,
+}
+
+/// Of each table, by ranges of the primary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Partitions {
+    pub count: u32,
+    /// Keys of one partition; the last one takes what comes after.
+    pub rows_each: u64,
+}
+
+/// Opens a session that carries out one step of the Insert Benchmark: connects, prepares, and finds
+/// the first and the last row of each table.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prepare {
+    pub id: u64,
+    pub session: String,
+    pub target: Target,
+    pub clients: u32,
+    /// As many as clients, each with its own, or one that all share.
+    pub tables: u32,
+    pub seed: u64,
+    /// By table: rows that were ever inserted into it, so that the next ones are other rows.
+    pub inserted: Vec<u64>,
+    pub statements: Statements,
+    pub work: Work,
+    /// Beside the work, a transaction that has read something is held open so long, and then begun
+    /// anew.
+    #[serde(default)]
+    pub long_transaction: Option<Second>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Statements {
+    Prepared,
+    /// Complete statements that the server parses and plans each time.
+    Text,
+}
+
+/// What the clients do in a step.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Work {
+    /// Each inserts rows in the order of their keys (l.i0).
+    Load { rows: u64, rows_per_commit: u32 },
+    /// Each creates the secondary indexes of its table, one after the other (l.x).
+    Index,
+    /// Each inserts rows by one connection and deletes as many from the head of the table by
+    /// another (l.i1, l.i2).
+    Replace { rows: u64, rows_per_commit: u32 },
+    /// Each queries as fast as possible by one connection, and inserts and deletes at a rate by two
+    /// others (qr, qp).
+    Query {
+        query: Query,
+        seconds: Second,
+        /// Rows of each client that are inserted, and as many that are deleted.
+        writes_per_second: f64,
+        rows_per_commit: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Query {
+    /// Ten rows in the order of a secondary index that covers the query; one of three, at random.
+    Range,
+    /// Ten random primary keys.
+    Point,
+}
+
+/// Carries out the step of a session, to its end.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Perform {
+    pub id: u64,
+    pub session: String,
 }

@@ -60,6 +60,26 @@ class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
     """95% interval of `relative`; absent for the base and with fewer than two blocks."""
 
 
+class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How the writers beside the queries of an Insert Benchmark step kept their rate.
+
+    Of several incarnations it is the worst that counts.
+    """
+
+    target: float
+    """Rows per second that the inserters, and the deleters, of all clients had to keep."""
+    inserts: float
+    """Rows inserted per second."""
+    deletes: float
+    insert_backlog: int
+    """Rows that were due by the end of the step and not written by then."""
+    delete_backlog: int
+    max_lag_s: Second
+    """How far behind its schedule a write began."""
+    sla_met: bool
+    """Whether both rates reached 95% of the target; else the step's query rate is not compared."""
+
+
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
 
@@ -100,6 +120,8 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """CPU of the contenders that should have been idle / window, mean over the slices."""
     backends_changed: int | None = None
     """Server processes that came or went inside the windows."""
+    writers: Writers | None = None
+    """Insert Benchmark, steps with queries."""
     late_operations: int | None = None
     """Open loop only: operations that started later than scheduled."""
     flags: list[str] = []
@@ -144,6 +166,108 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     failed: str | None = None
     """Why it dropped out, with the last lines of its log."""
     data_bytes: int | None = None
+
+
+BUCKETS_US: tuple[int, ...] = (
+    256,
+    1_000,
+    4_000,
+    16_000,
+    64_000,
+    256_000,
+    1_000_000,
+    4_000_000,
+    16_000_000,
+)
+"""Upper bounds of the classic response-time histogram, in microseconds; one more holds the rest."""
+
+
+class RoleReport(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What one role of a step did: inserts, deletes, queries."""
+
+    role: str
+    """insert, delete, query, index, transaction."""
+    connections: int
+    rate: float
+    """In `unit`."""
+    unit: str
+    """inserts/s and deletes/s are rows, queries/s statements."""
+    statements: int
+    rows: int
+    buckets: list[int]
+    """Statements by response time: one count for each of `BUCKETS_US`, and one for the rest."""
+    p50_us: Microsecond | None = None
+    """Absent where no statement succeeded, as the two below."""
+    p99_us: Microsecond | None = None
+    max_us: Microsecond | None = None
+    client_cpu_us: Microsecond | None = None
+    """Per row, or per query."""
+    errors: int = 0
+    retries: int = 0
+    target: float | None = None
+    """In `unit`; absent where the role is unpaced."""
+    backlog: int | None = None
+    late_statements: int | None = None
+    max_lag_s: Second | None = None
+    mean_lag_s: Second | None = None
+
+
+class Stall(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A second in which a role did less than a tenth of its median."""
+
+    role: str
+    second: int
+    """Since the beginning of the step."""
+    rate: float
+    median: float
+    server_cpu: float | None = None
+    """CPUs that the server used, as the probes saw it in that second; so are all below."""
+    host_cpu: float | None = None
+    iowait: float | None = None
+    """CPUs that waited for storage."""
+    steal: float | None = None
+    """CPUs that another virtual machine took."""
+    read_mb: float | None = None
+    """Of the server, per second."""
+    write_mb: float | None = None
+    host_write_mb: float | None = None
+    context_switches: float | None = None
+    log: list[str] = []
+    """Lines of the server's log."""
+
+
+class StepRun(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One long step on one contender in one incarnation."""
+
+    benchmark: str
+    test: str
+    clients: int
+    contender: str
+    incarnation: int
+    seconds: Second
+    qps: float
+    """In `unit`."""
+    unit: str
+    roles: list[RoleReport]
+    stalls: list[Stall] = []
+    rows_expected: int | None = None
+    rows_counted: int | None = None
+    data_bytes: int | None = None
+    table_bytes: int | None = None
+    index_bytes: int | None = None
+    settled_s: Second | None = None
+    """Maintenance and waiting after it."""
+
+
+class FailedStep(msgspec.Struct, kw_only=True):
+    """A long step that a contender did not finish."""
+
+    test: str
+    clients: int
+    contender: str
+    incarnation: int
+    reason: str
+    after_s: Second
 
 
 CourseKind = Literal[
@@ -210,6 +334,9 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender_info: list[ContenderInfo]
     notices: list[str] = []
     """What else differs than one would expect of a comparison: DBMS, engines, allocators."""
+    step_runs: list[StepRun] = []
+    """Of long steps, in the order of `results`, then by incarnation."""
+    failed_steps: list[FailedStep] = []
     concurrency: list[TestConcurrency] = []
     """Empty unless there are several numbers of clients."""
     memory: list[Memory] = []

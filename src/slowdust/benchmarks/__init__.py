@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from slowdust.benchmarks.insert import INSERT
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import Benchmark, Test
 from slowdust.benchmarks.slap import SLAP
 
 DEFAULT = MICRO
-BENCHMARKS: dict[str, Benchmark] = {benchmark.name: benchmark for benchmark in (MICRO, SLAP)}
+BENCHMARKS: dict[str, Benchmark] = {
+    benchmark.name: benchmark for benchmark in (MICRO, INSERT, SLAP)
+}
 
 
 def benchmark(name: str) -> Benchmark:

@@ -22,6 +22,7 @@ class Group(StrEnum):
     RANGE = "range"
     AGGREGATION = "range with aggregation"
     WRITE = "write"
+    INDEX = "index creation"
 
 
 class Phase(StrEnum):
@@ -38,6 +39,15 @@ class Headline(Enum):
 
     RATE = "rate"
     RESPONSE_TIME = "response time"
+
+
+class Measuring(Enum):
+    """How a benchmark's tests are measured."""
+
+    SLICES = "slices"
+    """Short ones, contender by contender, as often as it takes."""
+    STEPS = "steps"
+    """Each once in every incarnation, from beginning to end."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,7 @@ class Benchmark:
     suites: Mapping[str, tuple[str, ...]]
     """Name -> tests; one is called `DEFAULT_SUITE`."""
     headline: Headline = Headline.RATE
+    measuring: Measuring = Measuring.SLICES
 
     def test(self, name: str) -> Test | None:
         """The test of that name, if there is one."""

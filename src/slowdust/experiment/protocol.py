@@ -7,7 +7,14 @@ from typing import Literal
 import msgspec
 
 from slowdust.dbms.access import Target
-from slowdust.store.records import ClientUse, Histogram, PerSecond, Schedule, Second
+from slowdust.store.records import (
+    ClientUse,
+    Histogram,
+    PerSecond,
+    RoleUse,
+    Schedule,
+    Second,
+)
 
 
 class ForSeconds(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,6 +81,78 @@ class Run(_Command, kw_only=True, tag="run"):
     rate: Rate | None = None
 
 
+class Partitions(msgspec.Struct):
+    """Ranges of the primary key; the last partition takes what comes after."""
+
+    count: int
+    rows_each: int
+
+
+class Create(_Command, kw_only=True, tag="create"):
+    """Drop and create the tables of the Insert Benchmark, empty and without secondary indexes."""
+
+    target: Target
+    tables: int
+    partitions: Partitions | None = None
+
+
+class _Work(msgspec.Struct, kw_only=True, tag_field="kind"):
+    pass
+
+
+class LoadWork(_Work, kw_only=True, tag="load"):
+    """Each client inserts so many rows in the order of their keys (l.i0)."""
+
+    rows: int
+    rows_per_commit: int
+
+
+class IndexWork(_Work, kw_only=True, tag="index"):
+    """Each client creates the secondary indexes of its table, one after the other (l.x)."""
+
+
+class ReplaceWork(_Work, kw_only=True, tag="replace"):
+    """Each client inserts rows, and deletes as many from the head of its table (l.i1, l.i2)."""
+
+    rows: int
+    rows_per_commit: int
+
+
+class QueryWork(_Work, kw_only=True, tag="query"):
+    """Each client queries as fast as possible beside writes at a rate (qr, qp)."""
+
+    query: Literal["range", "point"]
+    seconds: Second
+    writes_per_second: float
+    """Rows of each client that are inserted, and as many that are deleted."""
+    rows_per_commit: int
+
+
+StepWork = LoadWork | IndexWork | ReplaceWork | QueryWork
+
+
+class Prepare(_Command, kw_only=True, tag="prepare"):
+    """Open a session that carries out one step of the Insert Benchmark."""
+
+    session: str
+    target: Target
+    clients: int
+    tables: int
+    """As many as clients, each with its own, or one that all share."""
+    seed: int
+    inserted: list[int]
+    """By table: rows that were ever inserted into it, so that the next ones are other rows."""
+    statements: Literal["prepared", "text"]
+    work: StepWork
+    long_transaction: Second | None = None
+
+
+class Perform(_Command, kw_only=True, tag="perform"):
+    """Carry out a session's step, to its end."""
+
+    session: str
+
+
 class Close(_Command, kw_only=True, tag="close"):
     """Close a session's connections."""
 
@@ -88,7 +167,7 @@ class Sql(_Command, kw_only=True, tag="sql"):
     parallel: int = 1
 
 
-Command = Load | Open | Explain | Run | Close | Sql
+Command = Load | Open | Explain | Run | Create | Prepare | Perform | Close | Sql
 
 
 class _Event(msgspec.Struct, kw_only=True, tag_field="event"):
@@ -154,6 +233,31 @@ class Ran(_Event, kw_only=True, tag="ran"):
     positions: list[int]
 
 
+class Created(_Event, kw_only=True, tag="created"):
+    """The tables are there, empty."""
+
+
+class Prepared(_Event, kw_only=True, tag="prepared"):
+    """A step can begin."""
+
+    session: str
+    statements: list[str]
+
+
+class Performed(_Event, kw_only=True, tag="performed"):
+    """What one step of the Insert Benchmark measured."""
+
+    session: str
+    started: float
+    seconds: Second
+    bytes_sent: int
+    bytes_received: int
+    client: ClientUse
+    roles: dict[str, RoleUse]
+    growth: list[int]
+    """By table: rows after the step less those before it, as far as its own writes go."""
+
+
 class Closed(_Event, kw_only=True, tag="closed"):
     """A session's connections are closed."""
 
@@ -183,4 +287,16 @@ class Failed(_Event, kw_only=True, tag="error"):
     message: str
 
 
-Event = Progress | Loaded | Opened | Explained | Ran | Closed | Rows | Failed
+Event = (
+    Progress
+    | Loaded
+    | Opened
+    | Explained
+    | Ran
+    | Created
+    | Prepared
+    | Performed
+    | Closed
+    | Rows
+    | Failed
+)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from slowdust.store.records import Second
+
 
 class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Provenance and fingerprint of a build."""
@@ -52,6 +54,39 @@ class Plan(msgspec.Struct, kw_only=True):
     plan: str
 
 
+class InsertMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How the Insert Benchmark was run."""
+
+    workload: str
+    """quick, cached, less-io-bound, more-io-bound."""
+    rows: dict[str, int]
+    """`l.i0`, `l.i1`, `l.i2` -> rows that each client inserts."""
+    rows_per_commit: dict[str, int]
+    """`l.i0`, `l.i1`, `l.i2`, `q`."""
+    seconds: Second
+    """Of each step with queries."""
+    shared_table: bool = False
+    """One table for all clients; else each has its own."""
+    partitions: int = 0
+    """Of each table; 0: not partitioned."""
+    long_transaction_s: Second | None = None
+    """A transaction is held open so long beside the work."""
+    statements: str = "prepared"
+    """Or `text`."""
+
+
+class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A step that a contender did not finish."""
+
+    test: str
+    clients: int
+    contender: str
+    incarnation: int
+    reason: str
+    after_s: Second
+    """Since the step began."""
+
+
 class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How the experiment was measured."""
 
@@ -67,6 +102,7 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     rate: float | None = None
     """Operations/s of an open loop; None: closed loop."""
     arrivals: str | None = None
+    insert: InsertMethod | None = None
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -95,5 +131,7 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """`TEST@CLIENTS` -> incarnations in which it had all of its turn."""
     spent_s: float = 0.0
     """Of the budget, at the end of the last complete turn."""
+    failed_steps: list[StepFailure] = []
+    """Long steps that ended with an error."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""

@@ -91,6 +91,80 @@ class HostUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     write_bytes: int | None = None
 
 
+class RoleSecond(msgspec.Struct, array_like=True):
+    """What one role of a step finished in one second of the window."""
+
+    statements: int
+    rows: int
+    max_ns: int
+    """Largest response time."""
+    late_ns: int
+    """How far behind its schedule the latest of the statements begun in it was; 0 unpaced."""
+
+
+class WriteSchedule(msgspec.Struct, kw_only=True):
+    """How a paced writer kept its absolute schedule."""
+
+    rate: float
+    """Rows per second that were asked of all connections of the role."""
+    due: int
+    """Rows that were due by the end of the window."""
+    backlog: int
+    """Of those, the ones that were not written by then."""
+    late_statements: int
+    max_lag_ns: int
+    mean_lag_ns: float
+
+
+class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What all connections of one role did in a step of the Insert Benchmark."""
+
+    connections: int
+    statements: int
+    """That succeeded: commits, queries, indexes created, transactions ended."""
+    rows: int
+    """Inserted, deleted, returned or indexed."""
+    seconds: Second
+    """From the opening of the window to the role's last completion."""
+    latency: Histogram
+    per_second: list[RoleSecond] = []
+    errors: dict[str, int] = {}
+    retries: int = 0
+    client_cpu_s: Second
+    schedule: WriteSchedule | None = None
+
+
+class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the probes saw in about one second of a long step."""
+
+    start: Second
+    """Since the opening of the window."""
+    seconds: Second
+    server: ServerUse | None = None
+    host: HostUse | None = None
+    log: list[str] = []
+    """Lines that the server wrote into its log meanwhile, the first few."""
+
+
+class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a step of the Insert Benchmark has beyond a slice."""
+
+    roles: dict[str, RoleUse]
+    """`insert`, `delete`, `query`, `index`, `transaction`: those that took part."""
+    target: float | None = None
+    """Rows per second that all inserters, and all deleters, had to keep; None where unpaced."""
+    samples: list[Sample] = []
+    rows_expected: int | None = None
+    """In all tables at the end of the step, if inserts and deletes kept pace."""
+    rows_counted: int | None = None
+    """By the server, at the end of the step."""
+    data_bytes: int | None = None
+    table_bytes: int | None = None
+    index_bytes: int | None = None
+    settled_s: Second | None = None
+    """Maintenance and waiting after the step, outside of the window."""
+
+
 class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One timed measurement of one step on one contender."""
 
@@ -130,3 +204,6 @@ class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
     probe_seconds: Second | None = None
     """Distance of the probes' two readings; never shorter than `seconds`."""
     skipped_probes: list[str] = []
+    step: StepDetail | None = None
+    """Of a long step, which is one slice: `operations` are then in the unit of `qps` (rows
+    inserted, rows indexed, queries), `latency` is of its statements."""

@@ -13,13 +13,22 @@ from slowdust.experiment import protocol
 from slowdust.experiment.protocol import (
     Close,
     Command,
+    Create,
     Explain,
     ForSeconds,
+    IndexWork,
     Load,
+    LoadWork,
     Open,
+    Partitions,
+    Perform,
+    Prepare,
+    QueryWork,
     Rate,
+    ReplaceWork,
     Run,
     Sql,
+    StepWork,
     ToPositions,
 )
 
@@ -29,7 +38,29 @@ SCHEMA: dict[str, Any] = json.loads(
 TARGET = Target(
     dbms="postgres", host=None, socket="/s", port=1, user="u", password=None, database="d"
 )
+WORKS: list[StepWork] = [
+    LoadWork(rows=10, rows_per_commit=100),
+    IndexWork(),
+    ReplaceWork(rows=10, rows_per_commit=5),
+    QueryWork(query="point", seconds=1.0, writes_per_second=100.0, rows_per_commit=50),
+]
 COMMANDS: list[Command] = [
+    *(
+        Prepare(
+            session="s",
+            target=TARGET,
+            clients=1,
+            tables=1,
+            seed=1,
+            inserted=[0],
+            statements="text",
+            work=work,
+            long_transaction=30.0,
+        )
+        for work in WORKS
+    ),
+    Create(target=TARGET, tables=1, partitions=Partitions(count=2, rows_each=100)),
+    Perform(session="s"),
     Load(target=TARGET, tables=1, rows=1000, seed=1, parallel=1),
     Open(session="s", target=TARGET, test="scan", clients=1, tables=1, rows=1000, seed=1),
     Explain(session="s"),
