@@ -29,28 +29,70 @@ pub enum Next {
 pub struct Pace {
     end: End,
     schedule: Option<Schedule>,
+    responses: Responses,
+}
+
+/// From when an operation's response time counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Responses {
+    /// From when it was due, if there is a schedule: lateness is part of it.
+    SinceDue,
+    /// From when it began: lateness is told apart.
+    SinceBegin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Nothing begins, or is due, from this time on.
     At(Nanosecond),
+    /// Nothing begins from this time on, whatever was due before it.
+    Cutoff(Nanosecond),
     /// The client's position at which it stops.
     Position(u64),
 }
 
 impl Pace {
     pub fn new(end: End, schedule: Option<Schedule>) -> Self {
-        Self { end, schedule }
+        Self {
+            end,
+            schedule,
+            responses: Responses::SinceDue,
+        }
+    }
+
+    /// A writer in the background, which does what it is late with, until the cutoff.
+    pub fn background(cutoff: Nanosecond, schedule: Schedule) -> Self {
+        Self {
+            end: End::Cutoff(cutoff),
+            schedule: Some(schedule),
+            responses: Responses::SinceBegin,
+        }
+    }
+
+    /// The time from which nothing may begin that is not due before it.
+    pub fn deadline(&self) -> Option<Nanosecond> {
+        match self.end {
+            End::At(time) | End::Cutoff(time) => Some(time),
+            End::Position(_) => None,
+        }
+    }
+
+    /// When the response time of an operation begins that was due at `due` and begins `now`.
+    pub fn response_from(&self, due: Option<Nanosecond>, now: Nanosecond) -> Nanosecond {
+        match self.responses {
+            Responses::SinceDue => due.unwrap_or(now),
+            Responses::SinceBegin => now,
+        }
     }
 
     /// `finished`: when the client's last operation ended. In a closed loop the next one begins
     /// right then, so that no clock has to be read; in an open loop all operations that are due
-    /// before the end begin, however late they are.
+    /// before the end begin, however late they are, unless there is a cutoff.
     pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
         let due = self.schedule.as_ref().map(Schedule::due);
         let over = match self.end {
             End::At(time) => due.unwrap_or(finished) >= time,
+            End::Cutoff(time) => due.unwrap_or(finished) >= time || clock.now() >= time,
             End::Position(last) => position >= last,
         };
         if over {
@@ -66,7 +108,7 @@ impl Pace {
     /// Whether an operation that failed may be tried again at this time.
     pub fn allows_retry(&self, now: Nanosecond) -> bool {
         match (self.end, &self.schedule) {
-            (End::At(time), None) => now < time,
+            (End::At(time), None) | (End::Cutoff(time), _) => now < time,
             _ => true,
         }
     }
@@ -102,6 +144,13 @@ impl Schedule {
             schedule.due = schedule.gap();
         }
         schedule
+    }
+
+    /// Operations that are still to come and due before `end`, where they are evenly spaced.
+    pub fn due_before(&self, end: Nanosecond) -> u64 {
+        // Less than any gap that matters, and more than what rounding adds.
+        const HAIR: f64 = 1e-6;
+        ((end as f64 - self.due) / self.mean_gap - HAIR).ceil() as u64
     }
 
     fn due(&self) -> Nanosecond {
