@@ -4,8 +4,10 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Barrier};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::retry_on_intr;
 use rustix::net::Shutdown;
 
 use super::team::{until_there_are_no_more, Member, Role, Task, Worker};
@@ -18,7 +20,9 @@ use crate::usage::ThreadUse;
 use crate::window::{prefer_punctual_sleep, Window, WindowClock};
 use crate::wire::{Connection, Failure, Traffic};
 
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// How often is looked whether a server is gone without a member's notice.
+const ROUND: Duration = Duration::from_millis(200);
+const ROUNDS_PER_PROGRESS: u32 = 5;
 
 /// What all members did.
 pub struct Shift {
@@ -136,8 +140,11 @@ impl Crew<'_> {
         let mut parts = vec![None; self.threads.len()];
         let mut working = self.threads.len() - self.holders;
         let mut outcome = Ok(());
+        let mut rounds = (1..=ROUNDS_PER_PROGRESS).cycle();
+        let mut next_round = Instant::now() + ROUND;
+        let mut hung_up = false;
         loop {
-            match reports.recv_timeout(PROGRESS_INTERVAL) {
+            match reports.recv_timeout(next_round.saturating_duration_since(Instant::now())) {
                 Ok((place, Ok(part))) => {
                     parts[place] = Some(part);
                     working = working.saturating_sub(1);
@@ -152,12 +159,38 @@ impl Crew<'_> {
                         self.abandon();
                     }
                 }
-                Err(mpsc::RecvTimeoutError::Timeout) => progress(),
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    next_round += ROUND;
+                    if rounds.next() == Some(ROUNDS_PER_PROGRESS) {
+                        progress();
+                    }
+                    // A member that is not asleep finds out by itself, and what the server said.
+                    let before = std::mem::replace(&mut hung_up, self.has_hung_up()?);
+                    if before && hung_up && outcome.is_ok() {
+                        outcome = Err(Failure::connection("the server closed the connection"));
+                        self.abandon();
+                    }
+                }
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
         }
         outcome?;
         Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// Whether a server has closed a connection: whoever sleeps until something is due does not see
+    /// it.
+    fn has_hung_up(&self) -> Result<bool, Failure> {
+        let mut watched: Vec<_> = self
+            .connections
+            .iter()
+            .map(|connection| PollFd::new(connection, PollFlags::RDHUP))
+            .collect();
+        let now = Timespec::default();
+        let found = retry_on_intr(|| poll(&mut watched, Some(&now)));
+        found
+            .map(|connections| connections > 0)
+            .map_err(Failure::connection)
     }
 
     /// Whoever waits for a server, another member or a time does not wait any longer.

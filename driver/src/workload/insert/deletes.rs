@@ -101,3 +101,6 @@ impl Generator for Deletes {
         Ok(Course::On { rows })
     }
 }
+
+#[cfg(test)]
+mod tests;
