@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -36,6 +37,9 @@ from slowdust.store.records import (
 
 _INDEX_STANDSTILL: Second = 3600.0
 """An index is one statement, of which no server says how far it is."""
+_ENDING: Second = 0.2
+"""How long server processes may take to end whose connections found out about the tables: they are
+none of the step's."""
 _MAIN_ROLES = {
     Kind.LOAD: "insert",
     Kind.INDEX: "index",
@@ -132,10 +136,13 @@ class LongStep:
         sampler = Sampler(contender.probe, self._field.host_probe, contender.server.log_path)
         inserted = self._workload.inserted_in(turn.test, turn.step.clients)
         turn.tables.grow(turn.test, turn.step.clients, inserted)
+        standstill = _INDEX_STANDSTILL if turn.test.kind is Kind.INDEX else STANDSTILL
+        time.sleep(_ENDING)
         window.open()
         with sampler:
-            performed = self._driver.perform(turn.session, self._standstill(turn.test), on_progress)
+            performed = self._driver.perform(turn.session, standstill, on_progress)
         use = window.close()
+        _complete(use, sampler.switches)
         self._driver.close(turn.session)
         refuse_ruin(performed, contender.family)
         record = _record(turn, performed, use)
@@ -215,11 +222,6 @@ class LongStep:
                     rows_per_commit=workload.rows_per_commit(test),
                 )
 
-    def _standstill(self, test: InsertStep) -> Second:
-        if test.kind is Kind.INDEX:
-            return _INDEX_STANDSTILL
-        return STANDSTILL + (self._workload.seconds if test.queries else 0.0)
-
 
 def refuse_ruin(performed: Performed, family: Family) -> None:
     """Raise where the server answered with errors after which it is not worth measuring."""
@@ -230,6 +232,16 @@ def refuse_ruin(performed: Performed, family: Family) -> None:
                 raise TargetError(
                     Failed(id=performed.id, kind="server", sqlstate=state, message=message)
                 )
+
+
+def _complete(use: WindowUse, switches: int | None) -> None:
+    """Take the context switches from the samples where a process ended and took its own along.
+
+    In a step of many seconds some always do: autovacuum's, parallel workers of an index.
+    """
+    if use.server is not None and use.server.context_switches is None and switches is not None:
+        use.server.context_switches = switches
+        use.skipped = [name for name in use.skipped if name != "server.switches"]
 
 
 def _record(turn: Turn, performed: Performed, use: WindowUse) -> Slice:
@@ -277,7 +289,7 @@ def _rate(turn: Turn, performed: Performed, main: RoleUse | None) -> tuple[int, 
     if turn.test.kind is Kind.INDEX:
         return turn.tables.rows, _per(turn.tables.rows, performed.seconds)
     operations = main.statements if turn.test.queries else main.rows
-    return operations, _per(operations, main.seconds)
+    return operations, _per(operations, main.seconds if turn.test.queries else performed.seconds)
 
 
 def _per(count: int, seconds: Second) -> float:

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from slowdust.probes.host import DiskReading, HostProbe, HostReading, host_use
 from slowdust.probes.process import ServerProbe, ServerReading
-from slowdust.probes.server_use import server_use
+from slowdust.probes.server_use import seen_switches, server_use
 from slowdust.store.records import Sample, Second
 
 _log = logging.getLogger(__name__)
@@ -79,6 +79,7 @@ class Sampler:
         self._log = LogReader(log)
         self._end = threading.Event()
         self._samples: list[Sample] = []
+        self._switches: int | None = 0
         self._thread = threading.Thread(target=self._sample, name="sampler", daemon=True)
 
     def __enter__(self) -> Sampler:
@@ -101,6 +102,14 @@ class Sampler:
             sample.start = max(0.0, sample.start - started)
         return self._samples
 
+    @property
+    def switches(self) -> int | None:
+        """Context switches of the server, but for the last second of processes that ended.
+
+        None where a second could not be read.
+        """
+        return self._switches
+
     def _sample(self) -> None:
         begun = time.monotonic()
         number = 0
@@ -109,7 +118,7 @@ class Sampler:
             number += 1
             ended = self._end.wait(max(0.0, begun + number * _EVERY - time.monotonic()))
             now = self._read()
-            if not ended or now.at - self._last.at >= _SHORTEST:
+            if not ended or not self._samples or now.at - self._last.at >= _SHORTEST:
                 self._keep(now)
 
     def _keep(self, now: _Readings) -> None:
@@ -117,6 +126,10 @@ class Sampler:
         sample = Sample(start=before.at, seconds=now.at - before.at, log=self._log.new_lines())
         if before.server is not None and now.server is not None:
             sample.server = server_use(before.server, now.server)
+            if self._switches is not None:
+                self._switches += seen_switches(before.server.switches, now.server.switches)
+        else:
+            self._switches = None
         if before.host is not None and now.host is not None:
             sample.host = host_use(before.host, now.host)
         self._samples.append(sample)
