@@ -39,7 +39,7 @@ class _Preset:
 # What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
 # cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
 _PRESETS = {
-    "quick": _Preset(None, 200_000, 0.25, 0.025, 5.0, 3),
+    "quick": _Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 3),
     "cached": _Preset(0.5, 0, 2.0, 0.5, 1800.0, 2),
     "less-io-bound": _Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2),
     "more-io-bound": _Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2),

@@ -1,0 +1,173 @@
+"""The Insert Benchmark on real servers, through the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import GetBuild, GetBuildOf
+from tests.integration.slowdust_command import Workplace, wait_until
+
+STEPS = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"]
+PAIR = ("postgres@15.8", "postgres@17.6")
+TINY = ("--benchmark", "insert", "--rows", "4000,1000,200", "--seconds", "1s", "--set",
+        "shared_buffers=32MB")  # fmt: skip
+
+
+@pytest.fixture
+def workplace(open_dir: Path, postgres_builds: GetBuild) -> Workplace:
+    for version in ("15.8", "17.6"):
+        postgres_builds(version)
+    return Workplace(open_dir)
+
+
+def steps_of(workplace: Workplace, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in workplace.slice_lines(name)]
+
+
+def keys(records: list[dict[str, Any]], incarnation: int) -> list[tuple[str, str]]:
+    return [(r["test"], r["contender"]) for r in records if r["incarnation"] == incarnation]
+
+
+def kill_server(workplace: Workplace, version: str, number: signal.Signals) -> None:
+    (pid_file,) = workplace.data_root.glob(f"instances/*/*{version}*/data/postmaster.pid")
+    os.kill(int(pid_file.read_text().splitlines()[0]), number)
+
+
+def test_two_versions_end_to_end(workplace: Workplace) -> None:
+    workplace.run(
+        "compare", *PAIR, *TINY, "--rates", "100", "--incarnations", "2", "--name", "pair"
+    )
+    records = steps_of(workplace, "pair")
+    turns = [record["contender"] for record in records]
+    a, b = PAIR
+    # Steps alternate, and the second incarnation begins with the other contender.
+    assert turns == [a, b, b, a] * 3 + [b, a, a, b] * 3
+    assert list(dict.fromkeys(record["test"] for record in records)) == STEPS
+    for record in records:
+        detail = record["step"]
+        assert detail["rows_expected"] == detail["rows_counted"] == 4000
+        assert detail["table_bytes"] > 0
+        assert detail["samples"]
+        assert "errors" not in record
+        assert record["server"]["cpu_s"] > 0
+        assert record["server"]["context_switches"] > 0
+        assert record["block"] == 0
+    assert {record["unit"] for record in records} == {
+        "inserts/s", "indexed rows/s", "range queries/s", "point queries/s",
+    }  # fmt: skip
+    manifest = workplace.manifest("pair")
+    method = manifest["method"]["insert"]
+    assert method["rows"] == {"l.i0@1": 4000, "l.i1@1": 1000, "l.i2@1": 200}
+    assert {plan["test"] for plan in manifest["plans"]} >= {"qr100", "qp100"}
+    assert not [text for text in manifest.get("warnings", []) if "should have" in text]
+    report = workplace.report("pair")
+    assert {result["test"] for result in report["results"]} == set(STEPS)
+    assert (workplace.folder / "results" / "pair" / "report.html").stat().st_size
+    assert workplace.nothing_is_left()
+
+
+def test_a_target_that_no_server_holds_is_told(workplace: Workplace) -> None:
+    workplace.run(
+        "compare", PAIR[1], *TINY, "--rates", "1000000", "--tests", "qr*", "--incarnations", "1",
+        "--name", "sla",
+    )  # fmt: skip
+    *_, record = steps_of(workplace, "sla")
+    assert record["test"] == "qr1000000"
+    schedule = record["step"]["roles"]["insert"]["schedule"]
+    assert schedule["backlog"] > 0.05 * schedule["due"]
+    assert record["step"]["target"] == 1_000_000
+    assert record["step"]["rows_counted"] == 4000
+
+
+def test_a_killed_experiment_resumes_from_l_i0(workplace: Workplace) -> None:
+    arguments = ("compare", *PAIR, "--benchmark", "insert", "--rows", "4000,600000,200", "--tests",
+                 "l.i1", "--incarnations", "1", "--name", "killed")  # fmt: skip
+    process = workplace.start(*arguments)
+    wait_until(lambda: len(workplace.slice_lines("killed")) >= 4, "l.i1 has begun")
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    before = workplace.slice_lines("killed")
+    assert len(before) == 4
+    wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
+    file = workplace.folder / "results" / "killed" / "experiment.toml"
+    workplace.run("run", str(file), "--resume")
+    assert workplace.slice_lines("killed")[:4] == before
+    records = steps_of(workplace, "killed")
+    assert keys(records, 1) == [
+        ("l.i0", PAIR[0]), ("l.i0", PAIR[1]), ("l.x", PAIR[1]), ("l.x", PAIR[0])
+    ]  # fmt: skip
+    assert [test for test, _ in keys(records, 2)] == ["l.i0", "l.i0", "l.x", "l.x", "l.i1", "l.i1"]
+    assert workplace.manifest("killed")["finished"]
+
+
+def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workplace) -> None:
+    process = workplace.start(
+        "compare", *PAIR, "--benchmark", "insert", "--rows", "4000,1000,200", "--seconds", "3s",
+        "--rates", "500", "--incarnations", "1", "--name", "died",
+    )  # fmt: skip
+    # The order of qr500 is A B: the fifth step of the first incarnation.
+    wait_until(lambda: len(workplace.slice_lines("died")) == 9, "the second turn of qr500")
+    time.sleep(1.5)
+    kill_server(workplace, "17.6", signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "qr500@1 of incarnation 1 failed" in errors
+    (failure,) = workplace.manifest("died")["failed_steps"]
+    assert (failure["test"], failure["contender"]) == ("qr500", PAIR[1])
+    assert "killed by signal 9" in failure["reason"]
+    assert 0.5 < failure["after_s"] < 60
+    records = steps_of(workplace, "died")
+    assert [(r["test"], r["contender"]) for r in records[8:]] == [
+        ("qr500", PAIR[0]), ("qp500", PAIR[1]), ("qp500", PAIR[0])
+    ]  # fmt: skip
+    assert not any(
+        contender.get("failed") for contender in workplace.manifest("died")["contenders"]
+    )
+    assert workplace.nothing_is_left()
+
+
+def test_all_options_at_once(workplace: Workplace) -> None:
+    workplace.run(
+        "compare", PAIR[1], *TINY, "--clients", "1,2", "--shared-table", "--partitions", "3",
+        "--long-transaction", "500ms", "--statements", "text", "--rates", "100", "--tests", "l.i1,qr*", "--incarnations",
+        "1", "--name", "options", "--set", "synchronous_commit=on", "--set",
+        "synchronous_commit=off",
+    )  # fmt: skip
+    manifest = workplace.manifest("options")
+    assert [contender["name"] for contender in manifest["contenders"]] == [
+        f"{PAIR[1]} synchronous_commit={value}" for value in ("on", "off")
+    ]
+    method = manifest["method"]["insert"]
+    assert method["shared_table"]
+    assert method["partitions"] == 3
+    assert method["statements"] == "text"
+    records = steps_of(workplace, "options")
+    for clients in (1, 2):
+        level = [record for record in records if record["clients"] == clients]
+        assert len(level) == 8
+        for record in level:
+            assert record["step"]["rows_counted"] == 4000 * clients
+    transactions = [r["step"]["roles"].get("transaction") for r in records if r["test"] == "qr100"]
+    assert all(role and role["statements"] >= 1 for role in transactions)
+
+
+def test_innodb_beside_myrocks(open_dir: Path, builds: GetBuildOf) -> None:
+    builds("mariadb", "10.11.18")
+    workplace = Workplace(open_dir)
+    workplace.run(
+        "compare", "mariadb@10.11.18/innodb:small", "mariadb@10.11.18/rocksdb:small",
+        "--benchmark", "insert", "--rows", "4000,1000,200", "--seconds", "1s", "--rates", "100",
+        "--incarnations", "1", "--name", "engines",
+    )  # fmt: skip
+    records = steps_of(workplace, "engines")
+    assert len(records) == 12
+    for record in records:
+        assert record["step"]["rows_counted"] == 4000
+        assert "errors" not in record
