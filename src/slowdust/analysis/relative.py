@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from slowdust.analysis.sla import meets_sla
 from slowdust.store.records import Slice
 
 FloatArray = npt.NDArray[np.float64]
@@ -94,15 +95,19 @@ def block_ratios(
 
     Returns one `BlockRatios` for each step (in order of first appearance) and each of
     `contenders` other than `base`, also where no block could be paired. The value of a block is
-    the mean of ln `quantity` over the contender's slices less that over the base's.
+    the mean of ln `quantity` over the contender's slices less that over the base's. A long step
+    whose writers missed their SLA on a contender, in any incarnation, is not compared there.
     """
+    slices = list(slices)
+    missed = {(step_of(piece), piece.contender) for piece in slices if not meets_sla(piece)}
     steps: dict[Step, _Blocks] = {}
     for piece in slices:
         step = step_of(piece)
         if step not in steps:
             steps[step] = _Blocks(defaultdict(lambda: defaultdict(list)), piece.step is not None)
-        place = _Place(piece.incarnation, piece.block)
-        steps[step].quantities[place][piece.contender].append(quantity(piece))
+        if (step, piece.contender) not in missed:
+            place = _Place(piece.incarnation, piece.block)
+            steps[step].quantities[place][piece.contender].append(quantity(piece))
     return [
         _pair(step, blocks, base, contender)
         for step, blocks in steps.items()
@@ -113,7 +118,7 @@ def block_ratios(
 
 def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios:
     places = blocks.quantities
-    whole = max(len(rates) for block in places.values() for rates in block.values())
+    whole = max((len(rates) for block in places.values() for rates in block.values()), default=0)
     by_incarnation: dict[int, list[float]] = {}
     torn = silent = 0
     for place in sorted(places):
