@@ -9,6 +9,12 @@ from itertools import groupby
 
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.relative import Step
+from slowdust.benchmarks import BENCHMARKS
+from slowdust.benchmarks.model import Measuring
+from slowdust.report.html.sla import sla_failure
+
+LONG_STEPS = "steps"
+"""Heading of the long ones."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,8 @@ class Row:
     order: int
     base: Result | None
     cells: tuple[Result | None, ...]
+    long: bool
+    """Whether it is a long step, of the Insert Benchmark."""
 
     @property
     def results(self) -> list[Result]:
@@ -37,7 +45,9 @@ class Row:
     @property
     def open(self) -> bool:
         """Whether its section starts unfolded: where something got slower or went wrong."""
-        return "slower" in self.verdicts or any(one.errors for one in self.results)
+        return "slower" in self.verdicts or any(
+            one.errors or sla_failure(one.writers) for one in self.results
+        )
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,10 @@ class TableGroup:
 
 
 def rows_of(report: Report) -> list[Row]:
-    """Rows grouped by benchmark and group, both in the order in which they first appear."""
+    """Rows grouped by benchmark and group, both in the order in which they first appear.
+
+    Long steps build on those before them: their order is their only group.
+    """
     others = [name for name in report.contenders if name != report.base]
     by_step: dict[Step, dict[str, Result]] = {}
     for result in report.results:
@@ -67,10 +80,11 @@ def rows_of(report: Report) -> list[Row]:
             step=step,
             label=f"{step.test} c{step.clients}" if several else step.test,
             anchor=_anchor(step, taken),
-            group=next(iter(results.values())).group,
+            group=LONG_STEPS if is_long(step) else next(iter(results.values())).group,
             order=order,
             base=results.get(report.base),
             cells=tuple(results.get(name) for name in others),
+            long=is_long(step),
         )
         for order, (step, results) in enumerate(by_step.items())
     ]
@@ -78,6 +92,12 @@ def rows_of(report: Report) -> list[Row]:
     for row in rows:
         places.setdefault((row.step.benchmark, row.group), len(places))
     return sorted(rows, key=lambda row: places[row.step.benchmark, row.group])
+
+
+def is_long(step: Step) -> bool:
+    """Whether `step` is one of those that run once in an incarnation."""
+    benchmark = BENCHMARKS.get(step.benchmark)
+    return benchmark is not None and benchmark.measuring is Measuring.STEPS
 
 
 def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:
