@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
 every_page = pytest.mark.parametrize(
-    "page", ["plain_url", "troubled_url", "sweep_url", "matrix_url", "slap_url"]
+    "page", ["plain_url", "troubled_url", "sweep_url", "matrix_url", "slap_url", "long_url"]
 )
 
 _SHOWN_ROWS = """return [...document.querySelectorAll("#results-table tr.row")]
@@ -233,7 +233,7 @@ def test_paper_shows_folded_tests_too(chrome: Chrome, plain_url: str) -> None:
     assert not chrome.find_element(By.TAG_NAME, "nav").is_displayed()
 
 
-@pytest.mark.parametrize("page", ["troubled_url", "sweep_url", "matrix_url"])
+@pytest.mark.parametrize("page", ["troubled_url", "sweep_url", "matrix_url", "long_url"])
 def test_text_beside_charts_does_not_collide(
     chrome: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:

@@ -124,7 +124,7 @@ def test_backlog_is_what_was_due_and_not_written() -> None:
 
 def test_samples_become_rates_of_the_nearest_second_and_gaps_stay_gaps() -> None:
     samples = [
-        Sample(start=0.01, seconds=1.0, server=ServerUse(cpu_s=0.5, write_bytes=3_000_000)),
+        Sample(start=0.01, seconds=1.0, server=ServerUse(cpu_s=0.5, write_bytes=3 << 20)),
         Sample(start=1.98, seconds=2.0, server=ServerUse(cpu_s=3.0)),
         Sample(start=4.0, seconds=0.1, server=ServerUse(cpu_s=0.1, write_bytes=9)),
     ]
@@ -164,10 +164,15 @@ def test_a_graph_is_drawn_in_seconds_and_its_target_in_pixels() -> None:
     assert marks is not None
     low, high = 840, 840 - 840 / 1.06
     assert marks.get("viewBox") == "-0.5 0 4 840"
-    one, other = (path.get("d") for path in marks)
+    one, other, alone = (path.get("d") for path in marks)
     assert one == f"M0 {low}l1{round(high) - low} 1 0"
-    assert other == f"M0 {round((low + high) / 2)}h0M2 {low}l1{round(high) - low}"
-    assert [path.get("class") for path in marks] == ["course k0 round", "course k1 round later"]
+    assert other == f"M2 {low}l1{round(high) - low}"
+    assert alone == f"M0 {round((low + high) / 2)}h0"
+    assert [path.get("class") for path in marks] == [
+        "course k0 round",
+        "course k1 round later",
+        "small dot k1 round later",
+    ]
     target = root.find(".//line[@class='target']")
     assert target is not None
     assert float(target.get("y1") or 0) == pytest.approx((low + high) / 20, abs=0.1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -85,19 +86,18 @@ def _times(length: Second, height: float) -> Markup:
 
 
 def _course(line: Line, mark: Mark, y: Linear | Logarithmic) -> Markup:
-    later = " later" if line.incarnation > 1 else ""
-    runs = ([(second, round(_FINE * y(value))) for second, value in run] for run in line.runs)
-    return svg.path(f"course {mark.css_class}{later}", "".join(map(_joined, runs)))
+    """Lines through the runs, and a dot for a second that stands alone."""
+    style = f"{mark.css_class} later" if line.incarnation > 1 else mark.css_class
+    runs = [[(second, round(_FINE * y(value))) for second, value in run] for run in line.runs]
+    joined = "".join(_joined(run) for run in runs if len(run) > 1)
+    alone = svg.dots(run[0] for run in runs if len(run) == 1)
+    return svg.path(f"course {style}", joined) + svg.path(f"small dot {style}", alone)
 
 
 def _joined(points: Sequence[tuple[int, int]]) -> str:
     """Path data of a line through whole coordinates, each relative to the one before."""
-    (x, y), *rest = points
-    if not rest:
-        return f"M{x} {y}h0"
     steps = []
-    for next_x, next_y in rest:
+    for (x, y), (next_x, next_y) in pairwise(points):
         rise = next_y - y
         steps.append(f"{next_x - x}{rise}" if rise < 0 else f"{next_x - x} {rise}")
-        x, y = next_x, next_y
     return f"M{points[0][0]} {points[0][1]}l{' '.join(steps)}"

@@ -11,6 +11,9 @@ from slowdust.store.records import RoleUse, Sample, Second, ServerUse
 SHORTEST_TAIL: Second = 0.5
 """A last second shorter than this has no rate: it would be noise."""
 
+BYTES_PER_MB = 1 << 20
+"""As the stalls beside the graphs, and kB per operation, are counted."""
+
 COUNTED_BY_STATEMENT = ("query", "transaction")
 """Roles whose rate is of statements; that of the others is of rows."""
 
@@ -49,6 +52,11 @@ def worst_us(use: RoleUse) -> list[float | None]:
     return [done.max_ns / 1e3 if done.max_ns else None for done in use.per_second]
 
 
+def late_us(use: RoleUse) -> list[float | None]:
+    """How late the latest statement begun in each second was; None where all were in time."""
+    return [done.late_ns / 1e3 if done.late_ns else None for done in use.per_second]
+
+
 def backlog(use: RoleUse) -> list[float | None]:
     """Rows of a paced writer that were due at the end of each second and not written."""
     if use.schedule is None:
@@ -69,7 +77,7 @@ def server_cpus(samples: Sequence[Sample]) -> list[float | None]:
 def server_written_mb(samples: Sequence[Sample]) -> list[float | None]:
     """MB per second that the server wrote to storage."""
     written = _by_second(samples, lambda server: server.write_bytes)
-    return [None if value is None else value / 1e6 for value in written]
+    return [None if value is None else value / BYTES_PER_MB for value in written]
 
 
 def _by_second(

@@ -18,10 +18,13 @@ from slowdust.report.html.rows import Row
 from slowdust.report.html.sla import sla_failure
 from slowdust.report.html.step_chart import Graph, step_graph
 from slowdust.report.html.step_series import Line
-from slowdust.store.records import RoleUse, Second, Slice, StepDetail
+from slowdust.store.records import RoleUse, Second, Slice, StepDetail, WriteSchedule
 
 ROLES = ("query", "index", "insert", "delete", "transaction")
 """What a step is about comes first."""
+
+PER_SECOND = ("query", "insert", "delete")
+"""Those that finish enough for a graph: an index takes minutes."""
 
 UNITS = {
     "query": "queries/s",
@@ -47,10 +50,10 @@ MOST_IN_A_GRAPH = 8000
 """Points of all its lines."""
 FEWEST_POINTS = 300
 
-LEAST_BACKLOG: Second = 1.0
-"""Work that must be overdue before a backlog is worth a graph."""
+LEAST_LATENESS: Second = 0.2
+"""How late a write must have begun for lateness and backlog to be worth graphs."""
 
-AROUND_A_STALL = 15
+AROUND_A_STALL = 10
 """Seconds before and after it that its link zooms to."""
 
 MOST_STALLS = 12
@@ -190,21 +193,21 @@ def _drawn(graphs: Sequence[Graph], length: Second, marks: Mapping[str, Mark]) -
 
 
 def _graphs(found: Sequence[_Detailed], roles: Sequence[str]) -> list[Graph]:
-    """Rate and response time of each role, then backlogs, then what the server used."""
+    """Rate and response time of each role, then how far it fell behind, then the server's use."""
     graphs: list[Graph] = []
-    for role in roles:
-        if role != "index":
-            # Three statements a table: their times of ending are no rate.
-            lines = _of_role(found, role, partial(series.rates, role))
-            graphs.append(Graph(UNITS[role], lines, target=_target(found, role)))
+    for role in filter(PER_SECOND.__contains__, roles):
+        lines = _of_role(found, role, partial(series.rates, role))
+        graphs.append(Graph(UNITS[role], lines, target=_target(found, role)))
         worst = _of_role(found, role, series.worst_us)
-        graphs.append(
-            Graph(f"Maximum response time of {STATEMENTS[role]}", worst, response_time=True)
-        )
-    for role in ("insert", "delete"):
-        if _fell_behind(found, role):
-            lines = _of_role(found, role, series.backlog)
-            graphs.append(Graph(f"Backlog of {role}s, rows", lines))
+        title = f"Maximum response time of {STATEMENTS[role]}"
+        graphs.append(Graph(title, worst, response_time=True))
+    for role in filter(PER_SECOND.__contains__, roles):
+        if _lateness(found, role) >= LEAST_LATENESS:
+            late = _of_role(found, role, series.late_us)
+            title = f"How late {STATEMENTS[role]} began"
+            graphs.append(Graph(title, late, response_time=True))
+            behind = _of_role(found, role, series.backlog)
+            graphs.append(Graph(f"Backlog of {role}s, rows", behind))
     cpus = _lines(found, lambda one: series.server_cpus(one.detail.samples))
     written = _lines(found, lambda one: series.server_written_mb(one.detail.samples))
     graphs.append(Graph("CPUs used by the server", cpus))
@@ -212,14 +215,17 @@ def _graphs(found: Sequence[_Detailed], roles: Sequence[str]) -> list[Graph]:
     return graphs
 
 
+def _schedules(found: Sequence[_Detailed], role: str) -> list[WriteSchedule]:
+    uses = (one.detail.roles[role] for one in found if role in one.detail.roles)
+    return [use.schedule for use in uses if use.schedule is not None]
+
+
 def _target(found: Sequence[_Detailed], role: str) -> float | None:
-    schedules = (one.detail.roles[role].schedule for one in found if role in one.detail.roles)
-    return next((schedule.rate for schedule in schedules if schedule is not None), None)
+    return next((kept.rate for kept in _schedules(found, role)), None)
 
 
-def _fell_behind(found: Sequence[_Detailed], role: str) -> bool:
-    schedules = (one.detail.roles[role].schedule for one in found if role in one.detail.roles)
-    return any(kept is not None and kept.backlog > LEAST_BACKLOG * kept.rate for kept in schedules)
+def _lateness(found: Sequence[_Detailed], role: str) -> Second:
+    return max((kept.max_lag_ns / 1e9 for kept in _schedules(found, role)), default=0.0)
 
 
 def _of_role(
