@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from slowdust.analysis.model import Report, Result
-from slowdust.benchmarks import BENCHMARKS
-from slowdust.benchmarks.model import Measuring
+from slowdust.analysis.sla import missed_its_sla
+from slowdust.benchmarks import measured_in_steps
 
 SHARE_OF_RANGE = 0.25
 """Values in this share of a column's range, from its ends, are its worst and best."""
@@ -77,7 +77,9 @@ class SummaryTable:
 
     title: str
     caption: str
-    """What the shades mean."""
+    """What the values are."""
+    legend: tuple[tuple[Shade, str], ...]
+    """What each shade that can occur means."""
     columns: tuple[SummaryColumn, ...]
     rows: tuple[SummaryRow, ...]
 
@@ -98,6 +100,8 @@ class Summary:
         return tuple(filter(None, (self.absolute, self.relative, self.insert_rate)))
 
 
+_MISSED = "the writers missed their SLA: not compared"
+
 _ByTest = Mapping[str, Mapping[str, Result]]
 """Test -> contender -> its result, in the report's order."""
 
@@ -106,7 +110,7 @@ def summary_tables(report: Report) -> list[Summary]:
     """One `Summary` for each number of clients; empty unless the report has long steps."""
     by_clients: dict[int, dict[str, dict[str, Result]]] = {}
     for result in report.results:
-        if _is_long(result):
+        if measured_in_steps(result.benchmark):
             by_test = by_clients.setdefault(result.clients, {})
             by_test.setdefault(result.test, {})[result.contender] = result
     return [
@@ -120,19 +124,18 @@ def summary_tables(report: Report) -> list[Summary]:
     ]
 
 
-def _is_long(result: Result) -> bool:
-    benchmark = BENCHMARKS.get(result.benchmark)
-    return benchmark is not None and benchmark.measuring is Measuring.STEPS
-
-
 def _absolute(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
     columns = {
         SummaryColumn(test, _unit(results)): _shaded(results) for test, results in by_test.items()
     }
     return SummaryTable(
         title="Rates",
-        caption="Median of the incarnations. Green and red: in the highest and in the lowest "
-        "quarter of what the column spans. Grey: the writers missed their SLA.",
+        caption="Median of the incarnations.",
+        legend=(
+            (Shade.BEST, "in the highest quarter of what the step's rates span"),
+            (Shade.WORST, "in the lowest quarter, unless all are within a fifth of the highest"),
+            (Shade.SLA_MISSED, _MISSED),
+        ),
         columns=tuple(columns),
         rows=_rows(columns.values(), contenders),
     )
@@ -149,47 +152,47 @@ def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
     value is shaded so even where the SLA was missed.
     """
     rates = {name: round(result.qps) for name, result in results.items()}
-    met = [rates[name] for name, result in results.items() if not missed_sla(result)]
+    met = [rates[name] for name, result in results.items() if not missed_its_sla(result)]
     lowest, highest = min(rates.values()), max(met, default=max(rates.values()))
     quarter = int(SHARE_OF_RANGE * (highest - lowest))
 
     def shade(name: str) -> Shade:
         if lowest < CLOSE * highest and rates[name] <= lowest + quarter:
             return Shade.WORST
-        if missed_sla(results[name]):
+        if missed_its_sla(results[name]):
             return Shade.SLA_MISSED
         return Shade.BEST if rates[name] >= highest - quarter else Shade.PLAIN
 
     return {
-        name: SummaryCell(result.qps, shade(name), missed_sla(result))
+        name: SummaryCell(result.qps, shade(name), missed_its_sla(result))
         for name, result in results.items()
     }
-
-
-def missed_sla(result: Result) -> bool:
-    """Whether its writers did; a step without writers has no SLA to miss."""
-    return result.writers is not None and not result.writers.sla_met
 
 
 def _relative(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
     columns = {
         SummaryColumn(test, "x the base"): {
-            name: SummaryCell(result.rqps, _band(result), missed_sla(result))
+            name: SummaryCell(result.rqps, _band(result), missed_its_sla(result))
             for name, result in results.items()
         }
         for test, results in by_test.items()
     }
     return SummaryTable(
         title="Relative to the first row",
-        caption="Paired within each incarnation. Green from 1.05 on, red up to 0.95; whether a "
-        "difference is real is the verdict's to say. Grey: the writers missed their SLA.",
+        caption="Paired within each incarnation; whether a difference is more than noise is the "
+        "verdict's to say.",
+        legend=(
+            (Shade.FASTER, f"from {CLEARLY_FASTER:.2f} on"),
+            (Shade.SLOWER, f"up to {CLEARLY_SLOWER:.2f}"),
+            (Shade.SLA_MISSED, _MISSED),
+        ),
         columns=tuple(columns),
         rows=_rows(columns.values(), contenders),
     )
 
 
 def _band(result: Result) -> Shade:
-    if missed_sla(result):
+    if missed_its_sla(result):
         return Shade.SLA_MISSED
     if result.rqps is None or result.verdict is None:
         return Shade.PLAIN
@@ -218,7 +221,8 @@ def _insert_rate(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable | 
         return None
     return SummaryTable(
         title="Insert rate beside the queries",
-        caption="Of the worst incarnation. Red: inserts or deletes were under 95% of the target.",
+        caption="Of the worst incarnation; the last row is what was asked of all clients.",
+        legend=((Shade.SLA_MISSED, "inserts or deletes were under 95% of the target"),),
         columns=tuple(columns),
         rows=_rows(columns.values(), [*contenders, TARGET]),
     )
