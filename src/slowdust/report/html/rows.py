@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.relative import Step
-from slowdust.benchmarks import BENCHMARKS
-from slowdust.benchmarks.model import Measuring
+from slowdust.benchmarks import measured_in_steps
 from slowdust.report.html.sla import sla_failure
 
 LONG_STEPS = "steps"
@@ -80,11 +79,11 @@ def rows_of(report: Report) -> list[Row]:
             step=step,
             label=f"{step.test} c{step.clients}" if several else step.test,
             anchor=_anchor(step, taken),
-            group=LONG_STEPS if is_long(step) else next(iter(results.values())).group,
+            group=_group(step, results),
             order=order,
             base=results.get(report.base),
             cells=tuple(results.get(name) for name in others),
-            long=is_long(step),
+            long=measured_in_steps(step.benchmark),
         )
         for order, (step, results) in enumerate(by_step.items())
     ]
@@ -94,10 +93,10 @@ def rows_of(report: Report) -> list[Row]:
     return sorted(rows, key=lambda row: places[row.step.benchmark, row.group])
 
 
-def is_long(step: Step) -> bool:
-    """Whether `step` is one of those that run once in an incarnation."""
-    benchmark = BENCHMARKS.get(step.benchmark)
-    return benchmark is not None and benchmark.measuring is Measuring.STEPS
+def _group(step: Step, results: Mapping[str, Result]) -> str:
+    if measured_in_steps(step.benchmark):
+        return LONG_STEPS
+    return next(iter(results.values())).group
 
 
 def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from slowdust.analysis.model import RoleReport, Writers
+from slowdust.analysis.sla import SHARE
 from slowdust.report.html import numbers
-
-SLA = 0.95
-"""Of the target that must be kept."""
 
 
 def under_target(use: RoleReport) -> bool:
     """Whether a paced writer kept less than its SLA."""
-    return use.target is not None and use.rate < SLA * use.target
+    return use.target is not None and use.rate < SHARE * use.target
 
 
 def sla_failure(writers: Writers | None) -> str:
