@@ -117,7 +117,7 @@ def long_experiment() -> tuple[Report, list[Slice]]:
         shifts={NEWER: {"l.i1": 1.3, "l.x": 0.8}},
         incarnations=2,
         overloaded=[
-            Overload(NEWER, "qp1000", inserts=0.612),
+            Overload(NEWER, "qp1000", inserts=0.6),
             Overload(BASE, "qr1000", deletes=0.8),
         ],
         standstills=[
