@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
+
+from tests.browser.colours import COLOURS, channels, contrast, prefer
 
 STEP = "test-qr100-c1"
 OTHER_STEP = "test-qp100-c1"
@@ -161,6 +164,23 @@ def test_a_stall_leads_to_its_time_in_the_graphs(chrome: Chrome, long_url: str) 
     assert chrome.current_url.endswith(f"#{STEP}-seconds")
 
 
+def test_a_name_hides_the_lines_of_its_contender_in_all_graphs(
+    chrome: Chrome, long_url: str
+) -> None:
+    _open(chrome, long_url)
+    name = chrome.find_elements(By.CSS_SELECTOR, f"#{STEP} .graphs .legend button")[1]
+    shown = """return ["k0", "k1"].map((colour) =>
+        [...document.querySelectorAll(`#${arguments[0]} .graphs .course.${colour}`)]
+            .filter((line) => line.checkVisibility()).length)"""
+    assert chrome.execute_script(shown, STEP) == [16, 16]
+
+    name.click()
+    assert chrome.execute_script(shown, STEP) == [16, 0]
+    assert name.get_attribute("aria-pressed") == "false"
+    name.click()
+    assert chrome.execute_script(shown, STEP) == [16, 16]
+
+
 def test_graphs_stand_still_without_javascript(chrome: Chrome, long_url: str) -> None:
     chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
 
@@ -171,3 +191,18 @@ def test_graphs_stand_still_without_javascript(chrome: Chrome, long_url: str) ->
     assert graphs.find_element(By.CSS_SELECTOR, ".course").is_displayed()
     assert graphs.find_element(By.CSS_SELECTOR, ".times text").text == "0:00"
     assert not graphs.find_element(By.CSS_SELECTOR, ".zoom").is_displayed()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "selector",
+    ["td.missed-sla", "td.shade-sla-missed", "td.shade-best", "td.shade-worst", "td.shade-slower"],
+)
+def test_shades_are_legible(chrome: Chrome, long_url: str, scheme: str, selector: str) -> None:
+    prefer(chrome, scheme)
+    chrome.get(long_url)
+
+    ink, fill = chrome.execute_script(COLOURS, selector)
+
+    assert len(channels(fill)) == 3, "a shade is opaque"
+    assert contrast(ink, fill) >= 4.5

@@ -89,6 +89,17 @@ def test_the_tables_have_the_classic_colours_and_grey_what_missed_its_sla(page: 
     assert re.search(r'shade-slower">0\.[78]', relative)
     assert re.search(r'shade-faster">1\.3', relative)
     assert re.search(r'shade-worst">600', writers), "the classic red, not grey"
+    assert "1,000 SLA failed: 800 of 1,000 deletes/s" in _words(writers)
+
+
+def test_colours_are_told_in_words(page: str) -> None:
+    legends = re.findall(r'<p class="lead under">.*?</p>', page, re.DOTALL)
+
+    assert len(legends) == 3
+    assert re.search(r'key shade-best">in the highest quarter', legends[0])
+    assert re.search(r'key shade-sla-missed">[^<]*SLA', legends[0])
+    assert re.search(r'key shade-slower">up to 0.95', legends[1])
+    assert re.search(r'key shade-worst">[^<]*95% of the target', legends[2])
 
 
 def test_steps_keep_their_order_in_table_and_sections(page: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from markupsafe import Markup
 
@@ -38,10 +39,12 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
     if not highest:
         return Markup()
     x = Linear(0, highest, 0, svg.WIDTH)
-    drawn = [_bar(bar, x, PITCH * place, unit) for place, bar in enumerate(bars)]
+    heights = [PITCH + (_TEXT if bar.remark else 0) for bar in bars]
+    tops = [0.0, *accumulate(heights)]
+    drawn = [_bar(bar, x, top, unit) for bar, top in zip(bars, tops, strict=False)]
     return svg.Frame(
         title=f"Rate of each contender in {unit}, its incarnations as dots",
-        height=PITCH * len(bars),
+        height=tops[-1],
         css_class="bars",
         behind=tuple(behind for behind, _ in drawn),
         marks=tuple(dots for _, dots in drawn),
@@ -59,6 +62,6 @@ def _bar(bar: Bar, x: Linear, top: float, unit: str) -> tuple[Markup, Markup]:
     state = "bar missed" if bar.remark else "bar"
     body = svg.band(0, x(bar.rate), y, y + _BAR, f"{state} {bar.mark.colour}")
     if bar.remark:
-        body += svg.text("0", y + _BAR - 3, "remark", bar.remark, dx=6)
+        body += svg.text("0", y + _BAR + _TEXT, "remark", bar.remark)
     points = [(x(rate), y + _BAR / 2) for rate in bar.incarnations]
     return text + body, svg.path(f"dot {bar.mark.css_class}", svg.dots(points))

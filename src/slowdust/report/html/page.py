@@ -20,6 +20,7 @@ from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, for
 from slowdust.report.html.marks import Looks, Mark, marks_of
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups
 from slowdust.report.html.sections import Section, sections_of
+from slowdust.report.html.sla import sla_failure
 from slowdust.store.records import Slice
 
 MOST_IN_ONE_FOREST = 4
@@ -86,14 +87,23 @@ class Page:
     unknown_settings: tuple[str, ...]
     """Sentences: which version does not know which optional settings."""
 
-    def anchor_of(self, test: str, clients: int) -> str:
-        """Of the section of a long step that has a result."""
+    def row_of(self, test: str, clients: int) -> Row:
+        """The row of a long step, which has a result."""
         return next(
-            section.row.anchor
+            section.row
             for section in self.sections
             if section.row.long
             and (section.row.step.test, section.row.step.clients) == (test, clients)
         )
+
+    def anchor_of(self, test: str, clients: int) -> str:
+        """Of the section of a long step."""
+        return self.row_of(test, clients).anchor
+
+    def sla_failure_of(self, test: str, clients: int, contender: str) -> str:
+        """Of a long step: 'SLA failed: 612 of 1,000 inserts/s'."""
+        results = self.row_of(test, clients).results
+        return next(sla_failure(one.writers) for one in results if one.contender == contender)
 
 
 def page_of(report: Report, slices: Sequence[Slice]) -> Page:

@@ -1,4 +1,4 @@
-// Zoom of the per-second graphs: a part of the time axis, the same in all graphs of a step.
+// The per-second graphs: a part of the time axis, the same in all graphs of a step, and whose lines.
 (() => {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
@@ -101,6 +101,20 @@
       });
       frame.addEventListener("pointercancel", dropped);
       frame.addEventListener("dblclick", acts.reset);
+    }
+    for (const name of graphs.querySelectorAll(".legend [data-line]")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.ariaPressed = "true";
+      button.title = "Hide or show its lines";
+      button.append(...name.childNodes);
+      name.append(button);
+      button.addEventListener("click", () => {
+        const hidden = button.ariaPressed === "true";
+        button.ariaPressed = String(!hidden);
+        const lines = `.marks .${name.dataset.line.split(" ").join(".")}`;
+        graphs.querySelectorAll(lines).forEach((line) => line.classList.toggle("hidden", hidden));
+      });
     }
     tools.hidden = false;
     tools.addEventListener("click", (event) => acts[event.target.dataset.act]?.());
