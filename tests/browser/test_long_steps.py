@@ -19,10 +19,15 @@ _VIEWS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .mark
 _LABELS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .frame`)]
     .map((frame) => [...frame.querySelectorAll(".times text")].map((text) => text.textContent))"""
 
+_TWO_FRAMES = """const done = arguments[0];
+    requestAnimationFrame(() => requestAnimationFrame(done))"""
+"""Until a change of size has been seen and drawn."""
+
 
 def _open(chrome: Chrome, url: str) -> None:
     chrome.get(url)
     chrome.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    chrome.execute_async_script(_TWO_FRAMES)
 
 
 def _stretch(chrome: Chrome, step: str) -> tuple[float, float]:
@@ -59,6 +64,18 @@ def test_all_graphs_of_a_step_share_one_time_axis(chrome: Chrome, long_url: str)
     assert labels[0][0] == "0:00"
     assert labels[0][-1] == "0:20"
     assert all(one == labels[0] for one in labels)
+
+
+def test_a_narrower_window_has_fewer_times(chrome: Chrome, long_url: str) -> None:
+    _open(chrome, long_url)
+    wide = chrome.execute_script(_LABELS, STEP)[0]
+
+    chrome.execute_script("document.querySelector('main').style.width = '420px'")
+    chrome.execute_async_script(_TWO_FRAMES)
+
+    narrow = chrome.execute_script(_LABELS, STEP)[0]
+    assert wide == ["0:00", "0:02", "0:04", "0:06", "0:08", *wide[5:]]
+    assert narrow == ["0:00", "0:05", "0:10", "0:15", "0:20"]
 
 
 def test_a_drag_over_one_graph_zooms_all_of_its_step_and_no_other(

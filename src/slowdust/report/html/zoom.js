@@ -24,6 +24,7 @@
     let [from, to] = [0, length];
 
     const drawTimes = (frame) => {
+      if (!frame.clientWidth) return; // folded away: drawn once there is room
       const height = Number(frame.getAttribute("height"));
       const most = Math.max(2, Math.min(10, Math.floor(frame.clientWidth / 60)));
       const step = STEPS.find((one) => one >= (to - from) / most) ?? STEPS.at(-1);
@@ -123,6 +124,7 @@
       link.addEventListener("click", () => show(...link.dataset.zoom.split(",").map(Number)));
     });
     show(0, length);
+    new ResizeObserver(() => show(from, to)).observe(graphs);
   };
 
   document.querySelectorAll(".graphs").forEach(zoomable);
