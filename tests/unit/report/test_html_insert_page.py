@@ -155,7 +155,7 @@ def test_a_step_shows_every_second_of_all_contenders_and_no_slices(page: str) ->
     captions = re.findall(r"<figcaption>([^<]*)</figcaption>", section)
     assert captions == [
         "Rate, range queries/s: median, and a dot for each incarnation",
-        "queries/s",
+        "range queries/s",
         "Maximum response time of queries",
         "inserts/s",
         "Maximum response time of commits of inserts",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from slowdust.analysis.steps import BY_STATEMENT
 from slowdust.store.records import RoleUse, Sample, Second, ServerUse
 
 SHORTEST_TAIL: Second = 0.5
@@ -13,9 +14,6 @@ SHORTEST_TAIL: Second = 0.5
 
 BYTES_PER_MB = 1 << 20
 """As the stalls beside the graphs, and kB per operation, are counted."""
-
-COUNTED_BY_STATEMENT = ("query", "transaction")
-"""Roles whose rate is of statements; that of the others is of rows."""
 
 Point = tuple[int, float]
 """Second since the beginning of the step, and the value in it."""
@@ -35,7 +33,7 @@ def rates(role: str, use: RoleUse) -> list[float | None]:
     """Rows, or statements, per second; a short last second is scaled up, a very short one None."""
     found: list[float | None] = []
     for second, done in enumerate(use.per_second):
-        count = done.statements if role in COUNTED_BY_STATEMENT else done.rows
+        count = done.statements if role in BY_STATEMENT else done.rows
         length = min(1.0, use.seconds - second)
         if length >= SHORTEST_TAIL:
             found.append(count / length)

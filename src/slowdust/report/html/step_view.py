@@ -9,6 +9,7 @@ from functools import partial
 from markupsafe import Markup
 
 from slowdust.analysis.model import Report, RoleReport, Stall, StepRun
+from slowdust.analysis.steps import ROLES
 from slowdust.report.html import step_series as series
 from slowdust.report.html.bars_chart import Bar, bars_chart
 from slowdust.report.html.failures import Failure, of_step
@@ -20,20 +21,8 @@ from slowdust.report.html.step_chart import Graph, step_graph
 from slowdust.report.html.step_series import Line
 from slowdust.store.records import RoleUse, Second, Slice, StepDetail, WriteSchedule
 
-ROLES = ("query", "index", "insert", "delete", "transaction")
-"""What a step is about comes first."""
-
 PER_SECOND = ("query", "insert", "delete")
 """Those that finish enough for a graph: an index takes minutes."""
-
-UNITS = {
-    "query": "queries/s",
-    "index": "indexed rows/s",
-    "insert": "inserts/s",
-    "delete": "deletes/s",
-    "transaction": "transactions/s",
-}
-"""Of a role's graph; inserts and deletes are rows."""
 
 STATEMENTS = {
     "query": "queries",
@@ -143,6 +132,7 @@ def step_view(
         if (run.benchmark, run.test, run.clients) == (step.benchmark, step.test, step.clients)
     )
     roles = [role for role in ROLES if any(role in one.detail.roles for one in found)]
+    units = {use.role: use.unit for run in runs for use in run.roles}
     length = max(one.seconds for one in found)
     own_failures = of_step(failures, step)
     return StepView(
@@ -150,7 +140,7 @@ def step_view(
         length=length,
         several_incarnations=len({one.incarnation for one in found}) > 1,
         bars=_bars(row, found, looks, own_failures),
-        graphs=tuple(_drawn(_graphs(found, roles), length, looks.marks)),
+        graphs=tuple(_drawn(_graphs(found, roles, units), length, looks.marks)),
         targets=any(one.detail.target is not None for one in found),
         roles=tuple(
             RoleLine(run, use)
@@ -161,7 +151,7 @@ def step_view(
         ),
         histograms=histograms(runs, roles),
         runs=runs,
-        stalls=tuple(_stall(run, stall, length) for run in runs for stall in run.stalls),
+        stalls=tuple(_stall(run, stall, units, length) for run in runs for stall in run.stalls),
         stalls_unfolded=MOST_STALLS,
         failures=own_failures,
     )
@@ -192,12 +182,14 @@ def _drawn(graphs: Sequence[Graph], length: Second, marks: Mapping[str, Mark]) -
     return [graph for graph in drawn if graph.chart]
 
 
-def _graphs(found: Sequence[_Detailed], roles: Sequence[str]) -> list[Graph]:
+def _graphs(
+    found: Sequence[_Detailed], roles: Sequence[str], units: Mapping[str, str]
+) -> list[Graph]:
     """Rate and response time of each role, then how far it fell behind, then the server's use."""
     graphs: list[Graph] = []
     for role in filter(PER_SECOND.__contains__, roles):
         lines = _of_role(found, role, partial(series.rates, role))
-        graphs.append(Graph(UNITS[role], lines, target=_target(found, role)))
+        graphs.append(Graph(units[role], lines, target=_target(found, role)))
         worst = _of_role(found, role, series.worst_us)
         title = f"Maximum response time of {STATEMENTS[role]}"
         graphs.append(Graph(title, worst, response_time=True))
@@ -246,8 +238,7 @@ def _lines(
     )
 
 
-def _stall(run: StepRun, stall: Stall, length: Second) -> StallLine:
+def _stall(run: StepRun, stall: Stall, units: Mapping[str, str], length: Second) -> StallLine:
     start = max(0, stall.second - AROUND_A_STALL)
     end = min(length, stall.second + 1 + AROUND_A_STALL)
-    unit = next((use.unit for use in run.roles if use.role == stall.role), UNITS[stall.role])
-    return StallLine(run, stall, unit, f"{start},{end:g}")
+    return StallLine(run, stall, units[stall.role], f"{start},{end:g}")
