@@ -90,23 +90,23 @@ def _flat(runs: tuple[Run, ...]) -> list[tuple[int, float]]:
 def test_writers_are_rated_by_rows_and_queries_by_statements() -> None:
     use = _use([RoleSecond(2, 100, 5_000_000, 0), RoleSecond(3, 150, 6_000_000, 0)], 2.0)
 
-    assert rates("insert", use) == [100, 150]
-    assert rates("query", use) == [2, 3]
+    assert rates("insert", use, 2.0) == [100, 150]
+    assert rates("query", use, 2.0) == [2, 3]
     assert worst_us(use) == [5000, 6000]
 
 
 def test_a_short_last_second_is_scaled_and_a_very_short_one_has_no_rate() -> None:
     seconds = [RoleSecond(1, 10, 1000, 0), RoleSecond(1, 10, 9000, 0)]
 
-    assert rates("insert", _use(seconds, 1.5)) == [10, 20]
-    assert rates("insert", _use(seconds, 1.1)) == [10, None]
+    assert rates("insert", _use(seconds, 1.5), 1.5) == [10, 20]
+    assert rates("insert", _use(seconds, 1.1), 1.1) == [10, None]
     assert worst_us(_use(seconds, 1.1))[1] == 9
 
 
-def test_seconds_behind_the_last_completion_stood_still() -> None:
+def test_a_role_that_had_work_left_stood_still_after_its_last_completion() -> None:
     use = _use([RoleSecond(1, 10, 1000, 0), RoleSecond(0, 0, 0, 0)], 0.9)
 
-    assert rates("insert", use) == [pytest.approx(10 / 0.9), 0]
+    assert rates("insert", use, 4.0) == [10, 0, 0, 0]
     assert worst_us(use) == [1, None]
 
 
@@ -118,6 +118,8 @@ def test_backlog_is_what_was_due_and_not_written() -> None:
     use.schedule = schedule
 
     assert backlog(use) == [0, 100, 50]
+    use.per_second.pop()
+    assert backlog(use) == [0, 100, 150]
     use.schedule = None
     assert backlog(use) == []
 

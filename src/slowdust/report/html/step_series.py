@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from slowdust.analysis.steps import BY_STATEMENT
-from slowdust.store.records import RoleUse, Sample, Second, ServerUse
+from slowdust.store.records import RoleSecond, RoleUse, Sample, Second, ServerUse
 
 SHORTEST_TAIL: Second = 0.5
 """A last second shorter than this has no rate: it would be noise."""
 
 BYTES_PER_MB = 1 << 20
 """As the stalls beside the graphs, and kB per operation, are counted."""
+
+_NOTHING = RoleSecond(0, 0, 0, 0)
 
 Point = tuple[int, float]
 """Second since the beginning of the step, and the value in it."""
@@ -29,19 +31,18 @@ class Line:
     runs: tuple[Run, ...]
 
 
-def rates(role: str, use: RoleUse) -> list[float | None]:
-    """Rows, or statements, per second; a short last second is scaled up, a very short one None."""
+def rates(role: str, use: RoleUse, worked: Second) -> list[float | None]:
+    """Rows, or statements, per second over the time that the role had work to do.
+
+    Seconds behind its last completion are 0; a short last second is scaled up, a very short one
+    None, and so is what ended later.
+    """
     found: list[float | None] = []
-    for second, done in enumerate(use.per_second):
+    for second in range(max(len(use.per_second), math.ceil(worked))):
+        done = use.per_second[second] if second < len(use.per_second) else _NOTHING
+        length = min(1.0, worked - second)
         count = done.statements if role in BY_STATEMENT else done.rows
-        length = min(1.0, use.seconds - second)
-        if length >= SHORTEST_TAIL:
-            found.append(count / length)
-        elif length <= 0:
-            # Behind the role's last completion: it stood still.
-            found.append(float(count))
-        else:
-            found.append(None)
+        found.append(count / length if length >= SHORTEST_TAIL else None)
     return found
 
 
@@ -59,12 +60,14 @@ def backlog(use: RoleUse) -> list[float | None]:
     """Rows of a paced writer that were due at the end of each second and not written."""
     if use.schedule is None:
         return []
-    schedule = use.schedule
-    done = accumulate(second.rows for second in use.per_second)
-    return [
-        max(0.0, min(schedule.rate * (second + 1), schedule.due) - written)
-        for second, written in enumerate(done)
-    ]
+    rate, due = use.schedule.rate, use.schedule.due
+    found: list[float | None] = []
+    written = 0
+    for second in range(math.ceil(due / rate)):
+        if second < len(use.per_second):
+            written += use.per_second[second].rows
+        found.append(max(0.0, min(rate * (second + 1), due) - written))
+    return found
 
 
 def server_cpus(samples: Sequence[Sample]) -> list[float | None]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from markupsafe import Markup
 
 from slowdust.analysis.model import Report, RoleReport, Stall, StepRun
+from slowdust.analysis.sla import paced_seconds
 from slowdust.analysis.steps import ROLES
 from slowdust.report.html import step_series as series
 from slowdust.report.html.bars_chart import Bar, bars_chart
@@ -188,7 +188,7 @@ def _graphs(
     """Rate and response time of each role, then how far it fell behind, then the server's use."""
     graphs: list[Graph] = []
     for role in filter(PER_SECOND.__contains__, roles):
-        lines = _of_role(found, role, partial(series.rates, role))
+        lines = _rates(found, role)
         graphs.append(Graph(units[role], lines, target=_target(found, role)))
         worst = _of_role(found, role, series.worst_us)
         title = f"Maximum response time of {STATEMENTS[role]}"
@@ -218,6 +218,16 @@ def _target(found: Sequence[_Detailed], role: str) -> float | None:
 
 def _lateness(found: Sequence[_Detailed], role: str) -> Second:
     return max((kept.max_lag_ns / 1e9 for kept in _schedules(found, role)), default=0.0)
+
+
+def _rates(found: Sequence[_Detailed], role: str) -> tuple[Line, ...]:
+    def of_one(one: _Detailed) -> list[float | None]:
+        use = one.detail.roles[role]
+        # Beside queries there is work until the end; without, the last row of a role ends it.
+        beside = one.detail.target is not None
+        return series.rates(role, use, paced_seconds(use, one.seconds) if beside else use.seconds)
+
+    return _lines([one for one in found if role in one.detail.roles], of_one)
 
 
 def _of_role(
