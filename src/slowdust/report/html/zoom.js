@@ -3,7 +3,7 @@
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
   const NARROWEST = 5;
-  const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
+  const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200];
 
   const clock = (seconds) => {
     const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -106,13 +106,13 @@
     for (const name of graphs.querySelectorAll(".legend [data-line]")) {
       const button = document.createElement("button");
       button.type = "button";
-      button.ariaPressed = "true";
+      button.setAttribute("aria-pressed", "true");
       button.title = "Hide or show its lines";
       button.append(...name.childNodes);
       name.append(button);
       button.addEventListener("click", () => {
-        const hidden = button.ariaPressed === "true";
-        button.ariaPressed = String(!hidden);
+        const hidden = button.getAttribute("aria-pressed") === "true";
+        button.setAttribute("aria-pressed", String(!hidden));
         const lines = `.marks .${name.dataset.line.split(" ").join(".")}`;
         graphs.querySelectorAll(lines).forEach((line) => line.classList.toggle("hidden", hidden));
       });
