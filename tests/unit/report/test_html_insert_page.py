@@ -229,6 +229,16 @@ def test_sizes_and_rows_stand_by_incarnation_and_a_wrong_count_stands_out() -> N
     assert re.findall(r'class="number bad">([^<]*)<', table) == ["499,999"]
 
 
+def test_a_step_of_a_moment_has_no_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.unit.synthetic_steps.SECONDS", 2)
+    manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    assert "It took 2.00 s, too short for graphs by the second." in page
+    assert 'class="graphs"' not in page
+
+
 def test_what_was_not_measured_is_a_dash() -> None:
     manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
     for one in slices:

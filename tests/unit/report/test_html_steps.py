@@ -18,6 +18,7 @@ from slowdust.report.html.step_series import (
     Line,
     Run,
     backlog,
+    late_us,
     rates,
     server_cpus,
     server_written_mb,
@@ -92,22 +93,30 @@ def test_writers_are_rated_by_rows_and_queries_by_statements() -> None:
 
     assert rates("insert", use, 2.0) == [100, 150]
     assert rates("query", use, 2.0) == [2, 3]
-    assert worst_us(use) == [5000, 6000]
+    assert worst_us(use, 2.0) == [5000, 6000]
 
 
 def test_a_short_last_second_is_scaled_and_a_very_short_one_has_no_rate() -> None:
     seconds = [RoleSecond(1, 10, 1000, 0), RoleSecond(1, 10, 9000, 0)]
 
     assert rates("insert", _use(seconds, 1.5), 1.5) == [10, 20]
-    assert rates("insert", _use(seconds, 1.1), 1.1) == [10, None]
-    assert worst_us(_use(seconds, 1.1))[1] == 9
+    assert rates("insert", _use(seconds, 1.1), 1.1) == [10]
+    assert rates("insert", _use(seconds[:1], 0.2), 0.2) == [50]
+
+
+def test_what_ends_behind_the_last_second_counts_in_it() -> None:
+    seconds = [RoleSecond(1, 10, 1000, 5000), RoleSecond(1, 10, 9000, 7000)]
+
+    assert worst_us(_use(seconds, 1.1), 1.1) == [9]
+    assert late_us(_use(seconds, 1.1), 1.1) == [7]
+    assert worst_us(_use(seconds, 1.6), 1.6) == [1, 9]
 
 
 def test_a_role_that_had_work_left_stood_still_after_its_last_completion() -> None:
     use = _use([RoleSecond(1, 10, 1000, 0), RoleSecond(0, 0, 0, 0)], 0.9)
 
     assert rates("insert", use, 4.0) == [10, 0, 0, 0]
-    assert worst_us(use) == [1, None]
+    assert worst_us(use, 4.0) == [1, None, None]
 
 
 def test_backlog_is_what_was_due_and_not_written() -> None:

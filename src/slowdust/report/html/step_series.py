@@ -34,26 +34,39 @@ class Line:
 def rates(role: str, use: RoleUse, worked: Second) -> list[float | None]:
     """Rows, or statements, per second over the time that the role had work to do.
 
-    Seconds behind its last completion are 0; a short last second is scaled up, a very short one
-    None, and so is what ended later.
+    Seconds behind its last completion are 0; a short last second is scaled up, a very short one,
+    and what ended later, left out.
     """
     found: list[float | None] = []
-    for second in range(max(len(use.per_second), math.ceil(worked))):
+    for second in range(_seconds_of(worked)):
         done = use.per_second[second] if second < len(use.per_second) else _NOTHING
-        length = min(1.0, worked - second)
         count = done.statements if role in BY_STATEMENT else done.rows
-        found.append(count / length if length >= SHORTEST_TAIL else None)
+        found.append(count / min(1.0, worked - second))
     return found
 
 
-def worst_us(use: RoleUse) -> list[float | None]:
-    """Largest response time of each second in microseconds; None where nothing ended."""
-    return [done.max_ns / 1e3 if done.max_ns else None for done in use.per_second]
+def worst_us(use: RoleUse, worked: Second) -> list[float | None]:
+    """Largest response time of each second in microseconds; None where nothing ended.
+
+    What ended after the last second with a rate counts in that one.
+    """
+    return _largest_us([done.max_ns for done in use.per_second], worked)
 
 
-def late_us(use: RoleUse) -> list[float | None]:
+def late_us(use: RoleUse, worked: Second) -> list[float | None]:
     """How late the latest statement begun in each second was; None where all were in time."""
-    return [done.late_ns / 1e3 if done.late_ns else None for done in use.per_second]
+    return _largest_us([done.late_ns for done in use.per_second], worked)
+
+
+def _seconds_of(worked: Second) -> int:
+    """Seconds that have a rate: a last one shorter than `SHORTEST_TAIL` has none."""
+    return max(1, math.floor(worked + 1 - SHORTEST_TAIL))
+
+
+def _largest_us(values_ns: Sequence[int], worked: Second) -> list[float | None]:
+    last = _seconds_of(worked) - 1
+    by_second = [*values_ns[:last], max(values_ns[last:], default=0)]
+    return [value / 1e3 if value else None for value in by_second]
 
 
 def backlog(use: RoleUse) -> list[float | None]:

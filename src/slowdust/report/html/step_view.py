@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from markupsafe import Markup
 
@@ -38,6 +39,9 @@ MOST_POINTS = 2000
 MOST_IN_A_GRAPH = 8000
 """Points of all its lines."""
 FEWEST_POINTS = 300
+
+SHORTEST_WITH_GRAPHS: Second = 3.0
+"""A step that took less has no course to show."""
 
 LEAST_LATENESS: Second = 0.2
 """How late a write must have begun for lateness and backlog to be worth graphs."""
@@ -178,6 +182,8 @@ def _bars(
 
 
 def _drawn(graphs: Sequence[Graph], length: Second, marks: Mapping[str, Mark]) -> list[DrawnGraph]:
+    if length < SHORTEST_WITH_GRAPHS:
+        return []
     drawn = [DrawnGraph(graph.title, step_graph(graph, length, marks)) for graph in graphs]
     return [graph for graph in drawn if graph.chart]
 
@@ -188,7 +194,7 @@ def _graphs(
     """Rate and response time of each role, then how far it fell behind, then the server's use."""
     graphs: list[Graph] = []
     for role in filter(PER_SECOND.__contains__, roles):
-        lines = _rates(found, role)
+        lines = _of_role(found, role, partial(series.rates, role))
         graphs.append(Graph(units[role], lines, target=_target(found, role)))
         worst = _of_role(found, role, series.worst_us)
         title = f"Maximum response time of {STATEMENTS[role]}"
@@ -198,7 +204,7 @@ def _graphs(
             late = _of_role(found, role, series.late_us)
             title = f"How late {STATEMENTS[role]} began"
             graphs.append(Graph(title, late, response_time=True))
-            behind = _of_role(found, role, series.backlog)
+            behind = _of_role(found, role, lambda use, _: series.backlog(use))
             graphs.append(Graph(f"Backlog of {role}s, rows", behind))
     cpus = _lines(found, lambda one: series.server_cpus(one.detail.samples))
     written = _lines(found, lambda one: series.server_written_mb(one.detail.samples))
@@ -220,23 +226,20 @@ def _lateness(found: Sequence[_Detailed], role: str) -> Second:
     return max((kept.max_lag_ns / 1e9 for kept in _schedules(found, role)), default=0.0)
 
 
-def _rates(found: Sequence[_Detailed], role: str) -> tuple[Line, ...]:
+def _of_role(
+    found: Sequence[_Detailed],
+    role: str,
+    read: Callable[[RoleUse, Second], list[float | None]],
+) -> tuple[Line, ...]:
+    """`read` is given what the role did, and for how long it had work to do."""
+
     def of_one(one: _Detailed) -> list[float | None]:
         use = one.detail.roles[role]
         # Beside queries there is work until the end; without, the last row of a role ends it.
         beside = one.detail.target is not None
-        return series.rates(role, use, paced_seconds(use, one.seconds) if beside else use.seconds)
+        return read(use, paced_seconds(use, one.seconds) if beside else use.seconds)
 
     return _lines([one for one in found if role in one.detail.roles], of_one)
-
-
-def _of_role(
-    found: Sequence[_Detailed], role: str, read: Callable[[RoleUse], list[float | None]]
-) -> tuple[Line, ...]:
-    return _lines(
-        [one for one in found if role in one.detail.roles],
-        lambda one: read(one.detail.roles[role]),
-    )
 
 
 def _lines(
