@@ -23,7 +23,7 @@ _UNITS = {
     "transaction": "transactions/s",
 }
 """Of queries it is the step's own."""
-_BY_STATEMENT = {"query", "transaction"}
+BY_STATEMENT = {"query", "transaction"}
 """Roles whose rates count statements; the others' count rows."""
 _NS_PER_US = 1000
 _NS_PER_S = 1e9
@@ -87,7 +87,7 @@ def _step_run(piece: Slice, step: StepDetail) -> StepRun:
 
 def _role(name: str, use: RoleUse, piece: Slice) -> RoleReport:
     unit = _UNITS.get(name, piece.unit)
-    done = use.statements if name in _BY_STATEMENT else use.rows
+    done = use.statements if name in BY_STATEMENT else use.rows
     report = RoleReport(
         role=name,
         connections=use.connections,
