@@ -304,6 +304,32 @@ def test_plans_use_the_indexes(purchases: Purchases, driver: Driver) -> None:
     assert purchases.counts() == [LOADED, LOADED]
 
 
+def test_the_long_transaction_holds_a_snapshot(postgres: Server, driver: Driver) -> None:
+    purchases = Purchases(driver, postgres.target())
+    purchases.create()
+    purchases.perform(load())
+    purchases.prepare(query("point", 2, 1_000.0), long_transaction=60)
+    seen: list[list[str | None]] = []
+
+    def look() -> None:
+        with Driver() as other:
+            [answer] = other.sql(
+                purchases.target,
+                "SELECT xact_start < now() - interval '0.5 s', backend_xmin IS NOT NULL "
+                "FROM pg_stat_activity WHERE state = 'idle in transaction'",
+            )
+        seen.extend(answer["rows"])
+
+    watcher = threading.Timer(1.2, look)
+    watcher.start()
+    performed = driver.expect("performed", "perform", session="step")
+    watcher.join()
+    assert seen == [["t", "t"]]
+    held = performed["roles"]["transaction"]
+    assert (held["connections"], held["statements"]) == (1, 1)
+    assert 2e9 <= held["latency"]["max_ns"] < 3e9
+
+
 def test_a_killed_server_ends_the_step_at_once(postgres: Server, driver: Driver) -> None:
     purchases = Purchases(driver, postgres.target())
     purchases.create()
