@@ -23,6 +23,8 @@ from slowdust.experiment.protocol import (
     Close,
     Closed,
     Command,
+    Create,
+    Created,
     Event,
     Explain,
     Explained,
@@ -32,7 +34,12 @@ from slowdust.experiment.protocol import (
     Loaded,
     Open,
     Opened,
+    Partitions,
+    Perform,
+    Performed,
     PlanText,
+    Prepare,
+    Prepared,
     Progress,
     Ran,
     Rate,
@@ -48,9 +55,13 @@ BINARY = "slowdust-driver"
 _GRACE: Second = 60.0
 """How much longer than asked a command may take before its server counts as hung."""
 _MAINTENANCE_LIMIT: Second = 3600.0
+STANDSTILL: Second = 120.0
+"""A step in which nothing gets done for so long is at a server that hangs."""
 
 OnProgress = Callable[[int, int], None]
-_Answer = TypeVar("_Answer", Loaded, Opened, Explained, Ran, Closed, Rows)
+_Answer = TypeVar(
+    "_Answer", Loaded, Opened, Explained, Ran, Created, Prepared, Performed, Closed, Rows
+)
 
 
 @dataclass(frozen=True)
@@ -193,6 +204,19 @@ class Driver:
         limit = stop.seconds if isinstance(stop, ForSeconds) else _MAINTENANCE_LIMIT
         return self._ask(Run(session=session, stop=stop, rate=rate), Ran, limit + _GRACE)
 
+    def create(self, target: Target, tables: int, partitions: Partitions | None) -> None:
+        """Drop and create the tables of the Insert Benchmark."""
+        command = Create(target=target, tables=tables, partitions=partitions)
+        self._ask(command, Created, _MAINTENANCE_LIMIT)
+
+    def prepare(self, command: Prepare) -> Prepared:
+        """Connect the clients of a step of the Insert Benchmark, and prepare its statements."""
+        return self._ask(command, Prepared, _MAINTENANCE_LIMIT)
+
+    def perform(self, session: str, limit: Second, on_progress: OnProgress) -> Performed:
+        """Carry out a session's step; it may do nothing for `limit`, no longer."""
+        return self._ask(Perform(session=session), Performed, limit, on_progress)
+
     def close(self, session: str) -> None:
         """Close the session's connections."""
         self._ask(Close(session=session), Closed, _GRACE)
@@ -217,6 +241,7 @@ class Driver:
         except BrokenPipeError:
             raise self._ended() from None
         deadline = time.monotonic() + limit
+        done = 0
         while True:
             event = self._next_event(deadline, command)
             if isinstance(event, Failed) and event.id is None:
@@ -224,7 +249,9 @@ class Driver:
             if event.id != command.id:
                 continue  # a late answer to a command whose server hung
             if isinstance(event, Progress):
-                deadline = time.monotonic() + limit  # what makes progress does not hang
+                if event.done > done:
+                    done = event.done
+                    deadline = time.monotonic() + limit  # what makes progress does not hang
                 if on_progress is not None:
                     on_progress(event.done, event.total)
                 continue
