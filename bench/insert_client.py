@@ -27,61 +27,76 @@ from bench.rows import Row, show
 from bench.scratch_server import Server, scratch_server
 from slowdust.experiment.driver import find_driver
 
+Work = dict[str, object]
+
 BUILDS = ("postgres@17.6", "mysql@9.7.4")
 CLASSIC_CLIENT: peers.Microsecond = 6.6
 """CPU per row of the classic Python client at 5 rows per commit."""
 GOALS: dict[int, peers.Microsecond] = {100: 0.25, 5: CLASSIC_CLIENT / 5}
 """By rows per commit: CPU per inserted row, user and system, of the inserter's thread."""
 STATEMENTS = 10_000
+"""Of each client in a load."""
 RUNS = 5
 CLIENTS = 4
+INDEX: Work = {"kind": "index"}
+QUERY: Work = {"kind": "query", "seconds": 2, "writes_per_second": 1000, "rows_per_commit": 50}
 BUSIEST_THREAD = 0.5
 """A thread that computes half of the time waits for the server the other half."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """What is performed, on tables that were made for it."""
+class Load:
+    """Clients, where they run, and how they load."""
 
     clients: int
-    rows: int
-    """Of each client."""
-    rows_per_commit: int
-    kind: str
     processors: frozenset[int]
+    rows_per_commit: int
+
+    @property
+    def work(self) -> Work:
+        """The step that fills the tables."""
+        rows = STATEMENTS * self.rows_per_commit
+        return {"kind": "load", "rows": rows, "rows_per_commit": self.rows_per_commit}
 
 
-def perform(server: Server, program: Path, step: Step) -> dict[str, Any]:
-    """The driver's account of one step."""
-    server.use_processors(step.processors)
-    target = to_builtins(server.target)
-    shape = {"target": target, "tables": step.clients}
-    work = {"kind": step.kind, "rows": step.rows, "rows_per_commit": step.rows_per_commit}
-    prepare = {"id": 2, "command": "prepare", "session": "s", "clients": step.clients,
-               "seed": 7, "inserted": [0] * step.clients, "statements": "prepared",
-               "work": work, **shape}  # fmt: skip
-    confined = ["taskset", "--cpu-list", ",".join(map(str, sorted(step.processors)))]
+def perform(server: Server, program: Path, load: Load, *works: Work) -> dict[str, Any]:
+    """The driver's account of the last of some steps on tables that were made for them."""
+    server.use_processors(load.processors)
+    tables = {"target": to_builtins(server.target), "tables": load.clients}
+    crew = {"clients": load.clients, "seed": 7, "inserted": [0] * load.clients,
+            "statements": "prepared"}  # fmt: skip
+    performed: dict[str, Any] = {}
+    confined = ["taskset", "--cpu-list", ",".join(map(str, sorted(load.processors)))]
     with subprocess.Popen(
         [*confined, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        peers.converse(process, {"id": 1, "command": "create", **shape})
-        peers.converse(process, prepare)
-        return peers.converse(process, {"id": 3, "command": "perform", "session": "s"})
+        peers.converse(process, {"id": 0, "command": "create", **tables})
+        for number, work in enumerate(works):
+            step = {"id": number, "session": str(number)}
+            peers.converse(process, {"command": "prepare", "work": work, **step, **tables, **crew})
+            performed = peers.converse(process, {"command": "perform", **step})
+            peers.converse(process, {"command": "close", **step})
+    return performed
 
 
 def rows(server: Server, program: Path, runs: int) -> Iterator[Row]:
     """Measure the driver `program`."""
     processors = frozenset(os.sched_getaffinity(0))
     for rows_per_commit, goal in GOALS.items():
-        alone = frozenset({min(processors)})
-        step = Step(1, STATEMENTS * rows_per_commit, rows_per_commit, "load", alone)
-        costs = [_cpu_per_row(perform(server, program, step)) for _ in range(runs)]
+        alone = Load(1, frozenset({min(processors)}), rows_per_commit)
+        costs = [_cpu_per_row(perform(server, program, alone, alone.work)) for _ in range(runs)]
         what = f"client CPU per inserted row, {rows_per_commit} rows per commit"
         yield _row(what, costs, goal, "us")
-    for kind in ("load", "replace"):
-        step = Step(CLIENTS, STATEMENTS, 5, kind, processors)
-        shares = [_busiest(perform(server, program, step)) for _ in range(runs)]
-        what = f"busiest client thread of {CLIENTS} clients, {kind}, 5 rows per commit"
+    several = Load(CLIENTS, processors, 5)
+    replace = several.work | {"kind": "replace"}
+    for name, works in {
+        "l.i0": [several.work],
+        "l.i2": [several.work, INDEX, replace],
+        "qr1000": [several.work, INDEX, QUERY | {"query": "range"}],
+        "qp1000": [several.work, INDEX, QUERY | {"query": "point"}],
+    }.items():
+        shares = [_busiest(perform(server, program, several, *works)) for _ in range(runs)]
+        what = f"busiest client thread of {CLIENTS} clients, {name}"
         yield _row(what, shares, BUSIEST_THREAD, "of a CPU")
 
 

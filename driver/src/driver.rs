@@ -88,6 +88,7 @@ impl Driver {
             id,
             session: name.clone(),
             statements: step.statements(),
+            seats: step.seats(),
         };
         self.sessions.insert(name, Opened::Step(Box::new(step)));
         Ok(event)

@@ -48,6 +48,9 @@ pub enum Event {
         session: String,
         /// By role in the order of the step: its statements, over the first table.
         statements: Vec<String>,
+        /// Where the processes (or threads) of the server that serve the connections belong; empty
+        /// where that cannot be told, or where no CPUs were named.
+        seats: Vec<Seat>,
     },
     Performed(Box<Performed>),
     Closed {
@@ -111,6 +114,13 @@ pub struct Ran {
     pub schedule: Option<Schedule>,
     /// By client: operations done since the session was opened.
     pub positions: Vec<u64>,
+}
+
+/// A process (or thread) of the server, and the CPU of the connection that it serves.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Seat {
+    pub process: u32,
+    pub cpu: u32,
 }
 
 /// What one step of the Insert Benchmark measured.

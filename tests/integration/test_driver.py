@@ -140,7 +140,9 @@ def test_measurements_fit_the_record_of_a_slice(
     assert 0 < client.busiest_thread <= 1
     assert client.threads <= max(clients, os.cpu_count() or 1)
     assert ran["seconds"] >= 0.3
-    assert ran["qps"] == pytest.approx(ran["operations"] / ran["seconds"], rel=0.05)
+    # Each client's own rate ends at its own last completion, which is before the last of all.
+    whole = ran["operations"] / ran["seconds"]
+    assert whole * 0.999 <= ran["qps"] <= whole * 1.5
     assert ran["bytes_received"] > 119 * ran["operations"]
     assert abs(ran["started"] - time.time()) < 60
 
@@ -292,12 +294,17 @@ def test_tcp(server: Server, driver: Driver) -> None:
 def test_sql_gives_results_in_order_over_several_connections(
     server: Server, driver: Driver
 ) -> None:
-    statements = [f"SELECT {n} AS n, NULL AS nothing, pg_sleep(0.5)::text" for n in range(6)]
-    begin = time.monotonic()
+    clock = "extract(epoch FROM clock_timestamp())"
+    statements = [
+        f"SELECT {n} AS n, NULL AS nothing, {clock} AS began, pg_sleep(0.5)::text, {clock} AS ended"
+        for n in range(6)
+    ]
     results = driver.sql(server.target(), *statements, parallel=6)
-    assert time.monotonic() - begin < 2.5  # one after the other: 3 s
-    assert [result["rows"][0][:2] for result in results] == [[str(n), None] for n in range(6)]
+    rows = [result["rows"][0] for result in results]
+    assert [row[:2] for row in rows] == [[str(n), None] for n in range(6)]
     assert results[0]["columns"][:2] == ["n", "nothing"]
+    first_end = min(float(row[4]) for row in rows)
+    assert sum(float(row[2]) < first_end for row in rows) > 1, "they ran one after the other"
 
 
 def test_each_failure_names_its_kind(server: Server, driver: Driver) -> None:
