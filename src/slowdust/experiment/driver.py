@@ -18,7 +18,12 @@ import msgspec
 
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
-from slowdust.experiment.placement import cpus_of_clients, keep_on, usable_cpus
+from slowdust.experiment.placement import (
+    cpus_of_clients,
+    cpus_of_connections,
+    keep_on,
+    usable_cpus,
+)
 from slowdust.experiment.protocol import (
     Close,
     Closed,
@@ -188,11 +193,7 @@ class Driver:
         )
         opened = self._ask(command, Opened, _GRACE)
         if cpus is not None and opened.server_processes:
-            try:
-                keep_on(opened.server_processes, cpus)
-            except OSError as error:
-                message = f"its processes cannot be placed on CPUs: {error}"
-                raise TargetError(Failed(id=command.id, kind="server", message=message)) from error
+            _place(command, opened.server_processes, cpus)
         return opened
 
     def explain(self, session: str) -> list[PlanText]:
@@ -211,7 +212,11 @@ class Driver:
 
     def prepare(self, command: Prepare) -> Prepared:
         """Connect the clients of a step of the Insert Benchmark, and prepare its statements."""
-        return self._ask(command, Prepared, _MAINTENANCE_LIMIT)
+        command.cpus = cpus_of_connections(command.clients, usable_cpus())
+        prepared = self._ask(command, Prepared, _MAINTENANCE_LIMIT)
+        seats = prepared.seats
+        _place(command, [seat.process for seat in seats], [seat.cpu for seat in seats])
+        return prepared
 
     def perform(self, session: str, limit: Second, on_progress: OnProgress) -> Performed:
         """Carry out a session's step; it may do nothing for `limit`, no longer."""
@@ -287,3 +292,12 @@ class Driver:
 
     def _ended(self) -> DriverError:
         return DriverError(f"the driver ended with code {self._process.wait()}")
+
+
+def _place(command: Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
+    """Put the server's processes beside their clients."""
+    try:
+        keep_on(processes, cpus)
+    except OSError as error:
+        message = f"its processes cannot be placed on CPUs: {error}"
+        raise TargetError(Failed(id=command.id, kind="server", message=message)) from error
