@@ -51,7 +51,7 @@ _RUIN = {
 }
 """Beginnings of states, in the words of the PostgreSQL manual, appendix A."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
-_BYTES_PER_PURCHASE = 200
+_BYTES_PER_PURCHASE = 320
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 

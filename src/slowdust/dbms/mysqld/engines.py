@@ -54,7 +54,7 @@ class Innodb(Engine):
     """The default; a buffer pool of pages, changed in place."""
 
     buffer_pool = "innodb_buffer_pool_size"
-    bytes_per_purchase = 220
+    bytes_per_purchase = 240
 
     def settle(self, site: Site) -> list[Stage]:
         """Wait for the purge of old versions, then write the dirty pages."""

@@ -1,0 +1,41 @@
+"""Turns of long steps, and how long they will go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowdust.benchmarks.insert import INSERT
+from slowdust.experiment.forecast import Forecast
+from slowdust.experiment.long_step import Tables
+from slowdust.experiment.long_steps import turn_order
+from slowdust.experiment.plan import plan
+from slowdust.experiment.spec import parse_spec
+
+
+def test_turns_alternate_by_step_and_by_incarnation() -> None:
+    assert [turn_order(2, place, 1) for place in range(3)] == [[0, 1], [1, 0], [0, 1]]
+    assert [turn_order(2, place, 2) for place in range(3)] == [[1, 0], [0, 1], [1, 0]]
+    assert turn_order(3, 1, 1) == [2, 1, 0]
+
+
+def test_a_forecast_learns_from_the_turns_that_were() -> None:
+    steps = plan(parse_spec({"name": "x", "contenders": ["a@1"], "benchmark": "insert"}))[:3]
+    forecast = Forecast(steps, 10.0)
+    assert forecast.left(2, 2) == 3 * 2 * 2 * 10
+    forecast.took(steps[0], 1.0)
+    steps[0].turns_done = 1
+    assert forecast.left(2, 2) == 2 * (1 * 1 + 2 * 10 + 2 * 10)
+    assert 0 <= forecast.elapsed < 5
+
+
+@pytest.mark.parametrize(("tables", "inserted"), [(["a", "b"], [300, 300]), (["a"], [600])])
+def test_tables_keep_their_size_and_count_what_was_ever_inserted(
+    tables: list[str], inserted: list[int]
+) -> None:
+    held = Tables(tables)
+    for name, rows in (("l.i0", 200), ("l.i1", 60), ("qr100", 40)):
+        step = INSERT.test(name)
+        assert step is not None
+        held.grow(step, 2, rows)
+    assert held.rows == 400
+    assert held.inserted == inserted

@@ -1,0 +1,141 @@
+"""The Insert Benchmark in rows: what its table says, and what its workloads make of a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowdust.benchmarks.insert import WORKLOADS
+from slowdust.errors import UsageError
+from slowdust.experiment.compare import spec_from_options
+from slowdust.experiment.long_step import insert_step
+from slowdust.experiment.plan import plan
+from slowdust.experiment.spec import Spec, parse_spec, read_spec
+from slowdust.experiment.workload import Server, Workload, workload_for
+
+GB = 1 << 30
+
+
+def spec_of(**table: object) -> Spec:
+    return parse_spec({"name": "x", "contenders": ["a@1"], "benchmark": "insert", "insert": table})
+
+
+def workload(*servers: Server, **table: object) -> Workload:
+    return workload_for(spec_of(**table).insert_options, servers or (Server(200, GB),))
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "first", "second"),
+    [
+        ("cached", 0.5, 2.0, 0.5),
+        ("less-io-bound", 3.0, 1 / 16, 1 / 64),
+        ("more-io-bound", 10.0, 1 / 50, 1 / 200),
+    ],
+)
+def test_workloads_follow_the_smallest_pool_and_the_largest_rows(
+    name: str, times: float, first: float, second: float
+) -> None:
+    sized = workload(Server(200, 4 * GB), Server(100, GB), workload=name)
+    rows = sized.rows(1)
+    assert rows["l.i0"] * 200 == pytest.approx(times * GB, rel=0.001)
+    assert rows["l.i1"] == pytest.approx(first * rows["l.i0"], rel=0.001)
+    assert rows["l.i2"] == pytest.approx(second * rows["l.i0"], rel=0.001)
+    assert sized.rows(4)["l.i0"] == rows["l.i0"] // 4
+    assert sized.seconds == 1800
+
+
+def test_every_workload_is_there() -> None:
+    assert all(workload(workload=name).rows(1)["l.i2"] > 0 for name in WORKLOADS)
+
+
+def test_given_rows_are_those_of_each_client_and_the_others_follow() -> None:
+    assert workload(rows=8000).rows(4) == {"l.i0": 8000, "l.i1": 3000, "l.i2": 800}
+    assert workload(rows=[8000, 5]).rows(1) == {"l.i0": 8000, "l.i1": 5, "l.i2": 800}
+    assert workload(rows=[8000, 5, 7]).rows(1) == {"l.i0": 8000, "l.i1": 5, "l.i2": 7}
+
+
+def test_without_a_buffer_pool_there_is_no_relative_size() -> None:
+    assert workload(Server(4000, None)).rows(1)["l.i0"] > 0
+    with pytest.raises(UsageError, match="say how many --rows"):
+        workload(Server(4000, None), workload="cached").rows(1)
+
+
+def test_what_the_disk_has_no_room_for_is_refused(tmp_path: Path) -> None:
+    server = Server(200, GB)
+    workload(rows=1000).check_room([1], [server], tmp_path)
+    with pytest.raises(UsageError, match=r"GB are free: choose fewer --rows"):
+        workload(rows=10**12).check_room([1, 8], [server, server], tmp_path)
+
+
+def test_partitions_have_room_for_all_keys_that_will_ever_be() -> None:
+    sized = workload(rows=[1000, 200, 50], seconds=10, rates=[100], partitions=4)
+    steps = [insert_step(step) for step in plan(spec_of(rates=[100]))]
+    parts = sized.partitions(steps, 1)
+    assert parts is not None
+    assert parts.count == 4
+    assert parts.rows_each * 4 >= 1000 + 200 + 50 + 2 * 10 * 100 > (parts.rows_each - 1) * 4
+    shared = workload(rows=[1000, 200, 50], partitions=4, table="shared")
+    of_three = shared.partitions(steps[:1], 3)
+    assert of_three is not None
+    assert of_three.rows_each == 750
+    assert workload().partitions([], 1) is None
+
+
+def test_steps_follow_the_rates_and_l_i0_and_l_x_always_run() -> None:
+    options = {"benchmark": "insert", "settings": (), "rates": "50", "tests": "qr*"}
+    spec = spec_from_options(["a@1"], options | {"clients": "1,2"})
+    assert [step.key for step in plan(spec)] == [
+        "l.i0@1", "l.x@1", "qr50@1", "l.i0@2", "l.x@2", "qr50@2",
+    ]  # fmt: skip
+
+
+def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
+    options = {
+        "benchmark": "insert", "settings": ("fsync=on", "fsync=off", "work_mem=4MB"),
+        "rows": "1000,200", "rates": "7", "rows_per_commit": "4,3,2,1", "shared_table": True,
+        "partitions": 3, "long_transaction": "30s", "statements": "text", "seconds": "2m",
+        "workload": "cached",
+    }  # fmt: skip
+    spec = spec_from_options(["postgres@17.6"], options)
+    table = spec.insert_options
+    assert (table.rows, table.rates, table.rows_per_commit) == ([1000, 200], [7], [4, 3, 2, 1])
+    assert (table.shares_table, table.partitions, table.statements) == (True, 3, "text")
+    assert (table.long_transaction, table.seconds, table.workload) == (30.0, 120.0, "cached")
+    assert [entrant.label for entrant in spec.entrants()] == ["fsync=on", "fsync=off"]
+    assert spec.set == {"work_mem": "4MB"}
+    (tmp_path / "experiment.toml").write_text(spec.to_toml())
+    assert read_spec(tmp_path / "experiment.toml") == spec.model_copy(update={"name": spec.name})
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"budget": "5m"}, "budget: not of the benchmark insert"),
+        ({"slice": "1s"}, "not sliced"),
+        ({"tables": 2}, "tables: "),
+        ({"rate": 100.0}, "rates of insert are those of its writers"),
+        ({"workload": "huge"}, "unknown workload 'huge': there are quick, cached"),
+        ({"rows": "99"}, "at least 100 rows"),
+        ({"rows": "1000,many"}, "--rows many: write a whole number"),
+        ({"rows": "1000,2,3,4"}, "rows"),
+        ({"rates": "0"}, "rates"),
+        ({"rates": "5,5"}, "twice"),
+        ({"rows_per_commit": "100"}, "rows_per_commit"),
+        ({"partitions": 1}, "one partition is none"),
+        ({"seconds": "soon"}, "'soon' is no duration"),
+        ({"tests": "point-query"}, "'point-query' in insert"),
+    ],
+)
+def test_wrong_options_are_named(given: dict[str, object], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        spec_from_options(["a@1"], {"benchmark": "insert", "settings": (), **given})
+
+
+@pytest.mark.parametrize("option", ["workload", "rates", "shared_table", "seconds"])
+def test_its_options_are_of_no_other_benchmark(option: str) -> None:
+    given: dict[str, object] = {"settings": (), option: "7"}
+    with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} is of the Insert"):
+        spec_from_options(["a@1"], given)
+    with pytest.raises(UsageError, match="of the benchmark insert, not micro"):
+        parse_spec({"name": "x", "contenders": ["a@1"], "insert": {}})

@@ -1,0 +1,69 @@
+"""One sample a second, of a server that changes, logs and dies meanwhile."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from slowdust.probes import sampler as module
+from slowdust.probes.host import HostProbe
+from slowdust.probes.sampler import LogReader, Sampler
+
+if TYPE_CHECKING:
+    from tests.unit.probes.conftest import FakeProc
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_EVERY", 0.2)
+
+
+@pytest.mark.usefixtures("quick")
+def test_each_second_has_what_was_used_and_logged(fake_proc: FakeProc, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("from before\n")
+    fake_proc.put(10)
+    probe = fake_proc.probe(10)
+    started = time.time()
+    with Sampler(probe, HostProbe(tmp_path), log) as sampler:
+        time.sleep(0.1)
+        with log.open("a") as file:
+            file.write("checkpoint starting\n")
+        fake_proc.put(10, cpu_ns=50 * MS)
+        time.sleep(0.45)
+    first, second, *_ = sampler.samples(started)
+    assert first.start == pytest.approx(0.0, abs=0.05)
+    assert second.start == pytest.approx(0.2, abs=0.1)
+    assert first.seconds == pytest.approx(0.2, abs=0.1)
+    assert first.server is not None
+    assert first.server.cpu_s == pytest.approx(0.05)
+    assert first.host is not None
+    assert first.log == ["checkpoint starting"]
+    assert second.log == []
+    assert sampler.switches == 0
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_server_that_ended_leaves_gaps_and_no_zeros(fake_proc: FakeProc, tmp_path: Path) -> None:
+    fake_proc.put(10)
+    probe = fake_proc.probe(10)
+    with Sampler(probe, HostProbe(tmp_path), tmp_path / "no.log") as sampler:
+        fake_proc.end(10)
+        time.sleep(0.3)
+    samples = sampler.samples(time.time())
+    assert samples
+    assert all(sample.server is None and sample.host is not None for sample in samples)
+    assert sampler.switches is None
+
+
+def test_a_log_tells_its_first_new_lines(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    reader = LogReader(log)
+    log.write_bytes(b"\xff strange\n\n" + b"".join(b"%d\n" % n for n in range(9)))
+    assert reader.new_lines() == ["\ufffd strange", "0", "1", "2", "3"]
+    assert reader.new_lines() == []
