@@ -87,7 +87,7 @@ def test_a_target_that_no_server_holds_is_told(workplace: Workplace) -> None:
 
 
 def test_a_killed_experiment_resumes_from_l_i0(workplace: Workplace) -> None:
-    arguments = ("compare", *PAIR, "--benchmark", "insert", "--rows", "4000,600000,200", "--tests",
+    arguments = ("compare", *PAIR, "--benchmark", "insert", "--rows", "4000,250000,200", "--tests",
                  "l.i1", "--incarnations", "1", "--name", "killed")  # fmt: skip
     process = workplace.start(*arguments)
     wait_until(lambda: len(workplace.slice_lines("killed")) >= 4, "l.i1 has begun")
@@ -137,8 +137,8 @@ def test_all_options_at_once(workplace: Workplace) -> None:
     workplace.run(
         "compare", PAIR[1], *TINY, "--clients", "1,2", "--shared-table", "--partitions", "3",
         "--long-transaction", "500ms", "--statements", "text", "--rates", "100",
-        "--tests", "l.i1,qr*", "--incarnations", "1", "--name", "options", "--set", "synchronous_commit=on", "--set",
-        "synchronous_commit=off",
+        "--tests", "l.i1,qr*", "--incarnations", "1", "--name", "options",
+        "--set", "synchronous_commit=on", "--set", "synchronous_commit=off",
     )  # fmt: skip
     manifest = workplace.manifest("options")
     assert [contender["name"] for contender in manifest["contenders"]] == [
