@@ -13,11 +13,11 @@ use std::time::Instant;
 use crate::client::gate::Gate;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
-use crate::job::{Query, Statements};
+use crate::job::{Dbms, Query, Statements};
 use crate::pacing::{Clock, End, Nanosecond, Pace};
 use crate::recorder::Recorder;
 use crate::wire::{mysql, postgres, Connection};
-use crate::workload::insert::{Deletes, Inserts, Queries, Table};
+use crate::workload::insert::{Asking, Deletes, Inserts, Queries, Table};
 use crate::workload::micro::{Micro, Shape};
 use crate::workload::Generator;
 
@@ -126,12 +126,16 @@ impl Stage {
         let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
         let gate = Arc::new(Gate::new(1));
         gate.add_inserted(1_000_000);
+        let asking = Asking {
+            dbms: Dbms::Mysql,
+            form,
+        };
         let generator: Box<dyn Generator> = match role {
             "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, form)),
             // The server deletes one row at a time.
             "delete" => Box::new(Deletes::new(table, gate, 1, form)),
-            "range" => Box::new(Queries::new(table, Query::Range, form, 1, "queries")),
-            _ => Box::new(Queries::new(table, Query::Point, form, 1, "queries")),
+            "range" => Box::new(Queries::new(table, Query::Range, asking, 1, "queries")),
+            _ => Box::new(Queries::new(table, Query::Point, asking, 1, "queries")),
         };
         let (connection, server) = (self.rehearse)(3);
         std::thread::spawn(move || self.play_server(server));

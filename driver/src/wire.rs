@@ -218,6 +218,15 @@ pub fn definitions(target: &Target) -> Result<Definitions, Failure> {
     }
 }
 
+/// What follows a table's name so that a query takes this index, where the DBMS has words for that.
+/// Without them MySQL 9.7 spends ten times as long on choosing the index as on reading ten rows.
+pub fn index_hint(dbms: Dbms, index: &str) -> String {
+    match dbms {
+        Dbms::Postgres => String::new(),
+        Dbms::Mysql | Dbms::Mariadb => format!(" FORCE INDEX ({index})"),
+    }
+}
+
 /// Begins or ends a transaction: a statement without a plan, which some DBMS cannot prepare.
 pub fn is_transaction_control(statement: &str) -> bool {
     matches!(statement, "BEGIN" | "COMMIT")

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::rows_per_commit;
+use super::team::asking;
 use crate::client::gate::Gate;
 use crate::event::Plan;
 use crate::job::{Prepare, Query, Statements, Work};
@@ -57,8 +58,8 @@ fn deletes(job: &Prepare, table: &Table) -> Result<Vec<Plan>, Failure> {
 
 fn queries(job: &Prepare, table: &Table, query: Query) -> Result<Vec<Plan>, Failure> {
     let (table, _) = scene(job, table);
-    let statements = Queries::statements(&table, query);
-    let mut generator = Queries::new(table, query, job.statements, job.seed, "plans");
+    let statements = Queries::statements(&table, query, job.target.dbms);
+    let mut generator = Queries::new(table, query, asking(job), job.seed, "plans");
     plans(job, &statements, &generator.each())
 }
 

@@ -12,7 +12,7 @@ use crate::keys::Sequence;
 use crate::pacing::{End, Nanosecond, Pace, Schedule};
 use crate::recorder::Recorder;
 use crate::wire::{self, Failure};
-use crate::workload::insert::{Deletes, Indexes, Inserts, Queries, Table};
+use crate::workload::insert::{Asking, Deletes, Indexes, Inserts, Queries, Table};
 use crate::workload::Generator;
 
 /// What a connection does.
@@ -185,11 +185,11 @@ impl Team<'_> {
     fn querier(&self, client: u32, query: Query, end: Nanosecond) -> Result<Member, Failure> {
         let (job, table) = (self.job, self.table(client));
         let purpose = format!("queries of client {client}");
-        let generator = Queries::new(table.clone(), query, job.statements, job.seed, &purpose);
+        let generator = Queries::new(table.clone(), query, asking(job), job.seed, &purpose);
         let plan = Plan {
             role: Role::Query,
             client,
-            statements: Queries::statements(table, query),
+            statements: Queries::statements(table, query, job.target.dbms),
             pace: Pace::new(End::At(end), None),
             gate: None,
         };
@@ -271,6 +271,13 @@ struct Plan {
 /// What ends it is that its inserter has ended.
 pub fn until_there_are_no_more() -> Pace {
     Pace::new(End::Position(u64::MAX), None)
+}
+
+pub fn asking(job: &Prepare) -> Asking {
+    Asking {
+        dbms: job.target.dbms,
+        form: job.statements,
+    }
 }
 
 /// Of one writer.

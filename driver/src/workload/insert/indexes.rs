@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use super::super::{Call, Course, Expected, Form, Generator, Operation};
-use super::queries::INDEXES;
+use super::queries::{index_name, INDEXES};
 use crate::wire::{Connection, Definitions, Failure};
 
 /// Creates the secondary indexes of a table.
@@ -31,8 +31,8 @@ impl Indexes {
         (1..)
             .zip(INDEXES)
             .map(|(number, columns)| {
-                let options = definitions.index_options;
-                format!("CREATE INDEX {table}_i{number} ON {table} ({columns}){options}")
+                let (name, options) = (index_name(table, number), definitions.index_options);
+                format!("CREATE INDEX {name} ON {table} ({columns}){options}")
             })
             .collect()
     }

@@ -6,9 +6,9 @@ use super::super::{Expected, Generator, Operation};
 use super::rows::{draw_price, CASH_REGISTERS, PRODUCTS};
 use super::statements::Statement;
 use super::tables::Table;
-use crate::job::{Query, Statements};
+use crate::job::{Dbms, Query, Statements};
 use crate::keys::{Sequence, Stream};
-use crate::wire::Value;
+use crate::wire::{self, Value};
 
 const POINTS: usize = 10;
 /// By secondary index: its columns.
@@ -17,6 +17,18 @@ pub const INDEXES: [&str; 3] = [
     "cashregisterid, customerid, price",
     "price, dateandtime, customerid",
 ];
+
+/// Of a table's secondary index, by its number from 1 on.
+pub fn index_name(table: &str, number: usize) -> String {
+    format!("{table}_i{number}")
+}
+
+/// Whom the queries are for, and how they are sent.
+#[derive(Clone, Copy)]
+pub struct Asking {
+    pub dbms: Dbms,
+    pub form: Statements,
+}
 
 pub struct Queries {
     table: Arc<Table>,
@@ -27,17 +39,11 @@ pub struct Queries {
 
 impl Queries {
     /// `purpose` names the sequence of what is asked.
-    pub fn new(
-        table: Arc<Table>,
-        query: Query,
-        form: Statements,
-        seed: u64,
-        purpose: &str,
-    ) -> Self {
-        let statements = Self::statements(&table, query)
+    pub fn new(table: Arc<Table>, query: Query, asking: Asking, seed: u64, purpose: &str) -> Self {
+        let statements = Self::statements(&table, query, asking.dbms)
             .iter()
             .enumerate()
-            .map(|(number, sql)| Statement::new(number, sql, form))
+            .map(|(number, sql)| Statement::new(number, sql, asking.form))
             .collect();
         Self {
             sequence: Sequence::new(seed, purpose),
@@ -47,10 +53,16 @@ impl Queries {
         }
     }
 
-    pub fn statements(table: &Table, query: Query) -> Vec<String> {
+    pub fn statements(table: &Table, query: Query, dbms: Dbms) -> Vec<String> {
         let table = &table.name;
         match query {
-            Query::Range => INDEXES.map(|columns| range(table, columns)).to_vec(),
+            Query::Range => (1..)
+                .zip(INDEXES)
+                .map(|(number, columns)| {
+                    let hint = wire::index_hint(dbms, &index_name(table, number));
+                    range(&format!("{table}{hint}"), columns)
+                })
+                .collect(),
             Query::Point => vec![format!(
                 "SELECT * FROM {table} WHERE transactionid IN ({})",
                 ["?"; POINTS].join(", ")
