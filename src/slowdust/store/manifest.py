@@ -60,7 +60,7 @@ class InsertMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
     workload: str
     """quick, cached, less-io-bound, more-io-bound."""
     rows: dict[str, int]
-    """`l.i0`, `l.i1`, `l.i2` -> rows that each client inserts."""
+    """`l.i0@CLIENTS`, `l.i1@CLIENTS`, `l.i2@CLIENTS` -> rows that each client inserts."""
     rows_per_commit: dict[str, int]
     """`l.i0`, `l.i1`, `l.i2`, `q`."""
     seconds: Second
