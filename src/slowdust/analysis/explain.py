@@ -94,6 +94,8 @@ def _value(per_op: PerOperation, field: str) -> float | None:
 
 def _could_take(field: str, result: Result, base: Result) -> bool:
     """Whether the change of a metric, at its dearest, is a good part of that of the time."""
+    if field == "write_kb" and result.writers is not None:
+        return False  # it is of the writers beside the queries, who do the same for both
     ours, theirs = _value(result.per_op, field), _value(base.per_op, field)
     time = _time_us(base)
     if ours is None or theirs is None or result.rqps is None or time is None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from slowdust.analysis.explain import Cause, explain
-from slowdust.analysis.model import PerOperation
+from slowdust.analysis.model import PerOperation, Writers
 from slowdust.analysis.per_op import relative_to
 from tests.unit.analysis.results import a_result
 
@@ -76,3 +76,23 @@ def test_the_time_of_a_long_step_is_of_one_row_not_of_a_statement_of_many() -> N
 
     assert found.cause is Cause.CONTENTION
     assert found.metric == "context switches per insert"
+
+
+def test_what_the_writers_beside_queries_write_explains_no_query() -> None:
+    base = PerOperation(write_kb=1.0, server_cpu_us=40.0)
+    ours = PerOperation(write_kb=20.0, server_cpu_us=64.0)
+    kept = Writers(
+        target=500.0,
+        inserts=500.0,
+        deletes=500.0,
+        insert_backlog=0,
+        delete_backlog=0,
+        max_lag_s=0.0,
+        sla_met=True,
+    )
+    result = a_result("b", rqps=0.64, per_op=ours, per_op_relative=relative_to(base, ours))
+    result.writers = kept
+
+    [found] = explain(result, a_result("a", per_op=base))
+
+    assert found.cause is Cause.CPU
