@@ -1,0 +1,99 @@
+"""The tables of hardware per operation (o.met): a block for each test, a line for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slowdust.archive.met import Met
+
+_ABSOLUTE, _RELATIVE = "--- absolute", "--- relative to first result"
+_HEADER = ("cpu/o\t", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s", "dbms")
+
+
+@dataclass(frozen=True)
+class MetRow:
+    """One run's numbers, as printed."""
+
+    cpu: str
+    """Percent of the host per operation/s."""
+    switches: str
+    reads: str
+    read_kb: str
+    written_kb: str
+    rate: str
+    run: str
+
+    @classmethod
+    def of(cls, met: Met, run: str) -> MetRow:
+        """What the table has of a file sb.met."""
+        return cls(
+            met.cpu_per_o,
+            met.switches_per_o,
+            *(f"{float(value):.6g}" for value in (met.reads_per_o, met.read_kb_per_o)),
+            f"{float(met.written_kb_per_o):.6g}",
+            f"{float(met.rate):.0f}",
+            run,
+        )
+
+    def cells(self) -> tuple[str, ...]:
+        """The numbers."""
+        return (
+            self.cpu,
+            self.switches,
+            self.reads,
+            self.read_kb,
+            self.written_kb,
+            self.rate,
+        )
+
+
+def block(file_name: str, rows: Sequence[MetRow]) -> str:
+    """The block of one test."""
+    base, *others = rows
+    lines = [file_name, _ABSOLUTE, "\t".join(_HEADER)]
+    lines += ["\t".join([*row.cells(), row.run]) for row in rows]
+    lines.append(_RELATIVE)
+    for row in others:
+        first, *rest = map(_relative, row.cells(), base.cells())
+        lines.append("\t".join([f"{first}\t", *rest, row.run]))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read(lines: Sequence[str]) -> tuple[dict[str, list[MetRow]], list[str]]:
+    """File name of a test -> its absolute rows; and the lines that are no part of a table."""
+    blocks: dict[str, list[MetRow]] = {}
+    strange: list[str] = []
+    names: Sequence[str] = ()
+    test = part = ""
+    for line in lines:
+        row = line.split()
+        if line.startswith("sb."):
+            test, part = line.strip(), ""
+        elif line.strip() in (_ABSOLUTE, _RELATIVE):
+            part = line.strip()
+        elif line.startswith("cpu/o"):
+            names = row
+        elif row and part == _ABSOLUTE:
+            cells = dict(zip(names, row, strict=False))
+            if len(row) == len(names) and test:
+                blocks.setdefault(test, []).append(_row(cells))
+            else:
+                strange.append(line)
+        elif row and part != _RELATIVE:
+            strange.append(line)
+    return blocks, strange
+
+
+def _row(cells: Mapping[str, str]) -> MetRow:
+    return MetRow(
+        *(cells.get(name, "") for name in ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")),
+        cells["dbms"],
+    )
+
+
+def _relative(value: str, base: str) -> str:
+    ours, theirs = float(value), float(base)
+    if theirs == 0:
+        return "inf" if ours else "1"
+    return f"{ours / theirs:.2f}"
