@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.vmstat import Vmstat
@@ -49,7 +50,7 @@ def write(rate: str, storage: Iostat, cpu: Vmstat) -> str:
 def read(lines: Sequence[str]) -> Met | None:
     """The numbers of a file; None where it is empty or torn."""
     rows = [line.split() for line in lines]
-    values = {tuple(name): row for name, row in zip(rows, rows[1:], strict=False)}
+    values = {tuple(name): row for name, row in pairwise(rows)}
     storage = values.get(tuple(_STORAGE.split()), [])
     cpu = values.get(tuple(_CPU.split()), [])
     if len(storage) != len(_STORAGE.split()) or len(cpu) != len(_CPU.split()):

@@ -28,12 +28,13 @@ class MetRow:
     def of(cls, met: Met, run: str) -> MetRow:
         """What the table has of a file sb.met."""
         return cls(
-            met.cpu_per_o,
-            met.switches_per_o,
-            *(f"{float(value):.6g}" for value in (met.reads_per_o, met.read_kb_per_o)),
-            f"{float(met.written_kb_per_o):.6g}",
-            f"{float(met.rate):.0f}",
-            run,
+            cpu=met.cpu_per_o,
+            switches=met.switches_per_o,
+            reads=_short(met.reads_per_o),
+            read_kb=_short(met.read_kb_per_o),
+            written_kb=_short(met.written_kb_per_o),
+            rate=f"{float(met.rate):.0f}",
+            run=run,
         )
 
     def cells(self) -> tuple[str, ...]:
@@ -87,9 +88,18 @@ def read(lines: Sequence[str]) -> tuple[dict[str, list[MetRow]], list[str]]:
 
 def _row(cells: Mapping[str, str]) -> MetRow:
     return MetRow(
-        *(cells.get(name, "") for name in ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")),
-        cells["dbms"],
+        cpu=cells.get("cpu/o", ""),
+        switches=cells.get("cs/o", ""),
+        reads=cells.get("r/o", ""),
+        read_kb=cells.get("rKB/o", ""),
+        written_kb=cells.get("wKB/o", ""),
+        rate=cells.get("o/s", ""),
+        run=cells["dbms"],
     )
+
+
+def _short(value: str) -> str:
+    return f"{float(value):.6g}"
 
 
 def _relative(value: str, base: str) -> str:
