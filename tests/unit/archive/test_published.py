@@ -189,4 +189,4 @@ def test_insert_benchmark_tables() -> None:
             compared = [ibench.relative(group) for group in groups]
             assert ibench.write(compared) == published.read_text()
             relative += sum(map(len, compared))
-    assert (merged, relative) == (510, 435)
+    assert (merged, relative) == (510, 270)
