@@ -19,19 +19,21 @@ class Iostat:
     written_kb: float
 
 
-def devices(lines: Sequence[str]) -> list[str]:
-    """The devices of the file, in their order."""
-    found: dict[str, None] = {}
-    listing = False
+def busiest(lines: Sequence[str]) -> str | None:
+    """The device that read and wrote most over the file; an array before its members."""
+    places = _places(lines)
+    if places is None:
+        return None
+    traffic: dict[str, float] = {}
+    width = _width(lines)
     for line in lines:
         row = line.split()
-        if not row:
-            listing = False
-        elif row[0].startswith("Device"):
-            listing = True
-        elif listing:
-            found.setdefault(row[0])
-    return list(found)
+        if len(row) == width and not row[0].startswith(("Device", "loop")) and row[1][0].isdigit():
+            kilobytes = float(row[places[1]]) + float(row[places[3]])
+            traffic[row[0]] = traffic.get(row[0], 0.0) + kilobytes
+    arrays = {name: sum_ for name, sum_ in traffic.items() if name.startswith("md")}
+    candidates = arrays if any(arrays.values()) else traffic
+    return max(candidates, key=lambda name: candidates[name], default=None)
 
 
 def read(lines: Sequence[str], device: str) -> Iostat | None:
@@ -39,19 +41,33 @@ def read(lines: Sequence[str], device: str) -> Iostat | None:
 
     The layout is that of the first header; its columns are found by their names.
     """
-    header = next((line.split() for line in lines if line.startswith("Device")), None)
-    if header is None or not set(_COLUMNS) <= set(header):
+    places = _places(lines)
+    if places is None:
         return None
-    places = [header.index(name) for name in _COLUMNS]
+    width = _width(lines)
     sums = [0.0] * len(places)
     samples = 0
     for line in lines:
         if device not in line:
             continue
         row = line.split()
-        if len(row) < len(header):
+        if len(row) < width:
             continue  # torn
         samples += 1
         for place, column in enumerate(places):
             sums[place] += float(row[column])
     return Iostat(samples, *sums) if samples else None
+
+
+def _header(lines: Sequence[str]) -> list[str]:
+    return next((line.split() for line in lines if line.startswith("Device")), [])
+
+
+def _width(lines: Sequence[str]) -> int:
+    return len(_header(lines))
+
+
+def _places(lines: Sequence[str]) -> list[int] | None:
+    """Where the columns are; None where there is no header that has them."""
+    header = _header(lines)
+    return [header.index(name) for name in _COLUMNS] if set(_COLUMNS) <= set(header) else None

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from slowdust.archive.collation import collation
 
 NOT_SUPPORTED = "-1"
+LAST = "faults"
+"""The event that ends an iteration that was completed."""
 _ENDED = "seconds time elapsed"
 _VALUE, _REMARK = 0, 3
 _EXTRACTED: tuple[tuple[str, str, int], ...] = (
