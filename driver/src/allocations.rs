@@ -7,14 +7,19 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::time::Instant;
 
+use crate::client::gate::Gate;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
+use crate::job::{Query, Statements};
 use crate::pacing::{Clock, End, Nanosecond, Pace};
 use crate::recorder::Recorder;
 use crate::wire::{mysql, postgres, Connection};
+use crate::workload::insert::{Deletes, Inserts, Queries, Table};
 use crate::workload::micro::{Micro, Shape};
+use crate::workload::Generator;
 
 struct Counting;
 
@@ -116,6 +121,28 @@ impl Stage {
         }
     }
 
+    /// A writer or reader of the Insert Benchmark that nobody has to wait for.
+    fn purchaser(&'static self, role: &str, form: Statements) -> Client {
+        let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
+        let gate = Arc::new(Gate::new(1));
+        gate.add_inserted(1_000_000);
+        let generator: Box<dyn Generator> = match role {
+            "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, form)),
+            // The server deletes one row at a time.
+            "delete" => Box::new(Deletes::new(table, gate, 1, form)),
+            "range" => Box::new(Queries::new(table, Query::Range, form, 1, "queries")),
+            _ => Box::new(Queries::new(table, Query::Point, form, 1, "queries")),
+        };
+        let (connection, server) = (self.rehearse)(3);
+        std::thread::spawn(move || self.play_server(server));
+        let place = Place {
+            first: 0,
+            client: 0,
+            clients: 1,
+        };
+        Client::new(connection, generator, place)
+    }
+
     fn client(&'static self, test: &str, place: Place) -> Client {
         let shape = Shape {
             tables: 2,
@@ -176,6 +203,30 @@ fn a_thread_with_one_client_allocates_nothing() {
         };
         run_to(WARM);
         assert_eq!(allocations_of(|| run_to(WARM + STEADY)), 0, "{test}");
+    }
+}
+
+#[test]
+fn writers_and_readers_of_the_insert_benchmark_allocate_nothing() {
+    for stage in &STAGES {
+        for form in [Statements::Prepared, Statements::Text] {
+            for role in ["insert", "delete", "range", "point"] {
+                let mut client = stage.purchaser(role, form);
+                let mut recorder = Recorder::new();
+                let context = &mut Context {
+                    clock: &RealClock(Instant::now()),
+                    recorder: &mut recorder,
+                };
+                let mut run_to = |position| {
+                    let mut pace = Pace::new(End::Position(position), None);
+                    blocking::run(&mut client, &mut pace, context, &AtomicBool::new(false))
+                        .unwrap();
+                };
+                run_to(WARM);
+                let allocations = allocations_of(|| run_to(WARM + STEADY));
+                assert_eq!(allocations, 0, "{role}, {form:?}");
+            }
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 //! many.
 
 pub mod blocking;
+pub mod gate;
 pub mod readiness;
 
 use crate::pacing::{Clock, Nanosecond, Pace};
 use crate::recorder::{Recorder, WRONG_ROW_COUNT};
 use crate::wire::{Connection, Failure, Reply, Request, ServerError};
-use crate::workload::{Generator, Operation};
+use crate::workload::{Course, Generator, Operation};
 
 /// After so many attempts an operation counts as failed: it is not a collision any more.
 const ATTEMPTS: u32 = 1000;
@@ -21,6 +22,9 @@ pub struct Client {
     call: usize,
     attempt: u32,
     rolling_back: Option<Verdict>,
+    refusals: Refusals,
+    /// Of the operation under way.
+    rows: u64,
     /// Operations done since the session was opened, failed ones too.
     position: u64,
     began: Nanosecond,
@@ -66,6 +70,14 @@ enum Verdict {
     Fail,
 }
 
+/// What becomes of a client whose operation has failed for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusals {
+    /// It goes on with the next one.
+    Count,
+    End,
+}
+
 impl Verdict {
     fn of(error: &ServerError) -> Self {
         if error.collision {
@@ -96,11 +108,20 @@ impl Client {
             call: 0,
             attempt: 0,
             rolling_back: None,
+            refusals: Refusals::Count,
+            rows: 0,
             position: 0,
             began: 0,
             finished: 0,
             tally: Tally::default(),
         }
+    }
+
+    /// A client that ends with the first statement that the server refuses for good: its work is
+    /// void if any of it is missing.
+    pub fn uncompromising(mut self) -> Self {
+        self.refusals = Refusals::End;
+        self
     }
 
     pub fn place(&self) -> Place {
@@ -115,6 +136,11 @@ impl Client {
         self.connection.as_ref()
     }
 
+    /// When the last operation of this window ended.
+    pub fn last_completion(&self) -> Nanosecond {
+        self.tally.last_completion
+    }
+
     /// Forgets the slice before; times count from the new window on.
     pub fn open_window(&mut self) {
         self.finished = 0;
@@ -125,19 +151,22 @@ impl Client {
     fn begin<C: Clock>(
         &mut self,
         due: Option<Nanosecond>,
+        pace: &Pace,
         context: &mut Context<'_, C>,
     ) -> Result<(), Failure> {
         let index = self.place.operation(self.position);
         self.generator.compose(index, &mut self.operation);
         let now = context.clock.now();
         if let Some(due) = due {
-            let lag = &mut context.recorder.lag;
-            lag.record(now.saturating_sub(due));
-            lag.late += u64::from(due < self.finished);
+            let was_busy = due < self.finished;
+            context
+                .recorder
+                .began(now, now.saturating_sub(due), was_busy);
         }
-        self.began = due.unwrap_or(now);
+        self.began = pace.response_from(due, now);
         self.attempt = 1;
         self.call = 0;
+        self.rows = 0;
         self.send_call()
     }
 
@@ -177,6 +206,10 @@ impl Client {
         if let Some(error) = reply.error {
             context.recorder.error(&error.sqlstate);
             let verdict = Verdict::of(&error);
+            let is_final = verdict == Verdict::Fail || self.attempt >= ATTEMPTS;
+            if is_final && self.refusals == Refusals::End {
+                return Err(Failure::Server(error));
+            }
             if !reply.in_transaction {
                 return self.settle(verdict, pace, context);
             }
@@ -185,17 +218,32 @@ impl Client {
             return Ok(Progress::Waiting);
         }
         context.recorder.statements += 1;
-        context.recorder.rows += reply.rows;
         if !self.operation.expected(self.call).admits(reply.rows) {
             context.recorder.error(WRONG_ROW_COUNT);
         }
         self.call += 1;
         if self.call < self.operation.calls() {
+            self.rows += reply.rows;
             self.send_call()?;
             return Ok(Progress::Waiting);
         }
-        self.complete(context);
-        Ok(Progress::Idle)
+        let connection = self.connection.as_mut();
+        match self
+            .generator
+            .follow(reply.rows, &mut self.operation, connection)?
+        {
+            Course::Over { rows } => {
+                self.rows += rows;
+                self.complete(context);
+                Ok(Progress::Idle)
+            }
+            Course::On { rows } => {
+                self.rows += rows;
+                self.call = 0;
+                self.send_call()?;
+                Ok(Progress::Waiting)
+            }
+        }
     }
 
     fn complete<C: Clock>(&mut self, context: &mut Context<'_, C>) {
@@ -204,7 +252,9 @@ impl Client {
         self.tally.operations += 1;
         self.tally.last_completion = self.finished;
         let latency = self.finished - self.began;
-        context.recorder.completed(self.finished, latency);
+        context
+            .recorder
+            .completed(self.finished, latency, self.rows);
     }
 
     /// After a failed statement, once the transaction is rolled back. An operation that may be

@@ -3,17 +3,25 @@
 use std::collections::HashMap;
 
 use crate::event::{ErrorEvent, Event};
-use crate::job::{Close, Command, Explain, Load, Open, Run};
+use crate::job::{Close, Command, Explain, Load, Open, Perform, Prepare, Run};
 use crate::session::Session;
 use crate::slice;
 use crate::sql;
+use crate::step::Step;
 use crate::wire::Failure;
+use crate::workload::insert;
 use crate::workload::micro::load;
 
 /// The open sessions, by name.
 #[derive(Default)]
 pub struct Driver {
-    sessions: HashMap<String, Session>,
+    sessions: HashMap<String, Opened>,
+}
+
+/// What a session is for.
+enum Opened {
+    Slices(Box<Session>),
+    Step(Box<Step>),
 }
 
 impl Driver {
@@ -43,9 +51,12 @@ impl Driver {
             Command::Open(job) => self.open(job),
             Command::Explain(job) => self.explain(&job),
             Command::Run(job) => self.run(&job),
-            Command::Create(_) | Command::Prepare(_) | Command::Perform(_) => {
-                Err(Failure::usage("the Insert Benchmark is not here yet"))
+            Command::Create(job) => {
+                insert::create(&job)?;
+                Ok(Event::Created { id: job.id })
             }
+            Command::Prepare(job) => self.prepare(job),
+            Command::Perform(job) => self.perform(&job, emit),
             Command::Close(job) => self.close(job),
             Command::Sql(job) => Ok(Event::Rows {
                 id: job.id,
@@ -55,10 +66,7 @@ impl Driver {
     }
 
     fn open(&mut self, job: Open) -> Result<Event, Failure> {
-        if self.sessions.contains_key(&job.session) {
-            let name = &job.session;
-            return Err(Failure::usage(format!("session {name:?} is open already")));
-        }
+        self.check_new(&job.session)?;
         let session = Session::open(&job)?;
         let event = Event::Opened {
             server_processes: session.server_processes.clone(),
@@ -67,19 +75,48 @@ impl Driver {
             unit: session.micro.unit().name().to_owned(),
             statements: session.statements(),
         };
-        self.sessions.insert(job.session, session);
+        self.sessions
+            .insert(job.session, Opened::Slices(Box::new(session)));
         Ok(event)
+    }
+
+    fn prepare(&mut self, job: Prepare) -> Result<Event, Failure> {
+        self.check_new(&job.session)?;
+        let (id, name) = (job.id, job.session.clone());
+        let step = Step::prepare(job)?;
+        let event = Event::Prepared {
+            id,
+            session: name.clone(),
+            statements: step.statements(),
+        };
+        self.sessions.insert(name, Opened::Step(Box::new(step)));
+        Ok(event)
+    }
+
+    fn perform(&mut self, job: &Perform, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failure> {
+        let Opened::Step(step) = self.session(&job.session)? else {
+            return Err(wrong_kind(&job.session, "run"));
+        };
+        let id = job.id;
+        let performed =
+            step.perform(id, |done, total| emit(&Event::Progress { id, done, total }))?;
+        Ok(Event::Performed(Box::new(performed)))
     }
 
     fn explain(&mut self, job: &Explain) -> Result<Event, Failure> {
         Ok(Event::Explained {
             id: job.id,
-            plans: self.session(&job.session)?.explain()?,
+            plans: match self.session(&job.session)? {
+                Opened::Slices(session) => session.explain()?,
+                Opened::Step(step) => step.explain()?,
+            },
         })
     }
 
     fn run(&mut self, job: &Run) -> Result<Event, Failure> {
-        let session = self.session(&job.session)?;
+        let Opened::Slices(session) = self.session(&job.session)? else {
+            return Err(wrong_kind(&job.session, "perform"));
+        };
         Ok(Event::Ran(Box::new(slice::run(session, job)?)))
     }
 
@@ -93,7 +130,14 @@ impl Driver {
         }
     }
 
-    fn session(&mut self, name: &str) -> Result<&mut Session, Failure> {
+    fn check_new(&self, name: &str) -> Result<(), Failure> {
+        if self.sessions.contains_key(name) {
+            return Err(Failure::usage(format!("session {name:?} is open already")));
+        }
+        Ok(())
+    }
+
+    fn session(&mut self, name: &str) -> Result<&mut Opened, Failure> {
         self.sessions.get_mut(name).ok_or_else(|| unknown(name))
     }
 }
@@ -108,6 +152,10 @@ fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failur
         bytes: loaded.bytes,
         seconds: loaded.seconds,
     })
+}
+
+fn wrong_kind(session: &str, command: &str) -> Failure {
+    Failure::usage(format!("session {session:?} is one to {command}"))
 }
 
 fn unknown(session: &str) -> Failure {

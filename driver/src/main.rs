@@ -15,7 +15,9 @@ mod schema;
 mod session;
 mod slice;
 mod sql;
+mod step;
 mod usage;
+mod window;
 mod wire;
 mod workload;
 

@@ -29,28 +29,70 @@ pub enum Next {
 pub struct Pace {
     end: End,
     schedule: Option<Schedule>,
+    responses: Responses,
+}
+
+/// From when an operation's response time counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Responses {
+    /// From when it was due, if there is a schedule: lateness is part of it.
+    SinceDue,
+    /// From when it began: lateness is told apart.
+    SinceBegin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Nothing begins, or is due, from this time on.
     At(Nanosecond),
+    /// Nothing begins from this time on, whatever was due before it.
+    Cutoff(Nanosecond),
     /// The client's position at which it stops.
     Position(u64),
 }
 
 impl Pace {
     pub fn new(end: End, schedule: Option<Schedule>) -> Self {
-        Self { end, schedule }
+        Self {
+            end,
+            schedule,
+            responses: Responses::SinceDue,
+        }
+    }
+
+    /// A writer in the background, which does what it is late with, until the cutoff.
+    pub fn background(cutoff: Nanosecond, schedule: Schedule) -> Self {
+        Self {
+            end: End::Cutoff(cutoff),
+            schedule: Some(schedule),
+            responses: Responses::SinceBegin,
+        }
+    }
+
+    /// The time from which nothing may begin that is not due before it.
+    pub fn deadline(&self) -> Option<Nanosecond> {
+        match self.end {
+            End::At(time) | End::Cutoff(time) => Some(time),
+            End::Position(_) => None,
+        }
+    }
+
+    /// When the response time of an operation begins that was due at `due` and begins `now`.
+    pub fn response_from(&self, due: Option<Nanosecond>, now: Nanosecond) -> Nanosecond {
+        match self.responses {
+            Responses::SinceDue => due.unwrap_or(now),
+            Responses::SinceBegin => now,
+        }
     }
 
     /// `finished`: when the client's last operation ended. In a closed loop the next one begins
     /// right then, so that no clock has to be read; in an open loop all operations that are due
-    /// before the end begin, however late they are.
+    /// before the end begin, however late they are, unless there is a cutoff.
     pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
         let due = self.schedule.as_ref().map(Schedule::due);
         let over = match self.end {
             End::At(time) => due.unwrap_or(finished) >= time,
+            End::Cutoff(time) => due.unwrap_or(finished) >= time || clock.now() >= time,
             End::Position(last) => position >= last,
         };
         if over {
@@ -66,7 +108,7 @@ impl Pace {
     /// Whether an operation that failed may be tried again at this time.
     pub fn allows_retry(&self, now: Nanosecond) -> bool {
         match (self.end, &self.schedule) {
-            (End::At(time), None) => now < time,
+            (End::At(time), None) | (End::Cutoff(time), _) => now < time,
             _ => true,
         }
     }
@@ -75,7 +117,10 @@ impl Pace {
 /// The times at which one client's operations are due.
 #[derive(Debug)]
 pub struct Schedule {
+    first: f64,
     due: f64,
+    /// Operations that were due before this one.
+    passed: u64,
     mean_gap: f64,
     arrivals: Arrivals,
     stream: Stream,
@@ -93,33 +138,44 @@ impl Schedule {
     ) -> Self {
         let gap = SECOND / per_second;
         let mut schedule = Self {
+            first: gap * client as f64,
             due: gap * client as f64,
+            passed: 0,
             mean_gap: gap * clients as f64,
             arrivals,
             stream,
         };
         if arrivals == Arrivals::Poisson {
-            schedule.due = schedule.gap();
+            schedule.due = schedule.drawn_gap();
         }
         schedule
     }
 
+    /// Operations that are still to come and due before `end`, where they are evenly spaced.
+    pub fn due_before(&self, end: Nanosecond) -> u64 {
+        // Less than any gap that matters, and more than what rounding adds.
+        const HAIR: f64 = 1e-6;
+        ((end as f64 - self.due) / self.mean_gap - HAIR).ceil() as u64
+    }
+
     fn due(&self) -> Nanosecond {
-        self.due as Nanosecond
+        self.due.round() as Nanosecond
     }
 
     /// The time that was due; moves on to the next one.
     fn advance(&mut self) -> Nanosecond {
         let due = self.due();
-        self.due += self.gap();
+        self.passed += 1;
+        self.due = match self.arrivals {
+            // Not by addition, whose rounding would add up.
+            Arrivals::Uniform => self.first + self.passed as f64 * self.mean_gap,
+            Arrivals::Poisson => self.due + self.drawn_gap(),
+        };
         due
     }
 
-    fn gap(&mut self) -> f64 {
-        match self.arrivals {
-            Arrivals::Uniform => self.mean_gap,
-            Arrivals::Poisson => -(1.0 - self.stream.unit()).ln() * self.mean_gap,
-        }
+    fn drawn_gap(&mut self) -> f64 {
+        -(1.0 - self.stream.unit()).ln() * self.mean_gap
     }
 }
 
@@ -176,7 +232,7 @@ mod tests {
     fn poisson_gaps_have_the_mean_and_the_spread_of_their_law() {
         let mut schedule = schedule(Arrivals::Poisson, 0, 1);
         let count = 100_000;
-        let gaps: Vec<f64> = (0..count).map(|_| schedule.gap()).collect();
+        let gaps: Vec<f64> = (0..count).map(|_| schedule.drawn_gap()).collect();
         let mean = gaps.iter().sum::<f64>() / f64::from(count);
         let above_mean = gaps.iter().filter(|&&gap| gap > 1e6).count() as f64 / f64::from(count);
         // The standard deviation of the mean is 0.3%.
@@ -201,5 +257,49 @@ mod tests {
             assert_eq!(pace.next(&clock, 90_000_000, 0), Next::Begin(Some(due)));
         }
         assert_eq!(pace.next(&clock, 90_000_000, 3), Next::Stop);
+    }
+
+    #[test]
+    fn writers_in_the_background_stop_at_the_cutoff_whatever_is_due() {
+        let stream = || Sequence::new(1, "arrivals").stream(0);
+        // Due at 0, 10 ms, 20 ms, ...
+        let mut pace = Pace::background(
+            100_000_000,
+            Schedule::new(100.0, Arrivals::Uniform, 0, 1, stream()),
+        );
+        let late = StoppedClock(55_000_000);
+        for due in [0, 10_000_000, 20_000_000] {
+            assert_eq!(pace.next(&late, 55_000_000, 0), Next::Begin(Some(due)));
+        }
+        let over = StoppedClock(100_000_000);
+        assert_eq!(pace.next(&over, 55_000_000, 3), Next::Stop);
+        assert!(!pace.allows_retry(100_000_000));
+        assert!(pace.allows_retry(99_999_999));
+        assert_eq!(pace.response_from(Some(5), 7), 7);
+        assert_eq!(
+            Pace::new(End::At(9), None).response_from(Some(5), 7),
+            5,
+            "lateness counts in an open loop"
+        );
+    }
+
+    #[test]
+    fn what_is_due_before_the_end_is_what_begins_before_it() {
+        let stream = || Sequence::new(1, "arrivals").stream(0);
+        for (per_second, client, clients, end) in [
+            (20.0, 0, 2, 2_000_000_000),
+            (20.0, 1, 2, 2_000_000_000),
+            (7.0, 2, 3, 10_000_000_000),
+            (400.0 / 3.0, 0, 1, 30_000_000_000),
+        ] {
+            let schedule =
+                || Schedule::new(per_second, Arrivals::Uniform, client, clients, stream());
+            let mut pace = Pace::new(End::At(end), Some(schedule()));
+            let mut begun = 0;
+            while pace.next(&StoppedClock(u64::MAX), u64::MAX, begun) != Next::Stop {
+                begun += 1;
+            }
+            assert_eq!(schedule().due_before(end), begun);
+        }
     }
 }

@@ -19,13 +19,25 @@ pub struct Recorder {
     histogram: Histogram<u64>,
     latency_sum: u128,
     latency_max: Nanosecond,
-    per_second: Vec<(u64, Nanosecond)>,
+    per_second: Vec<Second>,
     pub operations: u64,
     pub statements: u64,
     pub rows: u64,
     pub retries: u64,
     pub errors: BTreeMap<String, u64>,
     pub lag: Lag,
+}
+
+/// What happened in one second of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Second {
+    /// Finished in it.
+    pub operations: u64,
+    pub rows: u64,
+    /// The longest response time of those.
+    pub max: Nanosecond,
+    /// How far behind its schedule the latest of those was that began in it.
+    pub lag: Nanosecond,
 }
 
 /// How far behind their schedule the operations of an open loop began.
@@ -67,19 +79,34 @@ impl Recorder {
         self.lag = Lag::default();
     }
 
+    /// An operation began so far behind its schedule; `was_busy`: it was due while its predecessor
+    /// was still under way.
+    pub fn began(&mut self, now: Nanosecond, lag: Nanosecond, was_busy: bool) {
+        self.lag.record(lag);
+        self.lag.late += u64::from(was_busy);
+        let second = self.second(now);
+        second.lag = second.lag.max(lag);
+    }
+
     /// An operation ended at `finished`, `latency` after it began or was due.
-    pub fn completed(&mut self, finished: Nanosecond, latency: Nanosecond) {
+    pub fn completed(&mut self, finished: Nanosecond, latency: Nanosecond, rows: u64) {
         self.operations += 1;
+        self.rows += rows;
         self.histogram.saturating_record(latency);
         self.latency_sum += u128::from(latency);
         self.latency_max = self.latency_max.max(latency);
-        let second = (finished / SECOND) as usize;
+        let second = self.second(finished);
+        second.operations += 1;
+        second.rows += rows;
+        second.max = second.max.max(latency);
+    }
+
+    fn second(&mut self, time: Nanosecond) -> &mut Second {
+        let second = (time / SECOND) as usize;
         if second >= self.per_second.len() {
-            self.per_second.resize(second + 1, (0, 0));
+            self.per_second.resize(second + 1, Second::default());
         }
-        let (operations, max) = &mut self.per_second[second];
-        *operations += 1;
-        *max = latency.max(*max);
+        &mut self.per_second[second]
     }
 
     pub fn error(&mut self, key: &str) {
@@ -96,11 +123,14 @@ impl Recorder {
         self.latency_sum += other.latency_sum;
         self.latency_max = self.latency_max.max(other.latency_max);
         if self.per_second.len() < other.per_second.len() {
-            self.per_second.resize(other.per_second.len(), (0, 0));
+            self.per_second
+                .resize(other.per_second.len(), Second::default());
         }
-        for (sum, (operations, max)) in self.per_second.iter_mut().zip(&other.per_second) {
-            sum.0 += operations;
-            sum.1 = sum.1.max(*max);
+        for (sum, second) in self.per_second.iter_mut().zip(&other.per_second) {
+            sum.operations += second.operations;
+            sum.rows += second.rows;
+            sum.max = sum.max.max(second.max);
+            sum.lag = sum.lag.max(second.lag);
         }
         self.operations += other.operations;
         self.statements += other.statements;
@@ -129,8 +159,8 @@ impl Recorder {
         }
     }
 
-    pub fn per_second(&self) -> Vec<(u64, Nanosecond)> {
-        self.per_second.clone()
+    pub fn per_second(&self) -> &[Second] {
+        &self.per_second
     }
 }
 
@@ -161,7 +191,7 @@ mod tests {
     fn latencies_keep_two_digits_and_the_exact_maximum() {
         let mut recorder = Recorder::new();
         for latency in [1_234, 56_789, 98_765_432_101] {
-            recorder.completed(0, latency);
+            recorder.completed(0, latency, 1);
         }
         let latency = recorder.latency();
         assert_eq!(latency.max_ns, 98_765_432_101);
@@ -182,7 +212,7 @@ mod tests {
     #[test]
     fn latencies_beyond_the_bounds_are_kept_in_the_last_bucket() {
         let mut recorder = Recorder::new();
-        recorder.completed(0, 1 << 45);
+        recorder.completed(0, 1 << 45, 1);
         assert_eq!(recorder.latency().counts, [1]);
         assert_eq!(recorder.latency().max_ns, 1 << 45);
     }
@@ -190,21 +220,32 @@ mod tests {
     #[test]
     fn seconds_hold_what_finished_in_them() {
         let mut recorder = Recorder::new();
-        recorder.completed(999_999_999, 5);
-        recorder.completed(2_000_000_000, 7);
-        recorder.completed(2_000_000_001, 6);
-        assert_eq!(recorder.per_second(), [(1, 5), (0, 0), (2, 7)]);
+        recorder.completed(999_999_999, 5, 1);
+        recorder.completed(2_000_000_000, 7, 1);
+        recorder.completed(2_000_000_001, 6, 1);
+        recorder.began(2_000_000_002, 9, true);
+        let second = |operations, max, lag| Second {
+            operations,
+            rows: operations,
+            max,
+            lag,
+        };
+        assert_eq!(
+            recorder.per_second(),
+            [second(1, 5, 0), second(0, 0, 0), second(2, 7, 9)]
+        );
+        assert_eq!((recorder.lag.late, recorder.lag.max), (1, 9));
     }
 
     #[test]
     fn merging_is_recording_together() {
         let (mut first, mut second, mut both) = (Recorder::new(), Recorder::new(), Recorder::new());
         for (time, latency) in [(1, 10), (2 * SECOND, 1000)] {
-            first.completed(time, latency);
-            both.completed(time, latency);
+            first.completed(time, latency, 1);
+            both.completed(time, latency, 1);
         }
-        second.completed(SECOND, 77);
-        both.completed(SECOND, 77);
+        second.completed(SECOND, 77, 1);
+        both.completed(SECOND, 77, 1);
         second.error("40001");
         first.error("40001");
         first.merge(&second);
@@ -217,7 +258,7 @@ mod tests {
     #[test]
     fn a_reset_recorder_is_as_new() {
         let mut recorder = Recorder::new();
-        recorder.completed(1, 10);
+        recorder.completed(1, 10, 1);
         recorder.error("40001");
         recorder.lag.record(5);
         recorder.reset();

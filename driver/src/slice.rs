@@ -1,17 +1,17 @@
 //! One slice: all clients of a session stand still, run, and stand still again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, OnceLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::Barrier;
 
 use crate::client::{blocking, readiness, Context};
 use crate::event::{ClientUse, Ran, Schedule as ScheduleKept};
 use crate::job::{Rate, Run, Stop};
 use crate::keys::Sequence;
-use crate::pacing::{Clock, End, Nanosecond, Pace, Schedule};
+use crate::pacing::{End, Nanosecond, Pace, Schedule};
 use crate::recorder::Recorder;
 use crate::session::{Session, Waits, Worker};
 use crate::usage::ThreadUse;
+use crate::window::{prefer_punctual_sleep, Window, WindowClock};
 use crate::wire::{Failure, Traffic};
 use crate::workload::micro::Unit;
 
@@ -119,44 +119,6 @@ fn traffic(session: &Session) -> Traffic {
     sum
 }
 
-/// The instant at which the first thread leaves the barrier: time 0 of everything in the slice.
-#[derive(Default)]
-struct Window {
-    opened: OnceLock<Opened>,
-}
-
-#[derive(Clone, Copy)]
-struct Opened {
-    instant: Instant,
-    /// Unix time.
-    started: f64,
-}
-
-impl Window {
-    fn opened(&self) -> Opened {
-        *self.opened.get_or_init(|| Opened {
-            started: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0.0, |age| age.as_secs_f64()),
-            instant: Instant::now(),
-        })
-    }
-}
-
-struct WindowClock {
-    start: Instant,
-}
-
-impl Clock for WindowClock {
-    fn now(&self) -> Nanosecond {
-        self.start.elapsed().as_nanos() as Nanosecond
-    }
-
-    fn sleep_until(&self, time: Nanosecond) {
-        std::thread::sleep(Duration::from_nanos(time.saturating_sub(self.now())));
-    }
-}
-
 /// Threads are made for each slice: the scheduler places them anew, so that an unlucky placement is
 /// the noise of one slice and not the bias of a session.
 fn run_workers(
@@ -177,9 +139,7 @@ fn run_workers(
                     let placed = worker.cpu.map_or(Ok(()), stay_on);
                     barrier.wait();
                     placed?;
-                    let clock = WindowClock {
-                        start: window.opened().instant,
-                    };
+                    let clock = window.clock();
                     let before = ThreadUse::now();
                     let outcome = run_worker(worker, paces, &clock, abandoned);
                     if outcome.is_err() {
@@ -194,12 +154,6 @@ fn run_workers(
             .map(|thread| thread.join().expect("a worker does not panic"))
             .collect()
     })
-}
-
-/// The kernel may lump timers together within 50 us by default, which an open loop would see as
-/// lag. Where this is refused, the lag is measured all the same.
-fn prefer_punctual_sleep() {
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 fn stay_on(cpu: u32) -> Result<(), Failure> {
@@ -259,13 +213,20 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         bytes_sent: after.sent - before.sent,
         bytes_received: after.received - before.received,
         latency: total.latency(),
-        per_second: total.per_second(),
+        per_second: per_second(total),
         errors: total.errors.clone(),
         retries: total.retries,
-        client: client_use(uses, seconds),
+        client: ClientUse::of(uses, seconds),
         schedule: job.rate.map(|rate| schedule_kept(rate, total)),
         positions: session.clients().map(|client| client.position()).collect(),
     }
+}
+
+fn per_second(total: &Recorder) -> Vec<(u64, Nanosecond)> {
+    let seconds = total.per_second().iter();
+    seconds
+        .map(|second| (second.operations, second.max))
+        .collect()
 }
 
 /// Operations per second: summed over the clients, each its own.
@@ -282,22 +243,6 @@ fn unit_size(unit: Unit, rows_scanned: Option<u64>) -> f64 {
     match (unit, rows_scanned) {
         (Unit::Rows, Some(rows)) => rows as f64,
         _ => 1.0,
-    }
-}
-
-fn client_use(uses: &[ThreadUse], seconds: f64) -> ClientUse {
-    let busiest = uses.iter().map(|thread| thread.cpu).fold(0.0, f64::max);
-    ClientUse {
-        cpu_user_s: uses.iter().map(|thread| thread.user).sum(),
-        cpu_system_s: uses.iter().map(|thread| thread.system).sum(),
-        voluntary_switches: uses.iter().map(|thread| thread.voluntary_switches).sum(),
-        involuntary_switches: uses.iter().map(|thread| thread.involuntary_switches).sum(),
-        threads: uses.len() as u64,
-        busiest_thread: if seconds > 0.0 {
-            busiest / seconds
-        } else {
-            0.0
-        },
     }
 }
 

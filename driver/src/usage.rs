@@ -4,6 +4,7 @@ use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeVal;
 use rustix::time::{clock_gettime, ClockId};
 
+use crate::event::ClientUse;
 use crate::job::Second;
 
 /// Of one thread, since it began or between two readings.
@@ -47,6 +48,25 @@ impl ThreadUse {
             system: cpu * (1.0 - user_share),
             voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
             involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+        }
+    }
+}
+
+impl ClientUse {
+    /// Of threads in a window of so many seconds.
+    pub fn of(uses: &[ThreadUse], seconds: Second) -> Self {
+        let busiest = uses.iter().map(|thread| thread.cpu).fold(0.0, f64::max);
+        Self {
+            cpu_user_s: uses.iter().map(|thread| thread.user).sum(),
+            cpu_system_s: uses.iter().map(|thread| thread.system).sum(),
+            voluntary_switches: uses.iter().map(|thread| thread.voluntary_switches).sum(),
+            involuntary_switches: uses.iter().map(|thread| thread.involuntary_switches).sum(),
+            threads: uses.len() as u64,
+            busiest_thread: if seconds > 0.0 {
+                busiest / seconds
+            } else {
+                0.0
+            },
         }
     }
 }

@@ -2,6 +2,7 @@
 //! request and gives back one reply. The bytes are the business of one module per protocol.
 
 mod body;
+mod calendar;
 mod frames;
 pub mod mysql;
 pub mod postgres;
@@ -11,14 +12,22 @@ use std::io::Write as _;
 use std::ops::AddAssign;
 use std::os::fd::BorrowedFd;
 
+use self::calendar::DateTime;
 use crate::job::{Dbms, Target};
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and
 /// nothing is allocated for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     Int(i32),
-    Text { start: u32, end: u32 },
+    BigInt(i64),
+    Real(f32),
+    /// Whole seconds since 1970, without a time zone.
+    Timestamp(i64),
+    Text {
+        start: u32,
+        end: u32,
+    },
 }
 
 impl Value {
@@ -31,6 +40,9 @@ impl Value {
     pub fn write_literal(self, text: &[u8], sql: &mut Vec<u8>) {
         match self {
             Self::Int(number) => write!(sql, "{number}").expect("memory"),
+            Self::BigInt(number) => write!(sql, "{number}").expect("memory"),
+            Self::Real(number) => write!(sql, "{number}").expect("memory"),
+            Self::Timestamp(seconds) => write!(sql, "'{}'", DateTime::of(seconds)).expect("memory"),
             Self::Text { start, end } => {
                 sql.push(b'\'');
                 sql.extend_from_slice(Self::slice(text, start, end));
@@ -149,6 +161,10 @@ pub trait Connection: Send {
     /// The reply to the request that was sent, once all of it was received.
     fn reply(&mut self) -> Result<Option<Reply>, Failure>;
 
+    /// Runs one statement and gives all of its result as text. Not part of any steady state: this
+    /// allocates.
+    fn query(&mut self, sql: &str) -> Result<Table, Failure>;
+
     /// What to watch for readiness.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
@@ -167,9 +183,6 @@ pub trait Session: Connection {
     /// The plan, without costs, that the server uses for the prepared statement from now on, if it
     /// has and tells one.
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure>;
-
-    /// Runs one statement and gives all of its result as text.
-    fn query(&mut self, sql: &str) -> Result<Table, Failure>;
 
     /// Starts a bulk load into a table.
     fn load<'a>(

@@ -1,20 +1,41 @@
 //! What clients do: operations made of requests, in terms that every DBMS understands.
 
+pub mod insert;
 pub mod micro;
 
 use std::ops::Range;
 
-use crate::wire::{Request, Value};
+use crate::wire::{Connection, Failure, Request, Value};
 
 /// Produces the operations of one client. It owns what it needs to do so without allocating.
 pub trait Generator: Send {
     /// Makes `operation` the one with this index in the test's sequence.
     fn compose(&mut self, index: u64, operation: &mut Operation);
+
+    /// Hears that the last call of the operation returned or changed so many rows, and says what
+    /// follows from that.
+    fn follow(
+        &mut self,
+        rows: u64,
+        _operation: &mut Operation,
+        _connection: &mut dyn Connection,
+    ) -> Result<Course, Failure> {
+        Ok(Course::Over { rows })
+    }
+}
+
+/// How an operation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It is done, and the last call has been about so many rows.
+    Over { rows: u64 },
+    /// There is more to do, which the operation now holds; the last call was about so many rows.
+    On { rows: u64 },
 }
 
 /// One transaction, or one statement that commits by itself. All its values are fixed before it
 /// begins, so a retry repeats exactly the same.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Operation {
     calls: Vec<Call>,
     values: Vec<Value>,
@@ -73,6 +94,18 @@ impl Operation {
             Form::Text(sql) => Request::Text(
                 std::str::from_utf8(&self.text[sql.clone()]).expect("statements are ASCII"),
             ),
+        }
+    }
+
+    /// Writes a value as SQL behind the text; a text is one of this operation.
+    fn spell(&mut self, value: Value) {
+        match value {
+            Value::Text { start, end } => {
+                self.text.push(b'\'');
+                self.text.extend_from_within(start as usize..end as usize);
+                self.text.push(b'\'');
+            }
+            number => number.write_literal(&[], &mut self.text),
         }
     }
 

@@ -119,7 +119,7 @@ impl<C: Clock> Slice<'_, '_, C> {
             Next::Stop => {}
             Next::Wait(time) => self.waiting.push(Reverse((time, place))),
             Next::Begin(due) => {
-                client.begin(due, self.context)?;
+                client.begin(due, &self.paces[place], self.context)?;
                 self.busy += 1;
             }
         }

@@ -17,6 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use self::handshake::Handshake;
 use self::packets::{Packet, PacketHeader};
 use self::reply::{column_name, text_values, Endings, Part, Preparation, Replies};
+use super::calendar::DateTime;
 use super::frames::Frames;
 use super::socket::Socket;
 use super::{
@@ -35,6 +36,9 @@ const SOCKET_NAME: &str = "mysql.sock";
 
 /// Types of parameters.
 const LONG: u8 = 0x03;
+const FLOAT: u8 = 0x04;
+const LONG_LONG: u8 = 0x08;
+const DATE_TIME: u8 = 0x0c;
 const VAR_STRING: u8 = 0xfd;
 
 pub struct MysqlConnection {
@@ -172,6 +176,20 @@ impl Connection for MysqlConnection {
         Ok(None)
     }
 
+    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
+        self.send_text(sql)?;
+        let mut table = Table::default();
+        self.converse(|part| {
+            match part {
+                Part::Column(packet) => table.columns.push(column_name(packet)?),
+                Part::Row(packet) => table.rows.push(text_values(packet, table.columns.len())?),
+                Part::Between | Part::Last => {}
+            }
+            Ok(())
+        })?;
+        Ok(table)
+    }
+
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -196,20 +214,6 @@ impl Session for MysqlConnection {
 
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
         explain::explain(self, request)
-    }
-
-    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
-        self.send_text(sql)?;
-        let mut table = Table::default();
-        self.converse(|part| {
-            match part {
-                Part::Column(packet) => table.columns.push(column_name(packet)?),
-                Part::Row(packet) => table.rows.push(text_values(packet, table.columns.len())?),
-                Part::Between | Part::Last => {}
-            }
-            Ok(())
-        })?;
-        Ok(table)
     }
 
     fn load<'a>(
@@ -257,15 +261,36 @@ fn encode_execution<'a>(
     for value in values {
         match *value {
             Value::Int(number) => packet.bytes(&number.to_le_bytes()),
+            Value::BigInt(number) => packet.bytes(&number.to_le_bytes()),
+            Value::Real(number) => packet.bytes(&number.to_le_bytes()),
+            Value::Timestamp(seconds) => packet.counted(&date_time(seconds)),
             Value::Text { start, end } => packet.counted(Value::slice(text, start, end)),
         }
     }
     packet.end(0)
 }
 
+/// Year, month, day, hour, minute and second of a binary DATETIME.
+fn date_time(seconds: i64) -> [u8; 7] {
+    let time = DateTime::of(seconds);
+    let [low, high] = time.year.to_le_bytes();
+    [
+        low,
+        high,
+        time.month,
+        time.day,
+        time.hour,
+        time.minute,
+        time.second,
+    ]
+}
+
 fn type_of(value: &Value) -> u8 {
     match value {
         Value::Int(_) => LONG,
+        Value::BigInt(_) => LONG_LONG,
+        Value::Real(_) => FLOAT,
+        Value::Timestamp(_) => DATE_TIME,
         Value::Text { .. } => VAR_STRING,
     }
 }

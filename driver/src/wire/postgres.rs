@@ -122,6 +122,26 @@ impl Connection for PostgresConnection {
         Ok(None)
     }
 
+    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
+        self.output.clear();
+        frontend::query(sql, &mut self.output).map_err(Failure::usage)?;
+        self.socket.send(&self.output)?;
+        let mut table = Table::default();
+        self.converse(|tag, body| {
+            match tag {
+                b'T' => table.columns = backend::column_names(body)?,
+                b'D' => table.rows.push(backend::text_values(body)?),
+                // After this the server waits for data that nobody has.
+                b'G' | b'H' | b'W' => {
+                    return Err(Failure::usage("COPY is no statement for this command"))
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(table)
+    }
+
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -186,26 +206,6 @@ impl Session for PostgresConnection {
         explain::explain(self, request).map(Some)
     }
 
-    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
-        self.output.clear();
-        frontend::query(sql, &mut self.output).map_err(Failure::usage)?;
-        self.socket.send(&self.output)?;
-        let mut table = Table::default();
-        self.converse(|tag, body| {
-            match tag {
-                b'T' => table.columns = backend::column_names(body)?,
-                b'D' => table.rows.push(backend::text_values(body)?),
-                // After this the server waits for data that nobody has.
-                b'G' | b'H' | b'W' => {
-                    return Err(Failure::usage("COPY is no statement for this command"))
-                }
-                _ => {}
-            }
-            Ok(())
-        })?;
-        Ok(table)
-    }
-
     fn load<'a>(
         &'a mut self,
         table: &str,
@@ -244,9 +244,18 @@ fn encode_value(
 ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
     match value {
         Value::Int(number) => output.put_i32(number),
+        Value::BigInt(number) => output.put_i64(number),
+        Value::Real(number) => output.put_f32(number),
+        Value::Timestamp(seconds) => output.put_i64(microseconds_since_2000(seconds)),
         Value::Text { start, end } => output.put_slice(Value::slice(text, start, end)),
     }
     Ok(IsNull::No)
+}
+
+/// How timestamps are stored.
+fn microseconds_since_2000(seconds_since_1970: i64) -> i64 {
+    const YEAR_2000: i64 = 946_684_800;
+    (seconds_since_1970 - YEAR_2000) * 1_000_000
 }
 
 /// `?` as `$1`, `$2`, ...

@@ -1,7 +1,7 @@
 //! Plans of statements. The server plans a prepared statement anew for the values of each
 //! execution, so that its plan is that of the statement with these values as literals.
 
-use super::super::{Failure, Request, Session as _, Table, Value};
+use super::super::{Connection as _, Failure, Request, Table, Value};
 use super::{MysqlConnection, Statement};
 
 /// The older form is all that MySQL 5.5 knows; the newer one asks for a table where a tree is the

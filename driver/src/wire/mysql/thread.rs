@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use super::super::{Failure, Session as _};
+use super::super::{Connection as _, Failure};
 use super::MysqlConnection;
 
 type Nanosecond = u64;

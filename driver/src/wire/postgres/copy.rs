@@ -61,6 +61,18 @@ impl BulkLoad for CopyIn<'_> {
                     self.rows.put_i32(4);
                     self.rows.put_i32(number);
                 }
+                Value::BigInt(number) => {
+                    self.rows.put_i32(8);
+                    self.rows.put_i64(number);
+                }
+                Value::Real(number) => {
+                    self.rows.put_i32(4);
+                    self.rows.put_f32(number);
+                }
+                Value::Timestamp(seconds) => {
+                    self.rows.put_i32(8);
+                    self.rows.put_i64(super::microseconds_since_2000(seconds));
+                }
                 Value::Text { start, end } => {
                     self.rows.put_u32(end - start);
                     self.rows.put_slice(Value::slice(text, start, end));

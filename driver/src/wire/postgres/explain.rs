@@ -1,6 +1,6 @@
 //! Plans of prepared statements.
 
-use super::super::{Failure, Request, Session as _, Value};
+use super::super::{Connection as _, Failure, Request, Value};
 use super::PostgresConnection;
 
 /// The server plans a prepared statement for its parameters five times before it may settle on a

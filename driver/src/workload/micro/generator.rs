@@ -1,7 +1,5 @@
 //! Draws the values of operations.
 
-use std::io::Write as _;
-
 use super::super::{Call, Expected, Form as Sent, Generator, Operation};
 use super::template::{table_name, Draw, Expectation, Form, Template};
 use super::{Micro, Shape, TableChoice};
@@ -101,21 +99,12 @@ fn expected(template: &Template, shape: &Shape, index: u64) -> Expected {
 
 /// Appends the complete SQL, with the values from `start` on as literals, to the operation's text.
 fn spell(template: &Template, table: &str, start: usize, operation: &mut Operation) -> Sent {
-    let Operation { values, text, .. } = operation;
-    let begin = text.len();
-    let mut values = values[start..].iter();
+    let begin = operation.text.len();
     for (place, part) in template.sql.split('?').enumerate() {
         if place > 0 {
-            match values.next() {
-                Some(Value::Int(number)) => write!(text, "{number}").expect("memory"),
-                Some(&Value::Text { start, end }) => {
-                    text.push(b'\'');
-                    text.extend_from_within(start as usize..end as usize);
-                    text.push(b'\'');
-                }
-                None => unreachable!("a placeholder without a value"),
-            }
+            operation.spell(operation.values[start + place - 1]);
         }
+        let text = &mut operation.text;
         match part.split_once(super::template::TABLE) {
             Some((before, after)) => {
                 text.extend_from_slice(before.as_bytes());
@@ -125,7 +114,7 @@ fn spell(template: &Template, table: &str, start: usize, operation: &mut Operati
             None => text.extend_from_slice(part.as_bytes()),
         }
     }
-    Sent::Text(begin..text.len())
+    Sent::Text(begin..operation.text.len())
 }
 
 /// The state from which the values of one operation are drawn.

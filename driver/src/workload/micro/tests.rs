@@ -75,7 +75,7 @@ fn ints(operation: &Operation, call: usize) -> Vec<u64> {
     };
     let ints = values.iter().filter_map(|value| match value {
         Value::Int(number) => Some(*number as u64),
-        Value::Text { .. } => None,
+        _ => None,
     });
     ints.collect()
 }

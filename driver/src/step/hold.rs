@@ -1,0 +1,78 @@
+//! A transaction that is held open beside the load, as reports over live data do: it has read
+//! something, so that the server has to keep what it may still want to see.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::job::{Dbms, Target};
+use crate::pacing::{Clock, Nanosecond};
+use crate::recorder::Recorder;
+use crate::wire::{self, Failure, Session};
+
+pub struct Hold {
+    pub session: Box<dyn Session>,
+    begin: &'static str,
+    read: String,
+    held: Nanosecond,
+    /// When the step ends, where that is known.
+    end: Option<Nanosecond>,
+}
+
+impl Hold {
+    pub fn new(
+        target: &Target,
+        table: &str,
+        held: Nanosecond,
+        end: Option<Nanosecond>,
+    ) -> Result<Self, Failure> {
+        let mut session = wire::connect(target)?;
+        let begin = match target.dbms {
+            Dbms::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ",
+            Dbms::Mysql | Dbms::Mariadb => {
+                session.query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+                "BEGIN"
+            }
+        };
+        Ok(Self {
+            session,
+            begin,
+            read: format!("SELECT transactionid FROM {table} ORDER BY transactionid LIMIT 1"),
+            held,
+            end,
+        })
+    }
+
+    pub fn statements(&self) -> Vec<String> {
+        vec![
+            self.begin.to_owned(),
+            self.read.clone(),
+            "COMMIT".to_owned(),
+        ]
+    }
+
+    /// Holds one transaction after the other until `over`, or the end; the time of the last commit.
+    pub fn run(
+        &mut self,
+        clock: &impl Clock,
+        recorder: &mut Recorder,
+        over: &AtomicBool,
+    ) -> Result<Nanosecond, Failure> {
+        let mut last = 0;
+        let is_over = |now| over.load(Ordering::SeqCst) || self.end.is_some_and(|end| now >= end);
+        let mut began = clock.now();
+        while !is_over(began) {
+            self.session.query(self.begin)?;
+            let rows = self.session.query(&self.read)?.rows.len();
+            let until = self.end.map_or(u64::MAX, |end| end.min(began + self.held));
+            let until = until.min(began + self.held);
+            while clock.now() < until && !over.load(Ordering::SeqCst) {
+                clock.sleep_until(until);
+            }
+            self.session.query("COMMIT")?;
+            last = clock.now();
+            recorder.statements += 3;
+            recorder.completed(last, last - began, rows as u64);
+            began = last;
+        }
+        Ok(last)
+    }
+}

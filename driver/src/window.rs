@@ -1,0 +1,57 @@
+//! The window of a measurement: all of its times count from its opening.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::pacing::{Clock, Nanosecond};
+
+/// The instant at which the first thread leaves the barrier: time 0 of everything in the window.
+#[derive(Default)]
+pub struct Window {
+    opened: OnceLock<Opened>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Opened {
+    pub instant: Instant,
+    /// Unix time.
+    pub started: f64,
+}
+
+impl Window {
+    pub fn opened(&self) -> Opened {
+        *self.opened.get_or_init(|| Opened {
+            started: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0.0, |age| age.as_secs_f64()),
+            instant: Instant::now(),
+        })
+    }
+
+    pub fn clock(&self) -> WindowClock {
+        WindowClock {
+            start: self.opened().instant,
+        }
+    }
+}
+
+pub struct WindowClock {
+    start: Instant,
+}
+
+impl Clock for WindowClock {
+    fn now(&self) -> Nanosecond {
+        self.start.elapsed().as_nanos() as Nanosecond
+    }
+
+    /// Ends early if the thread is unparked: there is something that it should look at.
+    fn sleep_until(&self, time: Nanosecond) {
+        std::thread::park_timeout(Duration::from_nanos(time.saturating_sub(self.now())));
+    }
+}
+
+/// The kernel may lump timers together within 50 us by default, which an open loop would see as
+/// lag. Where this is refused, the lag is measured all the same.
+pub fn prefer_punctual_sleep() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}

@@ -1,0 +1,106 @@
+//! Deletes from the head of a table, wherever it is.
+
+use std::sync::Arc;
+
+use super::super::{Course, Expected, Generator, Operation};
+use super::statements::Statement;
+use super::tables::{least_key, Table};
+use crate::client::gate::Gate;
+use crate::job::Statements;
+use crate::wire::{Connection, Failure, Value};
+
+pub struct Deletes {
+    table: Arc<Table>,
+    gate: Arc<Gate>,
+    rows_per_commit: u64,
+    statement: Statement,
+    /// Rows that the operation under way still has to delete.
+    left: u64,
+    /// Behind the keys of its last statement.
+    end: u64,
+}
+
+impl Deletes {
+    pub fn new(table: Arc<Table>, gate: Arc<Gate>, rows_per_commit: u64, form: Statements) -> Self {
+        Self {
+            statement: Statement::new(0, &Self::sql(&table), form),
+            table,
+            gate,
+            rows_per_commit,
+            left: 0,
+            end: 0,
+        }
+    }
+
+    pub fn sql(table: &Table) -> String {
+        format!(
+            "DELETE FROM {} WHERE transactionid >= ? AND transactionid < ?",
+            table.name
+        )
+    }
+
+    /// As many keys from the head on as rows are left to delete: never too many rows.
+    fn take(&mut self, operation: &mut Operation) {
+        let first = self.table.take_head(self.left);
+        self.delete_from(first, operation);
+    }
+
+    fn delete_from(&mut self, first: u64, operation: &mut Operation) {
+        self.end = first + self.left;
+        operation.clear();
+        operation
+            .values
+            .extend_from_slice(&[Value::BigInt(first as i64), Value::BigInt(self.end as i64)]);
+        self.statement.call(Expected::Anything, operation);
+    }
+
+    /// Nothing was there: goes to the next key, or back to one that came into a gap when it had been
+    /// passed (keys of a shared table are not committed in their order).
+    fn seek(
+        &mut self,
+        operation: &mut Operation,
+        connection: &mut dyn Connection,
+    ) -> Result<(), Failure> {
+        if let Some(key) = least_key(connection, &self.table.name, self.end)? {
+            self.table.move_head(key);
+            self.take(operation);
+        } else if let Some(key) = least_key(connection, &self.table.name, 0)? {
+            self.delete_from(key, operation);
+        } else {
+            return Err(Failure::usage(format!(
+                "{} is empty: somebody else deletes from it",
+                self.table.name
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Generator for Deletes {
+    fn compose(&mut self, _: u64, operation: &mut Operation) {
+        self.left = self.gate.owed().min(self.rows_per_commit);
+        self.take(operation);
+    }
+
+    fn follow(
+        &mut self,
+        rows: u64,
+        operation: &mut Operation,
+        connection: &mut dyn Connection,
+    ) -> Result<Course, Failure> {
+        self.gate.add_deleted(rows);
+        self.left = self.left.saturating_sub(rows);
+        if self.left == 0 {
+            return Ok(Course::Over { rows });
+        }
+        if rows == 0 {
+            self.seek(operation, connection)?;
+        } else {
+            self.take(operation);
+        }
+        Ok(Course::On { rows })
+    }
+}
+
+#[cfg(test)]
+mod tests;

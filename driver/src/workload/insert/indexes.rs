@@ -1,0 +1,93 @@
+//! Secondary indexes, one after the other.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use super::super::{Call, Course, Expected, Form, Generator, Operation};
+use super::queries::INDEXES;
+use crate::wire::{Connection, Definitions, Failure};
+
+/// Creates the secondary indexes of a table.
+pub struct Indexes {
+    statements: Vec<String>,
+    /// Of the table.
+    rows: u64,
+    current: u64,
+    made: Arc<AtomicU64>,
+}
+
+impl Indexes {
+    /// For a table with so many rows; `made` counts the indexes.
+    pub fn new(table: &str, rows: u64, definitions: &Definitions, made: Arc<AtomicU64>) -> Self {
+        Self {
+            statements: Self::statements(table, definitions),
+            rows,
+            current: 0,
+            made,
+        }
+    }
+
+    pub fn statements(table: &str, definitions: &Definitions) -> Vec<String> {
+        (1..)
+            .zip(INDEXES)
+            .map(|(number, columns)| {
+                let options = definitions.index_options;
+                format!("CREATE INDEX {table}_i{number} ON {table} ({columns}){options}")
+            })
+            .collect()
+    }
+}
+
+impl Generator for Indexes {
+    fn compose(&mut self, index: u64, operation: &mut Operation) {
+        operation.clear();
+        self.current = index;
+        let sql = &self.statements[index as usize];
+        operation.text.extend_from_slice(sql.as_bytes());
+        operation.calls.push(Call {
+            form: Form::Text(0..operation.text.len()),
+            expected: Expected::Anything,
+        });
+    }
+
+    /// A third of the rows is counted with each index.
+    fn follow(
+        &mut self,
+        _: u64,
+        _: &mut Operation,
+        _: &mut dyn Connection,
+    ) -> Result<Course, Failure> {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let indexes = INDEXES.len() as u64;
+        let done = self.rows * self.current / indexes;
+        let rows = self.rows * (self.current + 1) / indexes - done;
+        Ok(Course::Over { rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_rows_of_a_table_are_indexed_with_its_third_index() {
+        let made = Arc::default();
+        let definitions = Definitions::default();
+        let mut indexes = Indexes::new("purchases2", 1000, &definitions, Arc::clone(&made));
+        let (mut connection, _server) = crate::wire::postgres::rehearsal(0);
+        let mut operation = Operation::default();
+        let rows: Vec<_> = (0..3)
+            .map(|index| {
+                indexes.compose(index, &mut operation);
+                indexes.follow(0, &mut operation, &mut connection).unwrap()
+            })
+            .collect();
+        let over = |rows| Course::Over { rows };
+        assert_eq!(rows, [333, 333, 334].map(over));
+        assert_eq!(made.load(Ordering::Relaxed), 3);
+        assert_eq!(
+            indexes.statements[1],
+            "CREATE INDEX purchases2_i2 ON purchases2 (cashregisterid, customerid, price)"
+        );
+    }
+}

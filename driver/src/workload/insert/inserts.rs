@@ -1,0 +1,116 @@
+//! Inserts of many rows each.
+
+use std::sync::Arc;
+
+use super::super::{Course, Expected, Generator, Operation};
+use super::rows::Rows;
+use super::statements::Statement;
+use super::tables::Table;
+use crate::client::gate::Gate;
+use crate::job::Statements;
+use crate::wire::{Connection, Failure};
+
+const COLUMNS: [&str; 6] = [
+    "dateandtime",
+    "cashregisterid",
+    "customerid",
+    "productid",
+    "price",
+    "data",
+];
+/// Postgres counts parameters with 16 bits, of which its libraries use 15.
+pub const MOST_ROWS_PER_COMMIT: u32 = i16::MAX as u32 / COLUMNS.len() as u32;
+
+pub struct Inserts {
+    table: Arc<Table>,
+    gate: Arc<Gate>,
+    rows: Rows,
+    rows_per_commit: u64,
+    full: Statement,
+    /// The rest that does not fill a statement, where there is one, and the place of its statement.
+    last: Option<(u64, Rest)>,
+}
+
+struct Rest {
+    rows: u64,
+    statement: Statement,
+}
+
+impl Inserts {
+    /// All `rows`, or without end.
+    pub fn new(
+        table: Arc<Table>,
+        gate: Arc<Gate>,
+        seed: u64,
+        rows_per_commit: u64,
+        rows: Option<u64>,
+        form: Statements,
+    ) -> Self {
+        let rest = rows.map_or(0, |rows| rows % rows_per_commit);
+        let last = (rest > 0).then(|| {
+            let statement = Statement::new(1, &sql(&table.name, rest), form);
+            let place = rows.unwrap_or(0) / rows_per_commit;
+            (
+                place,
+                Rest {
+                    rows: rest,
+                    statement,
+                },
+            )
+        });
+        Self {
+            rows: Rows::new(seed, &table.name),
+            full: Statement::new(0, &sql(&table.name, rows_per_commit), form),
+            table,
+            gate,
+            rows_per_commit,
+            last,
+        }
+    }
+
+    /// What has to be prepared.
+    pub fn statements(table: &Table, rows_per_commit: u64, rows: Option<u64>) -> Vec<String> {
+        let rest = rows.map_or(0, |rows| rows % rows_per_commit);
+        [rows_per_commit, rest]
+            .into_iter()
+            .filter(|&count| count > 0)
+            .map(|count| sql(&table.name, count))
+            .collect()
+    }
+}
+
+fn sql(table: &str, rows: u64) -> String {
+    let placeholders = format!("({})", ["?"; COLUMNS.len()].join(", "));
+    format!(
+        "INSERT INTO {table} ({}) VALUES {}",
+        COLUMNS.join(", "),
+        vec![placeholders; rows as usize].join(", ")
+    )
+}
+
+impl Generator for Inserts {
+    fn compose(&mut self, index: u64, operation: &mut Operation) {
+        operation.clear();
+        let (count, statement) = match &self.last {
+            Some((place, rest)) if *place == index => (rest.rows, &rest.statement),
+            _ => (self.rows_per_commit, &self.full),
+        };
+        let first = self.table.take_rows(count);
+        for row in first..first + count {
+            let row = self.rows.row(row);
+            row.append(&mut operation.values, &mut operation.text);
+        }
+        statement.call(Expected::Rows(count), operation);
+    }
+
+    fn follow(
+        &mut self,
+        rows: u64,
+        _: &mut Operation,
+        _: &mut dyn Connection,
+    ) -> Result<Course, Failure> {
+        self.table.add_inserted(rows);
+        self.gate.add_inserted(rows);
+        Ok(Course::Over { rows })
+    }
+}

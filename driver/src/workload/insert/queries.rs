@@ -1,0 +1,104 @@
+//! Queries beside the writes.
+
+use std::sync::Arc;
+
+use super::super::{Expected, Generator, Operation};
+use super::rows::{draw_price, CASH_REGISTERS, PRODUCTS};
+use super::statements::Statement;
+use super::tables::Table;
+use crate::job::{Query, Statements};
+use crate::keys::{Sequence, Stream};
+use crate::wire::Value;
+
+const POINTS: usize = 10;
+/// By secondary index: its columns.
+pub const INDEXES: [&str; 3] = [
+    "productid, customerid, price",
+    "cashregisterid, customerid, price",
+    "price, dateandtime, customerid",
+];
+
+pub struct Queries {
+    table: Arc<Table>,
+    sequence: Sequence,
+    query: Query,
+    statements: Vec<Statement>,
+}
+
+impl Queries {
+    /// `purpose` names the sequence of what is asked.
+    pub fn new(
+        table: Arc<Table>,
+        query: Query,
+        form: Statements,
+        seed: u64,
+        purpose: &str,
+    ) -> Self {
+        let statements = Self::statements(&table, query)
+            .iter()
+            .enumerate()
+            .map(|(number, sql)| Statement::new(number, sql, form))
+            .collect();
+        Self {
+            sequence: Sequence::new(seed, purpose),
+            table,
+            query,
+            statements,
+        }
+    }
+
+    pub fn statements(table: &Table, query: Query) -> Vec<String> {
+        let table = &table.name;
+        match query {
+            Query::Range => INDEXES.map(|columns| range(table, columns)).to_vec(),
+            Query::Point => vec![format!(
+                "SELECT * FROM {table} WHERE transactionid IN ({})",
+                ["?"; POINTS].join(", ")
+            )],
+        }
+    }
+
+    /// An execution of each statement.
+    pub fn each(&mut self) -> Vec<Operation> {
+        let mut stream = self.sequence.stream(0);
+        (0..self.statements.len())
+            .map(|number| {
+                let mut operation = Operation::default();
+                self.ask(number, &mut stream, &mut operation);
+                operation
+            })
+            .collect()
+    }
+
+    fn ask(&self, number: usize, stream: &mut Stream, operation: &mut Operation) {
+        operation.clear();
+        let values = &mut operation.values;
+        match (self.query, number) {
+            (Query::Range, 0) => values.push(Value::Int(stream.below(PRODUCTS) as i32)),
+            (Query::Range, 1) => values.push(Value::Int(stream.below(CASH_REGISTERS) as i32)),
+            (Query::Range, _) => values.push(Value::Real(draw_price(stream))),
+            (Query::Point, _) => {
+                let head = self.table.head();
+                let keys = self.table.tail().saturating_sub(head).max(1);
+                for _ in 0..POINTS {
+                    values.push(Value::BigInt((head + stream.below(keys)) as i64));
+                }
+            }
+        }
+        self.statements[number].call(Expected::Anything, operation);
+    }
+}
+
+/// From a random place of an index that has all that is asked for.
+fn range(table: &str, columns: &str) -> String {
+    let (first, _) = columns.split_once(',').expect("several columns");
+    format!("SELECT {columns} FROM {table} WHERE {first} >= ? ORDER BY {columns} LIMIT 10")
+}
+
+impl Generator for Queries {
+    fn compose(&mut self, index: u64, operation: &mut Operation) {
+        let mut stream = self.sequence.stream(index);
+        let number = stream.below(self.statements.len() as u64) as usize;
+        self.ask(number, &mut stream, operation);
+    }
+}

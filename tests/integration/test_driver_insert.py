@@ -1,0 +1,400 @@
+"""The steps of the Insert Benchmark, by the driver's binary against real servers."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+
+from slowdust.experiment import protocol
+from tests.integration.conftest import GetBuildOf
+from tests.integration.driver_process import Driver, Event, Target
+from tests.integration.servers import Server, new_instance
+
+SERVERS = (
+    "postgres@17.6",
+    "mysql@5.6.24/innodb",
+    "mysql@9.7.4/innodb",
+    "mariadb@10.11.18/rocksdb",
+)
+CLIENTS = 2
+SEED = 7
+LOADED = 3_050
+
+Work = dict[str, Any]
+
+
+SOME_ROWS = [
+    ["267", "83831", "3855", "168", "BFmcCxxxxxx", "2024-01-01 00:00:00"],
+    ["745", "73056", "31", "367", "yCqwnmuqoxxxxxxxxx", "2024-01-01 00:00:00"],
+]
+"""The first and the thousandth of `purchases2`; the fourth column is four times the price."""
+
+
+def load(rows: int = LOADED, rows_per_commit: int = 100) -> Work:
+    return {"kind": "load", "rows": rows, "rows_per_commit": rows_per_commit}
+
+
+def replace(rows: int, rows_per_commit: int = 50) -> Work:
+    return {"kind": "replace", "rows": rows, "rows_per_commit": rows_per_commit}
+
+
+def query(what: str, seconds: float, rate: float, rows_per_commit: int = 50) -> Work:
+    return {
+        "kind": "query",
+        "query": what,
+        "seconds": seconds,
+        "writes_per_second": rate,
+        "rows_per_commit": rows_per_commit,
+    }
+
+
+@contextlib.contextmanager
+def running_server(name: str, builds: GetBuildOf) -> Iterator[Server]:
+    contender, _, engine = name.partition("/")
+    build = builds(*contender.split("@"))
+    with new_instance(build, {}, engine=engine or None) as instance:
+        instance.start()
+        yield Server(instance)
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def server(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Server]:
+    with running_server(request.param, builds) as running:
+        yield running
+
+
+@pytest.fixture
+def postgres(builds: GetBuildOf) -> Iterator[Server]:
+    """A server of this test alone."""
+    with running_server(SERVERS[0], builds) as running:
+        yield running
+
+
+@dataclass
+class Purchases:
+    """The tables of some clients, and what was done to them."""
+
+    driver: Driver
+    target: Target
+    clients: int = CLIENTS
+    tables: int = CLIENTS
+    inserted: list[int] = field(default_factory=list)
+    statements: str = "prepared"
+
+    def create(self, **fields: object) -> None:
+        self.driver.expect("created", "create", target=self.target, tables=self.tables, **fields)
+        self.inserted = [0] * self.tables
+
+    def prepare(self, work: Work, **fields: object) -> Event:
+        return self.driver.expect(
+            "prepared", "prepare", session="step", target=self.target, clients=self.clients,
+            tables=self.tables, seed=SEED, inserted=self.inserted, statements=self.statements,
+            work=work, **fields,
+        )  # fmt: skip
+
+    def perform(self, work: Work, **fields: object) -> Event:
+        """Do a step; the tables have as many rows after it as it says."""
+        before = self.counts()
+        self.prepare(work, **fields)
+        performed = self.driver.expect("performed", "perform", session="step")
+        self.driver.close("step")
+        grown = [after - old for after, old in zip(self.counts(), before, strict=True)]
+        assert performed["growth"] == grown
+        inserts = performed["roles"].get("insert", {"rows": 0})["rows"]
+        for table in range(self.tables):
+            self.inserted[table] += inserts // self.tables
+        assert not any(role["errors"] for role in performed["roles"].values())
+        return performed
+
+    def numbers(self, sql: str) -> list[int]:
+        """Of each table, which is `{}` in the statement."""
+        statements = (sql.format(f"purchases{table + 1}") for table in range(self.tables))
+        return [int(rows["rows"][0][0]) for rows in self.driver.sql(self.target, *statements)]
+
+    def counts(self) -> list[int]:
+        return self.numbers("SELECT COUNT(*) FROM {}")
+
+
+@pytest.fixture
+def purchases(server: Server, driver: Driver) -> Purchases:
+    tables = Purchases(driver, server.target())
+    tables.create()
+    return tables
+
+
+def is_postgres(purchases: Purchases) -> bool:
+    return bool(purchases.target["dbms"] == "postgres")
+
+
+def seconds_sum(role: Event, place: int) -> int:
+    return sum(second[place] for second in role["per_second"])
+
+
+@pytest.mark.parametrize("statements", ["prepared", "text"])
+@pytest.mark.parametrize("tables", [CLIENTS, 1])
+def test_all_steps_follow_each_other(
+    server: Server, driver: Driver, statements: str, tables: int
+) -> None:
+    purchases = Purchases(driver, server.target(), tables=tables, statements=statements)
+    purchases.create()
+    loaded = purchases.perform(load())
+    assert sum(loaded["growth"]) == loaded["roles"]["insert"]["rows"] == CLIENTS * LOADED
+    assert loaded["roles"]["insert"]["statements"] == CLIENTS * 31
+    indexed = purchases.perform({"kind": "index"})["roles"]["index"]
+    assert (indexed["rows"], indexed["statements"]) == (CLIENTS * LOADED, 3 * tables)
+    roles = purchases.perform(replace(1_003))["roles"]
+    assert roles["insert"]["rows"] == roles["delete"]["rows"] == CLIENTS * 1_003
+    for what in ("range", "point"):
+        performed = purchases.perform(query(what, 1.0, 1_000.0), long_transaction=0.4)
+        assert performed["growth"] == [0] * tables
+        roles = performed["roles"]
+        assert set(roles) == {"insert", "delete", "query", "transaction"}
+        for writer in ("insert", "delete"):
+            schedule = roles[writer]["schedule"]
+            assert roles[writer]["rows"] + schedule["backlog"] == schedule["due"]
+            assert schedule["due"] == CLIENTS * 1_000
+        assert roles["query"]["rows"] > 9 * roles["query"]["statements"]
+        assert roles["transaction"]["statements"] == 3
+        for role in roles.values():
+            assert seconds_sum(role, 0) == sum(role["latency"]["counts"]) == role["statements"]
+            assert seconds_sum(role, 1) == role["rows"]
+        msgspec.convert(performed, protocol.Performed)
+
+
+def test_rows_are_those_of_any_other_dbms(purchases: Purchases, driver: Driver) -> None:
+    purchases.perform(load(1_000))
+    columns = "cashregisterid, customerid, productid, price * 4, data, dateandtime"
+    [rows] = driver.sql(
+        purchases.target,
+        f"SELECT {columns} FROM purchases2 WHERE transactionid IN (1, 1000) ORDER BY 1",
+    )
+    assert rows["rows"] == SOME_ROWS
+
+
+def test_columns_have_the_values_of_the_method(purchases: Purchases) -> None:
+    purchases.perform(load(20_000, 1_000))
+    for column, least, most in (
+        ("cashregisterid", 1_000, 1_000),
+        ("customerid", 17_500, 18_700),
+        ("productid", 8_400, 8_900),
+        ("price", 500, 500),
+        ("data", 19_990, 20_000),
+    ):
+        for count in purchases.numbers(f"SELECT COUNT(DISTINCT {column}) FROM {{}}"):
+            assert least <= count <= most, column
+    assert purchases.numbers("SELECT MIN(LENGTH(data)) FROM {}") == [10, 10]
+    assert purchases.numbers("SELECT MAX(LENGTH(data)) FROM {}") == [20, 20]
+
+
+def test_deletes_find_the_head_behind_gaps(purchases: Purchases, driver: Driver) -> None:
+    purchases.perform(load(4_000))
+    bump = (
+        "SELECT setval('purchases{}_transactionid_seq', 1000000)"
+        if is_postgres(purchases)
+        else "ALTER TABLE purchases{} AUTO_INCREMENT = 1000001"
+    )
+    for table in (1, 2):
+        driver.sql(
+            purchases.target,
+            f"DELETE FROM purchases{table} WHERE transactionid <= 500",
+            f"DELETE FROM purchases{table} WHERE transactionid BETWEEN 1000 AND 1999",
+            f"DELETE FROM purchases{table} WHERE transactionid > 3000 AND transactionid % 7 > 0",
+            bump.format(table),
+        )
+    before = purchases.counts()
+    # Through all gaps, and on behind the jump of the sequence.
+    performed = purchases.perform(replace(4_000))
+    assert (performed["growth"], purchases.counts()) == ([0, 0], before)
+    assert performed["roles"]["delete"]["rows"] == 2 * 4_000
+    assert all(head > 1_000_000 for head in purchases.numbers("SELECT MIN(transactionid) FROM {}"))
+
+
+def test_the_deleter_follows_the_inserter_closely(purchases: Purchases) -> None:
+    """Were it not so, a small table would be empty or grow by much in between."""
+    purchases.perform(load(1_000))
+    purchases.prepare(replace(20_000))
+    counts = []
+    over = threading.Event()
+
+    def count() -> None:
+        with Driver() as other:
+            watched = Purchases(other, purchases.target)
+            while not over.is_set():
+                counts.extend(watched.counts())
+
+    watcher = threading.Thread(target=count)
+    watcher.start()
+    performed = purchases.driver.expect("performed", "perform", session="step")
+    over.set()
+    watcher.join()
+    assert performed["growth"] == [0, 0]
+    # Counted one after the other, and up to four statements and the one under way ahead.
+    assert len(counts) > 4
+    assert min(counts) >= 1_000
+    assert max(counts) <= 1_000 + 5 * 50
+
+
+def test_a_target_of_1000_rows_is_met_within_a_percent(purchases: Purchases) -> None:
+    purchases.perform(load())
+    purchases.perform({"kind": "index"})
+    seconds = 5
+    performed = purchases.perform(query("range", seconds, 1_000.0))
+    for writer in ("insert", "delete"):
+        role = performed["roles"][writer]
+        assert role["rows"] / role["seconds"] == pytest.approx(CLIENTS * 1_000, rel=0.01)
+        schedule = role["schedule"]
+        assert schedule["rate"] == CLIENTS * 1_000
+        assert (schedule["due"], schedule["backlog"]) == (CLIENTS * seconds * 1_000, 0)
+        assert schedule["max_lag_ns"] == max(second[3] for second in role["per_second"])
+        inner = [second[1] for second in role["per_second"][1 : seconds - 1]]
+        assert all(rows == pytest.approx(CLIENTS * 1_000, rel=0.1) for rows in inner), inner
+
+
+def test_an_impossible_target_leaves_a_backlog_and_ends_in_time(purchases: Purchases) -> None:
+    purchases.perform(load())
+    purchases.perform({"kind": "index"})
+    performed = purchases.perform(query("point", 2, 50_000_000.0))
+    assert performed["growth"] == [0, 0]
+    for writer in ("insert", "delete"):
+        role = performed["roles"][writer]
+        schedule = role["schedule"]
+        assert schedule["due"] == CLIENTS * 2 * 50_000_000
+        assert schedule["backlog"] == schedule["due"] - role["rows"] > 0.95 * schedule["due"]
+        assert schedule["max_lag_ns"] > 1.5e9
+        assert role["latency"]["max_ns"] < 1.5e9
+        assert 2.0 <= role["seconds"] < 3.5
+
+
+def test_partitions_have_their_rows(server: Server, driver: Driver) -> None:
+    purchases = Purchases(driver, server.target())
+    purchases.create(partitions={"count": 4, "rows_each": 1_000})
+    purchases.perform(load(5_000))
+    performed = purchases.perform(replace(1_500))
+    assert performed["growth"] == [0, 0]
+    purchases.perform({"kind": "index"})
+    purchases.perform(query("range", 0.5, 1_000.0))
+    part = "purchases2_p{}" if is_postgres(purchases) else "purchases2 PARTITION (p{})"
+    results = driver.sql(
+        purchases.target, *(f"SELECT COUNT(*) FROM {part.format(n)}" for n in range(4))
+    )
+    # Keys up to 2,000 are deleted: 1,500 by the step before the last, 500 by the last.
+    assert [int(result["rows"][0][0]) for result in results] == [0, 0, 1_000, 4_000]
+    purchases.create()
+
+
+def test_plans_use_the_indexes(purchases: Purchases, driver: Driver) -> None:
+    purchases.perform(load())
+    purchases.perform({"kind": "index"})
+    for what, indexes in (("range", ["_i1", "_i2", "_i3"]), ("point", [""])):
+        purchases.prepare(query(what, 1, 100.0))
+        plans = driver.expect("explained", "explain", session="step")["plans"]
+        driver.close("step")
+        queries = [plan for plan in plans if plan["statement"].startswith("SELECT")]
+        for plan, index in zip(queries, indexes, strict=True):
+            assert "purchases1" + index in plan["plan"]
+        assert any(plan["statement"].startswith("DELETE") for plan in plans)
+    assert purchases.counts() == [LOADED, LOADED]
+
+
+def test_a_killed_server_ends_the_step_at_once(postgres: Server, driver: Driver) -> None:
+    purchases = Purchases(driver, postgres.target())
+    purchases.create()
+    purchases.perform(load())
+    purchases.prepare(query("range", 60, 100.0), long_transaction=50)
+    with postgres.killed_soon(signal.SIGKILL):
+        begin = time.monotonic()
+        event = driver.expect("error", "perform", session="step")
+        assert time.monotonic() - begin < 2.0
+    assert event["kind"] == "connection"
+    driver.close("step")
+
+
+@pytest.mark.parametrize("victim", ["INSERT", "DELETE", "COMMIT|SELECT transactionid"])
+def test_one_lost_connection_ends_the_step_at_once(
+    postgres: Server, driver: Driver, victim: str
+) -> None:
+    """Also while the others sleep: until something is due, or in a statement."""
+    purchases = Purchases(driver, postgres.target())
+    purchases.create()
+    purchases.perform(load())
+    purchases.prepare(query("range", 60, 10.0), long_transaction=50)
+    killed = []
+
+    def kill() -> None:
+        with Driver() as other:
+            [answer] = other.sql(
+                purchases.target,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                f"WHERE pid <> pg_backend_pid() AND query ~ '^({victim})'",
+            )
+        killed.append((len(answer["rows"]), time.monotonic()))
+
+    killer = threading.Timer(1.0, kill)
+    killer.start()
+    event = driver.expect("error", "perform", session="step")
+    ended = time.monotonic()
+    killer.join()
+    [(victims, at)] = killed
+    assert victims >= 1
+    assert ended - at < 1.0
+    assert event["kind"] == "connection"
+    again = driver.do("perform", session="step")
+    assert (again["event"], again["kind"]) == ("error", "usage")
+
+
+def test_a_refused_statement_ends_the_step(purchases: Purchases, driver: Driver) -> None:
+    purchases.perform(load(1_000))
+    purchases.prepare(query("point", 60, 100.0))
+    driver.sql(purchases.target, "ALTER TABLE purchases1 DROP COLUMN data")
+    begin = time.monotonic()
+    event = driver.expect("error", "perform", session="step")
+    assert time.monotonic() - begin < 3.0
+    assert event["kind"] == "server"
+    driver.close("step")
+
+
+def test_progress_is_told_about_every_second(purchases: Purchases, driver: Driver) -> None:
+    purchases.perform(load())
+    purchases.prepare(query("point", 3.2, 100.0))
+    driver.expect("performed", "perform", session="step")
+    told = [(event["done"], event["total"]) for event in driver.progress]
+    assert 2 <= len(told) <= 4
+    assert all(total == 3_200 for _, total in told)
+    assert told == sorted(told)
+    driver.close("step")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"clients": 0}, "a step needs a client"),
+        ({"tables": 3}, "a table for each or one for all"),
+        ({"inserted": [1]}, "for each table"),
+        ({"work": load(rows_per_commit=0)}, "1 to 5461 rows"),
+        ({"work": load(rows_per_commit=5_462)}, "1 to 5461 rows"),
+        ({"work": load(rows=0)}, "a row at least"),
+        ({"work": query("range", 0, 1.0)}, "positive number of seconds"),
+        ({"work": query("range", 1, 0.0)}, "positive number per second"),
+        ({"long_transaction": -1}, "held a positive number"),
+    ],
+)
+def test_steps_that_cannot_be_are_refused(
+    driver: Driver, fields: dict[str, object], message: str
+) -> None:
+    command: dict[str, object] = {
+        "session": "s", "clients": 2, "tables": 2, "seed": 1, "inserted": [0, 0],
+        "statements": "prepared", "work": load(),
+        "target": {"dbms": "postgres", "socket": "/nowhere", "port": 1, "user": "u",
+                   "database": "d"},
+    }  # fmt: skip
+    event = driver.do("prepare", **(command | fields))
+    assert (event["event"], event["kind"]) == ("error", "usage")
+    assert message in event["message"]
