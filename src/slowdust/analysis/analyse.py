@@ -16,9 +16,17 @@ from slowdust.analysis.notices import notices_of
 from slowdust.analysis.per_op import per_operation, relative_to
 from slowdust.analysis.relative import Step, step_of
 from slowdust.analysis.response import add_response_times
+from slowdust.analysis.sla import missed_its_sla, writers_of
+from slowdust.analysis.step_words import (
+    notices_of_steps,
+    tell_failed_steps,
+    tell_writers_and_stalls,
+)
+from slowdust.analysis.steps import failed_steps_of, step_runs_of
 from slowdust.analysis.verdict import Judgement, judge
 from slowdust.analysis.words import tell
-from slowdust.benchmarks import BENCHMARKS, known_test
+from slowdust.benchmarks import BENCHMARKS, known_test, measured_in_steps
+from slowdust.benchmarks.model import Measuring
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.records import ServerUse, Slice
@@ -38,11 +46,11 @@ def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None
     contenders = [base, *(name for name in facts if name != base)]
     dbms = {name: contender.dbms for name, contender in facts.items()}
     differences = plan_differences(manifest.plans, dbms)
-    results = _results(slices, contenders, manifest.method.margin, differences)
+    results = _results(slices, contenders, manifest.tests, manifest.method.margin, differences)
     add_response_times(results, slices, contenders)
     infos = [introduce(facts[name], facts[base]) for name in contenders]
     courses = courses_of(results)
-    return Report(
+    report = Report(
         experiment=manifest.experiment,
         started=manifest.started,
         base=base,
@@ -52,6 +60,8 @@ def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None
         tldr=tell(results, contenders, _failures(facts), courses),
         contender_info=infos,
         notices=notices_of(infos),
+        step_runs=step_runs_of(results, slices),
+        failed_steps=failed_steps_of(manifest.failed_steps),
         concurrency=courses,
         memory=memory_of(results, infos),
         plan_differences=differences,
@@ -59,6 +69,9 @@ def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None
         warnings=manifest.warnings,
         method=describe_method(manifest),
     )
+    report.notices += notices_of_steps(report)
+    report.tldr = [*tell_failed_steps(report), *report.tldr, *tell_writers_and_stalls(report)]
+    return report
 
 
 def _failures(facts: dict[str, ContenderFacts]) -> dict[str, str]:
@@ -68,6 +81,7 @@ def _failures(facts: dict[str, ContenderFacts]) -> dict[str, str]:
 def _results(
     slices: Sequence[Slice],
     contenders: Sequence[str],
+    tests: Sequence[str],
     margin: float,
     differences: Sequence[PlanDifference],
 ) -> list[Result]:
@@ -79,35 +93,44 @@ def _results(
         for judgement in judge(slices, contenders, margin)
     }
     results = []
-    for step in sorted(by_step, key=_order_of(list(by_step))):
+    for step in sorted(by_step, key=_order_of(list(by_step), tests)):
         of_step = [
             _summarise(step, name, by_step[step][name])
             for name in contenders
             if name in by_step[step]
         ]
+        base = next((result for result in of_step if result.contender == contenders[0]), None)
         for result in of_step:
-            if result.contender == contenders[0]:
-                result.rqps = 1.0
-                result.flags += flags.wandering(by_step[step][result.contender])
+            if result is base:
+                result.rqps = None if missed_its_sla(base) else 1.0
+                result.flags += flags.wandering(by_step[step][base.contender])
             else:
-                _compare(result, judgements[step, result.contender], margin)
-                _compare_with_base(result, of_step[0], contenders[0], differences)
+                _compare(result, base, judgements[step, result.contender], margin)
+                result.flags += _plans_of(result, contenders[0], differences)
         results += of_step
     return results
 
 
-def _order_of(steps: Sequence[Step]) -> Callable[[Step], tuple[int, int, int]]:
-    """The benchmarks' order; tests that none of them knows follow in the order they ran in."""
+def _order_of(
+    steps: Sequence[Step], tests: Sequence[str]
+) -> Callable[[Step], tuple[int, int, int, int]]:
+    """The benchmarks' order, but long steps' is that of `tests`, in which they had to run.
+
+    Tests that none of these knows follow in the order they ran in.
+    """
     known = {
         (benchmark.name, test.name): place
         for benchmark in BENCHMARKS.values()
+        if benchmark.measuring is Measuring.SLICES
         for place, test in enumerate(benchmark.tests)
     }
+    named = {test: place for place, test in enumerate(tests)}
     ran: dict[tuple[str, str], int] = {}
     for place, step in enumerate(steps):
         ran.setdefault((step.benchmark, step.test), place)
     return lambda step: (
         known.get((step.benchmark, step.test), len(known)),
+        named.get(step.test, len(named)),
         ran[step.benchmark, step.test],
         step.clients,
     )
@@ -119,6 +142,7 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     schedules = [piece.schedule for piece in slices if piece.schedule is not None]
     busiest = median(piece.client.busiest_thread for piece in slices)
     idle = _idle_cpu_share(slices)
+    writers = writers_of(slices)
     errors: dict[str, int] = {}
     for piece in slices:
         for state, count in piece.errors.items():
@@ -149,7 +173,11 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         late_operations=(
             sum(schedule.late_operations for schedule in schedules) if schedules else None
         ),
-        flags=flags.flags_of_slices(slices, busiest, idle),
+        writers=writers,
+        flags=[
+            *flags.flags_of_step(slices, writers),
+            *flags.flags_of_slices(slices, busiest, idle),
+        ],
     )
 
 
@@ -172,7 +200,15 @@ def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | Non
     return max(sizes) / BYTES_PER_GB if sizes else None
 
 
-def _compare(result: Result, judgement: Judgement, margin: float) -> None:
+def _compare(result: Result, base: Result | None, judgement: Judgement, margin: float) -> None:
+    """`base` is None where the base has no result in this step."""
+    if missed_its_sla(result):
+        return
+    if base is not None:
+        if missed_its_sla(base):
+            result.flags.append(f"not compared: the writers of {base.contender} missed their SLA")
+            return
+        result.per_op_relative = relative_to(base.per_op, result.per_op)
     if result.late_operations is not None:
         result.flags.append(flags.OPEN_LOOP)
         return
@@ -181,17 +217,15 @@ def _compare(result: Result, judgement: Judgement, margin: float) -> None:
     result.verdict = None if estimate.ratio is None else judgement.verdict
     if estimate.interval is not None:
         result.low, result.high = estimate.interval.low, estimate.interval.high
-    result.flags += flags.flags_of_estimate(estimate, margin)
+    in_steps = measured_in_steps(result.benchmark)
+    told = flags.flags_of_pairs if in_steps else flags.flags_of_estimate
+    result.flags += told(estimate, margin)
 
 
-def _compare_with_base(
-    result: Result, first: Result, base: str, differences: Sequence[PlanDifference]
-) -> None:
-    """`first` is the base's result, unless the base has none in this step."""
-    if first.contender == base:
-        result.per_op_relative = relative_to(first.per_op, result.per_op)
+def _plans_of(result: Result, base: str, differences: Sequence[PlanDifference]) -> list[str]:
+    """The warning that the result's plan is not the base's, where that is so."""
     for difference in differences:
         ours, theirs = difference.plans.get(result.contender), difference.plans.get(base)
         if difference.test == result.test and ours and theirs and ours != theirs:
-            result.flags.append(flags.PLAN_DIFFERS)
-            return
+            return [flags.PLAN_DIFFERS]
+    return []

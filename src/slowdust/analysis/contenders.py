@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.analysis.phrases import listing
-from slowdust.store.manifest import ContenderFacts, Manifest, Plan
+from slowdust.store.manifest import ContenderFacts, InsertMethod, Manifest, Method, Plan
 
 NOT_SET = "(not set)"
 
@@ -71,15 +71,41 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
     """How it was measured: label -> value, ready to print."""
     method = manifest.method
     return {
-        "tables": str(method.tables),
-        "rows per table": f"{method.rows:,}",
+        **(_slices(method) if method.insert is None else _insert_steps(method.insert)),
         "clients": ", ".join(map(str, manifest.clients)),
-        "slice": f"{method.slice_s:g} s",
-        "discarded before each slice": f"{method.discard_s:g} s",
         "incarnations": str(method.incarnations),
-        "budget": f"{method.budget_s:g} s",
         "margin": f"{method.margin:.1%}",
         "seed": str(method.seed),
         "slowdust": manifest.slowdust,
         "driver": manifest.driver,
     }
+
+
+def _slices(method: Method) -> dict[str, str]:
+    return {
+        "tables": str(method.tables),
+        "rows per table": f"{method.rows:,}",
+        "slice": f"{method.slice_s:g} s",
+        "discarded before each slice": f"{method.discard_s:g} s",
+        "budget": f"{method.budget_s:g} s",
+    }
+
+
+def _insert_steps(insert: InsertMethod) -> dict[str, str]:
+    facts = {
+        "workload": insert.workload,
+        "rows inserted by each client": _by_step(insert.rows),
+        "rows per commit": _by_step(insert.rows_per_commit),
+        "steps with queries": f"{insert.seconds:g} s",
+        "tables": "one for all clients" if insert.shared_table else "one for each client",
+        "statements": insert.statements,
+    }
+    if insert.partitions:
+        facts["partitions of each table"] = str(insert.partitions)
+    if insert.long_transaction_s is not None:
+        facts["transaction held open beside the work"] = f"{insert.long_transaction_s:g} s"
+    return facts
+
+
+def _by_step(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{step} {count:,}" for step, count in counts.items())

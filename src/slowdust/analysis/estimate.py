@@ -13,31 +13,37 @@ restarts are known to have, the incarnations of the step itself, and, discounted
 weight, those of the experiment's other steps and contenders: a power prior (Ibrahim and Chen
 2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). A step whose
 restarts contradict the others' stands alone: a robust mixture (Schmidli et al. 2014, Biometrics
-70). docs/statistics.md
-has the formulas and how often the intervals hold.
+70). docs/statistics.md has the formulas and how often the intervals hold.
+
+Long steps have one pair in each incarnation, so that restarts and noise cannot be told apart: u_i
+is both, v_i next to nothing, and the prior on tau is that of whole steps (`posterior.LONG_STEPS`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from slowdust.analysis.location import trimmed_mean
+from slowdust.analysis.posterior import (
+    LONG_STEPS,
+    RESTARTS,
+    Expectation,
+    Locations,
+    integrate_restarts,
+)
 from slowdust.analysis.relative import BlockRatios, FloatArray, Step
 
-RESTART_SCALE = 0.01
-"""Scale of the prior on tau: restarts are expected to move rqps by up to about a percent."""
-RESTART_PRIOR_FREEDOM = 4.0
-"""Degrees of freedom of the half-Student prior: tau of several percent stays possible."""
-BORROWED_FREEDOM = 8.0
-"""At most this many degrees of freedom about tau come from the other steps and contenders."""
-OUTSIDER_SHARE = 0.2
-"""Prior probability that a step's restarts have nothing in common with the others'."""
 SMALLEST_VARIANCE = 1e-12
 """Of a location (a millionth of its value, squared): keeps noiseless input finite."""
+STEP_NOISE = 0.001
+"""Least noise of a pair of long steps: what the clock, the last statement and the load's seconds
+come to. Everything beyond it is tau's."""
+KNOWN = 1e6
+"""Degrees of freedom of a variance that is not estimated."""
 CONFIDENCE = 0.95
 SETTLED_SAME = 0.99
 """Confidence at which an interim look may stop for `same` (`verdict.settled`)."""
@@ -46,9 +52,6 @@ SETTLED_DIFFERENT = 0.999
 
 _WIDEST = 10.0
 """Of an interval, in ln rqps to each side: beyond a factor of 22,000 it only overflows."""
-
-_TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 0.5, 40)))
-"""Values of tau that the integrals sum over: none at all, and 0.01% to 50%."""
 _HALVINGS = 20
 """Bisections of a half-width, from 100%: down to a millionth."""
 
@@ -93,36 +96,16 @@ class Estimate:
     silent: int
 
 
-@dataclass(frozen=True)
-class _Locations:
-    """The incarnations of the cells as arrays of shape (cells, incarnations), 0 where missing."""
-
-    mean: FloatArray
-    variance: FloatArray
-    present: FloatArray
-    """1 where the cell has that incarnation, else 0."""
-    freedom: FloatArray
-    """Shape (cells,): degrees of freedom of `variance`, which the cell's incarnations share."""
-
-
-@dataclass(frozen=True)
-class _Posterior:
-    """Given each tau, theta has Student's t; arrays of shape (cells, taus)."""
-
-    weight: FloatArray
-    center: FloatArray
-    scale: FloatArray
-    freedom: FloatArray
-
-
 def estimate_all(cells: Sequence[BlockRatios]) -> list[Estimate]:
     """Estimate each cell; the cells of one call share what they say about restarts.
 
-    The result has the order of `cells`.
+    Those of long steps share it among themselves. The result has the order of `cells`.
     """
     usable = [cell for cell in cells if cell.blocks >= 2]
-    solved = iter(_solve(usable)) if usable else iter(())
-    return [next(solved) if cell.blocks >= 2 else _without_interval(cell) for cell in cells]
+    short = _solve([cell for cell in usable if not cell.long_steps], _locate, RESTARTS)
+    long = _solve([cell for cell in usable if cell.long_steps], _locate_steps, LONG_STEPS)
+    solved = {id(cell): estimate for cell, estimate in [*short, *long]}
+    return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
 
 
 def _without_interval(cell: BlockRatios) -> Estimate:
@@ -143,9 +126,15 @@ def _without_interval(cell: BlockRatios) -> Estimate:
     )
 
 
-def _solve(cells: Sequence[BlockRatios]) -> list[Estimate]:
-    locations = _locate(cells)
-    posterior = _integrate_restarts(locations)
+def _solve(
+    cells: Sequence[BlockRatios],
+    locate: Callable[[Sequence[BlockRatios]], Locations],
+    expected: Expectation,
+) -> list[tuple[BlockRatios, Estimate]]:
+    if not cells:
+        return []
+    locations = locate(cells)
+    posterior = integrate_restarts(locations, expected)
     center = (posterior.weight * posterior.center).sum(axis=1)
     # Symmetric about the posterior mean: what the centers differ by goes into the scale.
     scale = np.hypot(posterior.scale, posterior.center - center[:, None])
@@ -153,19 +142,22 @@ def _solve(cells: Sequence[BlockRatios]) -> list[Estimate]:
     reach = _half_widths(posterior.weight, scale, posterior.freedom, tails)
     p_values = 2 * _tail(posterior.weight, scale, posterior.freedom, np.abs(center)[:, None])[:, 0]
     return [
-        Estimate(
-            step=cell.step,
-            contender=cell.contender,
-            ratio=math.exp(center[index]),
-            interval=_around(center[index], reach[index, 0]),
-            sameness_interval=_around(center[index], reach[index, 1]),
-            difference_interval=_around(center[index], reach[index, 2]),
-            p_value=float(p_values[index]),
-            blocks=cell.blocks,
-            incarnations=len(cell.by_incarnation),
-            restart_spread=_spread(locations, index),
-            torn=cell.torn,
-            silent=cell.silent,
+        (
+            cell,
+            Estimate(
+                step=cell.step,
+                contender=cell.contender,
+                ratio=math.exp(center[index]),
+                interval=_around(center[index], reach[index, 0]),
+                sameness_interval=_around(center[index], reach[index, 1]),
+                difference_interval=_around(center[index], reach[index, 2]),
+                p_value=float(p_values[index]),
+                blocks=cell.blocks,
+                incarnations=len(cell.by_incarnation),
+                restart_spread=_spread(locations, index),
+                torn=cell.torn,
+                silent=cell.silent,
+            ),
         )
         for index, cell in enumerate(cells)
     ]
@@ -176,12 +168,12 @@ def _around(center: float, reach: float) -> Interval:
     return Interval(math.exp(center - reach), math.exp(center + reach))
 
 
-def _spread(locations: _Locations, index: int) -> float | None:
+def _spread(locations: Locations, index: int) -> float | None:
     means = locations.mean[index][locations.present[index] > 0]
     return float(means.std(ddof=1)) if len(means) > 1 else None
 
 
-def _locate(cells: Sequence[BlockRatios]) -> _Locations:
+def _locate(cells: Sequence[BlockRatios]) -> Locations:
     shape = (len(cells), max(len(cell.by_incarnation) for cell in cells))
     mean, variance, present = np.zeros(shape), np.ones(shape), np.zeros(shape)
     freedom = np.zeros(len(cells))
@@ -199,70 +191,23 @@ def _locate(cells: Sequence[BlockRatios]) -> _Locations:
             pooled = squares / freedom[row] / location.kept
             variance[row, column] = max(pooled, SMALLEST_VARIANCE)
             present[row, column] = 1
-    return _Locations(mean=mean, variance=variance, present=present, freedom=freedom)
+    return Locations(mean=mean, variance=variance, present=present, freedom=freedom)
 
 
-def _integrate_restarts(locations: _Locations) -> _Posterior:
-    """Weigh each tau by prior, own incarnations and, discounted, everyone else's."""
-    tau_squared = (_TAU_GRID**2)[None, :, None]
-    noise = locations.variance[:, None, :]
-    precision = locations.present[:, None, :] / (tau_squared + noise)
-    total = precision.sum(axis=2)
-    center = (precision * locations.mean[:, None, :]).sum(axis=2) / total
-    # Satterthwaite: tau is given, only the noise's share of the variance is itself estimated.
-    share = (precision**2 * noise).sum(axis=2) / total
-    freedom = locations.freedom[:, None] / np.square(share)
-    log_likelihood = _restart_likelihood(locations, precision, center, freedom)
-
-    contrasts = locations.present.sum(axis=1) - 1
-    others = log_likelihood.sum(axis=0) - log_likelihood
-    other_contrasts = contrasts.sum() - contrasts
-    discount = np.minimum(1.0, BORROWED_FREEDOM / np.maximum(other_contrasts, 1.0))
-    alone = _normalised(_log_prior()[None, :])
-    borrowed = _normalised(_log_prior() + discount[:, None] * others)
-    prior = (1 - OUTSIDER_SHARE) * borrowed + OUTSIDER_SHARE * alone
-    return _Posterior(
-        weight=_normalised(np.log(prior) + log_likelihood),
-        center=center,
-        scale=1 / np.sqrt(total),
-        freedom=freedom,
+def _locate_steps(cells: Sequence[BlockRatios]) -> Locations:
+    """One pair in each incarnation: its noise and what a restart does are tau together."""
+    shape = (len(cells), max(len(cell.by_incarnation) for cell in cells))
+    mean, present = np.zeros(shape), np.zeros(shape)
+    for row, cell in enumerate(cells):
+        count = len(cell.by_incarnation)
+        mean[row, :count] = [pairs.mean() for pairs in cell.by_incarnation]
+        present[row, :count] = 1
+    return Locations(
+        mean=mean,
+        variance=np.full(shape, STEP_NOISE**2),
+        present=present,
+        freedom=np.full(len(cells), KNOWN),
     )
-
-
-def _normalised(log_weight: FloatArray) -> FloatArray:
-    """Weights that add up to 1 in each row."""
-    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
-    shares: FloatArray = weight / weight.sum(axis=1, keepdims=True)
-    return shares
-
-
-def _log_prior() -> FloatArray:
-    """Half-Student density of tau times the width of each grid cell."""
-    density = (1 + (_TAU_GRID / RESTART_SCALE) ** 2 / RESTART_PRIOR_FREEDOM) ** (
-        -(RESTART_PRIOR_FREEDOM + 1) / 2
-    )
-    log_mass: FloatArray = np.log(density * np.gradient(_TAU_GRID))
-    return log_mass
-
-
-def _restart_likelihood(
-    locations: _Locations, precision: FloatArray, center: FloatArray, freedom: FloatArray
-) -> FloatArray:
-    """ln of the restricted likelihood of tau, of shape (cells, taus).
-
-    Of the contrasts between the incarnations (theta integrated out), as Student's t with the
-    freedom of the noise, so that a noise that was underestimated is not taken for restarts.
-    """
-    present = locations.present[:, None, :]
-    contrasts = present.sum(axis=2) - 1
-    deviations = (precision * np.square(locations.mean[:, None, :] - center[:, :, None])).sum(
-        axis=2
-    )
-    log_scales = np.where(present > 0, np.log(np.where(present > 0, precision, 1.0)), 0.0)
-    log_determinant = log_scales.sum(axis=2) - np.log(precision.sum(axis=2))
-    exponent = (freedom + contrasts) / 2
-    log_likelihood: FloatArray = log_determinant / 2 - exponent * np.log1p(deviations / freedom)
-    return log_likelihood
 
 
 def _tail(

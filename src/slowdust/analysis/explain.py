@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from slowdust.analysis.model import PerOperation, Result
+from slowdust.analysis.phrases import operation
+from slowdust.benchmarks import measured_in_steps
 from slowdust.store.records import Microsecond
 
 FLAT = 0.05
@@ -32,6 +34,7 @@ SHARE_OF_CHANGE = 0.25
 """What cannot have taken so much of the change of time per operation explains none of it."""
 WHOLE = 0.5
 """Share of the change of time per operation from which a cause is not called partial."""
+_US_PER_S = 1e6
 
 
 class Cause(StrEnum):
@@ -56,10 +59,10 @@ class Explanation:
 
 
 _CANDIDATES: tuple[tuple[str, Cause, str], ...] = (
-    ("read_kb", Cause.IO, "KB read per operation"),
-    ("write_kb", Cause.IO, "KB written per operation"),
-    ("cs", Cause.CONTENTION, "context switches per operation"),
-    ("server_cpu_us", Cause.CPU, "server CPU per operation"),
+    ("read_kb", Cause.IO, "KB read"),
+    ("write_kb", Cause.IO, "KB written"),
+    ("cs", Cause.CONTENTION, "context switches"),
+    ("server_cpu_us", Cause.CPU, "server CPU"),
 )
 """Rarest first: CPU nearly always moves along with contention and IO."""
 
@@ -78,7 +81,8 @@ def explain(result: Result, base: Result) -> list[Explanation]:
         enough = WHOLE * abs(slowdown - 1)
         if agrees and abs(ratio - 1) >= min(FLAT, enough):
             partial = abs(ratio - 1) < enough
-            found.append(Explanation(cause, metric, ratio, partial))
+            per = f"{metric} per {operation(result.unit)}"
+            found.append(Explanation(cause, per, ratio, partial))
     # What moved as much as the throughput comes first; among those, the rarest.
     return sorted(found, key=lambda explanation: explanation.partial)
 
@@ -91,7 +95,15 @@ def _value(per_op: PerOperation, field: str) -> float | None:
 def _could_take(field: str, result: Result, base: Result) -> bool:
     """Whether the change of a metric, at its dearest, is a good part of that of the time."""
     ours, theirs = _value(result.per_op, field), _value(base.per_op, field)
-    if ours is None or theirs is None or result.rqps is None or base.latency_us is None:
+    time = _time_us(base)
+    if ours is None or theirs is None or result.rqps is None or time is None:
         return False
-    change = base.latency_us.p50 * abs(1 / result.rqps - 1)
+    change = time * abs(1 / result.rqps - 1)
     return abs(ours - theirs) * DEAREST[field] >= SHARE_OF_CHANGE * change
+
+
+def _time_us(base: Result) -> Microsecond | None:
+    """What an operation takes a client: a long step's is a row, its response times are of many."""
+    if measured_in_steps(base.benchmark):
+        return base.clients * _US_PER_S / base.qps if base.qps > 0 else None
+    return None if base.latency_us is None else base.latency_us.p50

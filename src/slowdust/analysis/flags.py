@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowdust.analysis.estimate import Estimate
+from slowdust.analysis.model import Writers
 from slowdust.store.records import Slice
 
 BUSY_CLIENT = 0.9
@@ -61,6 +62,45 @@ def flags_of_estimate(estimate: Estimate, margin: float) -> list[str]:
         flags.append(f"blocks left out that were cut short: {estimate.torn}")
     if estimate.silent:
         flags.append(f"blocks left out for lack of throughput: {estimate.silent}")
+    return flags
+
+
+def flags_of_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]:
+    """What the long steps of one contender say about themselves, beside `flags_of_slices`."""
+    flags = []
+    if writers is not None and not writers.sla_met:
+        flags.append(
+            f"SLA missed, not compared: {writers.inserts:,.0f} inserts/s and "
+            f"{writers.deletes:,.0f} deletes/s instead of {writers.target:,.0f}; rows that were "
+            f"due and not written: {writers.insert_backlog:,} to insert, "
+            f"{writers.delete_backlog:,} to delete"
+        )
+    for piece in slices:
+        if (step := piece.step) is None or step.rows_counted is None:
+            continue
+        if step.rows_expected is not None and step.rows_counted != step.rows_expected:
+            flags.append(
+                f"rows in incarnation {piece.incarnation}: {step.rows_counted:,} were counted, "
+                f"{step.rows_expected:,} were expected"
+            )
+    return flags
+
+
+def flags_of_pairs(estimate: Estimate, margin: float) -> list[str]:
+    """What the comparison of a long step with the base rests on: a pair in each incarnation."""
+    if estimate.ratio is None:
+        return ["not comparable: no incarnation has both contenders"]
+    flags = []
+    if estimate.blocks == 1:
+        flags.append("one pair: how far another would be from it is not known")
+    if estimate.restart_spread is not None and estimate.restart_spread > margin:
+        flags.append(
+            f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between them"
+        )
+    if estimate.torn:
+        flags.append(f"incarnations left out in which one of the two failed: {estimate.torn}")
+    if estimate.silent:
+        flags.append(f"incarnations left out for lack of throughput: {estimate.silent}")
     return flags
 
 

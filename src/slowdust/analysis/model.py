@@ -219,7 +219,9 @@ class Stall(msgspec.Struct, kw_only=True, omit_defaults=True):
     second: int
     """Since the beginning of the step."""
     rate: float
+    """Rows of an inserter or deleter, statements of queries, in that second."""
     median: float
+    """Of the step's whole seconds; their mean where most have none."""
     server_cpu: float | None = None
     """CPUs that the server used, as the probes saw it in that second; so are all below."""
     host_cpu: float | None = None

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 _DOUBLE = 2.0
 """A ratio from here on is written as a multiple, not as a percentage."""
 MOST_LISTED = 6
 """Names that one sentence lists."""
+_OPERATIONS = {
+    "inserts/s": "insert",
+    "indexed rows/s": "indexed row",
+    "range queries/s": "query",
+    "point queries/s": "query",
+}
 _OF_MATRIX = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
 """'mysql@9.7.4 fsync=off log_bin=on'. A name of the user's own may have blanks too."""
 
@@ -41,6 +47,21 @@ def distance(rqps: float) -> str:
 def clients(count: int) -> str:
     """'1 client', '8 clients'."""
     return "1 client" if count == 1 else f"{count} clients"
+
+
+def step_label(test: str, count: int, levels: Collection[int]) -> str:
+    """A test, 'at 8 clients' where the experiment has several numbers of clients."""
+    return f"{test} at {clients(count)}" if len(levels) > 1 else test
+
+
+def operation(unit: str) -> str:
+    """One of what a rate counts: 'insert', 'indexed row', 'query', else 'operation'."""
+    return _OPERATIONS.get(unit, "operation")
+
+
+def first_line(text: str) -> str:
+    """Of several lines, as the end of a sentence."""
+    return text.strip().partition("\n")[0].rstrip(".")
 
 
 def listing(parts: Sequence[str]) -> str:

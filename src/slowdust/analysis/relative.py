@@ -3,7 +3,9 @@
 What is compared is a positive quantity of each slice: its throughput unless another is named.
 
 Within a block every contender is measured twice, in an order and then its reverse, so that a
-drift of the machine that is linear over the block cancels in the ratio.
+drift of the machine that is linear over the block cancels in the ratio. Long steps are measured
+once in an incarnation: their block is one slice of each, and what drifts cancels only on average
+over the steps and incarnations, of which every other one has the contenders in reverse.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from slowdust.analysis.sla import meets_sla
 from slowdust.store.records import Slice
 
 FloatArray = npt.NDArray[np.float64]
@@ -47,6 +50,8 @@ class BlockRatios:
     """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
     silent: int
     """Blocks left out because one of the two had a slice in which the quantity was 0."""
+    long_steps: bool = False
+    """Whether a block is one pair of long steps, of which an incarnation has no second."""
 
     @property
     def blocks(self) -> int:
@@ -61,8 +66,13 @@ class _Place(NamedTuple):
     block: int
 
 
-_Blocks = dict[_Place, dict[str, list[float]]]
-"""Place -> contender -> the quantity in each of its slices."""
+@dataclass
+class _Blocks:
+    """The blocks of one step."""
+
+    quantities: dict[_Place, dict[str, list[float]]]
+    """Place -> contender -> the quantity in each of its slices."""
+    long_steps: bool
 
 
 def throughput(piece: Slice) -> float:
@@ -85,12 +95,19 @@ def block_ratios(
 
     Returns one `BlockRatios` for each step (in order of first appearance) and each of
     `contenders` other than `base`, also where no block could be paired. The value of a block is
-    the mean of ln `quantity` over the contender's slices less that over the base's.
+    the mean of ln `quantity` over the contender's slices less that over the base's. A long step
+    whose writers missed their SLA on a contender, in any incarnation, is not compared there.
     """
+    slices = list(slices)
+    missed = {(step_of(piece), piece.contender) for piece in slices if not meets_sla(piece)}
     steps: dict[Step, _Blocks] = {}
     for piece in slices:
-        blocks = steps.setdefault(step_of(piece), defaultdict(lambda: defaultdict(list)))
-        blocks[_Place(piece.incarnation, piece.block)][piece.contender].append(quantity(piece))
+        step = step_of(piece)
+        if step not in steps:
+            steps[step] = _Blocks(defaultdict(lambda: defaultdict(list)), piece.step is not None)
+        if (step, piece.contender) not in missed:
+            place = _Place(piece.incarnation, piece.block)
+            steps[step].quantities[place][piece.contender].append(quantity(piece))
     return [
         _pair(step, blocks, base, contender)
         for step, blocks in steps.items()
@@ -100,11 +117,12 @@ def block_ratios(
 
 
 def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios:
-    whole = max(len(rates) for block in blocks.values() for rates in block.values())
+    places = blocks.quantities
+    whole = max((len(rates) for block in places.values() for rates in block.values()), default=0)
     by_incarnation: dict[int, list[float]] = {}
     torn = silent = 0
-    for place in sorted(blocks):
-        ours, theirs = blocks[place].get(contender, []), blocks[place].get(base, [])
+    for place in sorted(places):
+        ours, theirs = places[place].get(contender, []), places[place].get(base, [])
         if len(ours) < whole or len(theirs) < whole:
             torn += 1 if ours or theirs else 0
         elif min(ours) <= 0 or min(theirs) <= 0:
@@ -119,6 +137,7 @@ def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios
         by_incarnation=tuple(np.asarray(ratios) for ratios in by_incarnation.values()),
         torn=torn,
         silent=silent,
+        long_steps=blocks.long_steps,
     )
 
 

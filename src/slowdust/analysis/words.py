@@ -18,15 +18,17 @@ from slowdust.analysis.flags import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
 from slowdust.analysis.model import Result, TestConcurrency, Verdict
 from slowdust.analysis.phrases import (
     change,
-    clients,
     distance,
+    first_line,
     listing,
     number,
     short_names,
     shortened,
     speed,
+    step_label,
 )
 from slowdust.analysis.verdict import DIFFERENT
+from slowdust.benchmarks import measured_in_steps
 
 MOST_EXPLAINED = 3
 """Regressions, and improvements, that get a sentence of their own; one each when several
@@ -41,6 +43,7 @@ _GROUP_TITLES = {
     "range": "Range queries",
     "range with aggregation": "Range queries with aggregation",
     "write": "Writes",
+    "index creation": "Index creation",
 }
 
 _VERDICTS: tuple[tuple[Verdict, str], ...] = (
@@ -63,7 +66,7 @@ def tell(
     """
     names = short_names(contenders)
     base = contenders[0]
-    sentences = [f"{names[name]} failed: {_first_line(why)}." for name, why in failures.items()]
+    sentences = [f"{names[name]} failed: {first_line(why)}." for name, why in failures.items()]
     if not any(result.contender == base for result in results):
         return [*sentences, f"Nothing can be compared: {names[base]}, the base, has no results."]
     if len(contenders) == 1:
@@ -114,13 +117,13 @@ class _Story:
         self, results: Sequence[Result], base: str, name: str, names: Mapping[str, str]
     ) -> None:
         bases = {(r.benchmark, r.test, r.clients): r for r in results if r.contender == base}
-        at_clients = len({result.clients for result in results}) > 1
+        levels = {result.clients for result in results}
         self.base, self.name = names[base], names[name]
         self.pairs = [
             _Pair(
                 ours=result,
                 base=bases[result.benchmark, result.test, result.clients],
-                label=f"{result.test} at {clients(result.clients)}" if at_clients else result.test,
+                label=step_label(result.test, result.clients, levels),
             )
             for result in results
             if result.contender == name and result.rqps is not None
@@ -183,7 +186,7 @@ class _Story:
         if len(found) < 2:
             return []
         return [
-            f"{_GROUP_TITLES.get(group, group)}: {_group_summary(pairs)}."
+            f"{_group_title(group, pairs)}: {_group_summary(pairs)}."
             for group, pairs in found.items()
         ]
 
@@ -196,7 +199,9 @@ class _Story:
         unsure = [pair.label for pair in self.pairs if pair.ours.verdict == "unsure"]
         if not unsure:
             return []
-        why = "one of the two dropped out" if self.cut_short else "more slices would tell"
+        in_steps = any(measured_in_steps(pair.ours.benchmark) for pair in self.pairs)
+        more = "incarnations" if in_steps else "slices"
+        why = "one of the two dropped out" if self.cut_short else f"more {more} would tell"
         return [f"Unsure, {why}: {shortened(unsure)}."]
 
 
@@ -227,6 +232,13 @@ def _cautions(pairs: Sequence[_Pair]) -> list[str]:
     return sentences
 
 
+def _group_title(group: str, pairs: Sequence[_Pair]) -> str:
+    """With what the rates of long steps count: 'Writes (inserts/s)'."""
+    title = _GROUP_TITLES.get(group, group)
+    units = dict.fromkeys(p.ours.unit for p in pairs if measured_in_steps(p.ours.benchmark))
+    return f"{title} ({listing([*units])})" if units else title
+
+
 def _group_summary(pairs: Sequence[_Pair]) -> str:
     """'2 faster (up to 12%: hot-points), 1 slower (scan by 5%), 1 the same'."""
     parts = []
@@ -249,7 +261,8 @@ def _one_change(pair: _Pair) -> str:
     interval = (
         "" if ours.low is None else f" (rqps {pair.rqps:.2f} [{ours.low:.2f}, {ours.high:.2f}])"
     )
-    claim = f"{pair.label} is {speed(pair.rqps)}{interval}{_response(ours)}"
+    counted = f" in {ours.unit}" if measured_in_steps(ours.benchmark) else ""
+    claim = f"{pair.label} is {speed(pair.rqps)}{counted}{interval}{_response(ours)}"
     if PLAN_DIFFERS in ours.flags:
         return f"{claim}; its plan differs, so this compares plans, not code."
     return f"{claim}; {_reason(explain(ours, pair.base))}."
@@ -285,7 +298,3 @@ def _reason(explanations: Sequence[Explanation]) -> str:
 
 def _is(explanation: Explanation) -> str:
     return "are" if explanation.metric.startswith(("context", "KB")) else "is"
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0].rstrip(".")

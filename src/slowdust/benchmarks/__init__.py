@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slowdust.benchmarks.insert import INSERT
 from slowdust.benchmarks.micro import MICRO
-from slowdust.benchmarks.model import Benchmark, Test
+from slowdust.benchmarks.model import Benchmark, Measuring, Test
 from slowdust.benchmarks.slap import SLAP
 
 DEFAULT = MICRO
@@ -28,3 +28,9 @@ def known_test(benchmark_name: str, test: str) -> Test | None:
     """A test of a record, if its benchmark is one of this version's and has it."""
     known = BENCHMARKS.get(benchmark_name)
     return known.test(test) if known else None
+
+
+def measured_in_steps(benchmark_name: str) -> bool:
+    """Whether the tests of a record's benchmark are long steps, of which each is one slice."""
+    known = BENCHMARKS.get(benchmark_name)
+    return known is not None and known.measuring is Measuring.STEPS

@@ -7,7 +7,7 @@ import io
 
 import msgspec
 
-from slowdust.analysis.model import LatencyUs, PerOperation, Report, ResponseTime, Result
+from slowdust.analysis.model import LatencyUs, PerOperation, Report, ResponseTime, Result, Writers
 
 _PLAIN = (
     "benchmark",
@@ -35,6 +35,7 @@ _PLAIN = (
 )
 _LATENCY = tuple(field.name for field in msgspec.structs.fields(LatencyUs))
 _RESPONSE = tuple(field.name for field in msgspec.structs.fields(ResponseTime))
+_WRITERS = tuple(field.name for field in msgspec.structs.fields(Writers))
 _PER_OPERATION = tuple(field.name for field in msgspec.structs.fields(PerOperation))
 
 COLUMNS = (
@@ -43,6 +44,7 @@ COLUMNS = (
     *_PLAIN,
     *(f"latency_us_{name}" for name in _LATENCY),
     *(f"response_time_{name}" for name in _RESPONSE),
+    *(f"writers_{name}" for name in _WRITERS),
     *(f"per_op_{name}" for name in _PER_OPERATION),
     *(f"per_op_relative_{name}" for name in _PER_OPERATION),
     "flags",
@@ -65,6 +67,7 @@ def _row(result: Result) -> list[object]:
         *(getattr(result, name) for name in _PLAIN),
         *(getattr(result.latency_us, name, None) for name in _LATENCY),
         *(getattr(result.response_time, name, None) for name in _RESPONSE),
+        *(getattr(result.writers, name, None) for name in _WRITERS),
         *(getattr(result.per_op, name) for name in _PER_OPERATION),
         *(getattr(result.per_op_relative, name, None) for name in _PER_OPERATION),
         "; ".join(result.flags),

@@ -14,9 +14,12 @@ from slowdust.analysis.model import (
     Result,
     TestConcurrency,
 )
-from slowdust.analysis.phrases import clients
+from slowdust.analysis.phrases import clients, listing, operation
+from slowdust.analysis.sla import missed_its_sla
+from slowdust.benchmarks import measured_in_steps
+from slowdust.report.markdown_steps import details_of_steps, summaries
+from slowdust.report.markdown_table import ABSENT, table
 
-_ABSENT = "-"
 _PER_OPERATION = (
     ("server_cpu_us", "server cpu/o us"),
     ("client_cpu_us", "client cpu/o us"),
@@ -33,12 +36,14 @@ def render(report: Report) -> str:
         [f"# {report.experiment}", "", f"Measured {report.started}; the base is {report.base}."],
         *([f"> {notice}"] for notice in report.notices),
         ["## tl;dr", "", *(f"- {sentence}" for sentence in report.tldr)],
+        *summaries(report),
         _throughput(report),
         _response_times(report),
         _concurrency(report),
         _memory(report),
         _hardware(report),
         _latency(report),
+        *details_of_steps(report),
         _warnings(report),
         _plans(report),
         _contenders(report),
@@ -54,21 +59,37 @@ def _throughput(report: Report) -> list[str]:
     rows = []
     for steps in _by_step(report.results):
         base = steps.get(report.base)
-        row = [*_label(steps), f"{base.qps:,.0f} {base.unit}" if base else _ABSENT]
+        row = [*_label(steps), ABSENT if base is None else _rate(base)]
         rows.append(row + [_relative(steps.get(name)) for name in others])
     header = ["test", "clients", report.base, *others]
     return [
         "## Throughput",
         "",
-        "QPS of the base (median of the slices), then relative QPS with its 95% interval.",
+        *_what_rates_are(report),
         "",
-        *_table(header, rows, left=1),
+        *table(header, rows, left=1),
     ]
 
 
+def _what_rates_are(report: Report) -> list[str]:
+    if not any(measured_in_steps(result.benchmark) for result in report.results):
+        return ["QPS of the base (median of the slices), then relative QPS with its 95% interval."]
+    return [
+        "Rate of the base (median of the incarnations), then relative rate with its 95% interval:",
+        "an incarnation has one pair of each step.",
+    ]
+
+
+def _rate(base: Result) -> str:
+    missed = " (SLA missed)" if missed_its_sla(base) else ""
+    return f"{base.qps:,.0f} {base.unit}{missed}"
+
+
 def _relative(result: Result | None) -> str:
+    if result is not None and missed_its_sla(result):
+        return "SLA missed"
     if result is None or result.rqps is None:
-        return _ABSENT
+        return ABSENT
     interval = "" if result.low is None else f" [{result.low:.2f}, {result.high:.2f}]"
     return f"{result.rqps:.2f}{interval} {result.verdict}"
 
@@ -88,18 +109,18 @@ def _response_times(report: Report) -> list[str]:
         "Of the base in microseconds; of the others relative to it (above 1 is slower), with its",
         "95% interval.",
         "",
-        *_table(["test", "clients", *report.contenders], rows, left=1),
+        *table(["test", "clients", *report.contenders], rows, left=1),
     ]
 
 
 def _response(result: Result | None, base: str) -> str:
     time = None if result is None else result.response_time
     if result is None or time is None:
-        return _ABSENT
+        return ABSENT
     if result.contender == base:
         return f"{time.mean_us:,.0f} us"
     if time.relative is None:
-        return _ABSENT
+        return ABSENT
     interval = "" if time.low is None else f" [{time.low:.2f}, {time.high:.2f}]"
     return f"{time.relative:.2f}{interval}"
 
@@ -131,7 +152,7 @@ def _test(one: TestConcurrency, report: Report) -> list[str]:
         "",
         *(f"- {course.contender}: {course.words}" for course in one.courses),
         "",
-        *_table(["clients", *others], rows, left=0),
+        *table(["clients", *others], rows, left=0),
     ]
 
 
@@ -145,16 +166,16 @@ def _memory(report: Report) -> list[str]:
         "Peaks over all tests; rqps is the median over the tests, and its range. VSZ counts",
         "address space that was reserved and never touched.",
         "",
-        *_table(header, [_memory_row(one) for one in report.memory], left=1),
+        *table(header, [_memory_row(one) for one in report.memory], left=1),
     ]
 
 
 def _memory_row(one: Memory) -> list[str]:
-    rqps = _ABSENT
+    rqps = ABSENT
     if one.rqps_median is not None:
         rqps = f"{one.rqps_median:.2f} ({one.rqps_lowest:.2f} to {one.rqps_highest:.2f})"
     sizes = (one.peak_vsz_gb, one.peak_rss_gb, one.rss_per_buffer_pool)
-    return [one.contender, rqps, *(_ABSENT if s is None else _absolute(s) for s in sizes)]
+    return [one.contender, rqps, *(ABSENT if s is None else _absolute(s) for s in sizes)]
 
 
 def _hardware(report: Report) -> list[str]:
@@ -170,14 +191,25 @@ def _hardware(report: Report) -> list[str]:
         "## Hardware per operation",
         "",
         "The base's values; of the others, the multiple of the base's (x).",
+        *_what_operations_are(report),
         "",
-        *_table(header, rows, left=1),
+        *table(header, rows, left=1),
     ]
+
+
+def _what_operations_are(report: Report) -> list[str]:
+    """Of long steps, whose operations are what their rates count."""
+    tests: dict[str, dict[str, None]] = {}
+    for result in report.results:
+        if measured_in_steps(result.benchmark):
+            tests.setdefault(operation(result.unit), {})[result.test] = None
+    told = [f"{listing([*names])}: {one}" for one, names in tests.items()]
+    return [f"An operation (o) is, in {'; '.join(told)}."] if told else []
 
 
 def _per_operation(values: PerOperation | None, show: Callable[[float], str]) -> list[str]:
     found = [getattr(values, field, None) for field, _ in _PER_OPERATION]
-    return [_ABSENT if value is None else show(value) for value in found]
+    return [ABSENT if value is None else show(value) for value in found]
 
 
 def _absolute(value: float) -> str:
@@ -195,12 +227,12 @@ def _latency(report: Report) -> list[str]:
         for name, result in steps.items()
     ]
     header = ["test", "clients", "contender", "p50", "p95", "p99", "max"]
-    return ["## Response time, microseconds", "", *_table(header, rows, left=1)]
+    return ["## Response time, microseconds", "", *table(header, rows, left=1)]
 
 
 def _percentiles(latency: LatencyUs | None) -> list[str]:
     if latency is None:
-        return [_ABSENT] * 4
+        return [ABSENT] * 4
     return [f"{value:,.0f}" for value in (latency.p50, latency.p95, latency.p99, latency.max)]
 
 
@@ -238,7 +270,7 @@ def _contenders(report: Report) -> list[str]:
             info.version,
             f"{info.binary_bytes / _MB:.1f} MB",
             info.source,
-            *(values[place] or _ABSENT for _, values in particular),
+            *(values[place] or ABSENT for _, values in particular),
             _settings(info),
         ]
         for place, info in enumerate(infos)
@@ -255,14 +287,14 @@ def _contenders(report: Report) -> list[str]:
     return [
         "## Contenders",
         "",
-        *_table(header, rows, left=len(header)),
+        *table(header, rows, left=len(header)),
         *(["", *(f"- {sentence}" for sentence in unknown)] if unknown else []),
         *failed,
     ]
 
 
 def _settings(info: ContenderInfo) -> str:
-    return ", ".join(f"{name}={value}" for name, value in info.differing.items()) or _ABSENT
+    return ", ".join(f"{name}={value}" for name, value in info.differing.items()) or ABSENT
 
 
 def _indented(text: str) -> list[str]:
@@ -270,7 +302,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _facts(facts: dict[str, str]) -> list[str]:
-    return _table(["", ""], [[label, value] for label, value in facts.items()], left=2)
+    return table(["", ""], [[label, value] for label, value in facts.items()], left=2)
 
 
 def _by_step(results: Sequence[Result]) -> list[dict[str, Result]]:
@@ -285,25 +317,3 @@ def _by_step(results: Sequence[Result]) -> list[dict[str, Result]]:
 def _label(steps: dict[str, Result]) -> list[str]:
     first = next(iter(steps.values()))
     return [first.test, str(first.clients)]
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """A Markdown table, padded; the first `left` columns are aligned left, the others right."""
-    cells = [[_escaped(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(header))]
-    rule = [
-        "-" * width if column < left else "-" * (width - 1) + ":"
-        for column, width in enumerate(widths)
-    ]
-    padded = [
-        [
-            cell.ljust(width) if column < left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        for row in (cells[0], rule, *cells[1:])
-    ]
-    return [f"| {' | '.join(row)} |" for row in padded]
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("\n", " ")

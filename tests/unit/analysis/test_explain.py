@@ -59,3 +59,20 @@ def test_what_could_not_have_taken_the_time_explains_nothing() -> None:
 
 def test_without_probes_nothing_is_explained() -> None:
     assert explain(a_result("b", rqps=0.5), a_result("a")) == []
+
+
+def test_the_time_of_a_long_step_is_of_one_row_not_of_a_statement_of_many() -> None:
+    base = PerOperation(cs=0.1)
+    ours = PerOperation(cs=0.4)
+    results = [
+        a_result("a", test="l.i1", p50=5_000.0, per_op=base),
+        a_result("b", test="l.i1", rqps=0.8, per_op=ours, per_op_relative=relative_to(base, ours)),
+    ]
+    assert explain(results[1], results[0]) == []
+    for result in results:
+        result.benchmark, result.unit, result.qps = "insert", "inserts/s", 10_000.0
+
+    [found] = explain(results[1], results[0])
+
+    assert found.cause is Cause.CONTENTION
+    assert found.metric == "context switches per insert"

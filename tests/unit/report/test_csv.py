@@ -7,6 +7,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.report import csv
 from tests.unit.synthetic import synthetic_experiment
+from tests.unit.synthetic_steps import Overload, insert_experiment
 
 
 def rows(report: Report) -> list[dict[str, str]]:
@@ -46,3 +47,16 @@ def test_what_was_not_measured_is_empty() -> None:
 
     assert row["per_op_server_cpu_us"] == ""
     assert row["latency_us_p50"] == ""
+
+
+def test_writers_have_their_columns() -> None:
+    missed = Overload("b", "qr100", inserts=0.5)
+    report = analyse(*insert_experiment(["a", "b"], ["l.i0", "qr100"], overloaded=[missed]))
+
+    load, _, met, missing = rows(report)
+
+    assert load["writers_target"] == load["writers_sla_met"] == ""
+    assert (met["unit"], met["writers_sla_met"]) == ("range queries/s", "True")
+    assert (missing["writers_sla_met"], missing["rqps"], missing["verdict"]) == ("False", "", "")
+    assert float(missing["writers_inserts"]) == 50
+    assert missing["writers_insert_backlog"] == "1000"

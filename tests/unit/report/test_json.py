@@ -10,6 +10,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.report import json
 from tests.unit.synthetic import synthetic_experiment
+from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
 
@@ -97,3 +98,28 @@ def test_what_was_not_measured_is_absent_and_what_was_zero_is_zero() -> None:
 def test_it_is_stable() -> None:
     assert json.render(a_report()) == json.render(a_report())
     assert json.render(a_report()).endswith("}\n")
+
+
+def test_a_report_of_long_steps_is_valid_and_has_nothing_that_was_not_measured() -> None:
+    report = analyse(
+        *insert_experiment(
+            ["a", "b"],
+            ["l.i0", "l.i1", "qr100"],
+            overloaded=[Overload("b", "qr100", inserts=0.5)],
+            standstills=[Standstill("a", "l.i1", "insert", 3)],
+            broken=[Break("b", "l.i1", 2)],
+        )
+    )
+
+    found = rendered(report)
+
+    jsonschema.validate(found, stdlib_json.loads(SCHEMA.read_text()))
+    assert not contains_null(found)
+    load = found["step_runs"][0]
+    assert (load["test"], load["unit"], load["roles"][0]["role"]) == ("l.i0", "inserts/s", "insert")
+    assert "target" not in load["roles"][0]
+    [stalled, *_] = [run for run in found["step_runs"] if run["stalls"]]
+    assert stalled["stalls"][0]["second"] == 3
+    assert [failed["incarnation"] for failed in found["failed_steps"]] == [2]
+    assert found["results"][-1]["writers"]["sla_met"] is False
+    assert "rqps" not in found["results"][-1]

@@ -1,0 +1,240 @@
+"""The classic three tables of the Insert Benchmark: contenders by steps, as data.
+
+    absolute      the rate of each step, and how it stands in its column
+    relative      rqps, the base being the first row
+    insert rate   what the writers beside the queries achieved, and in the last row had to
+
+Colours follow the classic reports, so that a reader of those reads these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from slowdust.analysis.model import Report, Result
+from slowdust.analysis.sla import missed_its_sla
+from slowdust.benchmarks import measured_in_steps
+
+SHARE_OF_RANGE = 0.25
+"""Values in this share of a column's range, from its ends, are its worst and best."""
+CLOSE = 0.8
+"""Lowest / highest of a column from which on none is called worst."""
+CLEARLY_SLOWER = 0.95
+"""Relative rates up to this one are shaded, after rounding to what is printed."""
+CLEARLY_FASTER = 1.05
+"""Relative rates from this one on are shaded, after rounding to what is printed."""
+TARGET = "target"
+"""Name of the last row of the insert rates."""
+
+
+class Shade(StrEnum):
+    """How a cell stands out."""
+
+    PLAIN = "plain"
+    WORST = "worst"
+    """Among the lowest of its column; classic red."""
+    BEST = "best"
+    """Among the highest of its column; classic green."""
+    SLOWER = "slower"
+    FASTER = "faster"
+    SLA_MISSED = "sla-missed"
+    """Classic grey beside a query rate; classic red for the insert rate itself."""
+
+
+@dataclass(frozen=True)
+class SummaryColumn:
+    """A step."""
+
+    test: str
+    unit: str
+    """Of the values below it: 'inserts/s', 'range queries/s'; 'x the base' where relative."""
+
+
+@dataclass(frozen=True)
+class SummaryCell:
+    """A value; None where there is none, or where it must not be compared."""
+
+    value: float | None
+    shade: Shade = Shade.PLAIN
+    missed_sla: bool = False
+    """Whether the step's writers missed their SLA there, whatever the shade."""
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """A contender, or `TARGET`."""
+
+    name: str
+    cells: tuple[SummaryCell, ...]
+    """One for each column."""
+
+
+@dataclass(frozen=True)
+class SummaryTable:
+    """Contenders by steps; the first row is the base."""
+
+    title: str
+    caption: str
+    """What the values are."""
+    legend: tuple[tuple[Shade, str], ...]
+    """What each shade that can occur means."""
+    columns: tuple[SummaryColumn, ...]
+    rows: tuple[SummaryRow, ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The tables of one number of clients."""
+
+    clients: int
+    absolute: SummaryTable
+    relative: SummaryTable
+    insert_rate: SummaryTable | None
+    """None where no step had writers beside queries."""
+
+    @property
+    def tables(self) -> tuple[SummaryTable, ...]:
+        """Those that there are, in order."""
+        return tuple(filter(None, (self.absolute, self.relative, self.insert_rate)))
+
+
+_MISSED = "the writers missed their SLA: not compared"
+
+_ByTest = Mapping[str, Mapping[str, Result]]
+"""Test -> contender -> its result, in the report's order."""
+
+
+def summary_tables(report: Report) -> list[Summary]:
+    """One `Summary` for each number of clients; empty unless the report has long steps."""
+    by_clients: dict[int, dict[str, dict[str, Result]]] = {}
+    for result in report.results:
+        if measured_in_steps(result.benchmark):
+            by_test = by_clients.setdefault(result.clients, {})
+            by_test.setdefault(result.test, {})[result.contender] = result
+    return [
+        Summary(
+            clients=clients,
+            absolute=_absolute(by_test, report.contenders),
+            relative=_relative(by_test, report.contenders),
+            insert_rate=_insert_rate(by_test, report.contenders),
+        )
+        for clients, by_test in sorted(by_clients.items())
+    ]
+
+
+def _absolute(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
+    columns = {
+        SummaryColumn(test, _unit(results)): _shaded(results) for test, results in by_test.items()
+    }
+    return SummaryTable(
+        title="Rates",
+        caption="Median of the incarnations.",
+        legend=(
+            (Shade.BEST, "in the highest quarter of what the step's rates span"),
+            (Shade.WORST, "in the lowest quarter, unless all are within a fifth of the highest"),
+            (Shade.SLA_MISSED, _MISSED),
+        ),
+        columns=tuple(columns),
+        rows=_rows(columns.values(), contenders),
+    )
+
+
+def _unit(results: Mapping[str, Result]) -> str:
+    return next(iter(results.values())).unit
+
+
+def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
+    """The classic rule, on whole numbers as there.
+
+    The range is from the lowest of all rows to the highest of those that met the SLA; a lowest
+    value is shaded so even where the SLA was missed.
+    """
+    rates = {name: round(result.qps) for name, result in results.items()}
+    met = [rates[name] for name, result in results.items() if not missed_its_sla(result)]
+    lowest, highest = min(rates.values()), max(met, default=max(rates.values()))
+    quarter = int(SHARE_OF_RANGE * (highest - lowest))
+
+    def shade(name: str) -> Shade:
+        if lowest < CLOSE * highest and rates[name] <= lowest + quarter:
+            return Shade.WORST
+        if missed_its_sla(results[name]):
+            return Shade.SLA_MISSED
+        return Shade.BEST if rates[name] >= highest - quarter else Shade.PLAIN
+
+    return {
+        name: SummaryCell(result.qps, shade(name), missed_its_sla(result))
+        for name, result in results.items()
+    }
+
+
+def _relative(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
+    columns = {
+        SummaryColumn(test, "x the base"): {
+            name: SummaryCell(result.rqps, _band(result), missed_its_sla(result))
+            for name, result in results.items()
+        }
+        for test, results in by_test.items()
+    }
+    return SummaryTable(
+        title="Relative to the first row",
+        caption="Paired within each incarnation; whether a difference is more than noise is the "
+        "verdict's to say.",
+        legend=(
+            (Shade.FASTER, f"from {CLEARLY_FASTER:.2f} on"),
+            (Shade.SLOWER, f"up to {CLEARLY_SLOWER:.2f}"),
+            (Shade.SLA_MISSED, _MISSED),
+        ),
+        columns=tuple(columns),
+        rows=_rows(columns.values(), contenders),
+    )
+
+
+def _band(result: Result) -> Shade:
+    if missed_its_sla(result):
+        return Shade.SLA_MISSED
+    if result.rqps is None or result.verdict is None:
+        return Shade.PLAIN
+    shown = round(result.rqps, 2)
+    if shown <= CLEARLY_SLOWER:
+        return Shade.SLOWER
+    return Shade.FASTER if shown >= CLEARLY_FASTER else Shade.PLAIN
+
+
+def _insert_rate(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable | None:
+    columns: dict[SummaryColumn, dict[str, SummaryCell]] = {}
+    for test, results in by_test.items():
+        kept = {name: result.writers for name, result in results.items() if result.writers}
+        if not kept:
+            continue
+        target = next(iter(kept.values())).target
+        columns[SummaryColumn(test, "inserts/s")] = {
+            name: SummaryCell(
+                writers.inserts,
+                Shade.PLAIN if writers.sla_met else Shade.SLA_MISSED,
+                missed_sla=not writers.sla_met,
+            )
+            for name, writers in kept.items()
+        } | {TARGET: SummaryCell(target)}
+    if not columns:
+        return None
+    return SummaryTable(
+        title="Insert rate beside the queries",
+        caption="Of the worst incarnation; the last row is what was asked of all clients.",
+        legend=((Shade.SLA_MISSED, "inserts or deletes were under 95% of the target"),),
+        columns=tuple(columns),
+        rows=_rows(columns.values(), [*contenders, TARGET]),
+    )
+
+
+def _rows(
+    columns: Iterable[Mapping[str, SummaryCell]], names: Sequence[str]
+) -> tuple[SummaryRow, ...]:
+    """Columns of cells by name, turned into rows; names without any cell have no row."""
+    columns = list(columns)
+    return tuple(
+        SummaryRow(name, tuple(column.get(name, SummaryCell(None)) for column in columns))
+        for name in names
+        if any(name in column for column in columns)
+    )

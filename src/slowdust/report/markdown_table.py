@@ -1,0 +1,30 @@
+"""Markdown tables that also read well in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+ABSENT = "-"
+"""A cell whose value was not measured, or must not be compared."""
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """A Markdown table, padded; the first `left` columns are aligned left, the others right."""
+    cells = [[_escaped(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(header))]
+    rule = [
+        "-" * width if column < left else "-" * (width - 1) + ":"
+        for column, width in enumerate(widths)
+    ]
+    padded = [
+        [
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for row in (cells[0], rule, *cells[1:])
+    ]
+    return [f"| {' | '.join(row)} |" for row in padded]
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("\n", " ")

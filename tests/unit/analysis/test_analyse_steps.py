@@ -1,0 +1,201 @@
+"""The Insert Benchmark from slices to a report."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report, Result
+from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
+
+A, B = "postgres@15.8", "postgres@17.6"
+MISSED = Overload(B, "qp1000", inserts=0.7)
+
+
+def the(report: Report, test: str, contender: str) -> Result:
+    [result] = [r for r in report.results if (r.test, r.contender) == (test, contender)]
+    return result
+
+
+def test_known_shifts_are_recovered() -> None:
+    report = analyse(
+        *insert_experiment([A, B], shifts={B: {"l.i0": 0.8, "l.x": 1.3}}, incarnations=4)
+    )
+
+    assert the(report, "l.i0", B).verdict == "slower"
+    assert the(report, "l.i0", B).rqps == pytest.approx(0.8, abs=0.02)
+    assert the(report, "l.x", B).verdict == "faster"
+    assert {the(report, test, B).verdict for test in ("l.i1", "qr100", "qp500")} == {"same"}
+    assert the(report, "qr100", B).slices == 4
+    assert the(report, "qr100", B).flags == []
+
+
+def test_hardware_is_per_insert_per_indexed_row_and_per_query() -> None:
+    manifest, slices = insert_experiment([A], ["l.i1", "l.x", "qr100"], incarnations=1)
+    inserts, rows, queries = slices
+
+    report = analyse(manifest, slices)
+
+    for piece, test in ((inserts, "l.i1"), (rows, "l.x"), (queries, "qr100")):
+        assert piece.server is not None
+        expected = piece.server.cpu_s * 1e6 / piece.operations
+        assert the(report, test, A).per_op.server_cpu_us == pytest.approx(expected)
+    assert queries.step is not None
+    assert queries.operations == queries.step.roles["query"].statements
+
+
+def test_steps_are_in_the_order_in_which_they_had_to_run_whatever_their_rates() -> None:
+    names = ["l.i0", "l.x", "qr50", "qp50", "qr100", "qp100", "qr70"]
+    manifest, slices = insert_experiment([A, B], names, incarnations=2)
+
+    results = analyse(manifest, slices[::-1]).results
+
+    assert [r.test for r in results if r.contender == A] == names
+    assert {r.group for r in results} == {"write", "index creation", "range", "point"}
+
+
+def test_queries_whose_writers_missed_their_sla_are_not_compared() -> None:
+    report = analyse(*insert_experiment([A, B], overloaded=[MISSED]))
+
+    missed = the(report, "qp1000", B)
+    assert missed.writers is not None
+    assert not missed.writers.sla_met
+    assert (missed.rqps, missed.low, missed.high, missed.verdict) == (None, None, None, None)
+    assert missed.per_op_relative is None
+    assert missed.qps == pytest.approx(6000, rel=0.05)
+    assert missed.flags == [
+        "SLA missed, not compared: 700 inserts/s and 1,000 deletes/s instead of 1,000; "
+        "rows that were due and not written: 6,000 to insert, 0 to delete"
+    ]
+    assert the(report, "qp1000", A).rqps == 1
+    assert the(report, "qr1000", B).rqps is not None
+
+
+def test_nothing_is_compared_with_a_base_that_missed_its_sla() -> None:
+    report = analyse(
+        *insert_experiment([A, B, "postgres@18.1"], overloaded=[Overload(A, "qr500", deletes=0.5)])
+    )
+
+    assert the(report, "qr500", A).rqps is None
+    for name in (B, "postgres@18.1"):
+        result = the(report, "qr500", name)
+        assert (result.rqps, result.verdict, result.per_op_relative) == (None, None, None)
+        assert result.flags == [f"not compared: the writers of {A} missed their SLA"]
+
+
+def test_rows_that_were_lost_are_flagged() -> None:
+    manifest, slices = insert_experiment([A, B], ["l.i1"], incarnations=2)
+    detail = next(p for p in slices if (p.contender, p.incarnation) == (B, 2)).step
+    assert detail is not None
+    detail.rows_counted = 499_950
+
+    assert the(analyse(manifest, slices), "l.i1", B).flags == [
+        "rows in incarnation 2: 499,950 were counted, 500,000 were expected"
+    ]
+
+
+def test_a_failed_step_costs_its_pair_and_no_other() -> None:
+    report = analyse(
+        *insert_experiment([A, B], ["l.i0", "l.i1", "qr100"], broken=[Break(B, "l.i1", 2)])
+    )
+
+    result = the(report, "l.i1", B)
+    assert (result.slices, the(report, "l.i1", A).slices) == (2, 3)
+    assert result.rqps is not None
+    assert "incarnations left out in which one of the two failed: 1" in result.flags
+    assert the(report, "qr100", B).flags == []
+
+
+def test_a_step_that_always_failed_has_no_result_and_says_so() -> None:
+    broken = [Break(B, "l.i1", incarnation) for incarnation in (1, 2, 3)]
+
+    report = analyse(*insert_experiment([A, B], ["l.i0", "l.i1"], broken=broken))
+
+    assert [r.contender for r in report.results if r.test == "l.i1"] == [A]
+    assert len(report.failed_steps) == 3
+
+
+def test_one_incarnation_has_rates_and_no_verdicts() -> None:
+    report = analyse(*insert_experiment([A, B], ["l.i0", "qr100"], incarnations=1))
+
+    result = the(report, "l.i0", B)
+    assert result.rqps == pytest.approx(1, abs=0.03)
+    assert (result.low, result.verdict) == (None, "unsure")
+    assert result.flags == ["one pair: how far another would be from it is not known"]
+    assert any(notice.startswith("One incarnation:") for notice in report.notices)
+
+
+def test_incarnations_that_disagree_are_flagged() -> None:
+    report = analyse(*insert_experiment([A, B], ["l.i0"], noise=0.2, incarnations=3, seed=2))
+
+    assert any("incarnations disagree" in flag for flag in the(report, "l.i0", B).flags)
+
+
+def test_the_method_says_how_steps_ran_and_nothing_of_slices() -> None:
+    manifest, slices = insert_experiment([A, B], ["l.i0"])
+    assert manifest.method.insert is not None
+    manifest.method.insert.partitions = 8
+    manifest.method.insert.long_transaction_s = 30.0
+
+    method = analyse(manifest, slices).method
+
+    assert method["workload"] == "quick"
+    assert method["rows per commit"] == "l.i0 100, l.i1 50, l.i2 5, q 50"
+    assert method["steps with queries"] == "20 s"
+    assert method["partitions of each table"] == "8"
+    assert method["transaction held open beside the work"] == "30 s"
+    assert not {"slice", "budget", "rows per table"} & set(method)
+
+
+def test_the_tldr_says_what_rates_mean_what_failed_and_what_stood_still() -> None:
+    report = analyse(
+        *insert_experiment(
+            [A, B],
+            shifts={B: {"qr100": 0.8}},
+            overloaded=[MISSED],
+            standstills=[Standstill(A, "l.i1", "insert", 5), Standstill(A, "l.i1", "delete", 5)],
+            broken=[Break(B, "l.i2", 2, reason="the server ended: signal 9\nlog line")],
+        )
+    )
+
+    told = report.tldr
+    assert told[0] == "l.i2 failed on 17.6 in incarnation 2: the server ended: signal 9."
+    assert told[1].startswith("From 15.8 to 17.6: ")
+    assert told[1].endswith("1 not comparable.")
+    assert any(one.startswith("Writes (inserts/s): ") for one in told)
+    assert any(one.startswith("Index creation (indexed rows/s): ") for one in told)
+    assert any(one.startswith("Range queries (range queries/s): ") for one in told)
+    assert any(one.startswith("Point queries (point queries/s): ") for one in told)
+    assert any("% slower in range queries/s (rqps 0." in one for one in told)
+    assert told[-2:] == [
+        "Not compared, because the writers beside the queries missed their SLA, 95% of the rate: "
+        "qp1000 on 17.6 (700 inserts/s and 1,000 deletes/s instead of 1,000).",
+        "Stalls, seconds under a tenth of a step's median: 3 on 15.8 (l.i1 3) and none on 17.6.",
+    ]
+
+
+def test_unsure_steps_want_incarnations_not_slices() -> None:
+    report = analyse(*insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2))
+
+    assert any(one.startswith("Unsure, more incarnations would tell: ") for one in report.tldr)
+
+
+def test_many_failed_steps_are_counted() -> None:
+    broken = [
+        Break(B, test, incarnation)
+        for test in ("l.i1", "l.i2", "qr100")
+        for incarnation in (1, 2, 3)
+    ]
+
+    told = analyse(*insert_experiment([A, B], broken=broken)).tldr
+
+    assert sum("failed on 17.6" in sentence for sentence in told) == 6
+    assert "3 more steps failed." in told
+
+
+def test_a_calm_experiment_tells_of_no_stalls_and_no_sla() -> None:
+    told = " ".join(analyse(*insert_experiment([A, B])).tldr)
+
+    assert "Stalls" not in told
+    assert "SLA" not in told
+    assert "failed" not in told
