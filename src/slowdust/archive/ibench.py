@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from slowdust.archive.ibench_names import rate_of, without_size
+
 COLUMNS = (
     "ips", "qps", "rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wpi", "wkbpi", "csps", "cpups",
     "cspq", "cpupq", "dbgb1", "dbgb2", "rss", "maxop", "p50", "p99", "tag",
@@ -14,15 +16,19 @@ SEPARATOR = "-"
 NOT_AVAILABLE = "NA"
 _INTEGERS = ("ips", "qps", "rps")
 _LONG_STALL = 10.0
-_SIZE = re.compile(r"^\d+m\.")
-STEPS_2021 = (
+_WORDS = frozenset({NOT_AVAILABLE, "inf"})
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_STEPS_2021 = (
     "l.i0", "l.x", "l.i1",
     *(f"q{rate}.{loop}" for rate in (100, 200, 400, 600, 800, 1000) for loop in (1, 2)),
 )  # fmt: skip
-STEPS_2024 = (
+_STEPS_2022 = ("l.i0", "l.x", "l.i1", "q100.1", "q500.1", "q1000.1")
+_STEPS_2024 = (
     "l.i0", "l.x", "l.i1", "l.i2",
     "qr100.L1", "qp100.L2", "qr500.L3", "qp500.L4", "qr1000.L5", "qp1000.L6",
 )  # fmt: skip
+SEQUENCES = (_STEPS_2021, _STEPS_2022, _STEPS_2024)
+"""The steps in the order in which they ran, of different years."""
 
 
 @dataclass(frozen=True)
@@ -39,26 +45,61 @@ class Row:
         """The run."""
         return self.cells[-1]
 
+    def number(self, column: str) -> float | None:
+        """The value of a cell; None where it is not available."""
+        cell = self[column]
+        return None if cell == NOT_AVAILABLE else float(cell)
 
-def read_steps(lines: Sequence[str]) -> list[Row]:
-    """The steps of one run (o.sum), in the order in which they ran."""
-    return [row for row in map(_row, lines) if row is not None]
+    @property
+    def queries(self) -> bool:
+        """Whether the step is one with queries."""
+        return bool(self.number("qps"))
 
 
-def steps_of(rows: Sequence[Row]) -> tuple[str, ...] | None:
-    """What the steps are called, by their number; None where it is unknown."""
-    return {len(STEPS_2021): STEPS_2021, len(STEPS_2024): STEPS_2024}.get(len(rows))
+def read_steps(lines: Sequence[str]) -> tuple[list[Row | None], list[str]]:
+    """The steps of one run (o.sum) in the order in which they ran, and the damaged lines.
+
+    A damaged line is None among the steps, so that the others keep their places.
+    """
+    content = [line for line in lines if not _is_header(line)]
+    rows = [_row(line) for line in content]
+    tag = next((row.tag for row in rows if row is not None), None)
+    whole = [row if row is not None and row.tag == tag else None for row in rows]
+    return whole, [line for line, row in zip(content, whole, strict=True) if row is None]
 
 
-def read_groups(lines: Sequence[str]) -> list[list[Row]]:
-    """The groups of a file mrg, which are compared each with its own first row."""
+def read_groups(lines: Sequence[str]) -> tuple[list[list[Row]], list[str]]:
+    """The groups of a file mrg or rel, and the damaged lines.
+
+    Each group is compared with its own first row.
+    """
     groups: list[list[Row]] = [[]]
+    damaged = []
     for line in lines:
         if line.strip() == SEPARATOR:
             groups.append([])
         elif (row := _row(line)) is not None:
             groups[-1].append(row)
-    return [group for group in groups if group]
+        elif not _is_header(line):
+            damaged.append(line)
+    return [group for group in groups if group], damaged
+
+
+def steps_of(
+    rows: Sequence[Row | None], sequences: Iterable[tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """What the steps are called, which the file does not say: the first of `sequences` that has
+    as many, and queries in the same places. None where there is none.
+    """
+    return next((s for s in sequences if len(s) == len(rows) and _fits(rows, s)), None)
+
+
+def beginning_of(
+    rows: Sequence[Row | None], sequences: Iterable[tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """The same for a file that was cut short; None where several of `sequences` could be it."""
+    beginnings = {steps[: len(rows)] for steps in sequences if _fits(rows, steps)}
+    return beginnings.pop() if len(beginnings) == 1 else None
 
 
 def merged(row: Row) -> Row:
@@ -81,16 +122,29 @@ def write(groups: Iterable[Sequence[Row]]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _fits(rows: Sequence[Row | None], steps: Sequence[str]) -> bool:
+    pairs = zip(rows, steps, strict=False)
+    return 0 < len(rows) <= len(steps) and all(
+        row is None or row.queries == (rate_of(step) is not None) for row, step in pairs
+    )
+
+
+def _is_header(line: str) -> bool:
+    return not line.strip() or line.split("\t")[0] == COLUMNS[0]
+
+
 def _row(line: str) -> Row | None:
     cells = line.rstrip("\n").split("\t")
-    if len(cells) != len(COLUMNS) or cells[0] == COLUMNS[0]:
+    if len(cells) != len(COLUMNS) or not cells[-1].strip():
+        return None
+    if not all(cell in _WORDS or _NUMBER.fullmatch(cell) for cell in cells[:-1]):
         return None
     return Row(tuple(cells))
 
 
 def _merged(column: str, cell: str) -> str:
     if column == "tag":
-        return _SIZE.sub("", cell)
+        return without_size(cell)
     if column in _INTEGERS:
         return f"{float(cell):.0f}"
     if column == "maxop" and cell != NOT_AVAILABLE and float(cell) >= _LONG_STALL:

@@ -72,13 +72,15 @@ class RunName:
     build: str | None
     """How it was compiled: `o2nofp`."""
     config: str | None
+    flag: str | None = None
+    """What else is special of it: `badcnf`."""
 
     @property
     def title(self) -> str:
         """The contender as Slowdust writes one: `postgres@11.10:x10a_c32r128`."""
-        build = f"+{self.build}" if self.build else ""
         config = f":{self.config}" if self.config else ""
-        return f"{self.dbms}@{self.version}{config}{build}"
+        additions = "".join(f"+{addition}" for addition in (self.build, self.flag) if addition)
+        return f"{self.dbms}@{self.version}{config}{additions}"
 
 
 def parse_file(name: str) -> FileName | None:
@@ -105,7 +107,7 @@ def parse_run(name: str) -> RunName | None:
     version = parse_version(found["letters"], found["digits"])
     if version is None:
         return None
-    return RunName(_DBMS[found["letters"]], version, found["build"], found["config"])
+    return RunName(_DBMS[found["letters"]], version, found["build"], found["config"], found["flag"])
 
 
 def parse_version(letters: str, digits: str) -> str | None:
