@@ -20,15 +20,16 @@ WANDERING = 1.25
 """Ratio of the base's fast slices to its slow ones from which the drift is reported."""
 
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
+ONE_RUN = "one run: no interval, no verdict"
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 
 def flags_of_slices(
-    slices: Sequence[Slice], busiest_thread: float, idle: float | None
+    slices: Sequence[Slice], busiest_thread: float | None, idle: float | None
 ) -> list[str]:
     """What the slices of one step and contender say about themselves."""
-    flags = []
-    if busiest_thread > BUSY_CLIENT:
+    flags = list(dict.fromkeys(flag for piece in slices for flag in piece.flags))
+    if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
         flags.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
     if idle is not None and idle > BUSY_IDLERS:
         flags.append(f"idle contenders were busy: {idle:.0%} of a CPU")

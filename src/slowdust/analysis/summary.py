@@ -194,7 +194,7 @@ def _relative(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
 def _band(result: Result) -> Shade:
     if missed_its_sla(result):
         return Shade.SLA_MISSED
-    if result.rqps is None or result.verdict is None:
+    if result.rqps is None:
         return Shade.PLAIN
     shown = round(result.rqps, 2)
     if shown <= CLEARLY_SLOWER:

@@ -15,6 +15,7 @@ from statistics import median
 from slowdust.analysis.concurrency import summarise
 from slowdust.analysis.explain import Explanation, explain
 from slowdust.analysis.flags import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
+from slowdust.analysis.known import known
 from slowdust.analysis.model import Result, TestConcurrency, Verdict
 from slowdust.analysis.phrases import (
     change,
@@ -221,7 +222,10 @@ def _cautions(pairs: Sequence[_Pair]) -> list[str]:
     limited = dict.fromkeys(
         pair.label
         for pair in pairs
-        if max(pair.ours.client_busiest_thread, pair.base.client_busiest_thread) > BUSY_CLIENT
+        if any(
+            busy > BUSY_CLIENT
+            for busy in known((pair.ours.client_busiest_thread, pair.base.client_busiest_thread))
+        )
     )
     failing = dict.fromkeys(pair.label for pair in pairs if pair.ours.errors or pair.base.errors)
     sentences = []

@@ -18,11 +18,12 @@ def command(name: str, results: Path) -> None:
 
     folder = Folder(results / name)
     manifest = folder.read_manifest()
-    click.echo(f"{manifest.experiment}: started {manifest.started}")
+    click.echo(f"{manifest.experiment}: started {manifest.started or 'nobody knows when'}")
     click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
     for contender in manifest.contenders:
         click.echo(f"\n{contender.name}: {contender.build.version}")
-        click.echo(f"  {contender.build.source}, sha256 {contender.build.sha256[:16]}")
+        sha256 = contender.build.sha256
+        click.echo(f"  {contender.build.source}{f', sha256 {sha256[:16]}' if sha256 else ''}")
         for key, value in contender.settings.items():
             click.echo(f"  {key} = {value}")
         if contender.failed:

@@ -33,7 +33,7 @@ _MB = 1 << 20
 def render(report: Report) -> str:
     """tl;dr, throughput and what belongs to it, warnings, plans, contenders, method and host."""
     sections = [
-        [f"# {report.experiment}", "", f"Measured {report.started}; the base is {report.base}."],
+        [f"# {report.experiment}", "", f"{_when(report)}he base is {report.base}."],
         *([f"> {notice}"] for notice in report.notices),
         ["## tl;dr", "", *(f"- {sentence}" for sentence in report.tldr)],
         *summaries(report),
@@ -51,6 +51,11 @@ def render(report: Report) -> str:
         ["## Host", "", *_facts(report.host)] if report.host else [],
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def _when(report: Report) -> str:
+    """The beginning of the sentence."""
+    return f"Measured {report.started}; t" if report.started else "T"
 
 
 def _throughput(report: Report) -> list[str]:
@@ -91,7 +96,7 @@ def _relative(result: Result | None) -> str:
     if result is None or result.rqps is None:
         return ABSENT
     interval = "" if result.low is None else f" [{result.low:.2f}, {result.high:.2f}]"
-    return f"{result.rqps:.2f}{interval} {result.verdict}"
+    return f"{result.rqps:.2f}{interval} {result.verdict or ''}".rstrip()
 
 
 def _response_times(report: Report) -> list[str]:
@@ -233,7 +238,8 @@ def _latency(report: Report) -> list[str]:
 def _percentiles(latency: LatencyUs | None) -> list[str]:
     if latency is None:
         return [ABSENT] * 4
-    return [f"{value:,.0f}" for value in (latency.p50, latency.p95, latency.p99, latency.max)]
+    values = (latency.p50, latency.p95, latency.p99, latency.max)
+    return [ABSENT if value is None else f"{value:,.0f}" for value in values]
 
 
 def _warnings(report: Report) -> list[str]:
@@ -268,7 +274,7 @@ def _contenders(report: Report) -> list[str]:
         [
             info.name,
             info.version,
-            f"{info.binary_bytes / _MB:.1f} MB",
+            ABSENT if info.binary_bytes is None else f"{info.binary_bytes / _MB:.1f} MB",
             info.source,
             *(values[place] or ABSENT for _, values in particular),
             _settings(info),

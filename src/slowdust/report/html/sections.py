@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.model import PlanDifference, Report
+from slowdust.analysis.known import known
+from slowdust.analysis.model import LatencyUs, PlanDifference, Report
 from slowdust.analysis.relative import Step, step_of
 from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.marks import Mark
@@ -63,7 +64,7 @@ def sections_of(
     by_step: dict[Step, list[Slice]] = {}
     for one in slices:
         by_step.setdefault(step_of(one), []).append(one)
-    origin = min((one.started for one in slices), default=0.0)
+    origin = min(known(one.started for one in slices), default=0.0)
     return tuple(_section(report, row, by_step.get(row.step, []), origin, marks) for row in rows)
 
 
@@ -71,6 +72,7 @@ def _section(
     report: Report, row: Row, slices: Sequence[Slice], origin: float, marks: Mapping[str, Mark]
 ) -> Section:
     results = row.results
+    slices = [one for one in slices if one.archived is None]
     present = {one.contender for one in slices}
     shown = {name: mark for name, mark in marks.items() if name in present}
     unit = results[0].unit
@@ -87,7 +89,7 @@ def _section(
         seconds = seconds_chart(slices, origin, shown, unit)
     return Section(
         row=row,
-        latency_unit=time_unit(one.latency_us.p50 for one in results if one.latency_us),
+        latency_unit=time_unit(known(_typical(one.latency_us) for one in results)),
         response_times=any(one.response_time for one in results),
         metrics=columns_for([one.per_op for one in results]),
         rate_chart=rates,
@@ -97,6 +99,10 @@ def _section(
         plans=tuple(plan for plan in report.plan_differences if plan.test == row.step.test),
         flags=_flags(row),
     )
+
+
+def _typical(latency: LatencyUs | None) -> float | None:
+    return None if latency is None else latency.p50 or latency.mean
 
 
 def _flags(row: Row) -> tuple[Flag, ...]:
@@ -118,7 +124,7 @@ def _open_loop(names: Mapping[str, Mark], slices: Sequence[Slice]) -> list[OpenL
         kept: list[tuple[Schedule, int]] = [
             (one.schedule, one.operations)
             for one in slices
-            if one.contender == name and one.schedule is not None
+            if one.contender == name and one.schedule is not None and one.operations is not None
         ]
         operations = sum(count for _, count in kept)
         if operations:
