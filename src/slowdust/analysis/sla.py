@@ -68,7 +68,7 @@ def _writers(piece: Slice) -> Writers | None:
     if piece.step is None or piece.step.target is None:
         return None
     target = piece.step.target
-    inserts, deletes = (_rate(piece.step, name, piece.seconds) for name in _WRITERS)
+    inserts, deletes = (_rate(piece, piece.step, name) for name in _WRITERS)
     if inserts is None:
         return None
     schedules = {
@@ -88,9 +88,14 @@ def _writers(piece: Slice) -> Writers | None:
     )
 
 
-def _rate(step: StepDetail, name: str, window: Second | None) -> float | None:
-    """Rows per second; 0 where nobody wrote, None where nothing says how many."""
+def _rate(piece: Slice, step: StepDetail, name: str) -> float | None:
+    """Rows per second; 0 where nobody wrote, None where nothing says how many.
+
+    An archived run need not have deleted anything.
+    """
     role = step.roles.get(name)
     if role is None:
-        return 0.0
-    return role.rate if role.rate is not None else rate_of(role.rows, paced_seconds(role, window))
+        return None if piece.archived else 0.0
+    if role.rate is not None:
+        return role.rate
+    return rate_of(role.rows, paced_seconds(role, piece.seconds))

@@ -130,7 +130,7 @@ def _fits(rows: Sequence[Row | None], steps: Sequence[str]) -> bool:
 
 
 def _is_header(line: str) -> bool:
-    return not line.strip() or line.split("\t")[0] == COLUMNS[0]
+    return not line.strip() or line.startswith(f"{COLUMNS[0]}\t")
 
 
 def _row(line: str) -> Row | None:

@@ -19,6 +19,7 @@ COLUMNS = (
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt")
 _RESPONSE_TIMES = re.compile(r"(Insert|Delete|Query) rt:")
 _ENDED = "Done"
+_ROWS_PER_COMMIT = re.compile(r"--rows_per_commit=(\d+)")
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,15 @@ class ClientOutput:
     queries: int
     response_times: dict[str, ResponseTimes]
     """`insert`, `delete`, `query`."""
+    rows_per_commit: int | None
+    """Of an insert, as of a delete."""
     ended: bool
     """Whether the client came to its end."""
+
+    @property
+    def elapsed(self) -> Second:
+        """Of the rows."""
+        return sum(second.seconds for second in self.seconds)
 
 
 def read(lines: Sequence[str]) -> ClientOutput | None:
@@ -71,6 +79,7 @@ def read(lines: Sequence[str]) -> ClientOutput | None:
         deletes=int(last["t_del"]),
         queries=int(last["t_query"]),
         response_times=_response_times(lines),
+        rows_per_commit=int(found[1]) if (found := _ROWS_PER_COMMIT.search(lines[0])) else None,
         ended=any(line.startswith(_ENDED) for line in lines[-3:]),
     )
 

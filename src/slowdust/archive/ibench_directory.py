@@ -151,7 +151,8 @@ def _take_runs(archive: IbenchArchive, tables: list[_Found], named: tuple[str, .
     whole = {
         steps for _, rows, _ in read if (steps := ibench.steps_of(rows, sequences)) is not None
     }
-    for one, rows, damaged in read:
+    for one, rows, torn in read:
+        damaged = list(torn)
         steps = ibench.steps_of(rows, sequences)
         if steps is None:
             steps = ibench.beginning_of(rows, whole)

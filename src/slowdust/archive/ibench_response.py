@@ -69,6 +69,9 @@ def _shares(cells: Sequence[str]) -> Shares | None:
 
 
 def _number(cell: str) -> float | None:
+    """Of a bucket or a time; an empty bucket may be an empty cell."""
+    if not cell:
+        return 0.0
     try:
         return float(cell)
     except ValueError:
