@@ -127,6 +127,8 @@ class ArchivedTable(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Its columns, the base first."""
     rows: list[str] = []
     """Its rows: labels or file names, in its order."""
+    folder: str = ""
+    """Where it was, relative to the experiment's directory."""
 
 
 class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -146,8 +148,8 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Kind -> files of it that are known, and of no use here."""
     skipped: list[SkippedFile] = []
     tables: list[ArchivedTable] = []
-    differences: dict[str, float] = {}
-    """Where clean numbers differ from the published: which -> typical size, a ratio."""
+    differences: list[str] = []
+    """Sentences: where clean numbers differ from the published, and by how much."""
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -122,7 +122,7 @@ class Counters(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Hardware counters of a slice; what the machine does not have is absent."""
 
     per_operation: dict[str, float] = {}
-    """Events per operation, by counter."""
+    """Events per operation, which is one of what the rate's unit counts, by counter."""
     ratios: dict[str, float] = {}
     """What is a ratio by itself: GHz, ipc, percentages."""
     of_one_process: bool = False
