@@ -43,7 +43,8 @@ def read_sum(lines: Sequence[str]) -> ResponseTimes | None:
 
 def read_merged(lines: Sequence[str]) -> tuple[dict[str, Shares], list[str]]:
     """Tag -> its histogram in one step (mrg.<step>.rt), and the damaged lines."""
-    found, damaged = {}, []
+    found: dict[str, Shares] = {}
+    damaged = []
     for line in lines:
         cells = line.rstrip("\n").split("\t")
         if line.strip() in ("", _SEPARATOR) or _MAXIMUM in cells:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from math import ceil
 
@@ -35,15 +36,22 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _UNKNOWN_UNIT = "operations/s"
 
 
-def slice_of(
-    tag: str, name: str, step: ArchivedStep, contender: str, clients: int, mode: Mode
-) -> Slice | None:
-    """The slice; None where nothing says how fast the step was.
+@dataclass(frozen=True)
+class StepOfRun:
+    """Which slice it will be."""
 
-    `tag` and `name` are the run and the step as the archive calls them.
-    """
+    run: str
+    """As the archive calls it, and the step below."""
+    step: str
+    contender: str
+    clients: int
+
+
+def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
+    """The slice; None where nothing says how fast the step was."""
+    name = place.step
     main = main_role(name)
-    roles = _roles(name, step, clients, mode)
+    roles = _roles(place, step, mode)
     speed = roles[main].rate if main in roles else None
     if speed is None:
         return None
@@ -53,8 +61,8 @@ def slice_of(
     return Slice(
         benchmark=INSERT.name,
         test=test_of(name),
-        clients=clients,
-        contender=contender,
+        clients=place.clients,
+        contender=place.contender,
         incarnation=1,
         block=0,
         slot=0,
@@ -64,10 +72,12 @@ def slice_of(
         response=roles[main].response,
         server=_server(step.row, mode),
         per_op=_per_operation(main, step, speed),
-        archived=Archived(run=tag, file=name, table_row=list(step.row.cells) if step.row else None),
+        archived=Archived(
+            run=place.run, file=name, table_row=list(step.row.cells) if step.row else None
+        ),
         step=StepDetail(
             roles=roles,
-            target=None if target is None else float(target * clients),
+            target=None if target is None else float(target * place.clients),
             data_bytes=_data_bytes(step),
         ),
     )
@@ -81,15 +91,15 @@ def main_role(name: str) -> str:
     return "query" if known is not None and known.queries else "insert"
 
 
-def _roles(name: str, step: ArchivedStep, clients: int, mode: Mode) -> dict[str, RoleUse]:
+def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUse]:
     """Those of whose rate something is known."""
-    main = main_role(name)
+    main = main_role(place.step)
     wanted = [main] if main == "index" else [*dict.fromkeys((main, "insert", "delete"))]
     return {
         role: RoleUse(
-            connections=clients,
+            connections=place.clients,
             rate=speed,
-            response=_response(role, role == main, step),
+            response=_response(role, main, step),
             per_second=_per_second(role, outputs(step)),
         )
         for role in wanted
@@ -97,7 +107,7 @@ def _roles(name: str, step: ArchivedStep, clients: int, mode: Mode) -> dict[str,
     }
 
 
-def _response(role: str, main: bool, step: ArchivedStep) -> ResponseTimes | None:
+def _response(role: str, main: str, step: ArchivedStep) -> ResponseTimes | None:
     """Counts from whoever has them; else at least the longest.
 
     The longest operation of a table's row is that of the step's own role, except while indexes
@@ -115,7 +125,7 @@ def _response(role: str, main: bool, step: ArchivedStep) -> ResponseTimes | None
         longest_known = step.shares[role].longest
     elif step.result is not None and role in step.result.longest:
         longest_known = step.result.longest[role]
-    elif step.row is not None and main and role != "index":
+    elif step.row is not None and role == main and role != "index":
         longest_known = step.row.number("maxop")
     return None if longest_known is None else ResponseTimes(max_us=longest_known * _US_PER_S)
 

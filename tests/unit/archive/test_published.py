@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from slowdust.archive import (
-    ibench,
     iostat,
     met,
     met_tables,
@@ -26,7 +25,6 @@ WORK_MEM = RUNS / "mar25.pg.workmem.c48"
 COUNTERS = RUNS / "feb25.pg.perf"
 MINOR = RUNS / "nov25.sb.pg" / "dop40"
 MALLOC = RUNS / "apr25.c48.malloc"
-IBENCH = RUNS / "ibench.jan2021" / "20m"
 VERSIONS = tuple(f"x.pg{version}_o2nofp.x10a_c32r128.pk1" for version in (1023, 110, 1110))
 
 
@@ -166,27 +164,3 @@ def test_relative_hardware_of_a_summary_alone() -> None:
     blocks, _ = met_tables.read(lines(published))
     made = [met_tables.block(name, rows) + "\n" for name, rows in blocks.items()]
     assert "".join(made) == published.read_text()
-
-
-def test_insert_benchmark_tables() -> None:
-    steps: dict[str, dict[str, ibench.Row]] = {}
-    for file in IBENCH.glob("o.sum.*"):
-        rows = ibench.read_steps(lines(file))
-        names = ibench.steps_of(rows)
-        assert names is not None
-        steps[ibench.merged(rows[0]).tag] = dict(zip(names, rows, strict=True))
-    merged = relative = 0
-    for file in IBENCH.glob("res.*/mrg.*"):
-        step = file.name.removeprefix("mrg.")
-        if step == "some":
-            continue  # several steps in one file, for people
-        groups = ibench.read_groups(lines(file))
-        made = [[ibench.merged(steps[row.tag][step]) for row in group] for group in groups]
-        assert ibench.write(made) == file.read_text()
-        merged += sum(map(len, made))
-        published = file.with_name(f"rel.{step}")
-        if published.is_file():
-            compared = [ibench.relative(group) for group in groups]
-            assert ibench.write(compared) == published.read_text()
-            relative += sum(map(len, compared))
-    assert (merged, relative) == (510, 270)
