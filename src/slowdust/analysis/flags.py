@@ -8,6 +8,7 @@ import numpy as np
 
 from slowdust.analysis.estimate import Estimate
 from slowdust.analysis.model import Writers
+from slowdust.analysis.sla import achieved
 from slowdust.store.records import Slice
 
 BUSY_CLIENT = 0.9
@@ -70,12 +71,7 @@ def flags_of_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]
     """What the long steps of one contender say about themselves, beside `flags_of_slices`."""
     flags = []
     if writers is not None and not writers.sla_met:
-        flags.append(
-            f"SLA missed, not compared: {writers.inserts:,.0f} inserts/s and "
-            f"{writers.deletes:,.0f} deletes/s instead of {writers.target:,.0f}; rows that were "
-            f"due and not written: {writers.insert_backlog:,} to insert, "
-            f"{writers.delete_backlog:,} to delete"
-        )
+        flags.append(f"SLA missed, not compared: {achieved(writers)}{_backlog(writers)}")
     for piece in slices:
         if (step := piece.step) is None or step.rows_counted is None:
             continue
@@ -85,6 +81,15 @@ def flags_of_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]
                 f"{step.rows_expected:,} were expected"
             )
     return flags
+
+
+def _backlog(writers: Writers) -> str:
+    if writers.insert_backlog is None or writers.delete_backlog is None:
+        return ""
+    return (
+        f"; rows that were due and not written: {writers.insert_backlog:,} to insert, "
+        f"{writers.delete_backlog:,} to delete"
+    )
 
 
 def flags_of_pairs(estimate: Estimate, margin: float) -> list[str]:

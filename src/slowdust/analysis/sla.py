@@ -42,6 +42,12 @@ def missed_its_sla(result: Result) -> bool:
     return result.writers is not None and not result.writers.sla_met
 
 
+def achieved(writers: Writers) -> str:
+    """'950 inserts/s and 940 deletes/s instead of 1,000'; deletes only where they are known."""
+    deletes = "" if writers.deletes is None else f" and {writers.deletes:,.0f} deletes/s"
+    return f"{writers.inserts:,.0f} inserts/s{deletes} instead of {writers.target:,.0f}"
+
+
 def meets_sla(piece: Slice) -> bool:
     """Whether its writers kept their rate; without such writers there is nothing to miss."""
     writers = _writers(piece)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from slowdust.archive.ibench_result import StepResult
 from slowdust.archive.run_directory import Problem
 from slowdust.archive.text import UNREADABLE, read_lines
 
+FOREIGN = "not a file of the Insert Benchmark"
 _SHOWN = 40
 """Characters of a damaged line that a problem quotes."""
 
@@ -94,11 +95,11 @@ class _Found:
     lines: list[str]
 
 
-def read_archive(path: Path) -> IbenchArchive:
-    """Read all files below a directory."""
+def read_archive(path: Path, files: Iterable[Path]) -> IbenchArchive:
+    """Read the files of an archive, which lie below its directory."""
     archive = IbenchArchive(path)
     found: dict[FileKind, list[_Found]] = {kind: [] for kind in FileKind}
-    for one in _files(archive):
+    for one in _read(archive, files):
         found[one.file.kind].append(one)
     _take_runs(archive, found[FileKind.RUN], _named_sequence(found[FileKind.MERGED]))
     for kind, take in _TAKERS.items():
@@ -115,28 +116,26 @@ def read_archive(path: Path) -> IbenchArchive:
     return archive
 
 
-def _files(archive: IbenchArchive) -> Iterator[_Found]:
-    for folder, folders, names in os.walk(archive.path):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            file = parse_file(name)
-            if file is None:
-                archive.problems.append(Problem(path, "not a file of the Insert Benchmark"))
-            elif file.kind is FileKind.SELECTION:
-                archive.problems.append(Problem(path, "a selection: its rows are in other files"))
-            elif file.kind is FileKind.BY_PRODUCT:
-                archive.by_products[".".join(name.split(".")[:2])] += 1
+def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found]:
+    """The files that something can be taken from; what becomes of the others is noted."""
+    for path in files:
+        file = parse_file(path.name)
+        if file is None:
+            archive.problems.append(Problem(path, FOREIGN))
+        elif file.kind is FileKind.SELECTION:
+            archive.problems.append(Problem(path, "a selection: its rows are in other files"))
+        elif file.kind is FileKind.BY_PRODUCT:
+            archive.by_products[".".join(path.name.split(".")[:2])] += 1
+        else:
+            try:
+                lines = read_lines(path)
+            except UNREADABLE as error:
+                archive.problems.append(Problem(path, f"cannot be read: {error}"))
+                continue
+            if lines:
+                yield _Found(path, file, lines)
             else:
-                try:
-                    lines = read_lines(path)
-                except UNREADABLE as error:
-                    archive.problems.append(Problem(path, f"cannot be read: {error}"))
-                    continue
-                if lines:
-                    yield _Found(path, file, lines)
-                else:
-                    archive.problems.append(Problem(path, "empty"))
+                archive.problems.append(Problem(path, "empty"))
 
 
 def _named_sequence(merged: list[_Found]) -> tuple[str, ...]:
@@ -157,8 +156,8 @@ def _take_runs(archive: IbenchArchive, tables: list[_Found], named: tuple[str, .
         if steps is None:
             steps = ibench.beginning_of(rows, whole)
             damaged += [f"ends after {len(rows)} steps"] if steps else []
-        if steps is None:
-            reason = f"{len(rows)} steps: which these are is not known"
+        if steps is None or not any(rows):
+            reason = f"{len(rows)} steps: which these are is not known" if any(rows) else "torn"
             archive.problems.append(Problem(one.path, reason))
             continue
         tag = next((row.tag for row in rows if row is not None), one.file.tag or "")

@@ -107,14 +107,14 @@ def step_of_directory(name: str, beside: Iterable[str]) -> str | None:
     return f"q{found['rate']}.{loops.index(int(found['loop'])) + 1}"
 
 
-def test_of(step: str) -> str:
+def known_as(step: str) -> str:
     """What Slowdust calls the step: `qr100.L1` is its `qr100`, others keep their names."""
     return _LOOP_OF_2024.sub("", step)
 
 
 def rate_of(step: str) -> int | None:
     """Rows per second of each client beside the queries; None for a step without queries."""
-    known = INSERT.test(test_of(step))
+    known = INSERT.test(known_as(step))
     return known.rate if known else None
 
 

@@ -26,6 +26,7 @@ _PERCENTILE = re.compile(
     r"(?:(?P<delete>\S+) delete, )?(?P<query>\S+) query"
 )
 _CLIENT_CPU = re.compile(r"client: [\d.]+ user, [\d.]+ system, (?P<total>[\d.]+) total")
+_SIZE = re.compile(r"(?P<of>dbGB|dbdirGB)\t(?P<gb>\d+\.\d+)\b")
 _SECONDS = re.compile(r"\d+\.\d+")
 
 
@@ -98,12 +99,11 @@ def _take_hardware(
 
 
 def _take_line(result: StepResult, line: str) -> None:
-    cells = line.split()
-    if len(cells) >= 2 and _SECONDS.fullmatch(cells[1]):
-        if cells[0] == "dbGB":
-            result.database_gb = float(cells[1])
-        elif cells[0] == "dbdirGB":
-            result.directory_gb = float(cells[1])
+    if found := _SIZE.match(line):
+        if found["of"] == "dbGB":
+            result.database_gb = float(found["gb"])
+        else:
+            result.directory_gb = float(found["gb"])
     elif found := _PERCENTILE.match(line):
         for role in ("insert", "delete", "query"):
             if (found[role] or "").isdecimal():

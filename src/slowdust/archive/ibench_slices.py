@@ -11,7 +11,7 @@ from math import ceil
 from slowdust.archive.ibench import Row
 from slowdust.archive.ibench_client import ClientOutput, SecondOfClient
 from slowdust.archive.ibench_directory import ArchivedStep
-from slowdust.archive.ibench_names import rate_of, test_of
+from slowdust.archive.ibench_names import known_as, rate_of
 from slowdust.archive.ibench_rates import Mode, outputs, rate
 from slowdust.archive.ibench_result import StepResult
 from slowdust.benchmarks.insert import INSERT, Kind
@@ -55,12 +55,12 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
     speed = roles[main].rate if main in roles else None
     if speed is None:
         return None
-    known = INSERT.test(test_of(name))
+    known = INSERT.test(known_as(name))
     target = rate_of(name)
     seconds = step.result.seconds if step.result else None
     return Slice(
         benchmark=INSERT.name,
-        test=test_of(name),
+        test=known_as(name),
         clients=place.clients,
         contender=place.contender,
         incarnation=1,
@@ -85,7 +85,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
 
 def main_role(name: str) -> str:
     """Whose rate is the step's."""
-    known = INSERT.test(test_of(name))
+    known = INSERT.test(known_as(name))
     if known is not None and known.kind is Kind.INDEX:
         return "index"
     return "query" if known is not None and known.queries else "insert"

@@ -13,6 +13,7 @@ from slowdust.archive.ibench_classic import SUMMARY, classic_files
 from slowdust.archive.ibench_directory import IbenchArchive, read_archive
 from slowdust.archive.ibench_experiment import experiment_of
 from slowdust.archive.ibench_rates import Mode
+from slowdust.archive.ibench_scanning import scan
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
 from tests.unit.archive.published import RUNS, needs_archive
@@ -25,7 +26,9 @@ PUBLISHED = JANUARY / "published" / "21_01_21_ibench_20m.summary_tables.html"
 
 @pytest.fixture(scope="module")
 def archive() -> IbenchArchive:
-    return read_archive(SIZE)
+    [(path, found)] = scan(SIZE).items()
+    assert path is not None
+    return read_archive(path, found)
 
 
 @pytest.fixture(scope="module", params=list(Mode))
@@ -39,6 +42,10 @@ def files(imported: tuple[Manifest, list[Slice]]) -> Iterator[tuple[Path, str]]:
     manifest, slices = imported
     assert manifest.imported is not None
     return classic_files(manifest.imported, slices)
+
+
+def test_an_archive_is_found_from_above() -> None:
+    assert {path: len(found) for path, found in scan(JANUARY).items()} == {SIZE: 212, None: 1}
 
 
 def test_everything_but_the_selections_is_used(archive: IbenchArchive) -> None:
