@@ -9,7 +9,7 @@ import argparse
 import itertools
 import sys
 
-from bench import load_generators, probe_effect, report_speed
+from bench import insert_client, load_generators, probe_effect, report_speed
 from bench.rows import show
 
 
@@ -20,7 +20,11 @@ def main() -> None:
     options = parser.parse_args()
     load_generators.check_programs()
     own = itertools.chain(report_speed.rows(), probe_effect.rows(options.builds[0]))
-    met = [show("Slowdust itself", own), *load_generators.tables(options)]
+    met = [
+        show("Slowdust itself", own),
+        *load_generators.tables(options),
+        *insert_client.tables(options.builds, insert_client.RUNS),
+    ]
     sys.exit(0 if all(met) else 1)
 
 

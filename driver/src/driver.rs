@@ -88,6 +88,7 @@ impl Driver {
             id,
             session: name.clone(),
             statements: step.statements(),
+            seats: step.seats(),
         };
         self.sessions.insert(name, Opened::Step(Box::new(step)));
         Ok(event)
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn sessions_have_to_be_open() {
-        for command in ["close", "explain"] {
+        for command in ["close", "explain", "perform"] {
             let (_, message) =
                 usage_error_of(&json!({"id": 1, "command": command, "session": "s"}));
             assert_eq!(message, json!("there is no session \"s\""));

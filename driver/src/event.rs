@@ -48,6 +48,9 @@ pub enum Event {
         session: String,
         /// By role in the order of the step: its statements, over the first table.
         statements: Vec<String>,
+        /// Where the processes (or threads) of the server that serve the connections belong; empty
+        /// where that cannot be told, or where no CPUs were named.
+        seats: Vec<Seat>,
     },
     Performed(Box<Performed>),
     Closed {
@@ -113,6 +116,13 @@ pub struct Ran {
     pub positions: Vec<u64>,
 }
 
+/// A process (or thread) of the server, and the CPU of the connection that it serves.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Seat {
+    pub process: u32,
+    pub cpu: u32,
+}
+
 /// What one step of the Insert Benchmark measured.
 #[derive(Serialize, JsonSchema)]
 pub struct Performed {
@@ -120,7 +130,8 @@ pub struct Performed {
     pub session: String,
     /// Unix time at which the window opened.
     pub started: f64,
-    /// From there to the last completion of the role that the step is about.
+    /// From there to the last completion of the roles that the step is about: inserts and deletes,
+    /// indexes, or queries.
     pub seconds: Second,
     pub bytes_sent: u64,
     pub bytes_received: u64,
@@ -137,11 +148,13 @@ pub struct Performed {
 #[derive(Serialize, JsonSchema)]
 pub struct Role {
     pub connections: u64,
-    /// Statements that succeeded: commits, queries, indexes created, transactions ended.
+    /// What succeeded: commits, queries, indexes created, transactions ended. A delete that had to
+    /// search for the head of its table in a gap counts once, with all that it did.
     pub statements: u64,
-    /// Inserted, deleted, returned, or indexed.
+    /// Inserted, deleted, returned, or indexed: a third of a table with each of its indexes.
     pub rows: u64,
-    /// From the opening of the window to this role's last completion.
+    /// From the opening of the window to this role's last completion; where it has a schedule, to
+    /// the end of the window at least, so that `rows` / `seconds` is what it has sustained.
     pub seconds: Second,
     pub latency: Latency,
     /// By second of the window.
@@ -173,7 +186,7 @@ pub struct WriteSchedule {
     pub rate: f64,
     /// Rows that were due by the end of the window.
     pub due: u64,
-    /// Of those, the ones that were not written by then.
+    /// Of those, the ones that were not written, nor under way by then.
     pub backlog: u64,
     /// Statements that were due while their predecessor was still under way.
     pub late_statements: u64,

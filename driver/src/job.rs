@@ -202,6 +202,11 @@ pub struct Prepare {
     /// anew.
     #[serde(default)]
     pub long_transaction: Option<Second>,
+    /// CPUs on which the clients' connections have their threads: the queries, or the inserts where
+    /// there are none, of client c on the CPU c, its writes beside them on the next one. Absent:
+    /// wherever the scheduler puts the threads.
+    #[serde(default)]
+    pub cpus: Option<Vec<u32>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]

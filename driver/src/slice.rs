@@ -11,7 +11,7 @@ use crate::pacing::{End, Nanosecond, Pace, Schedule};
 use crate::recorder::Recorder;
 use crate::session::{Session, Waits, Worker};
 use crate::usage::ThreadUse;
-use crate::window::{prefer_punctual_sleep, Window, WindowClock};
+use crate::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
 use crate::wire::{Failure, Traffic};
 use crate::workload::micro::Unit;
 
@@ -154,16 +154,6 @@ fn run_workers(
             .map(|thread| thread.join().expect("a worker does not panic"))
             .collect()
     })
-}
-
-fn stay_on(cpu: u32) -> Result<(), Failure> {
-    let refused = |reason| Failure::usage(format!("a client cannot run on CPU {cpu}: {reason}"));
-    let mut set = rustix::thread::CpuSet::new();
-    if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
-        return Err(refused("there are fewer".to_owned()));
-    }
-    set.set(cpu as usize);
-    rustix::thread::sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))
 }
 
 fn run_worker(

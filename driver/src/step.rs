@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use self::team::{Member, Team};
 use crate::client::gate::Gate;
-use crate::event::{Performed, Plan};
+use crate::event::{Performed, Plan, Seat};
 use crate::job::{Prepare, Second, Work};
 use crate::pacing::Nanosecond;
 use crate::wire::{self, Failure};
@@ -91,6 +91,17 @@ impl Step {
         explain::explain(&self.job, &self.tables[0])
     }
 
+    /// Where the server's processes belong, if all of those are known that have a CPU.
+    pub fn seats(&self) -> Vec<Seat> {
+        let seats: Option<Vec<Seat>> = self
+            .members
+            .iter()
+            .filter_map(|member| Some((member.cpu?, member.server_process)))
+            .map(|(cpu, process)| process.map(|process| Seat { process, cpu }))
+            .collect();
+        seats.unwrap_or_default()
+    }
+
     /// By role, over the first table.
     pub fn statements(&self) -> Vec<String> {
         let first = self.members.iter().filter(|member| member.client == 0);
@@ -149,6 +160,9 @@ fn check(job: &Prepare) -> Result<(), Failure> {
     }
     if !(1..=u64::from(MOST_ROWS_PER_COMMIT)).contains(&rows_per_commit(&job.work)) {
         return usage(format!("a commit has 1 to {MOST_ROWS_PER_COMMIT} rows"));
+    }
+    if job.cpus.as_ref().is_some_and(Vec::is_empty) {
+        return usage("name a CPU, or none at all".to_owned());
     }
     let is_time = |seconds: Second| seconds > 0.0 && seconds <= LONGEST;
     if job.long_transaction.is_some_and(|held| !is_time(held)) {

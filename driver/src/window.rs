@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::pacing::{Clock, Nanosecond};
+use crate::wire::Failure;
 
 /// The instant at which the first thread leaves the barrier: time 0 of everything in the window.
 #[derive(Default)]
@@ -54,4 +55,15 @@ impl Clock for WindowClock {
 /// lag. Where this is refused, the lag is measured all the same.
 pub fn prefer_punctual_sleep() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// Lets the calling thread run on that CPU alone.
+pub fn stay_on(cpu: u32) -> Result<(), Failure> {
+    let refused = |reason| Failure::usage(format!("a client cannot run on CPU {cpu}: {reason}"));
+    let mut set = rustix::thread::CpuSet::new();
+    if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+        return Err(refused("there are fewer".to_owned()));
+    }
+    set.set(cpu as usize);
+    rustix::thread::sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))
 }

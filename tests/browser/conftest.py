@@ -12,6 +12,7 @@ from selenium.webdriver.chrome.service import Service
 
 from slowdust.report import html
 from tests.unit.report.sample import (
+    long_experiment,
     matrix_experiment,
     plain_experiment,
     slap_experiment,
@@ -87,6 +88,11 @@ def matrix_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def slap_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return _written(tmp_path_factory.mktemp("slap"), html.render(*slap_experiment()))
+
+
+@pytest.fixture(scope="session")
+def long_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("long"), html.render(*long_experiment()))
 
 
 def _written(folder: Path, page: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -11,25 +10,19 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
+from tests.browser.colours import COLOURS, channels, contrast, luminance, prefer
+
 every_page = pytest.mark.parametrize(
-    "page", ["plain_url", "troubled_url", "sweep_url", "matrix_url", "slap_url"]
+    "page", ["plain_url", "troubled_url", "sweep_url", "matrix_url", "slap_url", "long_url"]
 )
 
 _SHOWN_ROWS = """return [...document.querySelectorAll("#results-table tr.row")]
     .filter((row) => row.offsetParent !== null).map((row) => row.dataset.name)"""
 
-_COLOURS = """const style = getComputedStyle(document.querySelector(arguments[0]));
-    return [style.color, style.backgroundColor]"""
-
 
 def _shown_rows(chrome: Chrome) -> list[str]:
     rows: list[str] = chrome.execute_script(_SHOWN_ROWS)
     return rows
-
-
-def _prefer(chrome: Chrome, scheme: str) -> None:
-    feature = {"name": "prefers-color-scheme", "value": scheme}
-    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
 def _requests(chrome: Chrome) -> list[str]:
@@ -41,24 +34,6 @@ def _requests(chrome: Chrome) -> list[str]:
         for event in events
         if event["method"] == "Network.requestWillBeSent"
     ]
-
-
-def _channels(colour: str) -> list[float]:
-    return [float(part) for part in re.findall(r"[\d.]+", colour)]
-
-
-def _luminance(colour: str) -> float:
-    """Relative luminance as WCAG 2 defines it."""
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (channel / 255 for channel in _channels(colour)[:3])
-    ]
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def _contrast(one: str, other: str) -> float:
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
 
 
 @every_page
@@ -179,15 +154,15 @@ def test_a_telephone_never_scrolls_the_page_sideways(
 def test_dark_mode_turns_the_page_and_the_charts(chrome: Chrome, plain_url: str) -> None:
     chrome.get(plain_url)
     mark = "return getComputedStyle(document.querySelector('#intervals .k1 .dot')).stroke"
-    light, light_mark = chrome.execute_script(_COLOURS, "body"), chrome.execute_script(mark)
+    light, light_mark = chrome.execute_script(COLOURS, "body"), chrome.execute_script(mark)
 
-    _prefer(chrome, "dark")
+    prefer(chrome, "dark")
 
-    dark, dark_mark = chrome.execute_script(_COLOURS, "body"), chrome.execute_script(mark)
-    assert _luminance(light[1]) > 0.9
-    assert _luminance(dark[1]) < 0.05
+    dark, dark_mark = chrome.execute_script(COLOURS, "body"), chrome.execute_script(mark)
+    assert luminance(light[1]) > 0.9
+    assert luminance(dark[1]) < 0.05
     assert light_mark != dark_mark
-    assert _contrast(dark_mark, dark[1]) > 3
+    assert contrast(dark_mark, dark[1]) > 3
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -195,22 +170,22 @@ def test_dark_mode_turns_the_page_and_the_charts(chrome: Chrome, plain_url: str)
     "selector", ["td.rel.slower", "td.rel.faster", ".chip.slower", ".chip.faster", ".chip.unsure"]
 )
 def test_bands_are_legible(chrome: Chrome, plain_url: str, scheme: str, selector: str) -> None:
-    _prefer(chrome, scheme)
+    prefer(chrome, scheme)
     chrome.get(plain_url)
 
-    ink, fill = chrome.execute_script(_COLOURS, selector)
+    ink, fill = chrome.execute_script(COLOURS, selector)
 
-    assert len(_channels(fill)) == 3, "a band is opaque"
-    assert _contrast(ink, fill) >= 4.5
+    assert len(channels(fill)) == 3, "a band is opaque"
+    assert contrast(ink, fill) >= 4.5
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_contender_stands_out_from_the_page(
     chrome: Chrome, plain_url: str, scheme: str
 ) -> None:
-    _prefer(chrome, scheme)
+    prefer(chrome, scheme)
     chrome.get(plain_url)
-    _, paper = chrome.execute_script(_COLOURS, "body")
+    _, paper = chrome.execute_script(COLOURS, "body")
 
     for number in range(8):
         colour = chrome.execute_script(
@@ -219,7 +194,7 @@ def test_every_contender_stands_out_from_the_page(
             "return getComputedStyle(probe).backgroundColor",
             number,
         )
-        assert _contrast(colour, paper) >= 3, f"k{number}"
+        assert contrast(colour, paper) >= 3, f"k{number}"
 
 
 def test_paper_shows_folded_tests_too(chrome: Chrome, plain_url: str) -> None:
@@ -233,7 +208,7 @@ def test_paper_shows_folded_tests_too(chrome: Chrome, plain_url: str) -> None:
     assert not chrome.find_element(By.TAG_NAME, "nav").is_displayed()
 
 
-@pytest.mark.parametrize("page", ["troubled_url", "sweep_url", "matrix_url"])
+@pytest.mark.parametrize("page", ["troubled_url", "sweep_url", "matrix_url", "long_url"])
 def test_text_beside_charts_does_not_collide(
     chrome: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
@@ -266,11 +241,11 @@ def test_lines_by_clients_stretch_with_the_page_and_turn_dark(
     stroke = "return getComputedStyle(document.querySelector('#concurrency .k1 .course')).stroke"
     light = chrome.execute_script(stroke)
 
-    _prefer(chrome, "dark")
+    prefer(chrome, "dark")
 
-    _, paper = chrome.execute_script(_COLOURS, "body")
+    _, paper = chrome.execute_script(COLOURS, "body")
     assert chrome.execute_script(stroke) != light
-    assert _contrast(chrome.execute_script(stroke), paper) > 3
+    assert contrast(chrome.execute_script(stroke), paper) > 3
 
 
 def test_a_level_of_clients_leads_to_its_step(chrome: Chrome, sweep_url: str) -> None:

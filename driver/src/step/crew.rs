@@ -17,7 +17,7 @@ use crate::client::Context;
 use crate::pacing::{Clock, Nanosecond, Pace};
 use crate::recorder::Recorder;
 use crate::usage::ThreadUse;
-use crate::window::{prefer_punctual_sleep, Window, WindowClock};
+use crate::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
 use crate::wire::{Connection, Failure, Traffic};
 
 /// How often is looked whether a server is gone without a member's notice.
@@ -72,9 +72,11 @@ pub fn work(
                 let report = report.clone();
                 scope.spawn(move || {
                     prefer_punctual_sleep();
+                    let placed = member.cpu.map_or(Ok(()), stay_on);
                     barrier.wait();
+                    let part = placed.and_then(|()| play(member, &window.clock(), signals));
                     // The other end waits for all of us.
-                    let _ = report.send((place, play(member, &window.clock(), signals)));
+                    let _ = report.send((place, part));
                 })
             })
             .collect();

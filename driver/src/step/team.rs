@@ -41,6 +41,10 @@ impl Role {
 pub struct Member {
     pub role: Role,
     pub client: u32,
+    /// Where its thread has to run.
+    pub cpu: Option<u32>,
+    /// The one that serves the connection, where it is known and there is a CPU for it.
+    pub server_process: Option<u32>,
     pub task: Task,
     pub recorder: Recorder,
     /// What it sends, with `?`.
@@ -114,6 +118,18 @@ impl Team<'_> {
         let per_second = 2.0 * clients as f64 * statements_per_second(&self.job.work);
         let stream = Sequence::new(self.job.seed, "turns").stream(0);
         Schedule::new(per_second, Arrivals::Uniform, slot, 2 * clients, stream)
+    }
+
+    /// Queries do not share their CPU with the writes beside them, nor inserts with deletes. Who
+    /// creates an index may have helpers, which would inherit its CPU.
+    fn cpu(&self, role: Role, client: u32) -> Option<u32> {
+        let cpus = self.job.cpus.as_ref()?;
+        let beside = match (role, &self.job.work) {
+            (Role::Index | Role::Transaction, _) => return None,
+            (Role::Insert, Work::Query { .. }) | (Role::Delete, _) => 1,
+            (Role::Insert | Role::Query, _) => 0,
+        };
+        Some(cpus[(client as usize + beside) % cpus.len()])
     }
 
     fn end_of_inserts(&self, rows: u64) -> End {
@@ -200,6 +216,11 @@ impl Team<'_> {
         if plan.role != Role::Index && self.job.statements == crate::job::Statements::Prepared {
             connection.prepare(&plan.statements)?;
         }
+        let cpu = self.cpu(plan.role, plan.client);
+        let server_process = match cpu {
+            Some(_) => connection.server_process()?,
+            None => None,
+        };
         let place = Place {
             client: 0,
             clients: 1,
@@ -209,6 +230,8 @@ impl Team<'_> {
         Ok(Member {
             role: plan.role,
             client: plan.client,
+            cpu,
+            server_process,
             task: Task::Work(Box::new(Worker {
                 client,
                 pace: plan.pace,
@@ -228,6 +251,8 @@ impl Team<'_> {
         Ok(Member {
             role: Role::Transaction,
             client: 0,
+            cpu: None,
+            server_process: None,
             statements: hold.statements(),
             task: Task::Hold(hold),
             recorder: Recorder::new(),

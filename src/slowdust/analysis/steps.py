@@ -23,7 +23,8 @@ _UNITS = {
     "transaction": "transactions/s",
 }
 """Of queries it is the step's own."""
-_BY_STATEMENT = {"query", "transaction"}
+_WRITERS = {"insert", "delete"}
+BY_STATEMENT = {"query", "transaction"}
 """Roles whose rates count statements; the others' count rows."""
 _NS_PER_US = 1000
 _NS_PER_S = 1e9
@@ -87,7 +88,7 @@ def _step_run(piece: Slice, step: StepDetail) -> StepRun:
 
 def _role(name: str, use: RoleUse, piece: Slice) -> RoleReport:
     unit = _UNITS.get(name, piece.unit)
-    done = use.statements if name in _BY_STATEMENT else use.rows
+    done = use.statements if name in BY_STATEMENT else use.rows
     report = RoleReport(
         role=name,
         connections=use.connections,
@@ -108,6 +109,8 @@ def _role(name: str, use: RoleUse, piece: Slice) -> RoleReport:
     elif (times := use.response) is not None:
         report.buckets = times.buckets
         report.p50_us, report.p99_us, report.max_us = times.p50_us, times.p99_us, times.max_us
+    if use.rate is not None and piece.step is not None and name in _WRITERS:
+        report.target = piece.step.target
     if (schedule := use.schedule) is not None:
         report.target, report.backlog = schedule.rate, schedule.backlog
         report.late_statements = schedule.late_statements

@@ -20,6 +20,7 @@ from slowdust.store.records import (
     ResponseTimes,
     RoleSecond,
     RoleUse,
+    Second,
     ServerUse,
     Slice,
     StepDetail,
@@ -57,7 +58,6 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
         return None
     known = INSERT.test(known_as(name))
     target = rate_of(name)
-    seconds = step.result.seconds if step.result else None
     return Slice(
         benchmark=INSERT.name,
         test=known_as(name),
@@ -66,7 +66,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
         incarnation=1,
         block=0,
         slot=0,
-        seconds=seconds,
+        seconds=_seconds(step),
         qps=speed,
         unit=known.unit if known else _UNKNOWN_UNIT,
         response=roles[main].response,
@@ -81,6 +81,12 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
             data_bytes=_data_bytes(step),
         ),
     )
+
+
+def _seconds(step: ArchivedStep) -> Second | None:
+    """Of the slowest client, or else of the script that started them all."""
+    of_clients = max((one.elapsed for one in outputs(step)), default=None)
+    return of_clients or (step.result.seconds if step.result else None)
 
 
 def main_role(name: str) -> str:
@@ -99,6 +105,7 @@ def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUs
         role: RoleUse(
             connections=place.clients,
             rate=speed,
+            seconds=max((one.elapsed for one in outputs(step)), default=None),
             response=_response(role, main, step),
             per_second=_per_second(role, outputs(step)),
         )

@@ -7,8 +7,8 @@ and an incarnation runs all of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from slowdust.benchmarks.model import (
@@ -23,6 +23,8 @@ from slowdust.benchmarks.model import (
 _NAME = "insert"
 RATES = (100, 500, 1000)
 """Rows per second of each client that are inserted, and deleted, beside the queries."""
+WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")
+"""Sizes of the data; the first is the default."""
 _QUERY_STEP = re.compile(r"q(?P<kind>[rp])(?P<rate>[1-9]\d*)")
 _OLD_QUERY_STEP = re.compile(r"q(?P<rate>[1-9]\d*)\.\d+")
 """Of archived runs before there were point queries: rate, and which loop at it."""
@@ -104,7 +106,18 @@ class InsertBenchmark(Benchmark):
             return _step(name, Kind.RANGE_QUERY, int(found["rate"]))
         return next((step for step in LOAD_STEPS if step.name == name), None)
 
+    def matching(self, patterns: Iterable[str]) -> list[Test]:
+        """The steps that match, and those without which no other can run."""
+        return self._in_order({test.name for test in super().matching(patterns)} | _NEEDED)
 
+    def at_rates(self, rates: Sequence[int]) -> InsertBenchmark:
+        """The same with queries beside writes at these rates."""
+        steps = (*LOAD_STEPS, *query_steps(rates))
+        suites = {DEFAULT_SUITE: tuple(step.name for step in steps)}
+        return replace(self, tests=steps, suites=suites)
+
+
+_NEEDED = {step.name for step in LOAD_STEPS if step.kind in {Kind.LOAD, Kind.INDEX}}
 _STEPS = (*LOAD_STEPS, *query_steps(RATES))
 
 INSERT = InsertBenchmark(
@@ -112,4 +125,5 @@ INSERT = InsertBenchmark(
     tests=_STEPS,
     suites={DEFAULT_SUITE: tuple(step.name for step in _STEPS)},
     measuring=Measuring.STEPS,
+    config=_NAME,
 )

@@ -84,6 +84,8 @@ class Benchmark:
     """Name -> tests; one is called `DEFAULT_SUITE`."""
     headline: Headline = Headline.RATE
     measuring: Measuring = Measuring.SLICES
+    config: str = "default"
+    """The configuration of contenders that name none."""
 
     def test(self, name: str) -> Test | None:
         """The test of that name, if there is one."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
+from slowdust.benchmarks.insert import WORKLOADS
 from slowdust.cli.options import results_option
 
 
@@ -22,7 +23,9 @@ from slowdust.cli.options import results_option
     "--benchmark", help=f"{' or '.join(BENCHMARKS)}, see `slowdust tests`.  [{DEFAULT.name}]"
 )
 @click.option("--clients", metavar="LIST", help="Concurrent connections: 1 or 1,8,64.  [1]")
-@click.option("--rows", type=int, help="Rows of each table.  [100000]")
+@click.option(
+    "--rows", metavar="LIST", help="Rows of each table.  [100000] Of insert: X0[,X1,X2], see below."
+)
 @click.option("--tables", type=int, help="Number of tables.  [1]")
 @click.option("--budget", metavar="TIME", help="Wall clock for all measuring: 90s, 10m.  [10m]")
 @click.option("--slice", metavar="TIME", help="Length of one slice.  [100ms]")
@@ -33,7 +36,37 @@ from slowdust.cli.options import results_option
 @click.option("--seed", type=int, help="Of rows and operations.  [1]")
 @click.option("--name", help="Name of the experiment.  [made from contenders and time]")
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A server setting; repeatable."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A server setting; repeatable. One setting with two values makes a contender of each.",
+)
+@click.option(
+    "--workload",
+    metavar="NAME",
+    help=f"insert: size of the data, {', '.join(WORKLOADS)}.  [quick]",
+)
+@click.option("--seconds", metavar="TIME", help="insert: length of each step with queries.")
+@click.option(
+    "--rates", metavar="LIST", help="insert: rows/s written beside queries.  [100,500,1000]"
+)
+@click.option(
+    "--rows-per-commit",
+    metavar="LIST",
+    help="insert: of l.i0, l.i1, l.i2 and the steps with queries.  [100,50,5,50]",
+)
+@click.option("--shared-table", is_flag=True, help="insert: one table for all clients.")
+@click.option("--partitions", type=int, help="insert: of each table, by its primary key.  [none]")
+@click.option(
+    "--long-transaction",
+    metavar="TIME",
+    help="insert: hold a transaction open so long, again and again, beside the work.",
+)
+@click.option(
+    "--statements",
+    type=click.Choice(["prepared", "text"]),
+    help="insert: prepared once, or planned each time.  [prepared]",
 )
 @results_option
 def command(contenders: tuple[str, ...], results: Path, **options: object) -> int:
@@ -50,6 +83,17 @@ def command(contenders: tuple[str, ...], results: Path, **options: object) -> in
     slowdust compare mariadb@10.11.18/innodb mariadb@10.11.18/rocksdb
     slowdust compare mysql@9.7.4+glibc mysql@9.7.4+jemalloc
     slowdust compare postgres@17.6 ./pg-patched --tests 'point*,range*' --budget 5m
+
+    The Insert Benchmark has long steps that follow from each other instead of slices: load (l.i0),
+    index (l.x), replace rows by large and by small commits (l.i1, l.i2), then range and point
+    queries (qr, qp) beside writers at a rate. `quick` ends in minutes; the other workloads are
+    relative to the servers' buffer pools and run for hours. --rows says how many rows each
+    client inserts in l.i0, l.i1 and l.i2.
+
+    \b
+    slowdust compare postgres@15.8 postgres@17.6 --benchmark insert
+    slowdust compare mysql@9.7.4 --benchmark insert --set sync_binlog=0 --set sync_binlog=1
+    slowdust compare postgres@17.6 ./pg-patched --benchmark insert --workload cached --seconds 10m
     """
     from slowdust.cli.conduct import conduct
     from slowdust.experiment.compare import spec_from_options

@@ -18,7 +18,7 @@ from slowdust.report import html
 def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
     """Run, write `report.html` beside the results, print the tl;dr; the exit code.
 
-    The code is 1 where a contender dropped out.
+    The code is 1 where a contender dropped out, or did not finish a step.
     """
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     try:
@@ -37,7 +37,8 @@ def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
     for sentence in (*report.notices, *report.tldr):
         click.echo(sentence)
     click.echo(f"report: {page}", err=True)
-    return 1 if any(contender.failed for contender in manifest.contenders) else 0
+    dropped_out = any(contender.failed for contender in manifest.contenders)
+    return 1 if dropped_out or manifest.failed_steps else 0
 
 
 def _say_how_to_resume(spec: Spec, results: Path) -> None:

@@ -158,6 +158,13 @@ class Family(ABC):
         roomy = override(sized, _room_for(clients, sized))
         return override(roomy, {setting_name(key): v for key, v in overrides.items()})
 
+    @abstractmethod
+    def bytes_per_purchase(self, engine: str | None) -> int:
+        """What a row of the Insert Benchmark takes, with its share of the three indexes.
+
+        Measured after l.i1, when the indexes are no longer as dense as they were made.
+        """
+
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
         """The storage engine of a contender: as written or the default; None where there are none.
 

@@ -51,6 +51,7 @@ _RUIN = {
 }
 """Beginnings of states, in the words of the PostgreSQL manual, appendix A."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
+_BYTES_PER_PURCHASE = 200
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 
@@ -64,6 +65,11 @@ class Postgres(Family):
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),
     }
+
+    def bytes_per_purchase(self, engine: str | None) -> int:
+        """Of the heap and of B-trees."""
+        del engine
+        return _BYTES_PER_PURCHASE
 
     def render_bytes(self, size: int) -> str:
         """In whole megabytes; at least one."""

@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from slowdust.benchmarks.insert import INSERT
+from slowdust.dbms.settings import setting_name
 from slowdust.errors import UsageError
 from slowdust.experiment.spec import Spec, parse_spec
 
-_PLAIN = ("suite", "benchmark", "rows", "tables", "budget", "slice", "incarnations", "seed", "name")
+_PLAIN = ("suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name")
+_OF_INSERT = ("workload", "seconds", "partitions", "long_transaction", "statements")
+_LISTS_OF_INSERT = ("rates", "rows_per_commit")
 
 
 def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) -> Spec:
@@ -26,13 +30,17 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
         data["clients"] = _clients(str(clients))
     if margin := options.get("margin"):
         data["margin"] = _margin(str(margin))
+    if (rows := options.get("rows")) is not None and data.get("benchmark") != INSERT.name:
+        data["rows"] = _number("--rows", str(rows))
+    if insert := _insert_options(options):
+        data["insert"] = insert
     if (rate := options.get("rate")) is not None:
         data["rate"] = {"per_second": rate, "arrivals": options.get("arrivals") or "poisson"}
     elif options.get("arrivals"):
         raise UsageError("--arrivals is of an open loop: give --rate too")
     settings = options.get("settings")
     if isinstance(settings, Sequence):
-        data["set"] = dict(_setting(str(pair)) for pair in settings)
+        data |= _settings([_setting(str(pair)) for pair in settings])
     return parse_spec(data)
 
 
@@ -55,6 +63,32 @@ def _tests(text: str, suite: object) -> list[str]:
     return tests
 
 
+def _insert_options(options: Mapping[str, object]) -> dict[str, object]:
+    """The table `[insert]` that the options mean; empty where they say nothing of it."""
+    is_insert = options.get("benchmark") == INSERT.name
+    table = {key: options[key] for key in _OF_INSERT if options.get(key) is not None}
+    if options.get("shared_table"):
+        table["table"] = "shared"
+    for key in (*_LISTS_OF_INSERT, *(["rows"] if is_insert else [])):
+        if (text := options.get(key)) is not None:
+            table[key] = _numbers(f"--{key.replace('_', '-')}", str(text))
+    if table and not is_insert:
+        wrong = next(iter(table)).replace("_", "-").replace("table", "shared-table")
+        raise UsageError(f"--{wrong} is of the Insert Benchmark: give --benchmark insert too")
+    return table
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    return [_number(option, part) for part in _parts(text)]
+
+
+def _number(option: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{option} {text}: write a whole number") from None
+
+
 def _clients(text: str) -> list[int]:
     try:
         clients = [int(part) for part in _parts(text)]
@@ -71,6 +105,17 @@ def _margin(text: str) -> float:
     except ValueError:
         raise UsageError(f"--margin {text}: write a percentage, such as 3%") from None
     return value / 100
+
+
+def _settings(pairs: Sequence[tuple[str, str]]) -> dict[str, object]:
+    """What is set for all; a setting with several values is an axis of the matrix."""
+    values: dict[str, list[str]] = {}
+    for key, value in pairs:
+        values.setdefault(setting_name(key), []).append(value)
+    return {
+        "set": {key: given[0] for key, given in values.items() if len(given) == 1},
+        "matrix": {key: given for key, given in values.items() if len(given) > 1},
+    }
 
 
 def _setting(text: str) -> tuple[str, str]:

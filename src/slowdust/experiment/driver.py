@@ -18,11 +18,18 @@ import msgspec
 
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
-from slowdust.experiment.placement import cpus_of_clients, keep_on, usable_cpus
+from slowdust.experiment.placement import (
+    cpus_of_clients,
+    cpus_of_connections,
+    keep_on,
+    usable_cpus,
+)
 from slowdust.experiment.protocol import (
     Close,
     Closed,
     Command,
+    Create,
+    Created,
     Event,
     Explain,
     Explained,
@@ -32,7 +39,12 @@ from slowdust.experiment.protocol import (
     Loaded,
     Open,
     Opened,
+    Partitions,
+    Perform,
+    Performed,
     PlanText,
+    Prepare,
+    Prepared,
     Progress,
     Ran,
     Rate,
@@ -48,9 +60,13 @@ BINARY = "slowdust-driver"
 _GRACE: Second = 60.0
 """How much longer than asked a command may take before its server counts as hung."""
 _MAINTENANCE_LIMIT: Second = 3600.0
+STANDSTILL: Second = 120.0
+"""A step in which nothing gets done for so long is at a server that hangs."""
 
 OnProgress = Callable[[int, int], None]
-_Answer = TypeVar("_Answer", Loaded, Opened, Explained, Ran, Closed, Rows)
+_Answer = TypeVar(
+    "_Answer", Loaded, Opened, Explained, Ran, Created, Prepared, Performed, Closed, Rows
+)
 
 
 @dataclass(frozen=True)
@@ -177,11 +193,7 @@ class Driver:
         )
         opened = self._ask(command, Opened, _GRACE)
         if cpus is not None and opened.server_processes:
-            try:
-                keep_on(opened.server_processes, cpus)
-            except OSError as error:
-                message = f"its processes cannot be placed on CPUs: {error}"
-                raise TargetError(Failed(id=command.id, kind="server", message=message)) from error
+            _place(command, opened.server_processes, cpus)
         return opened
 
     def explain(self, session: str) -> list[PlanText]:
@@ -192,6 +204,23 @@ class Driver:
         """Run the session's operations until `stop`."""
         limit = stop.seconds if isinstance(stop, ForSeconds) else _MAINTENANCE_LIMIT
         return self._ask(Run(session=session, stop=stop, rate=rate), Ran, limit + _GRACE)
+
+    def create(self, target: Target, tables: int, partitions: Partitions | None) -> None:
+        """Drop and create the tables of the Insert Benchmark."""
+        command = Create(target=target, tables=tables, partitions=partitions)
+        self._ask(command, Created, _MAINTENANCE_LIMIT)
+
+    def prepare(self, command: Prepare) -> Prepared:
+        """Connect the clients of a step of the Insert Benchmark, and prepare its statements."""
+        command.cpus = cpus_of_connections(command.clients, usable_cpus())
+        prepared = self._ask(command, Prepared, _MAINTENANCE_LIMIT)
+        seats = prepared.seats
+        _place(command, [seat.process for seat in seats], [seat.cpu for seat in seats])
+        return prepared
+
+    def perform(self, session: str, limit: Second, on_progress: OnProgress) -> Performed:
+        """Carry out a session's step; it may do nothing for `limit`, no longer."""
+        return self._ask(Perform(session=session), Performed, limit, on_progress)
 
     def close(self, session: str) -> None:
         """Close the session's connections."""
@@ -217,6 +246,7 @@ class Driver:
         except BrokenPipeError:
             raise self._ended() from None
         deadline = time.monotonic() + limit
+        done = 0
         while True:
             event = self._next_event(deadline, command)
             if isinstance(event, Failed) and event.id is None:
@@ -224,7 +254,9 @@ class Driver:
             if event.id != command.id:
                 continue  # a late answer to a command whose server hung
             if isinstance(event, Progress):
-                deadline = time.monotonic() + limit  # what makes progress does not hang
+                if event.done > done:
+                    done = event.done
+                    deadline = time.monotonic() + limit  # what makes progress does not hang
                 if on_progress is not None:
                     on_progress(event.done, event.total)
                 continue
@@ -260,3 +292,12 @@ class Driver:
 
     def _ended(self) -> DriverError:
         return DriverError(f"the driver ended with code {self._process.wait()}")
+
+
+def _place(command: Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
+    """Put the server's processes beside their clients."""
+    try:
+        keep_on(processes, cpus)
+    except OSError as error:
+        message = f"its processes cannot be placed on CPUs: {error}"
+        raise TargetError(Failed(id=command.id, kind="server", message=message)) from error

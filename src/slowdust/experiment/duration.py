@@ -28,7 +28,7 @@ def parse_duration(text: str) -> Second:
 def format_duration(seconds: Second) -> str:
     """A duration rounded to what a reader needs: `0.25s`, `42s`, `3m05s`, `1h02m`."""
     if seconds < 10:
-        return f"{seconds:.3g}s"
+        return f"{round(seconds, 3):.3g}s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole}s"

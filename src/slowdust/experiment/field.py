@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,14 +84,16 @@ class Contender:
         return self.family.keeps_tables(self.server.site)
 
     def measure_sizes(self, driver: Driver) -> None:
-        """Ask the server how much it stores, and how large its page cache is."""
+        """Ask the server how much it stores."""
         site = self.server.site
-        statements = [self.family.sizes_statement(site)]
-        if (pool := self.family.buffer_pool_statement(site)) is not None:
-            statements.append(pool)
-        sizes, *pools = driver.sql(self.target, statements)
+        (sizes,) = driver.sql(self.target, [self.family.sizes_statement(site)])
         self.sizes = self.family.read_sizes(site, sizes.rows)
-        for answer in pools:
+
+    def measure_buffer_pool(self, driver: Driver) -> None:
+        """Ask the server how large its page cache is."""
+        statement = self.family.buffer_pool_statement(self.server.site)
+        if statement is not None:
+            (answer,) = driver.sql(self.target, [statement])
             ((told,),) = answer.rows
             self.buffer_pool_bytes = None if told is None else int(told)
 
@@ -149,17 +151,19 @@ class Field:
         """
         try:
             yield
-        except TargetError as error:
-            self._drop(contender, _explain(contender, error))
-        except InstanceError as error:
-            self._drop(contender, str(error))
+        except (TargetError, InstanceError) as error:
+            self._drop(contender, explain_failure(contender, error))
 
-    def start(self, driver: Driver, data: Data) -> None:
-        """Start all servers; load the tables where they are not as they were loaded."""
+    def start_servers(self) -> None:
+        """Start all servers."""
         for contender in self.running():
             self._view.phase(f"starting {contender.name}")
             with self.guard(contender):
                 contender.start()
+
+    def start(self, driver: Driver, data: Data) -> None:
+        """Start all servers; load the tables where they are not as they were loaded."""
+        self.start_servers()
         if self._loaded:
             emptied = [one for one in self.running() if not one.keeps_tables]
             self._load(emptied, driver, data)
@@ -181,10 +185,10 @@ class Field:
             self._view.phase(f"maintenance of {contender.name} after the writes")
             with self.guard(contender):
                 stages = contender.family.after_writes(contender.server.site, _tables(data))
-                self._maintain(contender, driver, stages)
+                self.maintain_one(contender, driver, stages)
         self._view.phase("waiting until the servers are idle")
         wait = min(1200.0, 60.0 + data.tables * data.rows / 1e6)
-        self._wait_until_idle(wait * min(1.0, budget / _FULL_RUN))
+        self.wait_until_idle(self.running(), wait * min(1.0, budget / _FULL_RUN))
 
     def stop(self) -> None:
         """Stop all servers in order and keep their logs."""
@@ -200,18 +204,22 @@ class Field:
             with self.guard(contender):
                 driver.load(contender.target, data, self._view.progress)
                 stages = contender.family.after_load(contender.server.site, _tables(data))
-                self._maintain(contender, driver, stages)
+                self.maintain_one(contender, driver, stages)
                 contender.measure_sizes(driver)
+                contender.measure_buffer_pool(driver)
 
-    def _maintain(self, contender: Contender, driver: Driver, stages: list[Stage]) -> None:
+    def maintain_one(self, contender: Contender, driver: Driver, stages: list[Stage]) -> None:
+        """Carry out the maintenance of one contender."""
+
         def warn(text: str) -> None:
             self._view.warning(f"{contender.name}: {text}")
 
         carry_out(driver, contender.target, stages, warn)
 
-    def _wait_until_idle(self, limit: Second) -> None:
+    def wait_until_idle(self, contenders: Sequence[Contender], limit: Second) -> None:
+        """Wait until none of them uses the CPU any more, or `limit` has passed."""
         deadline = time.monotonic() + limit
-        probes = [contender.probe for contender in self.running()]
+        probes = [contender.probe for contender in contenders]
         before = [_cpu(probe) for probe in probes]
         calm = 0
         while calm < _IDLE_LOOKS and time.monotonic() < deadline:
@@ -259,8 +267,10 @@ def _cpu(probe: ServerProbe) -> CpuReading | None:
         return None
 
 
-def _explain(contender: Contender, error: TargetError) -> str:
+def explain_failure(contender: Contender, error: TargetError | InstanceError) -> str:
     """What the server said at its end, or the error with the last lines of its log."""
+    if isinstance(error, InstanceError):
+        return str(error)
     deadline = time.monotonic() + _DYING
     while error.kind == "connection" and time.monotonic() < deadline:
         try:

@@ -14,7 +14,14 @@ from slowdust.experiment.plan import Step, plan, restore
 from slowdust.experiment.protocol import PlanText
 from slowdust.experiment.spec import Spec
 from slowdust.store.folder import Folder, Writer
-from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan
+from slowdust.store.manifest import (
+    ContenderFacts,
+    InsertMethod,
+    Manifest,
+    Method,
+    Plan,
+    StepFailure,
+)
 from slowdust.store.records import SCHEMA, Second, Slice
 
 
@@ -68,7 +75,9 @@ class Journal:
     @property
     def last_incarnation(self) -> int:
         """The number of the newest incarnation; 0 if there was none."""
-        return max((s.incarnation for s in self.slices()), default=0)
+        numbers = [record.incarnation for record in self.slices()]
+        numbers += [failure.incarnation for failure in self.manifest.failed_steps]
+        return max(numbers, default=0)
 
     def slices(self) -> Iterable[Slice]:
         """All slices so far."""
@@ -88,6 +97,11 @@ class Journal:
             Plan(test=step.test.name, contender=contender, statement=p.statement, plan=p.plan)
             for p in plans
         ]
+
+    def fail(self, failure: StepFailure) -> None:
+        """A contender did not finish a long step."""
+        self.manifest.failed_steps.append(failure)
+        self.save()
 
     def settle(self, step: Step) -> None:
         """The step needs no more slices."""
@@ -126,10 +140,43 @@ class Journal:
         self.save()
 
 
+def method_of_slices(spec: Spec, incarnations: int) -> Method:
+    """How a benchmark of slices is measured."""
+    return Method(
+        seed=spec.seed,
+        tables=spec.tables,
+        rows=spec.rows,
+        slice_s=spec.slice,
+        discard_s=spec.discard,
+        warmup_s=spec.warmup,
+        budget_s=spec.budget,
+        margin=spec.margin,
+        incarnations=incarnations,
+        rate=spec.rate.per_second if spec.rate else None,
+        arrivals=spec.rate.arrivals if spec.rate else None,
+    )
+
+
+def method_of_steps(spec: Spec, incarnations: int, insert: InsertMethod) -> Method:
+    """How a benchmark of long steps is measured: without slices, until they end."""
+    return Method(
+        seed=spec.seed,
+        tables=spec.insert_options.tables(max(spec.clients)),
+        rows=max(insert.rows.values()),
+        slice_s=0.0,
+        discard_s=0.0,
+        warmup_s=0.0,
+        budget_s=0.0,
+        margin=spec.margin,
+        incarnations=incarnations,
+        insert=insert,
+    )
+
+
 def new_manifest(
     spec: Spec,
     contenders: list[ContenderFacts],
-    incarnations: int,
+    method: Method,
     driver_version: str,
     host: dict[str, str],
 ) -> Manifest:
@@ -144,19 +191,7 @@ def new_manifest(
         contenders=contenders,
         tests=[test.name for test in spec.chosen_tests()],
         clients=spec.clients,
-        method=Method(
-            seed=spec.seed,
-            tables=spec.tables,
-            rows=spec.rows,
-            slice_s=spec.slice,
-            discard_s=spec.discard,
-            warmup_s=spec.warmup,
-            budget_s=spec.budget,
-            margin=spec.margin,
-            incarnations=incarnations,
-            rate=spec.rate.per_second if spec.rate else None,
-            arrivals=spec.rate.arrivals if spec.rate else None,
-        ),
+        method=method,
         host=host,
     )
 

@@ -24,6 +24,15 @@ def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int] | None:
     return sorted(usable, reverse=True)[:clients]
 
 
+def cpus_of_connections(clients: int, usable: Sequence[int]) -> list[int] | None:
+    """CPUs for the connections of a long step; None where there are more clients than CPUs.
+
+    A client has several connections, so all CPUs are named: the driver seats queries, or inserts,
+    by client, and what writes beside them on the CPU after.
+    """
+    return sorted(usable, reverse=True) if clients <= len(usable) else None
+
+
 def usable_cpus() -> list[int]:
     """The CPUs that this process may use."""
     return sorted(os.sched_getaffinity(0))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from slowdust.benchmarks.model import Phase, Test
+from slowdust.benchmarks.model import Measuring, Phase, Test
 from slowdust.experiment.spec import Spec
 from slowdust.store.records import Second, Slice
 
@@ -36,8 +36,15 @@ class Step:
 
 
 def plan(spec: Spec) -> list[Step]:
-    """The steps of one incarnation, in order: tests as the benchmark has them, clients as given."""
-    return [Step(test, clients) for test in spec.chosen_tests() for clients in spec.clients]
+    """The steps of one incarnation, in order: tests as the benchmark has them, clients as given.
+
+    Long steps need what those before them left: all of them run with so many clients, then with
+    more.
+    """
+    tests = spec.chosen_tests()
+    if spec.measuring is Measuring.STEPS:
+        return [Step(test, clients) for clients in spec.clients for test in tests]
+    return [Step(test, clients) for test in tests for clients in spec.clients]
 
 
 def restore(steps: Iterable[Step], slices: Iterable[Slice]) -> None:

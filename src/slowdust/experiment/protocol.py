@@ -145,6 +145,8 @@ class Prepare(_Command, kw_only=True, tag="prepare"):
     statements: Literal["prepared", "text"]
     work: StepWork
     long_transaction: Second | None = None
+    cpus: list[int] | None = None
+    """CPUs on which the clients' connections have their threads; None: wherever they are put."""
 
 
 class Perform(_Command, kw_only=True, tag="perform"):
@@ -237,11 +239,19 @@ class Created(_Event, kw_only=True, tag="created"):
     """The tables are there, empty."""
 
 
+class Seat(msgspec.Struct):
+    """A process (or thread) of the server, and the CPU of the connection that it serves."""
+
+    process: int
+    cpu: int
+
+
 class Prepared(_Event, kw_only=True, tag="prepared"):
     """A step can begin."""
 
     session: str
     statements: list[str]
+    seats: list[Seat]
 
 
 class Performed(_Event, kw_only=True, tag="performed"):

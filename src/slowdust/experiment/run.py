@@ -12,11 +12,19 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from slowdust.benchmarks.model import Measuring
 from slowdust.experiment.driver import Data, Driver
 from slowdust.experiment.duration import format_duration
 from slowdust.experiment.field import Contender, Field
-from slowdust.experiment.journal import Beginning, Journal, check_beginning
+from slowdust.experiment.journal import (
+    Beginning,
+    Journal,
+    check_beginning,
+    method_of_slices,
+    method_of_steps,
+)
 from slowdust.experiment.judging import Judge
+from slowdust.experiment.long_steps import LongSteps, sized_workload
 from slowdust.experiment.measure import Pace, Place, StepRun, measure
 from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, plan, turns, unsettled
 from slowdust.experiment.protocol import PlanText, Rate
@@ -30,7 +38,7 @@ from slowdust.experiment.setup import (
 )
 from slowdust.experiment.spec import Spec
 from slowdust.experiment.view import Standing, Status, View
-from slowdust.store.folder import Folder, writing
+from slowdust.store.folder import Folder, Writer, writing
 from slowdust.store.records import Second
 
 _BLOCKS_BEFORE_STOP = 5
@@ -53,12 +61,27 @@ def run_experiment(spec: Spec, results: Path, beginning: Beginning, view: View) 
         check_beginning(folder, beginning)  # somebody may have run it meanwhile
         driver = stack.enter_context(Driver())
         field = stack.enter_context(field_of(entries, folder, view))
-        planned = spec.incarnations or rounds(spec.budget, len(plan(spec)))
-        journal = open_journal(spec, writer, field, driver, planned)
-        record_failures(field, journal, view)
-        Experiment(spec, driver, field, journal, view).run(planned)
-        journal.finish()
+        run = _run_steps if spec.measuring is Measuring.STEPS else _run_slices
+        run(spec, writer, driver, field, view).finish()
     return folder
+
+
+def _run_slices(spec: Spec, writer: Writer, driver: Driver, field: Field, view: View) -> Journal:
+    planned = spec.incarnations or rounds(spec.budget, len(plan(spec)))
+    journal = open_journal(spec, writer, field, driver, method_of_slices(spec, planned))
+    record_failures(field, journal, view)
+    Experiment(spec, driver, field, journal, view).run(planned)
+    return journal
+
+
+def _run_steps(spec: Spec, writer: Writer, driver: Driver, field: Field, view: View) -> Journal:
+    workload = sized_workload(spec, field, driver)
+    planned = spec.incarnations or workload.incarnations
+    method = method_of_steps(spec, planned, workload.method(spec.clients))
+    journal = open_journal(spec, writer, field, driver, method)
+    record_failures(field, journal, view)
+    LongSteps(driver, field, journal, workload, view, seed=spec.seed).run(planned)
+    return journal
 
 
 class Experiment:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from slowdust import builds
+from slowdust import benchmarks, builds
 from slowdust.builds import Build, allocators
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.dbms import engine_names, family
@@ -15,7 +15,7 @@ from slowdust.dbms.environment import Environment
 from slowdust.dbms.instance import Instance, InstanceError
 from slowdust.dbms.leftovers import clean_leftovers
 from slowdust.dbms.rundir import RunDirectory
-from slowdust.dbms.settings import DEFAULT_CONFIG, Settings
+from slowdust.dbms.settings import Settings
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import (
     ENGINE_OF_A_DIRECTORY,
@@ -32,7 +32,7 @@ from slowdust.experiment.view import View
 from slowdust.probes import advice
 from slowdust.probes.machine import Machine, read_machine
 from slowdust.store.folder import Folder, Writer
-from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.manifest import ContenderFacts, Manifest, Method
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,9 @@ def field_of(entries: list[Entry], folder: Folder, view: View) -> Iterator[Field
         yield Field(contenders, folder.logs, view)
 
 
-def open_journal(spec: Spec, writer: Writer, field: Field, driver: Driver, planned: int) -> Journal:
+def open_journal(
+    spec: Spec, writer: Writer, field: Field, driver: Driver, method: Method
+) -> Journal:
     """The journal of a new experiment, or of one that goes on.
 
     Raises:
@@ -93,7 +95,7 @@ def open_journal(spec: Spec, writer: Writer, field: Field, driver: Driver, plann
     """
     machine = read_machine(field.running()[0].server.data_dir)
     facts = [_facts(contender) for contender in field.contenders]
-    manifest = new_manifest(spec, facts, planned, driver.version, advice.facts(machine))
+    manifest = new_manifest(spec, facts, method, driver.version, advice.facts(machine))
     if writer.folder.has_manifest():
         manifest = _continued(writer.folder.read_manifest(), manifest)
     else:
@@ -173,11 +175,11 @@ def _entry(title: str, build: Build, name: ContenderName, spec: Spec, entrant: E
     kind = family(build.dbms)
     engine = kind.choose_engine(build, name.engine)
     settings = kind.settings(
-        name.config or DEFAULT_CONFIG,
+        name.config or benchmarks.benchmark(spec.benchmark).config,
         {**spec.set, **entrant.set},
         len(spec.entrants()),
         engine=engine,
-        clients=max(spec.clients),
+        clients=spec.most_connections,
     )
     return Entry(title, build, engine, name.environment, settings)
 

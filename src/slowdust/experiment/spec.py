@@ -10,11 +10,27 @@ import tomli_w
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from slowdust import benchmarks
-from slowdust.benchmarks.model import DEFAULT_SUITE, Test
+from slowdust.benchmarks.insert import INSERT
+from slowdust.benchmarks.model import DEFAULT_SUITE, Measuring, Test
 from slowdust.errors import UsageError
 from slowdust.experiment.entrants import ContenderSpec, Entrant, as_table, entrants_of
+from slowdust.experiment.insert_spec import InsertSpec
 from slowdust.experiment.matrix import Matrix
 from slowdust.experiment.values import Duration, Settings, Strict
+
+_OF_SLICES = {
+    "rows": "write it into [insert]",
+    "tables": "each client has its own, or all share one ([insert] table)",
+    "budget": "the steps of insert end by themselves",
+    "slice": "the steps of insert are not sliced",
+    "discard": "the steps of insert are not sliced",
+    "warmup": "the steps of insert begin with no warm-up",
+    "rate": "the rates of insert are those of its writers ([insert] rates)",
+}
+"""Keys that mean nothing to a benchmark of long steps, and why."""
+
+_CONNECTIONS_OF_INSERT = 4
+"""Of each client: inserts, deletes, queries, and a long transaction."""
 
 
 class RateSpec(Strict):
@@ -44,6 +60,7 @@ class Spec(Strict):
     incarnations: int | None = Field(None, ge=1)
     seed: int = Field(1, ge=0, lt=2**53)
     rate: RateSpec | None = None
+    insert: InsertSpec | None = None
     set: Settings = Field(default_factory=dict)
 
     @field_validator("contenders", mode="before")
@@ -61,6 +78,15 @@ class Spec(Strict):
         return sorted(value)
 
     @model_validator(mode="after")
+    def _keys_of_the_benchmark(self) -> Spec:
+        if self.measuring is Measuring.SLICES and self.insert is not None:
+            raise ValueError(f"insert: the table is of the benchmark insert, not {self.benchmark}")
+        if self.measuring is Measuring.STEPS:
+            for key in sorted(_OF_SLICES.keys() & self.model_fields_set):
+                raise ValueError(f"{key}: not of the benchmark insert: {_OF_SLICES[key]}")
+        return self
+
+    @model_validator(mode="after")
     def _known_tests(self) -> Spec:
         widest = max(self.chosen_tests(), key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
@@ -75,8 +101,26 @@ class Spec(Strict):
     def chosen_tests(self) -> list[Test]:
         """The suite's tests, or those of all tests that match `tests`, in the order they run."""
         benchmark = benchmarks.benchmark(self.benchmark)
+        if self.measuring is Measuring.STEPS:
+            benchmark = INSERT.at_rates(self.insert_options.rates)
         suite = benchmark.suite(self.suite)
         return benchmark.matching(self.tests) if self.tests else suite
+
+    @property
+    def measuring(self) -> Measuring:
+        """How the benchmark's tests are measured."""
+        return benchmarks.benchmark(self.benchmark).measuring
+
+    @property
+    def insert_options(self) -> InsertSpec:
+        """The table `[insert]`, or what it is by default."""
+        return self.insert or InsertSpec()
+
+    @property
+    def most_connections(self) -> int:
+        """That clients hold at once."""
+        each = _CONNECTIONS_OF_INSERT if self.measuring is Measuring.STEPS else 1
+        return each * max(self.clients)
 
     def entrants(self) -> list[Entrant]:
         """The contenders with the combinations of their matrices; the first is the base."""
@@ -84,7 +128,8 @@ class Spec(Strict):
 
     def to_toml(self) -> str:
         """The specification as a TOML file that `slowdust run` reads."""
-        return tomli_w.dumps(self.model_dump(exclude_none=True))
+        of_others = set(_OF_SLICES) if self.measuring is Measuring.STEPS else set()
+        return tomli_w.dumps(self.model_dump(exclude_none=True, exclude=of_others))
 
 
 def parse_spec(data: dict[str, object]) -> Spec:

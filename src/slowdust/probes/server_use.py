@@ -101,6 +101,11 @@ def _user_share(before: CpuReading, after: CpuReading) -> float | None:
     return min(1.0, max(0.0, user / sampled)) if sampled > 0 else None
 
 
+def seen_switches(before: dict[int, int], after: dict[int, int]) -> int:
+    """Context switches of the threads that are there at the end, without the ended ones."""
+    return sum(max(0, count - before.get(thread, 0)) for thread, count in after.items())
+
+
 def _switches(before: dict[int, int], after: dict[int, int]) -> int | None:
     growths = [count - before.get(thread, 0) for thread, count in after.items()]
     is_complete = before.keys() <= after.keys() and all(growth >= 0 for growth in growths)

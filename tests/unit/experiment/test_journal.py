@@ -6,7 +6,12 @@ import msgspec
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.journal import check_same, check_same_allocator, new_manifest
+from slowdust.experiment.journal import (
+    check_same,
+    check_same_allocator,
+    method_of_slices,
+    new_manifest,
+)
 from slowdust.experiment.spec import parse_spec
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest
 
@@ -24,7 +29,7 @@ FACTS = ContenderFacts(
 
 def manifest(facts: ContenderFacts) -> Manifest:
     spec = parse_spec({"name": "x", "contenders": ["mysql@9.7.4"]})
-    return new_manifest(spec, [facts], 2, "1", {})
+    return new_manifest(spec, [facts], method_of_slices(spec, 2), "1", {})
 
 
 def test_the_same_goes_on() -> None:

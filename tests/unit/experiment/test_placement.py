@@ -4,7 +4,12 @@ import sys
 
 import pytest
 
-from slowdust.experiment.placement import cpus_of_clients, keep_on, usable_cpus
+from slowdust.experiment.placement import (
+    cpus_of_clients,
+    cpus_of_connections,
+    keep_on,
+    usable_cpus,
+)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +20,16 @@ def test_clients_have_a_cpu_each_while_there_are_enough(
     clients: int, usable: list[int], cpus: list[int] | None
 ) -> None:
     assert cpus_of_clients(clients, usable) == cpus
+
+
+@pytest.mark.parametrize(
+    ("clients", "usable", "cpus"),
+    [(1, [0, 1], [1, 0]), (2, [0, 1], [1, 0]), (3, [0, 1], None), (1, [4], [4])],
+)
+def test_connections_have_all_cpus_while_there_is_one_for_each_client(
+    clients: int, usable: list[int], cpus: list[int] | None
+) -> None:
+    assert cpus_of_connections(clients, usable) == cpus
 
 
 def test_a_process_stays_where_it_was_put() -> None:

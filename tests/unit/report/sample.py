@@ -9,6 +9,7 @@ from slowdust.analysis.model import Report
 from slowdust.store.manifest import Plan
 from slowdust.store.records import PerSecond, Schedule, Slice
 from tests.unit.synthetic import synthetic_experiment
+from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
 
 BASE, NEWER = "postgres@15.8", "postgres@17.6"
 TESTS = ("update-index", "write-only", "scan", "point-query", "random-points.10", "read-only.100")
@@ -100,6 +101,35 @@ def slap_experiment() -> tuple[Report, list[Slice]]:
     manifest.contenders[1].engine = "innodb"
     for one in slices:
         one.benchmark = "slap"
+    return analyse(manifest, slices), slices
+
+
+def long_experiment() -> tuple[Report, list[Slice]]:
+    """The Insert Benchmark with whatever can go wrong.
+
+    The newer one's writers fall behind in `qp1000` and the base's in `qr1000`; `qr100` and `qr500`
+    stand still for a moment; the newer one's server ends in `qp500`, twice, and in `qr500` once,
+    with a long log.
+    """
+    log = "the server ended: signal 9\n" + "LOG:  <line> of the log\n" * 40
+    manifest, slices = insert_experiment(
+        [BASE, NEWER],
+        shifts={NEWER: {"l.i1": 1.3, "l.x": 0.8}},
+        incarnations=2,
+        overloaded=[
+            Overload(NEWER, "qp1000", inserts=0.6),
+            Overload(BASE, "qr1000", deletes=0.8),
+        ],
+        standstills=[
+            Standstill(BASE, "qr100", "query", second=12),
+            Standstill(NEWER, "qr500", "insert", second=7),
+        ],
+        broken=[
+            Break(NEWER, "qr500", 2, log),
+            Break(NEWER, "qp500", 1, "the server ended: signal 9\nFATAL:  <out> of memory"),
+            Break(NEWER, "qp500", 2, "the server ended: signal 9"),
+        ],
+    )
     return analyse(manifest, slices), slices
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -10,6 +9,7 @@ from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks.micro import MICRO
 from slowdust.report import html
 from slowdust.store.records import Slice
+from tests.unit.report.outline import outline_of
 from tests.unit.report.sample import (
     BASE,
     HOSTILE,
@@ -22,51 +22,6 @@ from tests.unit.report.sample import (
     troubled_experiment,
 )
 from tests.unit.synthetic import synthetic_experiment
-
-_VOID = {"meta", "link", "input", "wbr", "br"}
-
-
-class _Outline(HTMLParser):
-    """Checks that elements nest, and collects ids, link targets and attributes that load."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stack: list[str] = []
-        self.ids: list[str] = []
-        self.targets: list[str] = []
-        self.loads: list[str] = []
-        self.text: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if given.get("id"):
-            self.ids.append(given["id"] or "")
-        href = given.get("href") or ""
-        if href.startswith("#"):
-            self.targets.append(href[1:])
-        elif href:
-            self.loads.append(href)
-        if given.get("src"):
-            self.loads.append(given["src"] or "")
-        if tag not in _VOID:
-            self.stack.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        pass
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.stack.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.stack and self.stack[-1] not in {"script", "style"}:
-            self.text.append(data)
-
-
-def _outline(page: str) -> _Outline:
-    outline = _Outline()
-    outline.feed(page)
-    assert outline.stack == []
-    return outline
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +41,7 @@ def _result(report: Report, test: str, contender: str) -> Result:
 def test_the_page_is_one_well_formed_file_whose_links_lead_somewhere(
     plain: tuple[Report, list[Slice]],
 ) -> None:
-    outline = _outline(html.render(*plain))
+    outline = outline_of(html.render(*plain))
 
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.targets) <= set(outline.ids)
@@ -118,7 +73,7 @@ def test_slower_tests_start_open_and_others_closed(plain: tuple[Report, list[Sli
 
 
 def test_hostile_text_is_only_ever_text(troubled_page: str) -> None:
-    outline = _outline(troubled_page)
+    outline = outline_of(troubled_page)
 
     assert "<script>alert" not in troubled_page
     assert "<i>" not in troubled_page
@@ -186,7 +141,7 @@ def test_anchors_stay_apart_whatever_tests_are_called() -> None:
         if one.test == "scan":
             one.test = "POINT query"
 
-    outline = _outline(html.render(report, slices))
+    outline = outline_of(html.render(report, slices))
 
     assert {"test-point-query-c1", "test-point-query-c1-2"} <= set(outline.ids)
 
@@ -203,14 +158,14 @@ def test_one_contender_alone_is_a_page() -> None:
     page = html.render(*sized_experiment(1, ["point-query"]))
 
     assert "alone" in page
-    _outline(page)
+    outline_of(page)
 
 
 def test_many_contenders_get_a_forest_each() -> None:
     page = html.render(*sized_experiment(20, ["point-query", "scan"], blocks=1))
 
     assert page.count('class="plot forest"') == 19
-    _outline(page)
+    outline_of(page)
 
 
 def test_a_page_of_ten_thousand_slices_stays_below_8_mb() -> None:
@@ -229,7 +184,7 @@ def _section(page: str, name: str) -> str:
 
 def test_levels_of_clients_have_a_chart_a_table_and_a_sentence() -> None:
     page = html.render(*sweep_experiment())
-    _outline(page)
+    outline_of(page)
     section = _section(page, "concurrency")
 
     assert section.count('class="plot clients"') == 3
@@ -252,7 +207,7 @@ def test_one_level_of_clients_has_no_view_of_its_own(plain: tuple[Report, list[S
 def test_slap_shows_response_times_beside_rates() -> None:
     report, slices = slap_experiment()
     page = html.render(report, slices)
-    _outline(page)
+    outline_of(page)
 
     time = _result(report, "update-same-indexed", "mysql@9.7.4").response_time
     assert time is not None
@@ -285,7 +240,7 @@ def test_notices_stand_above_the_summary() -> None:
 
 def test_memory_is_shown_where_contenders_allocate_differently() -> None:
     page = html.render(*matrix_experiment())
-    _outline(page)
+    outline_of(page)
     section = _section(page, "memory")
 
     assert section.count("<tr>") == 1 + 12

@@ -1,5 +1,6 @@
 //! Deletes from the head of a table, wherever it is.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::{Course, Expected, Generator, Operation};
@@ -16,8 +17,8 @@ pub struct Deletes {
     statement: Statement,
     /// Rows that the operation under way still has to delete.
     left: u64,
-    /// Behind the keys of its last statement.
-    end: u64,
+    /// The keys of its last statement.
+    keys: Range<u64>,
 }
 
 impl Deletes {
@@ -28,7 +29,7 @@ impl Deletes {
             gate,
             rows_per_commit,
             left: 0,
-            end: 0,
+            keys: 0..0,
         }
     }
 
@@ -46,11 +47,12 @@ impl Deletes {
     }
 
     fn delete_from(&mut self, first: u64, operation: &mut Operation) {
-        self.end = first + self.left;
+        self.keys = first..first + self.left;
         operation.clear();
-        operation
-            .values
-            .extend_from_slice(&[Value::BigInt(first as i64), Value::BigInt(self.end as i64)]);
+        operation.values.extend_from_slice(&[
+            Value::BigInt(first as i64),
+            Value::BigInt(self.keys.end as i64),
+        ]);
         self.statement.call(Expected::Anything, operation);
     }
 
@@ -61,7 +63,7 @@ impl Deletes {
         operation: &mut Operation,
         connection: &mut dyn Connection,
     ) -> Result<(), Failure> {
-        if let Some(key) = least_key(connection, &self.table.name, self.end)? {
+        if let Some(key) = least_key(connection, &self.table.name, self.keys.end)? {
             self.table.move_head(key);
             self.take(operation);
         } else if let Some(key) = least_key(connection, &self.table.name, 0)? {
@@ -77,7 +79,12 @@ impl Deletes {
 }
 
 impl Generator for Deletes {
+    /// Keys that were taken and not deleted, because their statement could not be repeated any more
+    /// in its window, come first.
     fn compose(&mut self, _: u64, operation: &mut Operation) {
+        if self.left > 0 {
+            return self.delete_from(self.keys.start, operation);
+        }
         self.left = self.gate.owed().min(self.rows_per_commit);
         self.take(operation);
     }

@@ -38,6 +38,8 @@ class Engine(ABC):
 
     buffer_pool: str | None
     """The setting that is the size of its cache of pages; None where it has none."""
+    bytes_per_purchase: int
+    """See `Family.bytes_per_purchase`."""
 
     @abstractmethod
     def settle(self, site: Site) -> list[Stage]:
@@ -52,6 +54,7 @@ class Innodb(Engine):
     """The default; a buffer pool of pages, changed in place."""
 
     buffer_pool = "innodb_buffer_pool_size"
+    bytes_per_purchase = 220
 
     def settle(self, site: Site) -> list[Stage]:
         """Wait for the purge of old versions, then write the dirty pages."""
@@ -94,6 +97,7 @@ class Rocksdb(Engine):
     """MyRocks: a log-structured merge tree."""
 
     buffer_pool = "rocksdb_block_cache_size"
+    bytes_per_purchase = 120
 
     def settle(self, site: Site) -> list[Stage]:
         """Wait for compaction, flush the memtable, compact level 0, and wait again."""
@@ -117,6 +121,8 @@ class Memory(Engine):
     """Heap: hash tables that a restart empties."""
 
     buffer_pool = None
+    bytes_per_purchase = 4200
+    """Of fixed length: the longest value of each column."""
 
     def settle(self, site: Site) -> list[Stage]:
         """It has no debts."""

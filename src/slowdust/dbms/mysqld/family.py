@@ -84,6 +84,11 @@ class MysqldFamily(Family):
         """How CREATE USER and GRANT say by what the only user is known."""
         return f"IDENTIFIED BY '{site.access.password or ''}'"
 
+    def bytes_per_purchase(self, engine: str | None) -> int:
+        """As the engine stores it."""
+        assert engine is not None
+        return ENGINES[engine].bytes_per_purchase
+
     def render_bytes(self, size: int) -> str:
         """In whole megabytes; at least one."""
         return f"{max(1, size >> 20)}M"

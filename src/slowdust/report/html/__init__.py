@@ -10,8 +10,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowdust.analysis.model import Report
-from slowdust.report.html import cells, numbers
+from slowdust.report.html import cells, numbers, sla
 from slowdust.report.html.page import page_of
+from slowdust.report.html.step_view import STATEMENTS
 from slowdust.store.records import Slice
 
 
@@ -21,8 +22,9 @@ def render(report: Report, slices: Sequence[Slice]) -> str:
     return template.render(
         page=page_of(report, slices),
         report=report,
-        style=_shipped("page.css"),
-        script=_shipped("page.js"),
+        statements_of=STATEMENTS,
+        style=_joined("page.css", "steps.css"),
+        script=_joined("page.js", "zoom.js"),
     )
 
 
@@ -51,10 +53,17 @@ def _environment() -> Environment:
         percent=cells.percent,
         response_time=cells.response_time,
         size=cells.size,
+        clock=numbers.clock,
+        seconds=cells.seconds,
+        sla_failure=sla.sla_failure,
+        under_target=sla.under_target,
     )
     return environment
 
 
-def _shipped(name: str) -> Markup:
-    """A file of this package, to stand in the page as it is."""
-    return Markup(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+def _joined(*names: str) -> Markup:
+    """Files of this package, to stand in the page as they are."""
+    folder = resources.files(__package__)
+    return Markup("").join(
+        Markup(folder.joinpath(name).read_text(encoding="utf-8")) for name in names
+    )

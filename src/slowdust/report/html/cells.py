@@ -130,3 +130,8 @@ def interval(low: float | None, high: float | None) -> str | Markup:
 def response_time(value_us: float | None, unit: numbers.TimeUnit | None = None) -> str | Markup:
     """A response time given in microseconds, in `unit`, or with the unit that suits it."""
     return _or_absent(value_us, lambda value: numbers.response_time(value, unit))
+
+
+def seconds(value: float | None) -> str | Markup:
+    """A length of time given in seconds."""
+    return _or_absent(value, numbers.duration)

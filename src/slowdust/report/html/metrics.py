@@ -17,6 +17,10 @@ class Metric:
     unit: str
     meaning: str
 
+    def meaning_per(self, operation: str) -> str:
+        """What it means where an operation is a row, a query, ..."""
+        return f"{self.meaning} per {operation}"
+
     def of(self, use: PerOperation | None) -> float | None:
         """Its value in `use`; None where it was not measured."""
         if use is None:
@@ -26,24 +30,24 @@ class Metric:
 
 
 ESSENTIAL = (
-    Metric("server_cpu_us", "cpu/o", "µs", "CPU time of the server's processes per operation"),
-    Metric("cs", "cs/o", "", "Context switches of the server's processes per operation"),
-    Metric("reads", "r/o", "", "Storage reads of the data disk per operation"),
-    Metric("read_kb", "rKB/o", "kB", "Read from storage by the server, per operation"),
-    Metric("writes", "w/o", "", "Storage writes of the data disk per operation"),
-    Metric("write_kb", "wKB/o", "kB", "Written to storage by the server, per operation"),
+    Metric("server_cpu_us", "cpu/o", "µs", "CPU time of the server's processes"),
+    Metric("cs", "cs/o", "", "Context switches of the server's processes"),
+    Metric("reads", "r/o", "", "Storage reads of the data disk"),
+    Metric("read_kb", "rKB/o", "kB", "Read from storage by the server"),
+    Metric("writes", "w/o", "", "Storage writes of the data disk"),
+    Metric("write_kb", "wKB/o", "kB", "Written to storage by the server"),
 )
 """METHOD's columns: always there, so that what was not measured is seen to be missing."""
 
 FURTHER = (
-    Metric("server_cpu_user_us", "user", "µs", "Server CPU time in user mode per operation"),
-    Metric("server_cpu_system_us", "system", "µs", "Server CPU time in the kernel per operation"),
-    Metric("host_cpu_us", "host cpu", "µs", "CPU time of the whole host per operation"),
-    Metric("client_cpu_us", "client cpu", "µs", "CPU time of the load generator per operation"),
-    Metric("host_cs", "host cs", "", "Context switches of the whole host per operation"),
-    Metric("client_cs", "client cs", "", "Context switches of the load generator per operation"),
-    Metric("host_read_kb", "host rKB", "kB", "Read from storage by the host, per operation"),
-    Metric("host_write_kb", "host wKB", "kB", "Written to storage by the host, per operation"),
+    Metric("server_cpu_user_us", "user", "µs", "Server CPU time in user mode"),
+    Metric("server_cpu_system_us", "system", "µs", "Server CPU time in the kernel"),
+    Metric("host_cpu_us", "host cpu", "µs", "CPU time of the whole host"),
+    Metric("client_cpu_us", "client cpu", "µs", "CPU time of the load generator"),
+    Metric("host_cs", "host cs", "", "Context switches of the whole host"),
+    Metric("client_cs", "client cs", "", "Context switches of the load generator"),
+    Metric("host_read_kb", "host rKB", "kB", "Read from storage by the host"),
+    Metric("host_write_kb", "host wKB", "kB", "Written to storage by the host"),
 )
 
 

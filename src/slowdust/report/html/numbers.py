@@ -118,3 +118,11 @@ def short(value: float) -> str:
         if abs(value) >= factor:
             return f"{value / factor:g}{suffix}"
     return f"{value:g}"
+
+
+def brief_time(value_us: float) -> str:
+    """A response time on an axis: '200 µs', '1 ms', '10 s'."""
+    for unit in (SECONDS, MILLISECONDS):
+        if value_us >= unit.microseconds:
+            return f"{value_us / unit.microseconds:g} {unit.symbol}"
+    return f"{value_us:g} {MICROSECONDS.symbol}"

@@ -13,11 +13,14 @@ from markupsafe import Markup
 from slowdust.analysis.contenders import unknown_settings
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.phrases import matrix_labels, short_names
+from slowdust.analysis.summary import Summary, summary_tables
 from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
+from slowdust.report.html.failures import Failure, failed_contenders, failures_of
 from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.marks import Mark, marks_of
+from slowdust.report.html.marks import Looks, Mark, marks_of
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups
 from slowdust.report.html.sections import Section, sections_of
+from slowdust.report.html.sla import sla_failure
 from slowdust.store.records import Slice
 
 MOST_IN_ONE_FOREST = 4
@@ -65,6 +68,13 @@ class Page:
     concurrency: tuple[ConcurrencyView, ...]
     response_times: bool
     """Whether any result is told in response times."""
+    summaries: tuple[Summary, ...]
+    """Of long steps: the classic tables, by number of clients."""
+    failures: tuple[Failure, ...]
+    failed_in: Mapping[str, Mapping[str, int]]
+    """Anchor of a row -> contender -> incarnations in which it did not finish the step."""
+    rate_heading: str
+    """Unit of the base's column; 'rate' where each row has its own."""
     short: Mapping[str, str]
     """Contender -> its name where there is little room."""
     shown: Mapping[str, str]
@@ -77,6 +87,24 @@ class Page:
     unknown_settings: tuple[str, ...]
     """Sentences: which version does not know which optional settings."""
 
+    def row_of(self, test: str, clients: int) -> Row:
+        """The row of a long step, which has a result."""
+        return next(
+            section.row
+            for section in self.sections
+            if section.row.long
+            and (section.row.step.test, section.row.step.clients) == (test, clients)
+        )
+
+    def anchor_of(self, test: str, clients: int) -> str:
+        """Of the section of a long step."""
+        return self.row_of(test, clients).anchor
+
+    def sla_failure_of(self, test: str, clients: int, contender: str) -> str:
+        """Of a long step: 'SLA failed: 612 of 1,000 inserts/s'."""
+        results = self.row_of(test, clients).results
+        return next(sla_failure(one.writers) for one in results if one.contender == contender)
+
 
 def page_of(report: Report, slices: Sequence[Slice]) -> Page:
     """The page of `report`, its charts drawn from `slices`."""
@@ -84,6 +112,8 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
     marks = marks_of(report.contenders, report.base)
     groups = table_groups(rows)
     others = tuple(name for name in report.contenders if name != report.base)
+    shown = matrix_labels(report.contenders) or {name: name for name in report.contenders}
+    failures = failures_of(report.failed_steps, rows)
     rated = {one.contender for one in report.results if one.rqps is not None}
     return Page(
         report=report,
@@ -92,15 +122,19 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         marks=marks,
         groups=groups,
         overview=_overview(rows, others),
-        sections=sections_of(report, rows, slices, marks),
+        sections=sections_of(report, rows, slices, Looks(marks, shown), failures),
         forests=_forests(report, groups, others, marks),
         tallies=tuple(_tally(name, rows) for name in others),
         failed=tuple(info for info in report.contender_info if info.failed),
         several_clients=len({row.step.clients for row in rows}) > 1,
         concurrency=concurrency_views(report, rows, marks),
         response_times=any(one.response_time for one in report.results),
+        summaries=tuple(summary_tables(report)),
+        failures=failures,
+        failed_in={row.anchor: failed_contenders(failures, row) for row in rows},
+        rate_heading="rate" if any(row.long for row in rows) else "operations/s",
         short=short_names(report.contenders),
-        shown=matrix_labels(report.contenders) or {name: name for name in report.contenders},
+        shown=shown,
         particulars=_particulars(report.contender_info),
         host_line=" · ".join(list(report.host.values())[:HOST_FACTS_IN_LINE]),
         differing_settings=_names(info.differing for info in report.contender_info),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.relative import Step
+from slowdust.benchmarks import measured_in_steps
+from slowdust.report.html.sla import sla_failure
+
+LONG_STEPS = "steps"
+"""Heading of the long ones."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,8 @@ class Row:
     order: int
     base: Result | None
     cells: tuple[Result | None, ...]
+    long: bool
+    """Whether it is a long step, of the Insert Benchmark."""
 
     @property
     def results(self) -> list[Result]:
@@ -37,7 +44,9 @@ class Row:
     @property
     def open(self) -> bool:
         """Whether its section starts unfolded: where something got slower or went wrong."""
-        return "slower" in self.verdicts or any(one.errors for one in self.results)
+        return "slower" in self.verdicts or any(
+            one.errors or sla_failure(one.writers) for one in self.results
+        )
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,10 @@ class TableGroup:
 
 
 def rows_of(report: Report) -> list[Row]:
-    """Rows grouped by benchmark and group, both in the order in which they first appear."""
+    """Rows grouped by benchmark and group, both in the order in which they first appear.
+
+    Long steps build on those before them: their order is their only group.
+    """
     others = [name for name in report.contenders if name != report.base]
     by_step: dict[Step, dict[str, Result]] = {}
     for result in report.results:
@@ -67,10 +79,11 @@ def rows_of(report: Report) -> list[Row]:
             step=step,
             label=f"{step.test} c{step.clients}" if several else step.test,
             anchor=_anchor(step, taken),
-            group=next(iter(results.values())).group,
+            group=_group(step, results),
             order=order,
             base=results.get(report.base),
             cells=tuple(results.get(name) for name in others),
+            long=measured_in_steps(step.benchmark),
         )
         for order, (step, results) in enumerate(by_step.items())
     ]
@@ -78,6 +91,12 @@ def rows_of(report: Report) -> list[Row]:
     for row in rows:
         places.setdefault((row.step.benchmark, row.group), len(places))
     return sorted(rows, key=lambda row: places[row.step.benchmark, row.group])
+
+
+def _group(step: Step, results: Mapping[str, Result]) -> str:
+    if measured_in_steps(step.benchmark):
+        return LONG_STEPS
+    return next(iter(results.values())).group
 
 
 def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:

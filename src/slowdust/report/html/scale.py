@@ -194,3 +194,12 @@ def decade_ticks(low: float, high: float, factors: Sequence[int]) -> list[float]
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     ticks = (factor * 10.0**power for power in powers for factor in factors)
     return [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+
+
+def few_ticks(low: float, high: float) -> list[float]:
+    """Ticks of a low logarithmic axis: powers of ten, and finer ones where there are too few."""
+    for factors in ((1,), (1, 2, 5)):
+        ticks = decade_ticks(low, high, factors)
+        if len(ticks) >= 2:
+            return ticks
+    return linear_ticks(low, high, 4)

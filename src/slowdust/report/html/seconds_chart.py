@@ -14,8 +14,7 @@ from slowdust.report.html.scale import (
     Linear,
     Logarithmic,
     broken_time,
-    decade_ticks,
-    linear_ticks,
+    few_ticks,
     time_ticks,
     zero_based,
 )
@@ -109,13 +108,11 @@ def _responses(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark])
         return Markup()
     worst = [piece.max_us for piece in measured]
     y = Logarithmic(min(worst) / 1.3, max(worst) * 1.3, RESPONSE_HEIGHT, 0)
-    ticks = decade_ticks(y.low, y.high, (1,))
-    if len(ticks) < 2:
-        ticks = decade_ticks(y.low, y.high, (1, 2, 5))
-    if len(ticks) < 2:
-        ticks = linear_ticks(y.low, y.high, 4)
+    ticks = few_ticks(y.low, y.high)
     behind = [svg.level(y(tick), "grid") for tick in ticks]
-    behind += [svg.text("0", y(tick) + 4, "tick end", _brief_time(tick), dx=-8) for tick in ticks]
+    behind += [
+        svg.text("0", y(tick) + 4, "tick end", numbers.brief_time(tick), dx=-8) for tick in ticks
+    ]
     return svg.Frame(
         title="Largest response time over time",
         height=RESPONSE_HEIGHT,
@@ -160,10 +157,3 @@ def _time_labels(x: BrokenTime) -> list[Markup]:
             label = numbers.clock(time)
             labels.append(svg.text(svg.share(at), RESPONSE_HEIGHT + 14, "tick", label))
     return labels
-
-
-def _brief_time(value_us: float) -> str:
-    for factor, symbol in ((1e6, "s"), (1e3, "ms")):
-        if value_us >= factor:
-            return f"{value_us / factor:g} {symbol}"
-    return f"{value_us:g} µs"

@@ -11,12 +11,22 @@ from slowdust.analysis.known import known
 from slowdust.analysis.model import LatencyUs, PlanDifference, Report
 from slowdust.analysis.relative import Step, step_of
 from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
-from slowdust.report.html.marks import Mark
+from slowdust.report.html.failures import Failure
+from slowdust.report.html.marks import Looks, Mark
 from slowdust.report.html.metrics import Metric, columns_for
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.rows import Row
 from slowdust.report.html.seconds_chart import seconds_chart
+from slowdust.report.html.step_view import StepView, step_view
 from slowdust.store.records import Schedule, Slice
+
+_OPERATIONS = {
+    "inserts/s": "inserted row",
+    "indexed rows/s": "indexed row",
+    "range queries/s": "range query",
+    "point queries/s": "point query",
+}
+"""Unit of a long step's rate -> what its values per operation are per."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +65,54 @@ class Section:
     open_loop: tuple[OpenLoop, ...]
     plans: tuple[PlanDifference, ...]
     flags: tuple[Flag, ...]
+    operation: str
+    """What one of its operations is: 'operation', 'insert', 'range query'."""
+    step: StepView | None
+    """Of a long step, which has no charts of slices."""
 
 
 def sections_of(
-    report: Report, rows: Sequence[Row], slices: Sequence[Slice], marks: Mapping[str, Mark]
+    report: Report,
+    rows: Sequence[Row],
+    slices: Sequence[Slice],
+    looks: Looks,
+    failures: Sequence[Failure],
 ) -> tuple[Section, ...]:
     """A section for every one of `rows`, in their order, its charts drawn from `slices`."""
     by_step: dict[Step, list[Slice]] = {}
     for one in slices:
         by_step.setdefault(step_of(one), []).append(one)
     origin = min(known(one.started for one in slices), default=0.0)
-    return tuple(_section(report, row, by_step.get(row.step, []), origin, marks) for row in rows)
+    return tuple(
+        _section(
+            report,
+            row,
+            by_step.get(row.step, []),
+            origin=origin,
+            looks=looks,
+            failures=failures,
+        )
+        for row in rows
+    )
 
 
 def _section(
-    report: Report, row: Row, slices: Sequence[Slice], origin: float, marks: Mapping[str, Mark]
+    report: Report,
+    row: Row,
+    slices: Sequence[Slice],
+    *,
+    origin: float,
+    looks: Looks,
+    failures: Sequence[Failure],
 ) -> Section:
     results = row.results
+    step = step_view(report, row, slices, looks, failures)
     slices = [one for one in slices if one.archived is None]
     present = {one.contender for one in slices}
-    shown = {name: mark for name, mark in marks.items() if name in present}
+    shown = {name: mark for name, mark in looks.marks.items() if name in present}
     unit = results[0].unit
     rates = ratios = seconds = Markup()
-    if shown:
+    if shown and step is None:
         plan = layout(slices)
         compared = {
             one.contender: Compared(one.rqps, one.low, one.high)
@@ -98,6 +133,8 @@ def _section(
         open_loop=tuple(_open_loop(shown, slices)),
         plans=tuple(plan for plan in report.plan_differences if plan.test == row.step.test),
         flags=_flags(row),
+        operation=_OPERATIONS.get(unit, "operation"),
+        step=step,
     )
 
 

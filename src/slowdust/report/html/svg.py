@@ -92,14 +92,16 @@ class Frame:
     behind: tuple[Markup, ...] = ()
     marks: tuple[Markup, ...] = ()
     labels: tuple[Markup, ...] = ()
+    view: str | None = None
+    """The `viewBox` of the marks where they have units of their own; else `WIDTH` by pixels."""
 
     def markup(self) -> Markup:
         """The chart as HTML; the surrounding `<div>` leaves room for the labels of the axes."""
         height = brief(self.height)
         drawing = Markup(
-            '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" width="100%" height="{}"'
+            '<svg viewBox="{}" preserveAspectRatio="none" width="100%" height="{}"'
             ' class="marks">{}</svg>'
-        ).format(brief(WIDTH), height, height, Markup().join(self.marks))
+        ).format(self.view or f"0 0 {brief(WIDTH)} {height}", height, Markup().join(self.marks))
         return Markup(
             '<div class="plot {}"><svg class="frame" width="100%" height="{}" role="img"'
             ' aria-label="{}">{}{}{}</svg></div>'

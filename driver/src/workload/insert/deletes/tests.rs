@@ -134,6 +134,15 @@ fn rows_that_came_behind_the_head_are_deleted_too() {
 }
 
 #[test]
+fn keys_of_a_statement_that_failed_are_deleted_next() {
+    let mut deleter = Deleter::new(1..=100, 1, 20);
+    deleter.deletes.compose(0, &mut deleter.operation);
+    // No reply that counts: the operation is given up, and another one begins.
+    assert_eq!((deleter.delete(), deleter.delete()), (Ok(1), Ok(1)));
+    assert_eq!(deleter.keys.0.first(), Some(&21));
+}
+
+#[test]
 fn an_empty_table_is_not_searched_for_ever() {
     let mut deleter = Deleter::new([], 1, 10);
     assert!(matches!(deleter.delete(), Err(Failure::Usage(_))));

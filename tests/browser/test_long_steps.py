@@ -1,0 +1,225 @@
+"""The graphs of a long step in a real browser: zoomed by mouse, by keyboard and by a stall."""
+
+from __future__ import annotations
+
+import pytest
+from selenium.webdriver import ActionChains, Chrome, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+
+from tests.browser.colours import COLOURS, channels, contrast, prefer
+
+STEP = "test-qr100-c1"
+OTHER_STEP = "test-qp100-c1"
+SECONDS = 20
+
+_VIEWS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .marks`)]
+    .map((marks) => marks.getAttribute("viewBox").split(" ").map(Number))"""
+
+_LABELS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .frame`)]
+    .map((frame) => [...frame.querySelectorAll(".times text")].map((text) => text.textContent))"""
+
+_TWO_FRAMES = """const done = arguments[0];
+    requestAnimationFrame(() => requestAnimationFrame(done))"""
+"""Until a change of size has been seen and drawn."""
+
+
+def _open(chrome: Chrome, url: str) -> None:
+    chrome.get(url)
+    chrome.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    chrome.execute_async_script(_TWO_FRAMES)
+
+
+def _stretch(chrome: Chrome, step: str) -> tuple[float, float]:
+    """What all graphs of `step` show, in seconds; there is only one."""
+    views = {(view[0] + 0.5, view[2]) for view in chrome.execute_script(_VIEWS, step)}
+    assert len(views) == 1
+    start, length = views.pop()
+    return start, start + length
+
+
+def _graph(chrome: Chrome, step: str, number: int) -> WebElement:
+    return chrome.find_elements(By.CSS_SELECTOR, f"#{step} .graphs .frame")[number]
+
+
+def _button(chrome: Chrome, step: str, act: str) -> WebElement:
+    return chrome.find_element(By.CSS_SELECTOR, f'#{step} .zoom [data-act="{act}"]')
+
+
+def _drag(chrome: Chrome, graph: WebElement, start: float, end: float) -> None:
+    """From one share of the graph's width to another."""
+    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", graph)
+    width = graph.rect["width"]
+    ActionChains(chrome).move_to_element_with_offset(
+        graph, round((start - 0.5) * width), 0
+    ).click_and_hold().move_by_offset(round((end - start) * width), 3).release().perform()
+
+
+def test_all_graphs_of_a_step_share_one_time_axis(chrome: Chrome, long_url: str) -> None:
+    _open(chrome, long_url)
+
+    assert len(chrome.execute_script(_VIEWS, STEP)) == 8
+    assert _stretch(chrome, STEP) == (0, SECONDS)
+    labels = chrome.execute_script(_LABELS, STEP)
+    assert labels[0][0] == "0:00"
+    assert labels[0][-1] == "0:20"
+    assert all(one == labels[0] for one in labels)
+
+
+def test_a_narrower_window_has_fewer_times(chrome: Chrome, long_url: str) -> None:
+    _open(chrome, long_url)
+    wide = chrome.execute_script(_LABELS, STEP)[0]
+
+    chrome.execute_script("document.querySelector('main').style.width = '420px'")
+    chrome.execute_async_script(_TWO_FRAMES)
+
+    narrow = chrome.execute_script(_LABELS, STEP)[0]
+    assert wide == ["0:00", "0:02", "0:04", "0:06", "0:08", *wide[5:]]
+    assert narrow == ["0:00", "0:05", "0:10", "0:15", "0:20"]
+
+
+def test_a_drag_over_one_graph_zooms_all_of_its_step_and_no_other(
+    chrome: Chrome, long_url: str
+) -> None:
+    _open(chrome, long_url)
+
+    _drag(chrome, _graph(chrome, STEP, 2), 0.25, 0.75)
+
+    start, end = _stretch(chrome, STEP)
+    assert abs(start - 5) < 0.2
+    assert abs(end - 15) < 0.2
+    assert _stretch(chrome, OTHER_STEP) == (0, SECONDS)
+    labels = chrome.execute_script(_LABELS, STEP)
+    assert "0:10" in labels[0]
+    assert "0:00" not in labels[0]
+    assert all(one == labels[0] for one in labels)
+    assert chrome.find_elements(By.CSS_SELECTOR, ".chosen") == []
+
+
+def test_a_drag_inside_a_zoom_zooms_further_and_from_right_to_left_too(
+    chrome: Chrome, long_url: str
+) -> None:
+    _open(chrome, long_url)
+
+    _drag(chrome, _graph(chrome, STEP, 0), 0.0, 0.5)
+    _drag(chrome, _graph(chrome, STEP, 1), 1.0, 0.4)
+
+    start, end = _stretch(chrome, STEP)
+    assert abs(start - 4) < 0.2
+    assert abs(end - 10) < 0.2
+
+
+def test_double_click_and_button_and_escape_show_the_whole_step_again(
+    chrome: Chrome, long_url: str
+) -> None:
+    _open(chrome, long_url)
+    graph = _graph(chrome, STEP, 0)
+    ways = (
+        lambda: ActionChains(chrome).double_click(graph).perform(),
+        lambda: _button(chrome, STEP, "reset").click(),
+        lambda: _button(chrome, STEP, "in").send_keys(Keys.ESCAPE),
+    )
+
+    for reset in ways:
+        _drag(chrome, graph, 0.25, 0.75)
+        assert _stretch(chrome, STEP) != (0, SECONDS)
+        reset()
+        assert _stretch(chrome, STEP) == (0, SECONDS)
+
+
+def test_a_click_without_a_drag_changes_nothing(chrome: Chrome, long_url: str) -> None:
+    _open(chrome, long_url)
+
+    ActionChains(chrome).click(_graph(chrome, STEP, 0)).perform()
+
+    assert _stretch(chrome, STEP) == (0, SECONDS)
+
+
+def test_the_keyboard_zooms_and_moves(chrome: Chrome, long_url: str) -> None:
+    _open(chrome, long_url)
+
+    _button(chrome, STEP, "in").send_keys(Keys.ENTER)
+    assert _stretch(chrome, STEP) == (5, 15)
+    _button(chrome, STEP, "later").send_keys(Keys.ENTER)
+    assert _stretch(chrome, STEP) == (10, SECONDS)
+    _button(chrome, STEP, "earlier").send_keys(Keys.SPACE)
+    assert _stretch(chrome, STEP) == (5, 15)
+    output = chrome.find_element(By.CSS_SELECTOR, f"#{STEP} .zoom output")
+    assert output.text == "0:05 to 0:15"
+    _button(chrome, STEP, "out").send_keys(Keys.ENTER)
+    assert _stretch(chrome, STEP) == (0, SECONDS)
+    assert not _button(chrome, STEP, "out").is_enabled()
+
+
+def test_lines_keep_their_thickness_and_stay_inside_when_zoomed(
+    chrome: Chrome, long_url: str
+) -> None:
+    _open(chrome, long_url)
+    for _ in range(4):
+        _button(chrome, STEP, "in").click()
+
+    style = chrome.execute_script(
+        """const line = document.querySelector(`#${arguments[0]} .graphs .course`);
+        return [getComputedStyle(line).vectorEffect,
+                getComputedStyle(line.closest(".marks")).overflow]""",
+        STEP,
+    )
+
+    assert style == ["non-scaling-stroke", "hidden"]
+    start, end = _stretch(chrome, STEP)
+    assert end - start == 5, "no closer than this: there is nothing between two seconds"
+
+
+def test_a_stall_leads_to_its_time_in_the_graphs(chrome: Chrome, long_url: str) -> None:
+    _open(chrome, long_url)
+    stall = chrome.find_element(By.CSS_SELECTOR, f"#{STEP} a[data-zoom]")
+    assert stall.text == "0:12"
+
+    stall.click()
+
+    assert _stretch(chrome, STEP) == (2, SECONDS)
+    assert chrome.current_url.endswith(f"#{STEP}-seconds")
+
+
+def test_a_name_hides_the_lines_of_its_contender_in_all_graphs(
+    chrome: Chrome, long_url: str
+) -> None:
+    _open(chrome, long_url)
+    name = chrome.find_elements(By.CSS_SELECTOR, f"#{STEP} .graphs .legend button")[1]
+    shown = """return ["k0", "k1"].map((colour) =>
+        [...document.querySelectorAll(`#${arguments[0]} .graphs .course.${colour}`)]
+            .filter((line) => line.checkVisibility()).length)"""
+    assert chrome.execute_script(shown, STEP) == [16, 16]
+
+    name.click()
+    assert chrome.execute_script(shown, STEP) == [16, 0]
+    assert name.get_attribute("aria-pressed") == "false"
+    name.click()
+    assert chrome.execute_script(shown, STEP) == [16, 16]
+
+
+def test_graphs_stand_still_without_javascript(chrome: Chrome, long_url: str) -> None:
+    chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+
+    chrome.get(long_url)
+
+    graphs = chrome.find_element(By.CSS_SELECTOR, "#test-qp1000-c1 .graphs")
+    assert graphs.is_displayed(), "a step whose SLA failed is unfolded"
+    assert graphs.find_element(By.CSS_SELECTOR, ".course").is_displayed()
+    assert graphs.find_element(By.CSS_SELECTOR, ".times text").text == "0:00"
+    assert not graphs.find_element(By.CSS_SELECTOR, ".zoom").is_displayed()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "selector",
+    ["td.missed-sla", "td.shade-sla-missed", "td.shade-best", "td.shade-worst", "td.shade-slower"],
+)
+def test_shades_are_legible(chrome: Chrome, long_url: str, scheme: str, selector: str) -> None:
+    prefer(chrome, scheme)
+    chrome.get(long_url)
+
+    ink, fill = chrome.execute_script(COLOURS, selector)
+
+    assert len(channels(fill)) == 3, "a shade is opaque"
+    assert contrast(ink, fill) >= 4.5

@@ -1,0 +1,294 @@
+"""The page of an Insert Benchmark."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report
+from slowdust.report import html
+from slowdust.store.records import Slice
+from tests.unit.report.outline import outline_of
+from tests.unit.report.sample import BASE, NEWER, long_experiment, plain_experiment
+from tests.unit.synthetic_steps import STEPS, Break, insert_experiment
+
+
+@pytest.fixture(scope="module")
+def measured() -> tuple[Report, list[Slice]]:
+    return long_experiment()
+
+
+@pytest.fixture(scope="module")
+def page(measured: tuple[Report, list[Slice]]) -> str:
+    return html.render(*measured)
+
+
+def _table(page: str, label: str) -> str:
+    found = re.search(rf'aria-label="{re.escape(label)}">.*?</table>', page, re.DOTALL)
+    assert found, label
+    return found[0]
+
+
+def _section(page: str, test: str) -> str:
+    start = page.index(f'<details class="test" id="test-{test}-c1"')
+    end = page.find('<details class="test"', start + 1)
+    return page[start : end if end > 0 else page.index('<section id="contenders">')]
+
+
+def _row(page: str, test: str) -> str:
+    found = re.search(rf'<tr class="row"[^>]*data-name="{test}".*?</tr>', page, re.DOTALL)
+    assert found
+    return found[0]
+
+
+def _words(markup: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", markup).split())
+
+
+def test_it_is_one_well_formed_file_whose_links_lead_somewhere(page: str) -> None:
+    outline = outline_of(page)
+
+    assert len(outline.ids) == len(set(outline.ids))
+    assert set(outline.targets) <= set(outline.ids)
+    assert outline.loads == ["data:,"]
+
+
+def test_three_tables_have_contenders_by_steps_and_a_unit_for_every_column(page: str) -> None:
+    rates, relative, writers = (
+        _table(page, title)
+        for title in ("Rates", "Relative to the first row", "Insert rate beside the queries")
+    )
+
+    for step in STEPS:
+        assert f">{step}</a><small>" in rates
+        assert f">{step}</a><small>" in relative
+    units = re.findall(r"</a><small>([^<]*)</small>", rates)
+    assert units[:6] == [
+        "inserts/s",
+        "indexed rows/s",
+        "inserts/s",
+        "inserts/s",
+        "range queries/s",
+        "point queries/s",
+    ]
+    assert set(re.findall(r"</a><small>([^<]*)</small>", writers)) == {"inserts/s"}
+    assert "target 100 100 500 500 1,000 1,000" in _words(writers)
+
+
+def test_the_tables_have_the_classic_colours_and_grey_what_missed_its_sla(page: str) -> None:
+    rates, relative, writers = (
+        _table(page, title)
+        for title in ("Rates", "Relative to the first row", "Insert rate beside the queries")
+    )
+
+    assert rates.count("shade-sla-missed") == 2
+    assert rates.count("SLA failed") == 2
+    assert "shade-best" in rates
+    assert re.search(r'shade-slower">0\.[78]', relative)
+    assert re.search(r'shade-faster">1\.3', relative)
+    assert re.search(r'shade-worst">600', writers), "the classic red, not grey"
+    assert "1,000 SLA failed: 800 of 1,000 deletes/s" in _words(writers)
+
+
+def test_colours_are_told_in_words(page: str) -> None:
+    legends = re.findall(r'<p class="lead under">.*?</p>', page, re.DOTALL)
+
+    assert len(legends) == 3
+    assert re.search(r'key shade-best">in the highest quarter', legends[0])
+    assert re.search(r'key shade-sla-missed">[^<]*SLA', legends[0])
+    assert re.search(r'key shade-slower">up to 0.95', legends[1])
+    assert re.search(r'key shade-worst">[^<]*95% of the target', legends[2])
+
+
+def test_steps_keep_their_order_in_table_and_sections(page: str) -> None:
+    assert re.findall(r'<tr class="row"[^>]*data-name="([^"]*)"', page) == list(STEPS)
+    assert re.findall(r'<details class="test" id="test-([^"]*)-c1"', page) == list(STEPS)
+
+
+def test_a_failed_sla_is_told_in_numbers_and_greyed_instead_of_compared(page: str) -> None:
+    row = _row(page, "qp1000")
+
+    assert "SLA failed: 600 of 1,000 inserts/s" in row
+    assert row.count("missed-sla") == 1
+    assert "rel " not in row
+    base = _row(page, "qr1000")
+    assert "SLA failed: 800 of 1,000 deletes/s" in base
+    assert "not compared" in base
+    section = _section(page, "qp1000")
+    assert "SLA failed: 600 of 1,000 inserts/s" in section.partition("</summary>")[0]
+    assert 'class="bar missed k1"' in section
+    assert section.startswith('<details class="test" id="test-qp1000-c1" open>')
+
+
+def test_a_failed_step_is_told_with_its_log_and_a_long_one_is_folded(page: str) -> None:
+    head = page.partition('<section id="summary">')[0]
+
+    assert "3 failed steps" in head
+    assert "FATAL:  &lt;out&gt; of memory" in head
+    for part in (head, _section(page, "qr500")):
+        assert "incarnation 2, after 7.50 s: the server ended: signal 9" in _words(part)
+        assert re.search(r"<details><summary>Last lines of the log</summary><pre[^>]*>LOG: ", part)
+    assert "failed in 2 incarnations" in _words(_row(page, "qp500"))
+    assert "failed in 1 incarnation" in _words(_row(page, "qr500"))
+    assert _section(page, "qp500").startswith('<details class="test" id="test-qp500-c1" open>')
+    assert ">failed</span>" in _table(page, "Rates")
+
+
+def test_a_step_that_nobody_finished_is_told_though_it_has_no_section() -> None:
+    breaks = [Break(name, "l.x", 1, "no space left") for name in (BASE, NEWER)]
+    manifest, slices = insert_experiment([BASE, NEWER], incarnations=1, broken=breaks)
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    outline = outline_of(page)
+    assert "test-l.x-c1" not in outline.ids
+    assert set(outline.targets) <= set(outline.ids)
+    assert "2 failed steps" in page
+    assert "no space left" in page
+
+
+def test_a_step_shows_every_second_of_all_contenders_and_no_slices(page: str) -> None:
+    section = _section(page, "qr100")
+
+    captions = re.findall(r"<figcaption>([^<]*)</figcaption>", section)
+    assert captions == [
+        "Rate, range queries/s: median, and a dot for each incarnation",
+        "range queries/s",
+        "Maximum response time of queries",
+        "inserts/s",
+        "Maximum response time of commits of inserts",
+        "deletes/s",
+        "Maximum response time of commits of deletes",
+        "CPUs used by the server",
+        "MB/s written to storage by the server",
+    ]
+    assert section.count('class="course k0 round"') == 8
+    assert section.count('class="course k1 round later"') == 8
+    assert section.count('class="target"') == 2
+    assert "Slices in pairs" not in page
+
+
+def test_writers_that_fell_behind_have_lateness_and_backlog(page: str) -> None:
+    assert "Backlog of inserts, rows" in _section(page, "qp1000")
+    assert "How late commits of inserts began" in _section(page, "qp1000")
+    assert "Backlog of deletes, rows" in _section(page, "qr1000")
+    assert "Backlog of" not in _section(page, "qr100")
+
+
+def test_an_index_has_what_the_server_used_but_no_rate_by_the_second(page: str) -> None:
+    captions = re.findall(r"<figcaption>([^<]*)</figcaption>", _section(page, "l.x"))
+
+    assert captions[1:] == ["CPUs used by the server", "MB/s written to storage by the server"]
+
+
+def test_stalls_are_listed_with_what_the_probes_saw_and_lead_to_the_graphs(page: str) -> None:
+    stalls = _table(page, "Stalls of qr100")
+
+    assert stalls.count("data-zoom=") == 2  # one in each incarnation
+    assert '<a href="#test-qr100-c1-seconds" data-zoom="2,20">0:12</a>' in stalls
+    assert "LOG:  checkpoint starting: wal" in stalls
+    assert re.search(r"of [\d,]+ range queries/s", stalls)
+    assert "0.90" in stalls, "CPUs that waited for storage"
+    assert "Stalls" not in _section(page, "qp100")
+
+
+def test_response_times_are_counted_in_classic_buckets(
+    page: str, measured: tuple[Report, list[Slice]]
+) -> None:
+    table = _table(page, "Response times of query in qp100")
+    report, _ = measured
+
+    runs = [one for one in report.step_runs if (one.test, one.contender) == ("qp100", BASE)]
+    counts = [run.roles[0].buckets[0] for run in runs]
+    assert [run.roles[0].role for run in runs] == ["query", "query"]
+    assert f"≤ 256 µs {sum(counts):,}" in _words(table)
+    assert "%" in table
+
+
+def test_values_per_operation_say_what_an_operation_is(page: str) -> None:
+    assert "<h4>Per inserted row</h4>" in _section(page, "l.i1")
+    assert "<h4>Per indexed row</h4>" in _section(page, "l.x")
+    assert "<h4>Per range query</h4>" in _section(page, "qr100")
+    assert "<h4>Per point query</h4>" in _section(page, "qp100")
+    assert "Response time of queries" in _section(page, "qp100")
+    assert "Response time of commits of inserts" in _section(page, "l.i0")
+
+
+def test_sizes_and_rows_stand_by_incarnation_and_a_wrong_count_stands_out() -> None:
+    manifest, slices = insert_experiment([BASE, NEWER], ["l.i0", "l.i1"], incarnations=2)
+    detail = slices[0].step
+    assert detail is not None
+    detail.rows_counted = 499_999
+
+    table = _table(html.render(analyse(manifest, slices), slices), "Data after l.i0")
+
+    assert table.count("<tr>") == 1 + 4
+    assert table.count("944 MB") == 4
+    assert re.findall(r'class="number bad">([^<]*)<', table) == ["499,999"]
+
+
+def test_a_step_of_a_moment_has_no_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.unit.synthetic_steps.SECONDS", 2)
+    manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    assert "It took 2.00 s, too short for graphs by the second." in page
+    assert 'class="graphs"' not in page
+
+
+def test_what_was_not_measured_is_a_dash() -> None:
+    manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
+    for one in slices:
+        assert one.step is not None
+        one.step.samples = []
+        one.step.data_bytes = one.step.rows_counted = one.step.settled_s = None
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    assert "CPUs used by the server" not in page
+    assert _table(page, "Data after l.i0").count("not measured") == 2 * 3
+    outline_of(page)
+
+
+def test_one_incarnation_is_a_page() -> None:
+    manifest, slices = insert_experiment([BASE], ["l.i0", "qr100"], incarnations=1)
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    outline_of(page)
+    assert "Paler" not in page
+    assert "Inc." not in page
+
+
+def test_several_numbers_of_clients_have_tables_of_their_own() -> None:
+    manifest, slices = insert_experiment([BASE, NEWER], ["l.i0", "qr100"], clients=(1, 4))
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    outline = outline_of(page)
+    assert set(outline.targets) <= set(outline.ids)
+    assert page.count('class="summary"') == 2 * 3
+    assert "<h3>4 clients</h3>" in page
+
+
+def test_half_an_hour_of_every_step_stays_a_page_below_4_mb(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tests.unit.synthetic_steps.SECONDS", 1800)
+    manifest, slices = insert_experiment([BASE, NEWER], incarnations=2)
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    assert len(page.encode()) < 4e6
+
+
+def test_a_page_of_slices_says_nothing_of_steps() -> None:
+    page = html.render(*plain_experiment())
+
+    assert 'id="summary"' not in page
+    assert 'class="graphs"' not in page
+    assert "<dt>SLA</dt>" not in page
+    assert "<h4>Per operation</h4>" in page

@@ -1,0 +1,289 @@
+"""Charts and tables of long steps, each by itself; test_html_insert_page.py has the whole page."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from slowdust.analysis.model import BUCKETS_US, FailedStep, RoleReport, StepRun, Writers
+from slowdust.report.html.bars_chart import Bar, bars_chart
+from slowdust.report.html.failures import Failure
+from slowdust.report.html.histogram import histograms
+from slowdust.report.html.marks import marks_of
+from slowdust.report.html.sla import sla_failure
+from slowdust.report.html.step_chart import Graph, step_graph
+from slowdust.report.html.step_series import (
+    Line,
+    Run,
+    backlog,
+    late_us,
+    rates,
+    server_cpus,
+    server_written_mb,
+    thinned,
+    worst_us,
+)
+from slowdust.store.records import (
+    Histogram,
+    RoleSecond,
+    RoleUse,
+    Sample,
+    ServerUse,
+    WriteSchedule,
+)
+
+MARKS = marks_of(["a", "b"], "a")
+
+
+def _use(
+    seconds: list[RoleSecond], length: float, schedule: WriteSchedule | None = None
+) -> RoleUse:
+    return RoleUse(
+        connections=1,
+        statements=sum(one.statements for one in seconds),
+        rows=sum(one.rows for one in seconds),
+        seconds=length,
+        latency=Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0),
+        per_second=seconds,
+        client_cpu_s=0.1,
+        schedule=schedule,
+    )
+
+
+def _run(contender: str, incarnation: int, **buckets: list[int]) -> StepRun:
+    return StepRun(
+        benchmark="insert",
+        test="qr100",
+        clients=1,
+        contender=contender,
+        incarnation=incarnation,
+        seconds=10.0,
+        qps=1.0,
+        unit="range queries/s",
+        roles=[
+            RoleReport(
+                role=role,
+                connections=1,
+                rate=1.0,
+                unit="queries/s",
+                statements=sum(counts),
+                rows=0,
+                buckets=counts,
+            )
+            for role, counts in buckets.items()
+        ],
+    )
+
+
+def _buckets(**at: int) -> list[int]:
+    counts = [0] * (len(BUCKETS_US) + 1)
+    for place, count in at.items():
+        counts[int(place.removeprefix("at"))] = count
+    return counts
+
+
+def _flat(runs: tuple[Run, ...]) -> list[tuple[int, float]]:
+    return [point for run in runs for point in run]
+
+
+def test_writers_are_rated_by_rows_and_queries_by_statements() -> None:
+    use = _use([RoleSecond(2, 100, 5_000_000, 0), RoleSecond(3, 150, 6_000_000, 0)], 2.0)
+
+    assert rates("insert", use, 2.0) == [100, 150]
+    assert rates("query", use, 2.0) == [2, 3]
+    assert worst_us(use, 2.0) == [5000, 6000]
+
+
+def test_a_short_last_second_is_scaled_and_a_very_short_one_has_no_rate() -> None:
+    seconds = [RoleSecond(1, 10, 1000, 0), RoleSecond(1, 10, 9000, 0)]
+
+    assert rates("insert", _use(seconds, 1.5), 1.5) == [10, 20]
+    assert rates("insert", _use(seconds, 1.1), 1.1) == [10]
+    assert rates("insert", _use(seconds[:1], 0.2), 0.2) == [50]
+
+
+def test_what_ends_behind_the_last_second_counts_in_it() -> None:
+    seconds = [RoleSecond(1, 10, 1000, 5000), RoleSecond(1, 10, 9000, 7000)]
+
+    assert worst_us(_use(seconds, 1.1), 1.1) == [9]
+    assert late_us(_use(seconds, 1.1), 1.1) == [7]
+    assert worst_us(_use(seconds, 1.6), 1.6) == [1, 9]
+
+
+def test_a_role_that_had_work_left_stood_still_after_its_last_completion() -> None:
+    use = _use([RoleSecond(1, 10, 1000, 0), RoleSecond(0, 0, 0, 0)], 0.9)
+
+    assert rates("insert", use, 4.0) == [10, 0, 0, 0]
+    assert worst_us(use, 4.0) == [1, None, None]
+
+
+def test_backlog_is_what_was_due_and_not_written() -> None:
+    schedule = WriteSchedule(
+        rate=100.0, due=250, backlog=50, late_statements=1, max_lag_ns=0, mean_lag_ns=0.0
+    )
+    use = _use([RoleSecond(2, 100, 1, 0), RoleSecond(0, 0, 1, 0), RoleSecond(2, 100, 1, 0)], 2.5)
+    use.schedule = schedule
+
+    assert backlog(use) == [0, 100, 50]
+    use.per_second.pop()
+    assert backlog(use) == [0, 100, 150]
+    use.schedule = None
+    assert backlog(use) == []
+
+
+def test_samples_become_rates_of_the_nearest_second_and_gaps_stay_gaps() -> None:
+    samples = [
+        Sample(start=0.01, seconds=1.0, server=ServerUse(cpu_s=0.5, write_bytes=3 << 20)),
+        Sample(start=1.98, seconds=2.0, server=ServerUse(cpu_s=3.0)),
+        Sample(start=4.0, seconds=0.1, server=ServerUse(cpu_s=0.1, write_bytes=9)),
+    ]
+
+    assert server_cpus(samples) == [0.5, None, 1.5]
+    assert server_written_mb(samples) == [3]
+    assert server_cpus([]) == []
+
+
+def test_a_long_series_is_thinned_and_keeps_every_stall_and_peak_at_its_second() -> None:
+    values: list[float | None] = [1000.0 + second % 7 for second in range(20_000)]
+    values[12_345], values[15_000] = 0.0, 9999.0
+
+    points = _flat(thinned(values, 1000))
+
+    assert len(points) <= 1000
+    assert (12_345, 0.0) in points
+    assert (15_000, 9999.0) in points
+    assert [second for second, _ in points] == sorted({second for second, _ in points})
+
+
+def test_what_is_short_enough_is_kept_and_broken_where_nothing_was_measured() -> None:
+    assert thinned([1.0, 2.0, None, 4.0], 10) == (((0, 1.0), (1, 2.0)), ((3, 4.0),))
+    assert thinned([None], 10) == ()
+
+
+def test_a_graph_is_drawn_in_seconds_and_its_target_in_pixels() -> None:
+    lines = (
+        Line("a", 1, (((0, 0.0), (1, 10.0), (2, 10.0)),)),
+        Line("b", 2, (((0, 5.0),), ((2, 0.0), (3, 10.0)))),
+    )
+
+    chart = step_graph(Graph("inserts/s", lines, target=5.0), 4.0, MARKS)
+
+    root = ElementTree.fromstring(chart)
+    marks = root.find(".//svg[@class='marks']")
+    assert marks is not None
+    low, high = 840, 840 - 840 / 1.06
+    assert marks.get("viewBox") == "-0.5 0 4 840"
+    one, other, alone = (path.get("d") for path in marks)
+    assert one == f"M0 {low}l1{round(high) - low} 1 0"
+    assert other == f"M2 {low}l1{round(high) - low}"
+    assert alone == f"M0 {round((low + high) / 2)}h0"
+    assert [path.get("class") for path in marks] == [
+        "course k0 round",
+        "course k1 round later",
+        "small dot k1 round later",
+    ]
+    target = root.find(".//line[@class='target']")
+    assert target is not None
+    assert float(target.get("y1") or 0) == pytest.approx((low + high) / 20, abs=0.1)
+    assert root.findtext(".//g[@class='times']/text") == "0:00"
+
+
+def test_response_times_are_on_a_logarithmic_axis_with_units() -> None:
+    lines = (Line("a", 1, (((0, 200.0), (1, 2_000_000.0)),)),)
+
+    chart = step_graph(Graph("Maximum", lines, response_time=True), 2.0, MARKS)
+
+    labels = re.findall(r'class="tick end">([^<]*)<', chart)
+    assert labels == ["1 ms", "10 ms", "100 ms", "1 s"]
+
+
+def test_a_graph_of_nothing_is_nothing() -> None:
+    assert step_graph(Graph("inserts/s", (Line("a", 1, ()),)), 4.0, MARKS) == ""
+    assert step_graph(Graph("inserts/s", ()), 4.0, MARKS) == ""
+
+
+def test_a_graph_of_zeros_bears_it() -> None:
+    chart = step_graph(Graph("inserts/s", (Line("a", 1, (((0, 0.0), (1, 0.0)),)),)), 2.0, MARKS)
+
+    ElementTree.fromstring(chart)
+
+
+def test_bars_start_at_zero_and_incarnations_are_dots() -> None:
+    bars = [
+        Bar("a", MARKS["a"], 50.0, (40.0, 60.0)),
+        Bar("b", MARKS["b"], 100.0, (100.0,), "SLA failed: 1 of 2 inserts/s"),
+        Bar("<c>", MARKS["b"], None, ()),
+    ]
+
+    chart = bars_chart(bars, "inserts/s")
+
+    root = ElementTree.fromstring(chart)
+    widths = [rect.get("width") for rect in root.findall(".//rect")]
+    assert widths == ["50.00%", "100.00%"]
+    assert [rect.get("class") for rect in root.findall(".//rect")] == ["bar k0", "bar missed k1"]
+    assert [(path.get("d") or "").count("M") for path in root.findall(".//path")] == [2, 1]
+    text = [one.text for one in root.findall(".//text")]
+    assert "50.0 inserts/s" in text
+    assert "SLA failed: 1 of 2 inserts/s" in text
+    assert text[-2:] == ["<c>", "not measured"]
+    assert bars_chart([bars[2]], "inserts/s") == ""
+
+
+def test_histograms_add_incarnations_and_leave_out_empty_ends() -> None:
+    runs = [
+        _run("a", 1, query=_buckets(at1=90, at3=9)),
+        _run("a", 2, query=_buckets(at1=1)),
+        _run("b", 1, query=_buckets(at3=1), insert=_buckets(at9=2)),
+    ]
+
+    query, insert = histograms(runs, ["query", "insert", "delete"])
+
+    assert query.contenders == ("a", "b")
+    assert [bucket.label for bucket in query.buckets] == ["≤ 1 ms", "≤ 4 ms", "≤ 16 ms"]
+    first = query.buckets[0].shares
+    assert [share.count for share in first] == [91, 0]
+    assert [share.percent for share in first] == ["91.0%", ""]
+    assert [share.width for share in first] == ["91.0%", "0.0%"]
+    assert [bucket.label for bucket in insert.buckets] == ["> 16 s"]
+
+
+def test_a_single_slow_statement_among_millions_is_still_seen() -> None:
+    (query,) = histograms([_run("a", 1, query=_buckets(at0=9_999_999, at8=1))], ["query"])
+
+    slow = query.buckets[-1].shares[0]
+    assert slow.percent == "0.00001%"
+    assert float(slow.width.rstrip("%")) > 0.5
+
+
+def test_the_sla_is_told_by_what_was_kept_worse() -> None:
+    writers = Writers(
+        target=1000.0,
+        inserts=960.0,
+        deletes=612.4,
+        insert_backlog=0,
+        delete_backlog=0,
+        max_lag_s=0.0,
+        sla_met=False,
+    )
+
+    assert sla_failure(writers) == "SLA failed: 612 of 1,000 deletes/s"
+    writers.sla_met = True
+    assert sla_failure(writers) == ""
+    assert sla_failure(None) == ""
+
+
+def test_a_reason_is_a_headline_and_a_log_that_folds_when_long() -> None:
+    def failure(reason: str) -> Failure:
+        return Failure(
+            FailedStep(
+                test="l.i1", clients=1, contender="a", incarnation=1, reason=reason, after_s=1.0
+            ),
+            None,
+        )
+
+    short, long = failure("it ended\nFATAL\nPANIC"), failure("it ended\n" + "line\n" * 30)
+    assert (short.headline, short.log, short.folded) == ("it ended", "FATAL\nPANIC", False)
+    assert long.folded
+    assert failure("it ended").log == ""
