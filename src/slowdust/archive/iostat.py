@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_COLUMNS = ("r/s", "rkB/s", "w/s", "wkB/s")
+_COLUMNS = (b"r/s", b"rkB/s", b"w/s", b"wkB/s")
+_HEADER = re.compile(rb"^Device[^\n]*", re.MULTILINE)
+_HOST = re.compile(
+    rb"Linux (?P<kernel>\S+) \((?P<host>[^)]*)\)\s+(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4})"
+)
 
 
 @dataclass(frozen=True)
@@ -17,57 +22,92 @@ class Iostat:
     read_kb: float
     writes: float
     written_kb: float
+    kernel: str | None = None
+    host: str | None = None
+    day: str | None = None
+    """ISO 8601."""
 
 
-def busiest(lines: Sequence[str]) -> str | None:
+def busiest(content: bytes) -> str | None:
     """The device that read and wrote most over the file; an array before its members."""
-    places = _places(lines)
-    if places is None:
+    found = _layout(content)
+    if found is None:
         return None
-    traffic: dict[str, float] = {}
-    width = _width(lines)
-    for line in lines:
+    width, places = found
+    traffic: dict[bytes, float] = {}
+    for line in content.split(b"\n"):
         row = line.split()
-        if len(row) == width and not row[0].startswith(("Device", "loop")) and row[1][0].isdigit():
-            kilobytes = float(row[places[1]]) + float(row[places[3]])
+        if len(row) == width and not row[0].startswith((b"Device", b"loop")):
+            try:
+                kilobytes = float(row[places[1]]) + float(row[places[3]])
+            except ValueError:
+                continue
             traffic[row[0]] = traffic.get(row[0], 0.0) + kilobytes
-    arrays = {name: sum_ for name, sum_ in traffic.items() if name.startswith("md")}
+    arrays = {name: sum_ for name, sum_ in traffic.items() if name.startswith(b"md")}
     candidates = arrays if any(arrays.values()) else traffic
-    return max(candidates, key=lambda name: candidates[name], default=None)
+    chosen = max(candidates, key=lambda name: candidates[name], default=None)
+    return None if chosen is None else chosen.decode(errors="replace")
 
 
-def read(lines: Sequence[str], device: str) -> Iostat | None:
+def read(content: bytes, device: str) -> Iostat | None:
     """The sums of the lines that `device` is a part of; None where there is none.
 
     The layout is that of the first header; its columns are found by their names.
     """
-    places = _places(lines)
-    if places is None:
+    found = _layout(content)
+    if found is None:
         return None
-    width = _width(lines)
-    sums = [0.0] * len(places)
-    samples = 0
-    for line in lines:
-        if device not in line:
-            continue
-        row = line.split()
-        if len(row) < width:
-            continue  # torn
-        samples += 1
-        for place, column in enumerate(places):
-            sums[place] += float(row[column])
-    return Iostat(samples, *sums) if samples else None
+    width, places = found
+    lines = _lines_with(content, device.encode())
+    cells = b"\n".join(lines).split()
+    if len(cells) == width * len(lines):
+        columns = [cells[place::width] for place in places]
+    else:
+        rows = [row for row in map(bytes.split, lines) if len(row) >= width]  # others are torn
+        columns = [[row[place] for row in rows] for place in places]
+    samples = len(columns[0])
+    try:
+        reads, read_kb, writes, written_kb = (sum(map(float, column)) for column in columns)
+    except ValueError:
+        return None
+    if not samples:
+        return None
+    about = _host(content)
+    return Iostat(
+        samples=samples,
+        reads=reads,
+        read_kb=read_kb,
+        writes=writes,
+        written_kb=written_kb,
+        kernel=about.get("kernel"),
+        host=about.get("host"),
+        day=about.get("day"),
+    )
 
 
-def _header(lines: Sequence[str]) -> list[str]:
-    return next((line.split() for line in lines if line.startswith("Device")), [])
+def _lines_with(content: bytes, device: bytes) -> list[bytes]:
+    lines = re.findall(rb"^%b[^\n]*" % re.escape(device), content, re.MULTILINE)
+    if len(lines) == content.count(device):
+        return lines
+    return [line for line in content.split(b"\n") if device in line]
 
 
-def _width(lines: Sequence[str]) -> int:
-    return len(_header(lines))
+def _layout(content: bytes) -> tuple[int, list[int]] | None:
+    """How many columns there are and where those that count are; None without such a header."""
+    found = _HEADER.search(content)
+    header: Sequence[bytes] = found[0].split() if found else []
+    if not set(_COLUMNS) <= set(header):
+        return None
+    return len(header), [header.index(name) for name in _COLUMNS]
 
 
-def _places(lines: Sequence[str]) -> list[int] | None:
-    """Where the columns are; None where there is no header that has them."""
-    header = _header(lines)
-    return [header.index(name) for name in _COLUMNS] if set(_COLUMNS) <= set(header) else None
+def _host(content: bytes) -> dict[str, str]:
+    found = _HOST.match(content)
+    if found is None:
+        return {}
+    text = {name: value.decode(errors="replace") for name, value in found.groupdict().items()}
+    return {
+        "kernel": text["kernel"],
+        "host": text["host"],
+        "day": f"{text['year']}-{text['month']}-{text['day']}",
+    }

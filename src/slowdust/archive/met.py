@@ -13,8 +13,8 @@ from slowdust.archive.iostat import Iostat
 from slowdust.archive.vmstat import Vmstat
 
 _TITLE = "iostat, vmstat normalized by operation rate"
-_STORAGE = "samp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s"
-_CPU = "samp\tcs/s\tcpu/s\tcs/o\tcpu/o"
+_STORAGE = ("samp", "r/s", "rMB/s", "w/s", "wMB/s", "r/o", "rKB/o", "wKB/o", "o/s")
+_CPU = ("samp", "cs/s", "cpu/s", "cs/o", "cpu/o")
 _KB_PER_MB = 1024
 
 
@@ -22,44 +22,91 @@ _KB_PER_MB = 1024
 class Met:
     """The published numbers of a test, as printed."""
 
-    reads_per_o: str
-    read_kb_per_o: str
-    written_kb_per_o: str
-    rate: str
-    switches_per_o: str
-    cpu_per_o: str
-    """Percent of the host per operation/s."""
+    storage: tuple[str, ...]
+    """By `_STORAGE`."""
+    cpu: tuple[str, ...]
+    """By `_CPU`."""
+
+    @property
+    def reads_per_o(self) -> str:
+        """Storage reads."""
+        return self.storage[5]
+
+    @property
+    def read_kb_per_o(self) -> str:
+        """KB read."""
+        return self.storage[6]
+
+    @property
+    def written_kb_per_o(self) -> str:
+        """KB written."""
+        return self.storage[7]
+
+    @property
+    def rate(self) -> str:
+        """Operations per second: what the others were divided by."""
+        return self.storage[8]
+
+    @property
+    def switches_per_o(self) -> str:
+        """Context switches."""
+        return self.cpu[3]
+
+    @property
+    def cpu_per_o(self) -> str:
+        """Percent of the host per operation/s."""
+        return self.cpu[4]
 
 
-def write(rate: str, storage: Iostat, cpu: Vmstat) -> str:
-    """The file, from the sums of the probes and the rate as printed."""
+def make(rate: str, storage: Iostat, cpu: Vmstat) -> Met:
+    """From the sums of the probes and the rate as printed."""
     operations = float(rate)
     io, vm = storage.samples, cpu.samples
-    return (
-        f"{_TITLE}\n{_STORAGE}\n"
-        f"{io}\t{storage.reads / io:.1f}\t{storage.read_kb / io / _KB_PER_MB:.1f}"
-        f"\t{storage.writes / io:.1f}\t{storage.written_kb / io / _KB_PER_MB:.1f}"
-        f"\t{storage.reads / io / operations:.3f}\t{storage.read_kb / io / operations:.3f}"
-        f"\t{storage.written_kb / io / operations:.3f}\t{rate}\n\n"
-        f"{_CPU}\n"
-        f"{vm}\t{cpu.switches / vm:.0f}\t{cpu.cpu / vm:.1f}"
-        f"\t{cpu.switches / vm / operations:.3f}\t{cpu.cpu / vm / operations:.6f}\n"
+    return Met(
+        storage=(
+            f"{io}",
+            f"{storage.reads / io:.1f}",
+            f"{storage.read_kb / io / _KB_PER_MB:.1f}",
+            f"{storage.writes / io:.1f}",
+            f"{storage.written_kb / io / _KB_PER_MB:.1f}",
+            f"{storage.reads / io / operations:.3f}",
+            f"{storage.read_kb / io / operations:.3f}",
+            f"{storage.written_kb / io / operations:.3f}",
+            rate,
+        ),
+        cpu=(
+            f"{vm}",
+            f"{cpu.switches / vm:.0f}",
+            f"{cpu.cpu / vm:.1f}",
+            f"{cpu.switches / vm / operations:.3f}",
+            f"{cpu.cpu / vm / operations:.6f}",
+        ),
     )
+
+
+def write(met: Met) -> str:
+    """The file."""
+    storage, cpu = (
+        "\n".join(map("\t".join, table)) for table in ((_STORAGE, met.storage), (_CPU, met.cpu))
+    )
+    return f"{_TITLE}\n{storage}\n\n{cpu}\n"
 
 
 def read(lines: Sequence[str]) -> Met | None:
     """The numbers of a file; None where it is empty or torn."""
-    rows = [line.split() for line in lines]
-    values = {tuple(name): row for name, row in pairwise(rows)}
-    storage = values.get(tuple(_STORAGE.split()), [])
-    cpu = values.get(tuple(_CPU.split()), [])
-    if len(storage) != len(_STORAGE.split()) or len(cpu) != len(_CPU.split()):
+    rows = [tuple(line.split()) for line in lines]
+    values = dict(pairwise(rows))
+    storage, cpu = values.get(_STORAGE, ()), values.get(_CPU, ())
+    if len(storage) != len(_STORAGE) or len(cpu) != len(_CPU):
         return None
-    return Met(
-        reads_per_o=storage[5],
-        read_kb_per_o=storage[6],
-        written_kb_per_o=storage[7],
-        rate=storage[8],
-        switches_per_o=cpu[3],
-        cpu_per_o=cpu[4],
-    )
+    if not all(map(_is_number, (*storage, *cpu))) or float(storage[-1]) <= 0:
+        return None
+    return Met(storage, cpu)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from slowdust.archive.met import Met
 
 _ABSOLUTE, _RELATIVE = "--- absolute", "--- relative to first result"
-_HEADER = ("cpu/o\t", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s", "dbms")
+_HEADER = ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")
+_ABSENT = "-"
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,24 @@ class MetRow:
         )
 
 
+def row(cells: Sequence[str], run: str) -> MetRow:
+    """From cells in the order of `MetRow.cells`."""
+    cpu, switches, reads, read_kb, written_kb, rate = cells
+    return MetRow(cpu, switches, reads, read_kb, written_kb, rate, run)
+
+
 def block(file_name: str, rows: Sequence[MetRow]) -> str:
-    """The block of one test."""
+    """The block of one test; what no row has is no column, what one lacks is a dash."""
     base, *others = rows
-    lines = [file_name, _ABSOLUTE, "\t".join(_HEADER)]
-    lines += ["\t".join([*row.cells(), row.run]) for row in rows]
+    kept = [place for place in range(len(_HEADER)) if any(row.cells()[place] for row in rows)]
+    first, *rest = (_HEADER[place] for place in kept)
+    lines = [file_name, _ABSOLUTE, "\t".join([f"{first}\t", *rest, "dbms"])]
+    lines += [
+        "\t".join([*(row.cells()[place] or _ABSENT for place in kept), row.run]) for row in rows
+    ]
     lines.append(_RELATIVE)
     for row in others:
-        first, *rest = map(_relative, row.cells(), base.cells())
+        first, *rest = (_relative(row.cells()[place], base.cells()[place]) for place in kept)
         lines.append("\t".join([f"{first}\t", *rest, row.run]))
     return "".join(f"{line}\n" for line in lines)
 
@@ -77,7 +88,7 @@ def read(lines: Sequence[str]) -> tuple[dict[str, list[MetRow]], list[str]]:
             names = row
         elif row and part == _ABSOLUTE:
             cells = dict(zip(names, row, strict=False))
-            if len(row) == len(names) and test:
+            if len(row) == len(names) and test and all(map(_is_number, row[:-1])):
                 blocks.setdefault(test, []).append(_row(cells))
             else:
                 strange.append(line)
@@ -87,22 +98,24 @@ def read(lines: Sequence[str]) -> tuple[dict[str, list[MetRow]], list[str]]:
 
 
 def _row(cells: Mapping[str, str]) -> MetRow:
-    return MetRow(
-        cpu=cells.get("cpu/o", ""),
-        switches=cells.get("cs/o", ""),
-        reads=cells.get("r/o", ""),
-        read_kb=cells.get("rKB/o", ""),
-        written_kb=cells.get("wKB/o", ""),
-        rate=cells.get("o/s", ""),
-        run=cells["dbms"],
-    )
+    return row([cells.get(name, "").removeprefix(_ABSENT) for name in _HEADER], cells["dbms"])
 
 
 def _short(value: str) -> str:
     return f"{float(value):.6g}"
 
 
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell == _ABSENT
+    return True
+
+
 def _relative(value: str, base: str) -> str:
+    if not value or not base:
+        return _ABSENT
     ours, theirs = float(value), float(base)
     if theirs == 0:
         return "inf" if ours else "1"

@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass
 
 _FILE = re.compile(
-    r"sb\.(?P<kind>r\.\w+|perf\.hw|pgs\.\w+|prepare\.\w+|\w+)"
+    r"sb\.(?P<kind>r\.\w+|perf\.(?:hw|last)|pgs\.\w+|prepare\.\w+|\w+)"
     r"\.(?P<test>[a-z][a-z-]*)(?:\.(?P<phase>pre|warm|warmpre))?"
-    r"\.range(?P<range>\d+)\.pk[01](?:\.dop(?P<dop>\d+)|\.(?P<iteration>\d+))?"
+    r"\.range(?P<range>\d+)\.pk(?P<pk>[01])(?:\.dop(?P<dop>\d+)|\.(?P<iteration>\d+))?"
     r"(?:\.(?P<extraction>raw|sorted))?(?:\.gz)?"
 )
+_LABEL = re.compile(r"(?P<test>[a-z][a-z-]*(?:\.(?:pre|warm|warmpre))?)_range=(?P<range>\d+)")
 _RUN = re.compile(
     r"(?:x\.)?(?P<letters>[a-z]+)(?P<digits>\d+)(?:_(?P<build>[A-Za-z0-9_]+?))?"
     r"(?:\.(?P<config>[A-Za-z0-9_]+))?(?:\.(?P<flag>[a-z]+))?(?:\.pk[01])?"
@@ -49,12 +50,19 @@ class FileName:
     """Of `perf.hw`."""
     extraction: str | None
     """Of `perf.hw`: raw, sorted."""
+    pk: int = 1
+    """Whether the tables have a primary key."""
 
     @property
     def suffix(self) -> str:
-        """The test as files of any kind have it: `hot-points.pre.range100.pk1`."""
+        """The test: `hot-points.pre.range100`."""
         phase = f".{self.phase}" if self.phase else ""
         return f"{self.test}{phase}.range{self.range}"
+
+    @property
+    def common(self) -> str:
+        """The test as the names of files of any kind have it: `hot-points.pre.range100.pk1`."""
+        return f"{self.suffix}.pk{self.pk}"
 
     @property
     def label(self) -> str:
@@ -96,7 +104,22 @@ def parse_file(name: str) -> FileName | None:
         dop=int(found["dop"]) if found["dop"] else None,
         iteration=int(found["iteration"]) if found["iteration"] else None,
         extraction=found["extraction"],
+        pk=int(found["pk"]),
     )
+
+
+def parse_label(label: str) -> str | None:
+    """The test of a row of a published table, as `FileName.suffix` has it; None if it is none."""
+    found = _LABEL.fullmatch(label)
+    return None if found is None else f"{found['test']}.range{found['range']}"
+
+
+def version_key(run: str) -> tuple[str, tuple[int, ...], str]:
+    """The order of runs: by DBMS and version, then by name."""
+    said = parse_run(run)
+    if said is None:
+        return "", (), run
+    return said.dbms, tuple(int(part) for part in said.version.split(".")), run
 
 
 def parse_run(name: str) -> RunName | None:

@@ -13,6 +13,8 @@ from slowdust.archive.collation import collation
 NOT_SUPPORTED = "-1"
 LAST = "faults"
 """The event that ends an iteration that was completed."""
+SECONDS = 10
+"""That each group of counters counted."""
 _ENDED = "seconds time elapsed"
 _VALUE, _REMARK = 0, 3
 _EXTRACTED: tuple[tuple[str, str, int], ...] = (
@@ -82,7 +84,21 @@ def extract(lines: Sequence[str]) -> dict[str, str]:
 
 def counters(values: Mapping[str, str]) -> dict[str, float]:
     """Those of an extraction that the machine has."""
-    return {name: float(value) for name, value in values.items() if value != NOT_SUPPORTED}
+    return {
+        name: float(value)
+        for name, value in values.items()
+        if value != NOT_SUPPORTED and _is_number(value)
+    }
+
+
+def ratios(values: Mapping[str, str]) -> dict[str, float]:
+    """Those of the counters that are ratios by themselves: GHz, ipc, percentages."""
+    return {name: value for name, value in counters(values).items() if name in _RATIOS}
+
+
+def events(values: Mapping[str, str]) -> dict[str, float]:
+    """Those of the counters that are events in `SECONDS`."""
+    return {name: value for name, value in counters(values).items() if name not in _RATIOS}
 
 
 def raw(values: Mapping[str, str]) -> str:
@@ -116,22 +132,6 @@ def joined_relative(contenders: Sequence[Mapping[str, str]]) -> str:
     return "".join(lines)
 
 
-def relative_per_query(
-    base: Mapping[str, str], contender: Mapping[str, str], relative_rate: float
-) -> dict[str, float]:
-    """Counter per query relative to the base's: (C / QPS) / (C of the base / QPS of the base).
-
-    Ratios (GHz, ipc, percentages) are compared as they are; what one of the two lacks, or the
-    base has none of, is absent.
-    """
-    ours, theirs = counters(contender), counters(base)
-    return {
-        name: ours[name] / theirs[name] / (1 if name in _RATIOS else relative_rate)
-        for name in ours
-        if theirs.get(name)
-    }
-
-
 def _event(row: Sequence[str]) -> str:
     """The name, behind the unit that a clock has."""
     return row[2] if row[1] in ("msec", "nsec") and len(row) > 2 else row[1]
@@ -140,5 +140,18 @@ def _event(row: Sequence[str]) -> str:
 def _common(contenders: Sequence[Mapping[str, str]]) -> list[str]:
     first, *others = contenders
     return sorted(
-        (name for name in first if all(name in values for values in others)), key=collation
+        (
+            name
+            for name, value in first.items()
+            if _is_number(value) and all(_is_number(values.get(name, "")) for values in others)
+        ),
+        key=collation,
     )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
 from dataclasses import dataclass
 
-_COLUMNS = 11
-_USER, _PID, _VSZ, _RSS = 0, 1, 4, 5
+_ROW = re.compile(rb"^\S+[ ]+\d+[ ]+\S+[ ]+\S+[ ]+(\d+)[ ]+(\d+)[ ]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -16,21 +15,11 @@ class Peaks:
     vsz_kb: int
     rss_kb: int
     """Of one process: shared memory would be counted once for each in a sum."""
-    largest: str
-    """The command of the process with the largest virtual size."""
 
 
-def read(lines: Sequence[str]) -> Peaks | None:
+def read(content: bytes) -> Peaks | None:
     """The peaks over all samples; None where no process is listed."""
-    rows = list(_rows(lines))
-    if not rows:
+    sizes = _ROW.findall(content)
+    if not sizes:
         return None
-    vsz, largest = max(((int(row[_VSZ]), row[-1]) for row in rows), key=lambda pair: pair[0])
-    return Peaks(vsz, max(int(row[_RSS]) for row in rows), largest)
-
-
-def _rows(lines: Sequence[str]) -> Iterator[list[str]]:
-    for line in lines:
-        row = line.split(None, _COLUMNS - 1)
-        if len(row) == _COLUMNS and row[_PID].isdigit() and row[_VSZ].isdigit():
-            yield row
+    return Peaks(max(int(vsz) for vsz, _ in sizes), max(int(rss) for _, rss in sizes))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowdust.archive.collation import collation
-from slowdust.archive.names import FileName
+from slowdust.archive.names import FileName, parse_file
 
 _COLUMN = re.compile(r"col-(\d+) : (?P<run>.+)")
 _RELATIVE = "Relative to: "
@@ -43,10 +43,17 @@ def order(tests: Iterable[FileName]) -> list[FileName]:
     return [test for group in groups for test in group]
 
 
+def order_of_suffixes(suffixes: Iterable[str]) -> list[str]:
+    """All tests, `FileName.suffix`: as `order` has them, those that no table has at the end."""
+    found = {suffix: file for suffix in suffixes if (file := parse_file(f"sb.met.{suffix}.pk1"))}
+    in_tables = [file.suffix for file in order(found.values())]
+    return [*in_tables, *sorted(set(suffixes) - set(in_tables))]
+
+
 def relative(table: RateTable) -> RateTable:
     """Each rate / the first run's."""
     rows = {
-        label: tuple(f"{float(rate) / float(rates[0]):.2f}" for rate in rates[1:])
+        label: tuple(_relative(rate, rates[0]) for rate in rates[1:])
         for label, rates in table.rows.items()
     }
     return RateTable(table.runs[1:], rows, base=table.runs[0])
@@ -84,6 +91,10 @@ def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
             else:
                 strange.append(line)
     return RateTable(tuple(runs[number] for number in sorted(runs)), rows, base), strange
+
+
+def _relative(rate: str, base: str) -> str:
+    return f"{float(rate) / float(base):.2f}" if rate and base and float(base) else ""
 
 
 def _is_rate(cell: str) -> bool:

@@ -1,27 +1,41 @@
-"""One run directory of sysbench, test by test: everything its files tell, raw or summarised.
+"""Run directories of sysbench, test by test: everything their files tell, raw or summarised.
 
 Nothing that is broken stops the reading: each such file is one `Problem`.
 """
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.archive import iostat, met, perf_stat, processes, sysbench, vmstat
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.names import FileName, parse_file
 from slowdust.archive.processes import Peaks
+from slowdust.archive.reading import (
+    INCOMPLETE,
+    PREPARE,
+    Cpu,
+    Extraction,
+    Found,
+    LastIteration,
+    PrintedRate,
+    Wanting,
+    read_all,
+    reads,
+)
 from slowdust.archive.sysbench import LoadOutput, Output
-from slowdust.archive.vmstat import Vmstat
 
-_LOAD = "prepare."
-LOAD = "prepare"
+LOAD = "load"
+"""What the load of the tables is called among the tests."""
+FOREIGN = "not a file of a run of sysbench"
+_CUT_OFF = "sb.perf.hw cut off by the end of its test"
+_BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b.*")
+_CONFIGURATION = re.compile(r"conf\.diff|.*\.(?:cnf|conf)")
 
 
 @dataclass(frozen=True)
@@ -40,14 +54,24 @@ class ArchivedTest:
     output: Output | None = None
     load: LoadOutput | None = None
     storage: Iostat | None = None
-    cpu_published: Vmstat | None = None
-    cpu_clean: Vmstat | None = None
+    cpu: Cpu | None = None
     met: Met | None = None
-    rate: str | None = None
-    """As sb.r.qps has it: rounded to an integer."""
+    rates: dict[str, PrintedRate] = field(default_factory=dict)
+    """By kind of file: `r.qps`, `r.rt95`, ..."""
     peaks: Peaks | None = None
-    counters: dict[int, dict[str, str]] = field(default_factory=dict)
+    counters: dict[int, Extraction] = field(default_factory=dict)
     """By iteration."""
+    last_iteration: int | None = None
+    """Of the counters: the last one that was completed."""
+
+    @property
+    def dop(self) -> int | None:
+        """Client threads, as the names of files say."""
+        return self.file.dop
+
+
+TestKey = tuple[str, int | None]
+"""`FileName.common`, or `LOAD`; and threads."""
 
 
 @dataclass
@@ -55,136 +79,121 @@ class RunDirectory:
     """One contender's run."""
 
     path: Path
-    tests: dict[tuple[str, int | None], ArchivedTest]
-    """By suffix and threads; the load is under `LOAD`."""
-    used: int
+    tests: dict[TestKey, ArchivedTest] = field(default_factory=dict)
+    used: int = 0
     """Files that something was read from."""
-    others: list[str]
-    """Names of files that are by-products or no part of a run."""
-    problems: list[Problem]
+    by_products: Counter[str] = field(default_factory=Counter)
+    """Files that are known and of no use here, by kind."""
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Of the directory."""
+        return self.path.name
+
+    @property
+    def cpus(self) -> int | None:
+        """Of the host, as most of its tests say."""
+        told = Counter(
+            test.output.cpus for test in self.tests.values() if test.output and test.output.cpus
+        )
+        return told.most_common(1)[0][0] if told else None
+
+    @property
+    def dop(self) -> int | None:
+        """Client threads of most of its tests."""
+        told = Counter(test.dop for test in self.tests.values() if test.dop)
+        return told.most_common(1)[0][0] if told else None
+
+    @property
+    def probes(self) -> list[Iostat]:
+        """Of the tests that have them."""
+        return [test.storage for test in self.tests.values() if test.storage]
 
 
-def read_run(path: Path, device: str | None) -> RunDirectory:
-    """Read a run; `device` is the part of a name by which iostat's lines are chosen.
+def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> list[RunDirectory]:
+    """Read the files of run directories, given by their names.
 
-    Without one it is the device with the most traffic, an array before its members.
+    `device` is the part of a name by which iostat's lines are chosen; without one it is the
+    device with the most traffic, an array before its members.
     """
-    run = RunDirectory(path, {}, 0, [], [])
-    for name in sorted(entry.name for entry in os.scandir(path) if entry.is_file()):
-        file = parse_file(name)
-        if file is None or file.extraction or file.kind.removeprefix(_LOAD) not in _TAKERS:
-            run.others.append(name)
-            continue
-        try:
-            lines = _lines(path / name)
-        except (OSError, EOFError, zlib.error) as error:
-            run.problems.append(Problem(path / name, f"cannot be read: {error}"))
-            continue
-        _take(run, path / name, file, lines, device)
-    return run
+    runs = [RunDirectory(path) for path in directories]
+    places: list[tuple[RunDirectory, str, FileName]] = []
+    for run in runs:
+        for name in sorted(directories[run.path]):
+            file = parse_file(name)
+            if file is not None and reads(file):
+                places.append((run, name, file))
+            elif kind := _by_product(name):
+                run.by_products[kind] += 1
+            else:
+                run.problems.append(Problem(run.path / name, FOREIGN))
+    requests = [(os.path.join(run.path, name), file) for run, name, file in places]  # noqa: PTH118
+    answers = list(zip(places, read_all(requests, device), strict=True))
+    # Names without threads belong to the tests that the others have.
+    answers.sort(key=lambda answer: answer[0][2].dop is None)
+    for (run, name, file), found in answers:
+        if isinstance(found, Wanting):
+            _set_aside(run, name, file, found)
+        else:
+            _add(_test_of(run, file), file, found)
+            run.used += 1
+    for run in runs:
+        _leave_out_incomplete(run)
+    return runs
 
 
-def _take(
-    run: RunDirectory, path: Path, file: FileName, lines: list[str], device: str | None
-) -> None:
-    """Add what the file tells to its test."""
-    if not lines:
-        run.problems.append(Problem(path, "empty"))
-        return
-    wanting = _TAKERS[file.kind.removeprefix(_LOAD)](_test_of(run, file), file, lines, device)
-    if wanting is None:
-        run.used += 1
+def _leave_out_incomplete(run: RunDirectory) -> None:
+    """Counters of an iteration that did not come to its end, as another file says."""
+    for test in run.tests.values():
+        last = test.last_iteration
+        for iteration in [one for one in test.counters if last is not None and one > last]:
+            del test.counters[iteration]
+            run.by_products[_CUT_OFF] += 1
+            run.used -= 1
+
+
+def _set_aside(run: RunDirectory, name: str, file: FileName, wanting: Wanting) -> None:
+    if wanting.reason == INCOMPLETE and file.iteration is not None and file.iteration > 1:
+        run.by_products[_CUT_OFF] += 1
     else:
-        run.problems.append(Problem(path, wanting))
+        run.problems.append(Problem(run.path / name, wanting.reason))
+
+
+def _by_product(name: str) -> str | None:
+    """The kind of a file that is known and not read; None for a foreign one."""
+    if found := _BY_PRODUCT.fullmatch(name):
+        return f"sb.{found['kind']}"
+    return "configuration" if _CONFIGURATION.fullmatch(name) else None
 
 
 def _test_of(run: RunDirectory, file: FileName) -> ArchivedTest:
     """The test of the file. Kinds without threads in their names belong to the test that has."""
-    suffix = LOAD if file.kind.startswith(_LOAD) else file.suffix
-    if file.dop is None and suffix != LOAD:
+    common = LOAD if file.kind.startswith(PREPARE) else file.common
+    if file.dop is None and common != LOAD:
         for (other, dop), test in run.tests.items():
-            if other == suffix and dop is not None:
+            if other == common and dop is not None:
                 return test
-    return run.tests.setdefault((suffix, file.dop), ArchivedTest(file))
+    return run.tests.setdefault((common, file.dop), ArchivedTest(file))
 
 
-def _take_output(
-    test: ArchivedTest, file: FileName, lines: list[str], device: str | None
-) -> str | None:
-    if file.kind.startswith(_LOAD):
-        test.load = sysbench.read_load(lines)
-        return None if test.load else "the load did not end"
-    test.output = sysbench.read(lines)
-    return None if test.output else "the test did not end"
-
-
-def _take_storage(
-    test: ArchivedTest, file: FileName, lines: list[str], device: str | None
-) -> str | None:
-    chosen = device or iostat.busiest(lines)
-    test.storage = iostat.read(lines, chosen) if chosen else None
-    return None if test.storage else f"no sample of a device called {device or '...'}"
-
-
-def _take_cpu(
-    test: ArchivedTest, file: FileName, lines: list[str], device: str | None
-) -> str | None:
-    test.cpu_published, test.cpu_clean = vmstat.read_published(lines), vmstat.read_clean(lines)
-    return None if test.cpu_clean else "no sample"
-
-
-def _take_met(
-    test: ArchivedTest, file: FileName, lines: list[str], device: str | None
-) -> str | None:
-    test.met = met.read(lines)
-    return None if test.met else "torn"
-
-
-def _take_processes(
-    test: ArchivedTest, file: FileName, lines: list[str], device: str | None
-) -> str | None:
-    test.peaks = processes.read(lines)
-    return None if test.peaks else "no process"
-
-
-def _take_rate(
-    test: ArchivedTest, file: FileName, lines: list[str], device: str | None
-) -> str | None:
-    rates = lines[0].split("\t")[:-1]
-    if len(rates) != 1:
-        return f"{len(rates)} rates in a line: which of them is meant is not known"
-    if not rates[0].isdecimal():
-        return f"no rate: {lines[0][:40]!r}"
-    test.rate = rates[0]
-    return None
-
-
-def _take_counters(
-    test: ArchivedTest, file: FileName, lines: list[str], device: str | None
-) -> str | None:
-    if file.iteration is None:
-        return "no iteration in its name"
-    values = perf_stat.extract(lines)
-    if perf_stat.LAST not in values:
-        return "an iteration that was not completed"
-    test.counters[file.iteration] = values
-    return None
-
-
-_TAKERS: dict[str, Callable[[ArchivedTest, FileName, list[str], str | None], str | None]] = {
-    "o": _take_output,
-    "io": _take_storage,
-    "vm": _take_cpu,
-    "met": _take_met,
-    "ps": _take_processes,
-    "r.qps": _take_rate,
-    "perf.hw": _take_counters,
-}
-"""By kind of file: adds to the test; what is wanting, in words, where the file is of no use."""
-
-
-def _lines(path: Path) -> list[str]:
-    content = path.read_bytes()
-    if path.suffix == ".gz":
-        content = gzip.decompress(content)
-    return content.decode(errors="replace").splitlines()
+def _add(test: ArchivedTest, file: FileName, found: Found) -> None:
+    match found:
+        case Output():
+            test.output = found
+        case LoadOutput():
+            test.load = found
+        case Iostat():
+            test.storage = found
+        case Cpu():
+            test.cpu = found
+        case Met():
+            test.met = found
+        case Peaks():
+            test.peaks = found
+        case PrintedRate():
+            test.rates[file.kind] = found
+        case LastIteration():
+            test.last_iteration = found.number
+        case _:
+            test.counters[file.iteration or 0] = found

@@ -1,20 +1,25 @@
-"""What sysbench printed at the end of a test (sb.o), and at the end of the load (sb.prepare.o)."""
+"""What sysbench printed at the end of a test (sb.o), and at the end of the load (sb.prepare.o).
+
+Between the command line and the end there may be a megabyte of plans, which nobody looks at.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slowdust.store.records import Second
 
-_QUERIES = re.compile(r"^    queries: +\d+ +\((?P<rate>[\d.]+) per sec\.\)")
-_TRANSACTIONS = re.compile(r"^    transactions: +\d+ +\((?P<rate>[\d.]+) per sec\.\)")
-_ELAPSED = re.compile(r"^    time elapsed: +(?P<seconds>[\d.]+)s")
-_LATENCY = re.compile(r"^ +(?P<name>avg|max|95th percentile): +(?P<ms>[\d.]+)$")
-_OPTION = re.compile(r"--(table-size|tables|threads|time)=(\d+)")
-_CPUS = re.compile(r"^(\d+) CPUs")
-_LOADED = re.compile(r"^Load seconds is (\d+) for (\d+) tables, \S+ Mips, (\d+) ips")
+_END = b"SQL statistics:"
+_HEAD_BYTES = 4096
+_QUERIES = re.compile(rb"^    queries: +(?P<count>\d+) +\((?P<rate>[\d.]+) per sec\.\)", re.M)
+_TRANSACTIONS = re.compile(rb"^    transactions: +\d+ +\((?P<rate>[\d.]+) per sec\.\)", re.M)
+_ELAPSED = re.compile(rb"^    time elapsed: +(?P<seconds>[\d.]+)s", re.M)
+_LATENCY = re.compile(rb"^ +(?P<name>avg|max|95th percentile): +(?P<ms>[\d.]+)\s*$", re.M)
+_OPTION = re.compile(rb"--(table-size|tables|threads|time)=(\d+)")
+_DRIVER = re.compile(rb"--db-driver=(\w+)")
+_CPUS = re.compile(rb"^(\d+) CPUs", re.M)
+_LOADED = re.compile(rb"^Load seconds is (\d+) for (\d+) tables, \S+ Mips, (\d+) ips", re.M)
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,10 @@ class Output:
     tables: int | None
     threads: int | None
     cpus: int | None
+    driver: str | None
+    """pgsql, mysql: what the files of rates call the DBMS."""
+    count: int
+    """Queries."""
     queries: str
     """Per second, with two decimals."""
     transactions: str
@@ -44,47 +53,35 @@ class LoadOutput:
     """Per second."""
 
 
-def read(lines: Sequence[str]) -> Output | None:
+def read(content: bytes) -> Output | None:
     """The numbers of a test that ended; None where it did not."""
-    options = dict(_OPTION.findall(lines[0])) if lines else {}
-    cpus = next((found[1] for line in lines[:3] if (found := _CPUS.match(line))), None)
-    queries = transactions = None
-    elapsed: Second | None = None
-    latency: dict[str, str] = {}
-    for line in lines:
-        if not line.startswith("  "):
-            continue
-        if found := _QUERIES.match(line):
-            queries = found["rate"]
-        elif found := _TRANSACTIONS.match(line):
-            transactions = found["rate"]
-        elif found := _ELAPSED.match(line):
-            elapsed = float(found["seconds"])
-        elif found := _LATENCY.match(line):
-            latency[found["name"]] = found["ms"]
+    head, end = content[:_HEAD_BYTES], content[max(0, content.rfind(_END)) :]
+    queries, transactions = _QUERIES.search(end), _TRANSACTIONS.search(end)
     if queries is None or transactions is None:
         return None
+    options = {name: int(value) for name, value in _OPTION.findall(head.partition(b"\n")[0])}
+    latency = {found["name"]: found["ms"].decode() for found in _LATENCY.finditer(end)}
+    elapsed, driver, cpus = _ELAPSED.search(end), _DRIVER.search(head), _CPUS.search(head)
     return Output(
-        table_size=_int(options.get("table-size")),
-        tables=_int(options.get("tables")),
-        threads=_int(options.get("threads")),
-        cpus=_int(cpus),
-        queries=queries,
-        transactions=transactions,
-        elapsed=elapsed,
-        average_ms=latency.get("avg"),
-        longest_ms=latency.get("max"),
-        p95_ms=latency.get("95th percentile"),
+        table_size=options.get(b"table-size"),
+        tables=options.get(b"tables"),
+        threads=options.get(b"threads"),
+        cpus=int(cpus[1]) if cpus else None,
+        driver=driver[1].decode() if driver else None,
+        count=int(queries["count"]),
+        queries=queries["rate"].decode(),
+        transactions=transactions["rate"].decode(),
+        elapsed=float(elapsed["seconds"]) if elapsed else None,
+        average_ms=latency.get(b"avg"),
+        longest_ms=latency.get(b"max"),
+        p95_ms=latency.get(b"95th percentile"),
     )
 
 
-def read_load(lines: Sequence[str]) -> LoadOutput | None:
+def read_load(content: bytes) -> LoadOutput | None:
     """The last line of a load; None where it did not end."""
-    for line in reversed(lines):
-        if found := _LOADED.match(line):
-            return LoadOutput(int(found[1]), int(found[2]), found[3])
-    return None
-
-
-def _int(text: str | None) -> int | None:
-    return None if text is None else int(text)
+    found = list(_LOADED.finditer(content))
+    if not found:
+        return None
+    seconds, tables, inserts = found[-1].groups()
+    return LoadOutput(int(seconds), int(tables), inserts.decode())

@@ -14,11 +14,16 @@ needs_archive = pytest.mark.skipif(
 )
 
 
-def lines(path: Path) -> list[str]:
+def content(path: Path) -> bytes:
     """Of a file, plain or compressed."""
     if path.is_file():
-        return path.read_text().splitlines()
-    return gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()).decode().splitlines()
+        return path.read_bytes()
+    return gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes())
+
+
+def lines(path: Path) -> list[str]:
+    """Of a file, plain or compressed."""
+    return content(path).decode().splitlines()
 
 
 def run_directories() -> list[Path]:

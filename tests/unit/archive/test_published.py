@@ -17,7 +17,7 @@ from slowdust.archive import (
 )
 from slowdust.archive.names import parse_file
 from slowdust.archive.rates import Rate, ScanRule, published_rate
-from tests.unit.archive.published import RUNS, lines, needs_archive, run_directories
+from tests.unit.archive.published import RUNS, content, lines, needs_archive, run_directories
 
 pytestmark = needs_archive
 DEVICE = "md2"
@@ -30,7 +30,7 @@ VERSIONS = tuple(f"x.pg{version}_o2nofp.x10a_c32r128.pk1" for version in (1023, 
 
 def rate_of(run: Path, suffix: str) -> Rate:
     file = parse_file(f"sb.o.{suffix}")
-    output = sysbench.read(lines(run / f"sb.o.{suffix}"))
+    output = sysbench.read(content(run / f"sb.o.{suffix}"))
     assert file is not None
     assert output is not None
     rate = published_rate(file.test, output, ScanRule.ALL_THREADS)
@@ -43,11 +43,11 @@ def test_hardware_per_operation() -> None:
     for run in run_directories():
         for raw in run.glob("sb.vm.*"):
             suffix = raw.name.removeprefix("sb.vm.")
-            storage = iostat.read(lines(run / f"sb.io.{suffix}"), DEVICE)
-            cpu = vmstat.read_published(lines(raw))
+            storage = iostat.read(content(run / f"sb.io.{suffix}"), DEVICE)
+            cpu = vmstat.read_published(content(raw))
             assert storage is not None
             assert cpu is not None
-            text = met.write(rate_of(run, suffix).text, storage, cpu)
+            text = met.write(met.make(rate_of(run, suffix).text, storage, cpu))
             assert text == (run / f"sb.met.{suffix}").read_text(), raw
             made += 1
     assert made == 60
@@ -58,7 +58,7 @@ def test_clean_numbers_of_vmstat() -> None:
         expected = list(csv.DictReader(file))
     for row in expected:
         run = RUNS / row["run"]
-        clean = vmstat.read_clean(lines(run / f"sb.vm.{row['test']}"))
+        clean = vmstat.read_clean(content(run / f"sb.vm.{row['test']}"))
         assert clean is not None
         rate = rate_of(run, row["test"]).value
         assert [
@@ -74,7 +74,7 @@ def test_peaks_of_processes() -> None:
     with (RUNS / "EXPECTED" / "ps_peak.csv").open() as file:
         expected = list(csv.DictReader(file))
     for row in expected:
-        peaks = processes.read(lines(RUNS / row["run"] / f"sb.ps.{row['test']}"))
+        peaks = processes.read(content(RUNS / row["run"] / f"sb.ps.{row['test']}"))
         assert peaks is not None
         assert (str(peaks.vsz_kb), str(peaks.rss_kb)) == (row["peak_vsz_kb"], row["peak_rss_kb"])
 
@@ -96,20 +96,6 @@ def test_joined_counters() -> None:
         assert perf_stat.joined(values) == published.read_text()
         relative = published.with_name(published.name.replace(".abs.", ".rel."))
         assert perf_stat.joined_relative(values) == relative.read_text()
-
-
-def test_counters_per_query() -> None:
-    with (RUNS / "EXPECTED" / "hw_per_query_rel.csv").open() as file:
-        expected = list(csv.DictReader(file))
-    assert len(expected) == 394
-    for row in expected:
-        test = f"{row['test']}.pk1"
-        runs = [COUNTERS / VERSIONS[0]]
-        runs.append(COUNTERS / f"x.{row['version_vs_pg1023']}_o2nofp.x10a_c32r128.pk1")
-        base, ours = (perf_stat.extract(lines(run / f"sb.perf.hw.{test}.1")) for run in runs)
-        rates = [int(lines(run / f"sb.r.qps.{test}")[0].split("\t")[0]) for run in runs]
-        relative = perf_stat.relative_per_query(base, ours, rates[1] / rates[0])
-        assert f"{relative[row['counter']]:.3f}" == row["computed_rel_counter_per_query"]
 
 
 def rate_table(folder: Path) -> rate_tables.RateTable:

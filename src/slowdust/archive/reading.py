@@ -1,0 +1,200 @@
+"""Files of sysbench's runs, read one by one: what each tells, or why it tells nothing.
+
+Many megabytes are read in two processes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import multiprocessing
+import os
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowdust.archive import iostat, met, perf_stat, processes, sysbench, vmstat
+from slowdust.archive.iostat import Iostat
+from slowdust.archive.met import Met
+from slowdust.archive.names import FileName
+from slowdust.archive.processes import Peaks
+from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.vmstat import Vmstat
+
+PREPARE = "prepare."
+_PROCESSES = 2
+_WORTH_A_PROCESS = 8_000_000
+"""Bytes from which on a second process pays."""
+
+
+@dataclass(frozen=True)
+class Wanting:
+    """Why a file is of no use."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """What vmstat saw, by the published rule and by the clean one."""
+
+    published: Vmstat
+    clean: Vmstat
+
+
+@dataclass(frozen=True)
+class PrintedRate:
+    """A file sb.r.*: its number and the text behind it."""
+
+    number: str
+    text: str
+
+
+@dataclass(frozen=True)
+class LastIteration:
+    """A file sb.perf.last: the last iteration of the counters that was completed."""
+
+    number: int
+
+
+Extraction = Mapping[str, str]
+"""Counter -> value as printed."""
+Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRate | LastIteration | Extraction
+Request = tuple[str, FileName]
+"""Path of a file and what its name says."""
+
+
+def reads(file: FileName) -> bool:
+    """Whether files of this kind are read; others are by-products."""
+    return file.extraction is None and file.kind.removeprefix(PREPARE) in _READERS
+
+
+def read_all(requests: Sequence[Request], device: str | None) -> list[Found | Wanting]:
+    """What each file tells, in the order of `requests`.
+
+    `device` is the part of a name by which iostat's lines are chosen; without one it is the
+    device with the most traffic, an array before its members.
+    """
+    sizes = [_size(path) for path, _ in requests]
+    if sum(sizes) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
+        return _read_some(requests, device)
+    middle = _middle(sizes)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        first = pool.submit(_read_some, requests[:middle], device)
+        rest = _read_some(requests[middle:], device)
+        return [*first.result(), *rest]
+
+
+def _middle(sizes: Sequence[int]) -> int:
+    """Where half of the work is on each side; a file costs something besides its bytes."""
+    costs = [size + 20_000 for size in sizes]
+    half, done = sum(costs) / 2, 0
+    for place, cost in enumerate(costs):
+        done += cost
+        if done >= half:
+            return place + 1
+    return len(sizes)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - thousands of files
+    except OSError:
+        return 0
+
+
+def _read_some(requests: Sequence[Request], device: str | None) -> list[Found | Wanting]:
+    return [_read(path, file, device) for path, file in requests]
+
+
+def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
+    try:
+        content = Path(path).read_bytes()
+        if path.endswith(".gz"):
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        return Wanting(f"cannot be read: {error}")
+    if not content.strip():
+        return Wanting("empty")
+    try:
+        return _READERS[file.kind.removeprefix(PREPARE)](content, file, device)
+    except (ValueError, ArithmeticError, LookupError) as error:
+        return Wanting(f"not as it should be: {error}")
+
+
+def _read_output(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    if file.kind.startswith(PREPARE):
+        return sysbench.read_load(content) or Wanting("the load did not end")
+    return sysbench.read(content) or Wanting("the test did not end")
+
+
+def _read_storage(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    chosen = device or iostat.busiest(content)
+    found = iostat.read(content, chosen) if chosen else None
+    return found or Wanting(f"no sample of a device called {device or '...'}")
+
+
+def _read_cpu(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    published, clean = vmstat.read_published(content), vmstat.read_clean(content)
+    return Cpu(published, clean) if published and clean else Wanting("no sample")
+
+
+def _read_met(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    return met.read(_lines(content)) or Wanting("torn")
+
+
+def _read_processes(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    return processes.read(content) or Wanting("no process")
+
+
+def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    line = _lines(content)[0]
+    *rates, text = line.split("\t")
+    if len(rates) > 1:
+        return Wanting(f"{len(rates)} rates in a line: which of them is meant is not known")
+    if not rates or not _is_number(rates[0]):
+        return Wanting(f"no rate: {line[:40]!r}")
+    return PrintedRate(rates[0], text)
+
+
+def _read_counters(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    if file.iteration is None:
+        return Wanting("no iteration in its name")
+    values = perf_stat.extract(_lines(content))
+    return values if perf_stat.LAST in values else Wanting(INCOMPLETE)
+
+
+def _read_last(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    return LastIteration(int(content))
+
+
+INCOMPLETE = "an iteration that was not completed"
+"""Nothing is wrong there: the last one is cut off by the end of its test."""
+
+_Reader = Callable[[bytes, FileName, str | None], Found | Wanting]
+_READERS: dict[str, _Reader] = {
+    "o": _read_output,
+    "io": _read_storage,
+    "vm": _read_cpu,
+    "met": _read_met,
+    "ps": _read_processes,
+    "r.qps": _read_rate,
+    "r.rtavg": _read_rate,
+    "r.rtmax": _read_rate,
+    "r.rt95": _read_rate,
+    "perf.hw": _read_counters,
+    "perf.last": _read_last,
+}
+"""By kind of file."""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) >= 0
+    except ValueError:
+        return False
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode(errors="replace").splitlines()
