@@ -55,7 +55,7 @@ def make_experiment(
 ) -> ArchivedExperiment | None:
     """Everything that the files of a directory say; None where they say nothing."""
     order = _order(place, runs)
-    titles = _titles(order)
+    titles = titles_of(order)
     cpus = next((run.cpus for run in runs if run.cpus), None)
     choice = choose_scan_rule(place, runs, choices.scan)
     reading = Reading(choices.mode, choice.rule, cpus)
@@ -75,7 +75,7 @@ def make_experiment(
     if not records:
         return None
     measured = {record.contender for record in records}
-    contenders = [_facts(run, titles[run]) for run in order if titles[run] in measured]
+    contenders = [facts_of(run, titles[run]) for run in order if titles[run] in measured]
     rank = {contender.name: place for place, contender in enumerate(contenders)}
     tests = _tests(place, records)
     records.sort(key=lambda one: (tests.index(one.test), one.clients, rank[one.contender]))
@@ -151,7 +151,7 @@ def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
     return [*columns, *(name for name in names if name not in columns)]
 
 
-def _titles(order: Sequence[str]) -> dict[str, str]:
+def titles_of(order: Sequence[str]) -> dict[str, str]:
     """Run -> contender; runs that would be called alike keep their own names."""
     said = {run: parse_run(run) for run in order}
     titles = {run: name.title if name else run for run, name in said.items()}
@@ -250,7 +250,8 @@ def _contradictions(
     ]
 
 
-def _facts(run: str, title: str) -> ContenderFacts:
+def facts_of(run: str, title: str) -> ContenderFacts:
+    """What the name of a run says of its contender."""
     said = parse_run(run)
     build = f"archived, compiled as {said.build}" if said and said.build else "archived"
     return ContenderFacts(

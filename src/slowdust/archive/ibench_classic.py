@@ -21,8 +21,12 @@ _Rows = dict[str, dict[str, Row]]
 """Step -> run -> its row."""
 
 
-def classic_files(imported: Imported, slices: Sequence[Slice]) -> Iterator[tuple[Path, str]]:
+def classic_files(imported: Imported, slices: Sequence[Slice]) -> dict[Path, str]:
     """Path, relative to the archive's directory, and content of each file."""
+    return dict(_files(imported, slices))
+
+
+def _files(imported: Imported, slices: Sequence[Slice]) -> Iterator[tuple[Path, str]]:
     rows = _rows(slices)
     clients = max((piece.clients for piece in slices), default=1)
     for table in imported.tables:

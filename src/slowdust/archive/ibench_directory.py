@@ -28,6 +28,8 @@ from slowdust.archive.run_directory import Problem
 from slowdust.archive.text import UNREADABLE, read_lines
 
 FOREIGN = "not a file of the Insert Benchmark"
+SYSBENCH = "sysbench: import it with `slowdust import sysbench`"
+_SYSBENCH = ("sb.", "qps.abs", "qps.rel", "o.met")
 _SHOWN = 40
 """Characters of a damaged line that a problem quotes."""
 
@@ -120,7 +122,9 @@ def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found]:
     """The files that something can be taken from; what becomes of the others is noted."""
     for path in files:
         file = parse_file(path.name)
-        if file is None:
+        if path.name.startswith(_SYSBENCH):
+            archive.by_products[SYSBENCH] += 1
+        elif file is None:
             archive.problems.append(Problem(path, FOREIGN))
         elif file.kind is FileKind.SELECTION:
             archive.problems.append(Problem(path, "a selection: its rows are in other files"))

@@ -8,16 +8,15 @@ from statistics import median
 
 import slowdust
 from slowdust.analysis.phrases import clients as told
+from slowdust.archive.choices import Mode
+from slowdust.archive.experiment import MARGIN, ArchivedExperiment, facts_of, titles_of
 from slowdust.archive.ibench import SEPARATOR, Row
 from slowdust.archive.ibench_directory import ArchivedStep, IbenchArchive
 from slowdust.archive.ibench_names import in_order, rate_of
-from slowdust.archive.ibench_rates import Mode, correction
+from slowdust.archive.ibench_rates import correction
 from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of
-from slowdust.archive.names import parse_run
 from slowdust.store.manifest import (
     ArchivedTable,
-    BuildFacts,
-    ContenderFacts,
     Imported,
     Manifest,
     Method,
@@ -28,9 +27,6 @@ from slowdust.store.records import SCHEMA, Slice
 KIND = "iibench"
 RUN_TABLE = "o.sum"
 MERGED_TABLES = "mrg"
-UNKNOWN_DBMS = "unknown"
-MARGIN = 0.03
-"""Of new experiments, too."""
 _US_PER_S = 1_000_000
 _LEAST_CPU_US = 20
 """Per operation, below which its rounding hides the number of CPUs."""
@@ -42,12 +38,12 @@ _CPU_TOO_LOW = (
 
 def experiment_of(
     archive: IbenchArchive, name: str, mode: Mode, clients: int | None
-) -> tuple[Manifest, list[Slice]]:
-    """The experiment; `clients` is how many there were, None where the archive has to tell.
+) -> ArchivedExperiment | None:
+    """The experiment; None where nothing in it has a rate.
 
-    Steps without any rate become no slice.
+    `clients` is how many there were, None where the archive has to tell.
     """
-    titles = _titles(_runs_in_order(archive))
+    titles = titles_of(_runs_in_order(archive))
     warnings = []
     count, source = _clients(archive, clients)
     if source is not None:
@@ -66,13 +62,15 @@ def experiment_of(
                 slices.append(piece)
     if any(piece.per_op and piece.per_op.host_cs for piece in slices):
         warnings.append(_CPU_TOO_LOW)
+    if not slices:
+        return None
     tests = list(dict.fromkeys(piece.test for piece in slices))
     manifest = Manifest(
         schema=SCHEMA,
         experiment=name,
         slowdust=slowdust.__version__,
-        base=next(iter(titles.values()), ""),
-        contenders=[_contender(run, title) for run, title in titles.items()],
+        base=next(iter(titles.values())),
+        contenders=[facts_of(run, title) for run, title in titles.items()],
         tests=tests,
         clients=sorted({piece.clients for piece in slices}),
         method=Method(margin=MARGIN, incarnations=1),
@@ -81,7 +79,7 @@ def experiment_of(
         imported=_imported(archive, mode),
     )
     _number_the_slots(slices)
-    return manifest, slices
+    return ArchivedExperiment(manifest, slices, warnings)
 
 
 def _runs_in_order(archive: IbenchArchive) -> list[str]:
@@ -93,26 +91,6 @@ def _runs_in_order(archive: IbenchArchive) -> list[str]:
     )
     listed = [tag for group in widest for tag in group]
     return list(dict.fromkeys([*listed, *sorted(archive.runs)]))
-
-
-def _titles(runs: Iterable[str]) -> dict[str, str]:
-    """Run -> contender; the run's own name where that says nothing or is another's title too."""
-    runs = list(runs)
-    parsed = {run: name.title if (name := parse_run(run)) else run for run in runs}
-    counted = Counter(parsed.values())
-    return {run: title if counted[title] == 1 else run for run, title in parsed.items()}
-
-
-def _contender(run: str, title: str) -> ContenderFacts:
-    name = parse_run(run)
-    return ContenderFacts(
-        name=title,
-        dbms=name.dbms if name else UNKNOWN_DBMS,
-        build=BuildFacts(source="archive", version=name.version if name else run),
-        config=(name.config if name else None) or "",
-        settings={},
-        archived=run,
-    )
 
 
 def _clients(archive: IbenchArchive, given: int | None) -> tuple[int, str | None]:

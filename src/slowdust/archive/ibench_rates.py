@@ -7,19 +7,9 @@ the first client was started, cut after one decimal or rounded to integers. The 
 
 from __future__ import annotations
 
-from enum import Enum
-
+from slowdust.archive.choices import Mode
 from slowdust.archive.ibench_client import ClientOutput
 from slowdust.archive.ibench_directory import ArchivedStep
-
-
-class Mode(Enum):
-    """What is made of the files."""
-
-    COMPAT = "compat"
-    """The published numbers."""
-    CLEAN = "clean"
-    """Without their known errors."""
 
 
 def rate(step: ArchivedStep, role: str, mode: Mode) -> float | None:

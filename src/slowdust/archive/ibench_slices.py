@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from math import ceil
 
+from slowdust.archive.choices import Mode
 from slowdust.archive.ibench import Row
 from slowdust.archive.ibench_client import ClientOutput, SecondOfClient
 from slowdust.archive.ibench_directory import ArchivedStep
 from slowdust.archive.ibench_names import known_as, rate_of
-from slowdust.archive.ibench_rates import Mode, outputs, rate
+from slowdust.archive.ibench_rates import outputs, rate
 from slowdust.archive.ibench_result import StepResult
 from slowdust.benchmarks.insert import INSERT, Kind
 from slowdust.store.records import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def import_sysbench(
     made: dict[str, ArchivedExperiment] = {}
     full = [place for place in places if not place.empty]
     for place in places:
-        title = _name(place, name, several=len(full) > 1, taken=set(made))
+        title = title_of(place.name, name, several=len(full) > 1, taken=set(made))
         experiment = (
             None if place.empty else make_experiment(title, place, runs[place.path], choices)
         )
@@ -52,12 +52,21 @@ def import_sysbench(
         found.problems += [problem for run in runs[place.path] for problem in run.problems]
         for kind, count in place.by_products.items():
             found.by_products[kind] = found.by_products.get(kind, 0) + count
+    store(made, results)
+    found.experiments = list(made.values())
+    return found
+
+
+def store(made: Mapping[str, ArchivedExperiment], results: Path) -> None:
+    """Write experiments, by name; those that were imported under the same names are replaced.
+
+    Raises:
+        UsageError: an experiment of that name was measured here; then none is written.
+    """
     for title in made:
         _refuse_measured(Folder(results / title))
     for title, experiment in made.items():
-        _store(Folder(results / title), experiment)
-    found.experiments = list(made.values())
-    return found
+        _write(Folder(results / title), experiment)
 
 
 def _read(places: Sequence[Place], device: str | None) -> dict[Path, list[RunDirectory]]:
@@ -67,8 +76,9 @@ def _read(places: Sequence[Place], device: str | None) -> dict[Path, list[RunDir
     return {place.path: [by_path[path] for path in place.runs] for place in places}
 
 
-def _name(place: Place, name: str | None, *, several: bool, taken: set[str]) -> str:
-    wanted = place.name if name is None else f"{name}-{place.name}" if several else name
+def title_of(place: str, name: str | None, *, several: bool, taken: set[str]) -> str:
+    """What the experiment of the directory called `place` is called."""
+    wanted = place if name is None else f"{name}-{place}" if several else name
     title, copies = wanted, 1
     while title in taken:
         copies += 1
@@ -84,7 +94,7 @@ def _refuse_measured(folder: Folder) -> None:
         )
 
 
-def _store(folder: Folder, experiment: ArchivedExperiment) -> None:
+def _write(folder: Folder, experiment: ArchivedExperiment) -> None:
     with writing(folder) as writer:
         writer.clear()
         writer.write_manifest(experiment.manifest)

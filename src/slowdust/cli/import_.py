@@ -71,3 +71,44 @@ def sysbench(  # noqa: PLR0917 - click's options
     )
     for line in lines_of(import_sysbench(directories, results, name, choices)):
         click.echo(line)
+
+
+@command.command("iibench")
+@click.argument(
+    "directories",
+    nargs=-1,
+    required=True,
+    metavar="DIR...",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option(
+    "--name", help="Name of the experiment; of several, its beginning.  [the directory's]"
+)
+@click.option(
+    "--compat", "mode", flag_value="compat", help="The published numbers, digit by digit."
+)
+@click.option("--clients", type=click.IntRange(1), help="How many there were.  [what files tell]")
+@results_option
+def iibench(
+    directories: tuple[Path, ...],
+    name: str | None,
+    mode: str | None,
+    clients: int | None,
+    results: Path,
+) -> None:
+    """Import results of the Insert Benchmark: o.sum, mrg, rel, o.ib, o.res, in any mixture.
+
+    DIR is searched at any depth; each directory with files o.sum, or the one that holds tables
+    (res.*) or run directories alone, becomes one experiment. Without --compat the rates are those
+    of the clients' own output where that is there.
+
+    \b
+    slowdust import iibench archive/ibench.jan2021
+    """
+    from slowdust.archive.choices import Mode
+    from slowdust.archive.ibench_importing import import_iibench
+    from slowdust.archive.summary import lines_of
+
+    chosen = Mode(mode or Mode.CLEAN)
+    for line in lines_of(import_iibench(directories, results, name, chosen, clients)):
+        click.echo(line)

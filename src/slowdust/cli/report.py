@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--classic",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write the classic files into DIR: qps.abs, qps.rel, o.met; docs/import.md.",
+    help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; docs/import.md.",
 )
 @click.option("--base", metavar="CONTENDER", help="Compare with this contender.  [the first]")
 @results_option
@@ -72,12 +72,16 @@ def command(  # noqa: PLR0917 - click's options
 def _write_classic(
     manifest: Manifest, report: Report, slices: list[Slice], directory: Path
 ) -> list[Path]:
-    from slowdust.archive.classic import write_archived
+    from slowdust.archive.classic import write_archived, write_files
     from slowdust.archive.classic_tables import write_measured
+    from slowdust.archive.ibench_classic import classic_files
+    from slowdust.archive.ibench_experiment import KIND
 
-    if manifest.imported is not None:
-        return write_archived(manifest, slices, directory)
-    return write_measured(report, slices, directory)
+    if manifest.imported is None:
+        return write_measured(report, slices, directory)
+    if manifest.imported.kind == KIND:
+        return write_files(directory, classic_files(manifest.imported, slices))
+    return write_archived(manifest, slices, directory)
 
 
 def _find(name: str | None, results: Path) -> Folder:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from slowdust.analysis.analyse import analyse
+from slowdust.archive.choices import Mode
 from slowdust.archive.ibench_classic import SUMMARY, classic_files
 from slowdust.archive.ibench_directory import IbenchArchive, read_archive
 from slowdust.archive.ibench_experiment import experiment_of
-from slowdust.archive.ibench_rates import Mode
 from slowdust.archive.ibench_scanning import scan
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
@@ -34,8 +34,9 @@ def archive_in(folder: Path) -> IbenchArchive:
 def experiment_in(
     folder: Path, mode: Mode = Mode.CLEAN, clients: int | None = None
 ) -> tuple[Manifest, dict[tuple[str, str], Slice]]:
-    manifest, slices = experiment_of(archive_in(folder), "archive", mode, clients)
-    return manifest, {(piece.test, piece.contender): piece for piece in slices}
+    made = experiment_of(archive_in(folder), "archive", mode, clients)
+    assert made is not None
+    return made.manifest, {(piece.test, piece.contender): piece for piece in made.slices}
 
 
 def problems(archive: IbenchArchive) -> dict[str, str]:
@@ -113,9 +114,9 @@ def test_classic_files_are_written_as_they_were(tmp_path: Path) -> None:
         write_merged(tmp_path / "res.b", step, [[rows[NEW, step]], [rows[OLD, step]]])
     archive = archive_in(tmp_path)
     assert (archive.problems, archive.used) == ([], 2 + 4 * len(STEPS))
-    manifest, slices = experiment_of(archive, "x", Mode.CLEAN, None)
+    manifest, slices = experiment_in(tmp_path)
     assert manifest.imported is not None
-    made = dict(classic_files(manifest.imported, slices))
+    made = classic_files(manifest.imported, list(slices.values()))
     for path in tmp_path.glob("**/*.*"):
         if path.is_file():
             assert made.pop(path.relative_to(tmp_path)) == path.read_text()
@@ -125,11 +126,10 @@ def test_classic_files_are_written_as_they_were(tmp_path: Path) -> None:
 def test_merged_tables_alone(tmp_path: Path) -> None:
     for step in ("l.i0", "qr100.L1"):
         write_merged(tmp_path / "res", step, [[row(tag, step) for tag in (NEW, OLD)]])
-    archive = archive_in(tmp_path)
-    manifest, slices = experiment_of(archive, "x", Mode.CLEAN, None)
+    manifest, slices = experiment_in(tmp_path)
     assert (manifest.base, manifest.tests) == ("postgres@17.4:c1+o2", ["l.i0", "qr100"])
     assert manifest.imported is not None
-    assert {path.name for path, _ in classic_files(manifest.imported, slices)} == {
+    assert {path.name for path in classic_files(manifest.imported, list(slices.values()))} == {
         "mrg.l.i0", "mrg.qr100.L1", "rel.l.i0", "rel.qr100.L1", SUMMARY,
     }  # fmt: skip
 
@@ -162,7 +162,7 @@ def test_broken_files_are_one_line_each(tmp_path: Path) -> None:
     assert "cannot be read" in problems(archive)["o.ib.dop8.1.gz"]
     assert list(archive.runs["pg174_o2.c1"]) == list(STEPS[:-1])
     assert archive.by_products == {"o.vm": 1}
-    manifest, _ = experiment_of(archive, "x", Mode.CLEAN, None)
+    manifest, _ = experiment_in(tmp_path)
     assert [one.name for one in manifest.contenders if one.dbms == "unknown"] == ["zz.c1"]
     assert manifest.imported is not None
     assert len(manifest.imported.skipped) == 9

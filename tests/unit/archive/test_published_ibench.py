@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.summary import summary_tables
+from slowdust.archive.choices import Mode
 from slowdust.archive.ibench_classic import SUMMARY, classic_files
 from slowdust.archive.ibench_directory import IbenchArchive, read_archive
 from slowdust.archive.ibench_experiment import experiment_of
-from slowdust.archive.ibench_rates import Mode
 from slowdust.archive.ibench_scanning import scan
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
@@ -35,10 +34,12 @@ def archive() -> IbenchArchive:
 def imported(
     archive: IbenchArchive, request: pytest.FixtureRequest
 ) -> tuple[Manifest, list[Slice]]:
-    return experiment_of(archive, "january", request.param, clients=None)
+    made = experiment_of(archive, "january", request.param, clients=None)
+    assert made is not None
+    return made.manifest, made.slices
 
 
-def files(imported: tuple[Manifest, list[Slice]]) -> Iterator[tuple[Path, str]]:
+def files(imported: tuple[Manifest, list[Slice]]) -> dict[Path, str]:
     manifest, slices = imported
     assert manifest.imported is not None
     return classic_files(manifest.imported, slices)
@@ -57,7 +58,7 @@ def test_everything_but_the_selections_is_used(archive: IbenchArchive) -> None:
 
 
 def test_classic_files(imported: tuple[Manifest, list[Slice]]) -> None:
-    made = dict(files(imported))
+    made = files(imported)
     published = [
         path.relative_to(SIZE)
         for path in SIZE.glob("**/*.*")
@@ -69,7 +70,7 @@ def test_classic_files(imported: tuple[Manifest, list[Slice]]) -> None:
 
 
 def test_summary_tables(imported: tuple[Manifest, list[Slice]]) -> None:
-    made = dict(files(imported))
+    made = files(imported)
     assert made[Path("res.a") / SUMMARY] == PUBLISHED.read_text()
 
 
