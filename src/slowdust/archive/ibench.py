@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from slowdust.archive.ibench_names import rate_of, without_size
+from slowdust.archive.text import number_of
 
 COLUMNS = (
     "ips", "qps", "rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wpi", "wkbpi", "csps", "cpups",
@@ -17,7 +17,6 @@ NOT_AVAILABLE = "NA"
 _INTEGERS = ("ips", "qps", "rps")
 _LONG_STALL = 10.0
 _WORDS = frozenset({NOT_AVAILABLE, "inf"})
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _STEPS_2021 = (
     "l.i0", "l.x", "l.i1",
     *(f"q{rate}.{loop}" for rate in (100, 200, 400, 600, 800, 1000) for loop in (1, 2)),
@@ -47,8 +46,7 @@ class Row:
 
     def number(self, column: str) -> float | None:
         """The value of a cell; None where it is not available."""
-        cell = self[column]
-        return None if cell == NOT_AVAILABLE else float(cell)
+        return number_of(self[column])
 
     @property
     def queries(self) -> bool:
@@ -137,7 +135,7 @@ def _row(line: str) -> Row | None:
     cells = line.rstrip("\n").split("\t")
     if len(cells) != len(COLUMNS) or not cells[-1].strip():
         return None
-    if not all(cell in _WORDS or _NUMBER.fullmatch(cell) for cell in cells[:-1]):
+    if not all(cell in _WORDS or number_of(cell) is not None for cell in cells[:-1]):
         return None
     return Row(tuple(cells))
 
@@ -145,9 +143,11 @@ def _row(line: str) -> Row | None:
 def _merged(column: str, cell: str) -> str:
     if column == "tag":
         return without_size(cell)
+    if cell in _WORDS:
+        return cell
     if column in _INTEGERS:
         return f"{float(cell):.0f}"
-    if column == "maxop" and cell != NOT_AVAILABLE and float(cell) >= _LONG_STALL:
+    if column == "maxop" and float(cell) >= _LONG_STALL:
         return f"{float(cell):.1f}"
     return cell
 

@@ -78,7 +78,11 @@ def _merged(table: ArchivedTable, rows: _Rows) -> Iterator[tuple[Path, str]]:
 def _summary(tables: Sequence[ArchivedTable], rows: _Rows, clients: int) -> str | None:
     """Of the runs that have every step; None where there are none."""
     steps = {
-        step: {run: ibench.merged(row) for run, row in rows[step].items()}
+        step: {
+            run: ibench.merged(row)
+            for run, row in rows[step].items()
+            if row.number("ips") is not None and row.number("qps") is not None
+        }
         for table in tables
         for step in table.rows
         if step in rows

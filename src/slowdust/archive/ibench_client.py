@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowdust.analysis.known import known
+from slowdust.archive.text import number_of
 from slowdust.store.records import Second
 
 COLUMNS = (
@@ -88,10 +90,8 @@ def _row(line: str) -> list[float] | None:
     cells = line.split()
     if len(cells) != len(COLUMNS):
         return None
-    try:
-        return [float(cell) for cell in cells]
-    except ValueError:
-        return None  # the header
+    numbers = known(map(number_of, cells))
+    return numbers if len(numbers) == len(cells) else None  # the header, or torn
 
 
 def _second(cells: Sequence[float]) -> SecondOfClient:
@@ -114,16 +114,8 @@ def _response_times(lines: Sequence[str]) -> dict[str, ResponseTimes]:
             cells = lines[number + 1].split()
             if cells[: len(BUCKETS)] == list(BUCKETS):
                 cells = lines[number + 2].split()
-            values = [cell for cell in cells if _is_number(cell)]
+            values = known(map(number_of, cells))
             if len(values) == len(BUCKETS) + 1:
-                counts = tuple(int(value) for value in values[:-1])
-                found[title[1].lower()] = ResponseTimes(counts, float(values[-1]))
+                *counts, longest = values
+                found[title[1].lower()] = ResponseTimes(tuple(map(int, counts)), longest)
     return found
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -6,6 +6,7 @@ Nothing that is broken stops the reading: each such file is one `Problem`.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from slowdust.archive.text import UNREADABLE, read_lines
 
 FOREIGN = "not a file of the Insert Benchmark"
 SYSBENCH = "sysbench: import it with `slowdust import sysbench`"
-_SYSBENCH = ("sb.", "qps.abs", "qps.rel", "o.met")
+_SYSBENCH = re.compile(r"(?:sb|qps\.abs|qps\.rel|o\.met|join\d+)(?:\..*)?")
 _SHOWN = 40
 """Characters of a damaged line that a problem quotes."""
 
@@ -122,7 +123,7 @@ def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found]:
     """The files that something can be taken from; what becomes of the others is noted."""
     for path in files:
         file = parse_file(path.name)
-        if path.name.startswith(_SYSBENCH):
+        if _SYSBENCH.fullmatch(path.name):
             archive.by_products[SYSBENCH] += 1
         elif file is None:
             archive.problems.append(Problem(path, FOREIGN))
@@ -189,7 +190,7 @@ def _take_merged(archive: IbenchArchive, one: _Found) -> str | None:
             known.row = row
         elif ibench.merged(known.row) != row:
             differing.append(row.tag)
-    tags = tuple(tuple(row.tag for row in group) for group in groups)
+    tags = tuple(tuple(without_size(row.tag) for row in group) for group in groups)
     folder = str(one.path.parent.relative_to(archive.path))
     for tables in archive.merged_tables:
         if (tables.folder, tables.groups) == (folder, tags):

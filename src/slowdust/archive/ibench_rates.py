@@ -10,6 +10,7 @@ from __future__ import annotations
 from slowdust.archive.choices import Mode
 from slowdust.archive.ibench_client import ClientOutput
 from slowdust.archive.ibench_directory import ArchivedStep
+from slowdust.archive.text import number_of
 
 
 def rate(step: ArchivedStep, role: str, mode: Mode) -> float | None:
@@ -46,7 +47,7 @@ def _published(step: ArchivedStep, role: str) -> float | None:
     if step.result is None:
         return None
     printed = step.result.ips if column == "ips" else step.result.qps
-    return None if printed is None else float(printed)
+    return None if printed is None else number_of(printed)
 
 
 def _of_clients(step: ArchivedStep, role: str) -> float | None:

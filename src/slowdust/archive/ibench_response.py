@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slowdust.archive.ibench_client import BUCKETS, ResponseTimes
+from slowdust.archive.text import number_of
 from slowdust.store.records import Second
 
 _NONZERO = "nonzero"
@@ -71,9 +72,4 @@ def _shares(cells: Sequence[str]) -> Shares | None:
 
 def _number(cell: str) -> float | None:
     """Of a bucket or a time; an empty bucket may be an empty cell."""
-    if not cell:
-        return 0.0
-    try:
-        return float(cell)
-    except ValueError:
-        return None
+    return number_of(cell) if cell else 0.0

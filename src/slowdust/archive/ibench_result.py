@@ -10,24 +10,27 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from slowdust.archive.text import number_of
 from slowdust.store.records import Second
 
 _FIRST = re.compile(
-    r"(?P<processes>\d+) processes, (?P<rows>\d+) rows-per-process, (?P<seconds>\d+) seconds, "
-    r"(?P<ips>[\d.]+) rows-per-second, [\d.]+ rows-per-second-per-user"
-    r"(?:, (?P<queries>\d+) queries, (?P<qps>[\d.]+) queries-per-second)?"
-    r"(?:, (?P<deletes>yes|no) deletes)?\s*"
+    r"(?P<processes>\d{1,6}) processes, (?P<rows>\d{1,15}) rows-per-process, "
+    r"(?P<seconds>\d{1,9}) seconds, (?P<ips>[\d.]+) rows-per-second, "
+    r"[\d.]+ rows-per-second-per-user"
+    r"(?:, (?P<queries>\d{1,15}) queries, (?P<qps>[\d.]+) queries-per-second)?"
+    r"(?:, (?P<deletes>yes|no) deletes)?\s*",
+    re.ASCII,
 )
 _TITLE = re.compile(r"iostat, vmstat normalized by (?P<operation>insert|query) rate")
 _SAMPLES = "nsamp"
 _LONGEST = re.compile(r"Max (?P<role>insert|delete|query)")
 _PERCENTILE = re.compile(
-    r"(?P<percent>\d+)th, \d+ / \d+ = (?P<insert>\S+) insert, "
-    r"(?:(?P<delete>\S+) delete, )?(?P<query>\S+) query"
+    r"(?P<percent>\d{1,3})th, \d+ / \d+ = (?P<insert>\w{1,15}) insert, "
+    r"(?:(?P<delete>\w{1,15}) delete, )?(?P<query>\w{1,15}) query",
+    re.ASCII,
 )
 _CLIENT_CPU = re.compile(r"client: [\d.]+ user, [\d.]+ system, (?P<total>[\d.]+) total")
-_SIZE = re.compile(r"(?P<of>dbGB|dbdirGB)\t(?P<gb>\d+\.\d+)\b")
-_SECONDS = re.compile(r"\d+\.\d+")
+_SIZE = re.compile(r"(?P<of>dbGB|dbdirGB)\t(?P<gb>[\d.]+)(?:\s|$)")
 
 
 @dataclass
@@ -82,8 +85,9 @@ def read(lines: Sequence[str]) -> StepResult | None:
             operation = title["operation"]
         elif line.startswith(_SAMPLES) and operation is not None:
             _take_hardware(result, operation, line.split(), following.split())
-        elif (title := _LONGEST.match(line)) and _SECONDS.fullmatch(following.strip()):
-            result.longest[title["role"]] = float(following)
+        elif title := _LONGEST.match(line):
+            if (longest := number_of(following)) is not None:
+                result.longest[title["role"]] = longest
         else:
             _take_line(result, line)
     return result
@@ -101,13 +105,13 @@ def _take_hardware(
 def _take_line(result: StepResult, line: str) -> None:
     if found := _SIZE.match(line):
         if found["of"] == "dbGB":
-            result.database_gb = float(found["gb"])
+            result.database_gb = number_of(found["gb"])
         else:
-            result.directory_gb = float(found["gb"])
+            result.directory_gb = number_of(found["gb"])
     elif found := _PERCENTILE.match(line):
         for role in ("insert", "delete", "query"):
             if (found[role] or "").isdecimal():
                 rates = result.exceeded.setdefault(role, {})
                 rates.setdefault(int(found["percent"]), int(found[role]))
     elif found := _CLIENT_CPU.match(line):
-        result.client_cpu_s = float(found["total"])
+        result.client_cpu_s = number_of(found["total"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -15,6 +14,7 @@ from slowdust.archive.ibench_directory import ArchivedStep
 from slowdust.archive.ibench_names import known_as, rate_of
 from slowdust.archive.ibench_rates import outputs, rate
 from slowdust.archive.ibench_result import StepResult
+from slowdust.archive.text import number_of
 from slowdust.benchmarks.insert import INSERT, Kind
 from slowdust.store.records import (
     Archived,
@@ -34,7 +34,6 @@ _KB_PER_MB = 1024
 _BYTES_PER_GB = 1 << 30
 _ABOUT_A_SECOND = (0.9, 1.1)
 """Mean interval of rows that count as seconds."""
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _UNKNOWN_UNIT = "operations/s"
 
 
@@ -72,7 +71,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
         unit=known.unit if known else _UNKNOWN_UNIT,
         response=roles[main].response,
         server=_server(step.row, mode),
-        per_op=_per_operation(main, step, speed),
+        per_op=_per_operation(main, step, speed) if speed else None,
         archived=Archived(
             run=place.run, file=name, table_row=list(step.row.cells) if step.row else None
         ),
@@ -220,7 +219,7 @@ def _per_operation_of_result(main: str, result: StepResult) -> UsePerOperation |
 
     def value(*columns: str) -> float | None:
         found = next((cells[column] for column in columns if column in cells), "")
-        return float(found) if _NUMBER.fullmatch(found) else None
+        return number_of(found)
 
     share = value("cpu/q", f"cpu/{letter}")
     return UsePerOperation(

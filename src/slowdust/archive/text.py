@@ -1,13 +1,15 @@
-"""The lines of an archived file, plain or compressed."""
+"""Archived files as text: their lines, plain or compressed, and the numbers in them."""
 
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from pathlib import Path
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What reading a damaged file can raise."""
+_NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -16,3 +18,11 @@ def read_lines(path: Path) -> list[str]:
     if path.suffix == ".gz":
         content = gzip.decompress(content)
     return content.decode(errors="replace").splitlines()
+
+
+def number_of(cell: str) -> float | None:
+    """The number that a cell of a table is, which bc may have written as `.5`.
+
+    None for anything else: words, `nan`, `-1`, nothing.
+    """
+    return float(cell) if _NUMBER.fullmatch(cell) else None
