@@ -39,6 +39,7 @@ FURTHER = (
     Metric("server_cpu_user_us", "user", "µs", "Server CPU time in user mode per operation"),
     Metric("server_cpu_system_us", "system", "µs", "Server CPU time in the kernel per operation"),
     Metric("host_cpu_us", "host cpu", "µs", "CPU time of the whole host per operation"),
+    Metric("host_share_us", "whole host", "µs", "Time of all CPUs of the host per operation"),
     Metric("client_cpu_us", "client cpu", "µs", "CPU time of the load generator per operation"),
     Metric("host_cs", "host cs", "", "Context switches of the whole host per operation"),
     Metric("client_cs", "client cs", "", "Context switches of the load generator per operation"),
