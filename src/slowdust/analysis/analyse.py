@@ -9,6 +9,7 @@ from statistics import fmean, median
 from slowdust.analysis import flags
 from slowdust.analysis.concurrency import courses_of
 from slowdust.analysis.contenders import describe_method, introduce, plan_differences
+from slowdust.analysis.counters import clock_flags, counters_of, relative_counters
 from slowdust.analysis.known import known
 from slowdust.analysis.latency import latency_us
 from slowdust.analysis.memory import BYTES_PER_GB, memory_of
@@ -170,7 +171,7 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         per_op=per_operation(slices),
         peak_vsz_gb=_peak_gb(servers, lambda use: use.vsz_bytes),
         peak_rss_gb=_peak_gb(servers, lambda use: use.rss_bytes),
-        counters=next((piece.counters for piece in slices if piece.counters), None),
+        counters=counters_of(slices),
         client_busiest_thread=busiest,
         idle_cpu_share=idle,
         backends_changed=(
@@ -239,6 +240,8 @@ def _compare(
             result.flags.append(f"not compared: {result.unit} here, {base.unit} of the base")
             return
         result.per_op_relative = relative_to(base.per_op, result.per_op)
+        result.counters_relative = relative_counters(base.counters, result.counters)
+        result.flags += clock_flags(result.counters_relative)
     if result.late_operations is not None:
         result.flags.append(flags.OPEN_LOOP)
         return

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from slowdust.cli.options import results_option
+
+if TYPE_CHECKING:
+    from slowdust.store.manifest import Imported
 
 
 @click.command("show")
@@ -31,5 +35,16 @@ def command(name: str, results: Path) -> None:
     click.echo(f"\ntests: {', '.join(manifest.tests)}")
     click.echo(f"clients: {', '.join(map(str, manifest.clients))}")
     click.echo(f"slices: {len(folder.read_slices())}")
+    if manifest.imported is not None:
+        _show_import(manifest.imported)
     for label, value in manifest.host.items():
         click.echo(f"{label}: {value}")
+
+
+def _show_import(imported: Imported) -> None:
+    click.echo(f"imported: {imported.kind} from {imported.source}, {imported.mode}")
+    click.echo(f"files used: {imported.used}")
+    for difference in imported.differences:
+        click.echo(difference)
+    for skipped in imported.skipped:
+        click.echo(f"skipped: {skipped.file}: {skipped.reason}")

@@ -18,7 +18,7 @@ from slowdust.archive.names import FileName, parse_file, parse_run, parse_versio
         ),
         (
             "sb.r.qps.scan.warmpre.range100.pk0",
-            FileName("r.qps", "scan", "warmpre", 100, None, None, None),
+            FileName("r.qps", "scan", "warmpre", 100, None, None, None, pk=0),
         ),
         (
             "sb.perf.hw.read-only.range10000.pk1.2.sorted",

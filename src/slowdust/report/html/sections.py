@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.known import known
+from slowdust.analysis.latency import columns_of_latency
 from slowdust.analysis.model import LatencyUs, PlanDifference, Report
 from slowdust.analysis.relative import Step, step_of
 from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
@@ -56,6 +57,8 @@ class Section:
 
     row: Row
     latency_unit: TimeUnit
+    latency: tuple[str, ...]
+    """Fields of `LatencyUs` that are columns."""
     response_times: bool
     """Whether its results are told in response times."""
     metrics: tuple[Metric, ...]
@@ -69,6 +72,8 @@ class Section:
     """What one of its operations is: 'operation', 'insert', 'range query'."""
     step: StepView | None
     """Of a long step, which has no charts of slices."""
+    counters: tuple[str, ...]
+    """Hardware counters that any contender's can be compared of with the base's."""
 
 
 def sections_of(
@@ -125,6 +130,7 @@ def _section(
     return Section(
         row=row,
         latency_unit=time_unit(known(_typical(one.latency_us) for one in results)),
+        latency=columns_of_latency(results) or ("p50", "p95", "p99", "max"),
         response_times=any(one.response_time for one in results),
         metrics=columns_for([one.per_op for one in results]),
         rate_chart=rates,
@@ -135,6 +141,9 @@ def _section(
         flags=_flags(row),
         operation=_OPERATIONS.get(unit, "operation"),
         step=step,
+        counters=tuple(
+            dict.fromkeys(name for one in results for name in one.counters_relative or {})
+        ),
     )
 
 
