@@ -7,8 +7,11 @@ its number of columns; a torn one is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import warnings
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slowdust.analysis.known import known
 from slowdust.archive.text import number_of
@@ -19,25 +22,18 @@ COLUMNS = (
     "max_q", "t_ins", "t_del", "t_query", "retry_i", "retry_d", "retry_q",
 )  # fmt: skip
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt")
-_RESPONSE_TIMES = re.compile(r"(Insert|Delete|Query) rt:")
-_ENDED = "Done"
-_ROWS_PER_COMMIT = re.compile(r"--rows_per_commit=(\d+)")
+ROLES = {
+    "insert": ("i_ips", "max_i", "t_ins"),
+    "delete": ("i_dps", "max_d", "t_del"),
+    "query": ("i_qps", "max_q", "t_query"),
+}
+"""Columns: the rate of an interval, its longest operation, and the count since the beginning."""
+_ROWS = re.compile(rb"^(?:[\d.\t ]+\n)+", re.MULTILINE)
+_RESPONSE_TIMES = re.compile(rb"^(Insert|Delete|Query) rt:([^\n]*)", re.MULTILINE)
+_ENDED = re.compile(rb"^Done", re.MULTILINE)
+_ROWS_PER_COMMIT = re.compile(rb"--rows_per_commit=(\d{1,9})")
 
-
-@dataclass(frozen=True)
-class SecondOfClient:
-    """What one client did in one second."""
-
-    seconds: Second
-    """Length of the interval."""
-    inserts: float
-    """Rows per second, as are deletes."""
-    deletes: float
-    queries: float
-    """Per second."""
-    longest_insert_us: int
-    longest_delete_us: int
-    longest_query_us: int
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -49,73 +45,88 @@ class ResponseTimes:
 
 
 @dataclass(frozen=True)
+class Course:
+    """What one client did in one role, interval by interval."""
+
+    rates: Floats
+    """Rows inserted or deleted, or queries, per second."""
+    longest_us: Floats
+    total: int
+
+
+@dataclass(frozen=True)
 class ClientOutput:
     """All of a file."""
 
-    seconds: tuple[SecondOfClient, ...]
-    inserts: int
-    deletes: int
-    queries: int
+    lengths: Floats
+    """Of the intervals, in seconds."""
+    elapsed: Second
+    """Their sum."""
+    courses: dict[str, Course]
+    """By role, as in `ROLES`."""
     response_times: dict[str, ResponseTimes]
-    """`insert`, `delete`, `query`."""
+    """By role."""
     rows_per_commit: int | None
     """Of an insert, as of a delete."""
     ended: bool
     """Whether the client came to its end."""
 
-    @property
-    def elapsed(self) -> Second:
-        """Of the rows."""
-        return sum(second.seconds for second in self.seconds)
 
-
-def read(lines: Sequence[str]) -> ClientOutput | None:
+def read(content: bytes) -> ClientOutput | None:
     """What the file tells; None where it has no whole row."""
-    rows = [cells for line in lines if (cells := _row(line)) is not None]
-    if not rows:
+    table = _table(content)
+    if not len(table):
         return None
-    last = dict(zip(COLUMNS, rows[-1], strict=True))
+    commit = _ROWS_PER_COMMIT.search(content)
+    lengths = _column(table, "i_sec")
     return ClientOutput(
-        seconds=tuple(map(_second, rows)),
-        inserts=int(last["t_ins"]),
-        deletes=int(last["t_del"]),
-        queries=int(last["t_query"]),
-        response_times=_response_times(lines),
-        rows_per_commit=int(found[1]) if (found := _ROWS_PER_COMMIT.search(lines[0])) else None,
-        ended=any(line.startswith(_ENDED) for line in lines[-3:]),
+        lengths=lengths,
+        elapsed=float(lengths.sum()),
+        courses={
+            role: Course(
+                rates=_column(table, rate),
+                longest_us=_column(table, longest),
+                total=int(_column(table, total)[-1]),
+            )
+            for role, (rate, longest, total) in ROLES.items()
+        },
+        response_times=_response_times(content),
+        rows_per_commit=int(commit[1]) if commit else None,
+        ended=_ENDED.search(content) is not None,
     )
 
 
-def _row(line: str) -> list[float] | None:
-    cells = line.split()
-    if len(cells) != len(COLUMNS):
-        return None
-    numbers = known(map(number_of, cells))
-    return numbers if len(numbers) == len(cells) else None  # the header, or torn
+def _column(table: Floats, name: str) -> Floats:
+    return np.ascontiguousarray(table[:, COLUMNS.index(name)])
 
 
-def _second(cells: Sequence[float]) -> SecondOfClient:
-    row = dict(zip(COLUMNS, cells, strict=True))
-    return SecondOfClient(
-        seconds=row["i_sec"],
-        inserts=row["i_ips"],
-        deletes=row["i_dps"],
-        queries=row["i_qps"],
-        longest_insert_us=int(row["max_i"]),
-        longest_delete_us=int(row["max_d"]),
-        longest_query_us=int(row["max_q"]),
-    )
+def _table(content: bytes) -> Floats:
+    """The whole rows."""
+    rows = b"".join(_ROWS.findall(content))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            values = np.fromstring(rows.decode(), sep=" ")
+        except (ValueError, DeprecationWarning):
+            values = np.empty(0)
+    if values.size == rows.count(b"\n") * len(COLUMNS):
+        return values.reshape(-1, len(COLUMNS))
+    whole = [cells for line in rows.decode().splitlines() if (cells := _cells(line)) is not None]
+    return np.array(whole, dtype=float).reshape(-1, len(COLUMNS))
 
 
-def _response_times(lines: Sequence[str]) -> dict[str, ResponseTimes]:
+def _cells(line: str) -> list[float] | None:
+    numbers = known(map(number_of, line.split()))
+    return numbers if len(numbers) == len(COLUMNS) == len(line.split()) else None
+
+
+def _response_times(content: bytes) -> dict[str, ResponseTimes]:
+    """A line with the header of each role is followed by one with its values."""
     found: dict[str, ResponseTimes] = {}
-    for number, line in enumerate(lines[:-2]):
-        if title := _RESPONSE_TIMES.match(line):
-            cells = lines[number + 1].split()
-            if cells[: len(BUCKETS)] == list(BUCKETS):
-                cells = lines[number + 2].split()
-            values = known(map(number_of, cells))
-            if len(values) == len(BUCKETS) + 1:
-                *counts, longest = values
-                found[title[1].lower()] = ResponseTimes(tuple(map(int, counts)), longest)
+    for title, cells in _RESPONSE_TIMES.findall(content):
+        values = known(map(number_of, cells.decode(errors="replace").split()))
+        if len(values) == len(BUCKETS) + 1:
+            *counts, longest = values
+            role = title.decode().lower()
+            found[role] = ResponseTimes(tuple(map(int, counts)), longest)
     return found

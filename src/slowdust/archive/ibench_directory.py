@@ -5,14 +5,13 @@ Nothing that is broken stops the reading: each such file is one `Problem`.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.archive import ibench, ibench_client, ibench_response, ibench_result
+from slowdust.archive import ibench, ibench_response, ibench_result
 from slowdust.archive.ibench import Row
 from slowdust.archive.ibench_client import ClientOutput, ResponseTimes
 from slowdust.archive.ibench_names import (
@@ -23,10 +22,11 @@ from slowdust.archive.ibench_names import (
     step_of_directory,
     without_size,
 )
+from slowdust.archive.ibench_reading import read_all
 from slowdust.archive.ibench_response import Shares
 from slowdust.archive.ibench_result import StepResult
+from slowdust.archive.reading import Wanting
 from slowdust.archive.run_directory import Problem
-from slowdust.archive.text import UNREADABLE, read_lines
 
 FOREIGN = "not a file of the Insert Benchmark"
 SYSBENCH = "sysbench: import it with `slowdust import sysbench`"
@@ -84,6 +84,8 @@ class IbenchArchive:
     by_products: Counter[str] = field(default_factory=Counter)
     """Kind of file -> how many of it are known, and of no use here."""
     problems: list[Problem] = field(default_factory=list)
+    folders: dict[Path, set[str]] = field(default_factory=dict)
+    """Directory -> names of those below it that have files of use."""
 
     def step(self, tag: str, step: str) -> ArchivedStep:
         """That step of that run, which may be new."""
@@ -98,20 +100,26 @@ class _Found:
     lines: list[str]
 
 
+@dataclass(frozen=True)
+class _FoundClient:
+    path: Path
+    file: IbenchFile
+    output: ClientOutput
+
+
 def read_archive(path: Path, files: Iterable[Path]) -> IbenchArchive:
     """Read the files of an archive, which lie below its directory."""
     archive = IbenchArchive(path)
     found: dict[FileKind, list[_Found]] = {kind: [] for kind in FileKind}
     for one in _read(archive, files):
-        found[one.file.kind].append(one)
+        if isinstance(one, _FoundClient):
+            _note(archive, one.path, _take_client(archive, one))
+        else:
+            found[one.file.kind].append(one)
     _take_runs(archive, found[FileKind.RUN], _named_sequence(found[FileKind.MERGED]))
     for kind, take in _TAKERS.items():
         for one in found[kind]:
-            reason = take(archive, one)
-            if reason is None:
-                archive.used += 1
-            else:
-                archive.problems.append(Problem(one.path, reason))
+            _note(archive, one.path, take(archive, one))
     archive.runs = {
         tag: {step: archive.runs[tag][step] for step in in_order(archive.runs[tag])}
         for tag in archive.runs
@@ -119,28 +127,45 @@ def read_archive(path: Path, files: Iterable[Path]) -> IbenchArchive:
     return archive
 
 
-def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found]:
+def _note(archive: IbenchArchive, path: Path, reason: str | None) -> None:
+    """What became of a file; `reason` says what is wrong with it."""
+    if reason is None:
+        archive.used += 1
+    else:
+        archive.problems.append(Problem(path, reason))
+
+
+def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found | _FoundClient]:
     """The files that something can be taken from; what becomes of the others is noted."""
-    for path in files:
-        file = parse_file(path.name)
-        if _SYSBENCH.fullmatch(path.name):
-            archive.by_products[SYSBENCH] += 1
-        elif file is None:
-            archive.problems.append(Problem(path, FOREIGN))
-        elif file.kind is FileKind.SELECTION:
-            archive.problems.append(Problem(path, "a selection: its rows are in other files"))
-        elif file.kind is FileKind.BY_PRODUCT:
-            archive.by_products[".".join(path.name.split(".")[:2])] += 1
-        else:
-            try:
-                lines = read_lines(path)
-            except UNREADABLE as error:
-                archive.problems.append(Problem(path, f"cannot be read: {error}"))
-                continue
-            if lines:
-                yield _Found(path, file, lines)
-            else:
-                archive.problems.append(Problem(path, "empty"))
+    wanted = [
+        (path, file) for path in files if (file := _wanted(archive, path)) is not None
+    ]
+    contents = read_all([(path, file.kind) for path, file in wanted])
+    for (path, file), content in zip(wanted, contents, strict=True):
+        match content:
+            case Wanting(reason):
+                archive.problems.append(Problem(path, reason))
+            case ClientOutput():
+                yield _FoundClient(path, file, content)
+            case _:
+                yield _Found(path, file, content)
+
+
+def _wanted(archive: IbenchArchive, path: Path) -> IbenchFile | None:
+    """What the name says of a file that is worth reading; others are noted."""
+    file = parse_file(path.name)
+    if _SYSBENCH.fullmatch(path.name):
+        archive.by_products[SYSBENCH] += 1
+    elif file is None:
+        archive.problems.append(Problem(path, FOREIGN))
+    elif file.kind is FileKind.SELECTION:
+        archive.problems.append(Problem(path, "a selection: its rows are in other files"))
+    elif file.kind is FileKind.BY_PRODUCT:
+        archive.by_products[".".join(path.name.split(".")[:2])] += 1
+    else:
+        archive.folders.setdefault(path.parent.parent, set()).add(path.parent.name)
+        return file
+    return None
 
 
 def _named_sequence(merged: list[_Found]) -> tuple[str, ...]:
@@ -226,16 +251,13 @@ def _take_relative(archive: IbenchArchive, one: _Found) -> str | None:
     return _told(damaged) if damaged else None
 
 
-def _take_client(archive: IbenchArchive, one: _Found) -> str | None:
+def _take_client(archive: IbenchArchive, one: _FoundClient) -> str | None:
     step = _step_of(archive, one.path)
     if step is None:
         return "not below a directory of a run and a step"
-    output = ibench_client.read(one.lines)
-    if output is None:
-        return "no whole row"
-    step.outputs[one.file.client or 1] = output
+    step.outputs[one.file.client or 1] = one.output
     step.clients = one.file.clients
-    return None if output.ended else "the client did not come to its end"
+    return None if one.output.ended else "the client did not come to its end"
 
 
 def _take_result(archive: IbenchArchive, one: _Found) -> str | None:
@@ -276,7 +298,6 @@ def _siblings(path: Path) -> list[Path]:
 _TAKERS: dict[FileKind, Callable[[IbenchArchive, _Found], str | None]] = {
     FileKind.MERGED: _take_merged,
     FileKind.RELATIVE: _take_relative,
-    FileKind.CLIENT: _take_client,
     FileKind.RESULT: _take_result,
     FileKind.RESPONSE: _take_response,
     FileKind.MERGED_RESPONSE: _take_merged_response,
@@ -287,8 +308,7 @@ _TAKERS: dict[FileKind, Callable[[IbenchArchive, _Found], str | None]] = {
 def _step_of(archive: IbenchArchive, path: Path) -> ArchivedStep | None:
     """Of a file in RUN/STEP/."""
     folder, run = path.parent, path.parent.parent
-    beside = [entry.name for entry in os.scandir(run) if entry.is_dir()]
-    step = step_of_directory(folder.name, beside)
+    step = step_of_directory(folder.name, archive.folders[run])
     return None if step is None else archive.step(run.name, step)
 
 

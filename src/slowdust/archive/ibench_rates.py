@@ -8,7 +8,7 @@ the first client was started, cut after one decimal or rounded to integers. The 
 from __future__ import annotations
 
 from slowdust.archive.choices import Mode
-from slowdust.archive.ibench_client import ClientOutput
+from slowdust.archive.ibench_client import ROLES, ClientOutput
 from slowdust.archive.ibench_directory import ArchivedStep
 from slowdust.archive.text import number_of
 
@@ -51,7 +51,9 @@ def _published(step: ArchivedStep, role: str) -> float | None:
 
 
 def _of_clients(step: ArchivedStep, role: str) -> float | None:
-    counted = [(_count(one, role), one.elapsed) for one in outputs(step)]
+    if role not in ROLES:
+        return None
+    counted = [(one.courses[role].total, one.elapsed) for one in outputs(step)]
     rates = [count / elapsed for count, elapsed in counted if count and elapsed]
     return sum(rates) if rates else None
 
@@ -65,9 +67,3 @@ def _of_counts(step: ArchivedStep, role: str) -> float | None:
     if role == "query" and result.queries is not None:
         return result.queries / result.seconds
     return None
-
-
-def _count(output: ClientOutput, role: str) -> int:
-    return {"insert": output.inserts, "delete": output.deletes, "query": output.queries}.get(
-        role, 0
-    )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from math import ceil
+
+import numpy as np
 
 from slowdust.archive.choices import Mode
 from slowdust.archive.ibench import Row
-from slowdust.archive.ibench_client import ClientOutput, SecondOfClient
+from slowdust.archive.ibench_client import ROLES, ClientOutput
 from slowdust.archive.ibench_directory import ArchivedStep
 from slowdust.archive.ibench_names import known_as, rate_of
 from slowdust.archive.ibench_rates import outputs, rate
@@ -139,39 +140,32 @@ def _response(role: str, main: str, step: ArchivedStep) -> ResponseTimes | None:
 
 def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
     """All clients together, each from its own start on; empty where rows are not of a second."""
-    if role not in _READINGS or not all(map(_by_second, clients)):
+    batches = {1 if role == "query" else one.rows_per_commit for one in clients}
+    batch = next(iter(batches), None)
+    if role not in ROLES or not batch or len(batches) > 1 or not all(map(_by_second, clients)):
         return []
-    speed, longest = _READINGS[role]
-    batches = {one.rows_per_commit for one in clients}
-    batch = 1 if role == "query" else next(iter(batches), None)
-    if batch is None or (role != "query" and len(batches) > 1):
-        return []
-    found = []
-    for rows in zip_longest(*(one.seconds for one in clients)):
-        there = [row for row in rows if row is not None]
-        done = round(sum(speed(row) * row.seconds for row in there))
-        found.append(
-            RoleSecond(
-                statements=ceil(done / batch),
-                rows=0 if role == "query" else done,
-                max_ns=max(longest(row) for row in there) * _NS_PER_US,
-                late_ns=0,
-            )
+    count = max(len(one.lengths) for one in clients)
+    done, longest_us = np.zeros(count), np.zeros(count)
+    for one in clients:
+        course, there = one.courses[role], slice(len(one.lengths))
+        done[there] += course.rates * one.lengths
+        longest_us[there] = np.maximum(longest_us[there], course.longest_us)
+    return [
+        RoleSecond(
+            statements=ceil(rows / batch),
+            rows=0 if role == "query" else rows,
+            max_ns=int(longest) * _NS_PER_US,
+            late_ns=0,
         )
-    return found
-
-
-_READINGS: dict[str, tuple[Callable[[SecondOfClient], float], Callable[[SecondOfClient], int]]] = {
-    "insert": (lambda row: row.inserts, lambda row: row.longest_insert_us),
-    "delete": (lambda row: row.deletes, lambda row: row.longest_delete_us),
-    "query": (lambda row: row.queries, lambda row: row.longest_query_us),
-}
-"""Role -> what it did per second, and its longest operation, in microseconds."""
+        for rows, longest in zip(
+            np.rint(done).astype(int).tolist(), longest_us.tolist(), strict=True
+        )
+    ]
 
 
 def _by_second(output: ClientOutput) -> bool:
     least, most = _ABOUT_A_SECOND
-    return least <= output.elapsed / len(output.seconds) <= most
+    return least <= output.elapsed / len(output.lengths) <= most
 
 
 def _server(row: Row | None, mode: Mode) -> ServerUse | None:

@@ -1,17 +1,12 @@
-"""Files of sysbench's runs, read one by one: what each tells, or why it tells nothing.
-
-Many megabytes are read in two processes.
-"""
+"""Files of sysbench's runs, read one by one: what each tells, or why it tells nothing."""
 
 from __future__ import annotations
 
 import gzip
-import multiprocessing
-import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from slowdust.archive import iostat, met, perf_stat, processes, sysbench, vmstat
@@ -20,12 +15,10 @@ from slowdust.archive.met import Met
 from slowdust.archive.names import FileName
 from slowdust.archive.processes import Peaks
 from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.two_processes import read_shared
 from slowdust.archive.vmstat import Vmstat
 
 PREPARE = "prepare."
-_PROCESSES = 2
-_WORTH_A_PROCESS = 8_000_000
-"""Bytes from which on a second process pays."""
 
 
 @dataclass(frozen=True)
@@ -76,32 +69,8 @@ def read_all(requests: Sequence[Request], device: str | None) -> list[Found | Wa
     `device` is the part of a name by which iostat's lines are chosen; without one it is the
     device with the most traffic, an array before its members.
     """
-    sizes = [_size(path) for path, _ in requests]
-    if sum(sizes) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
-        return _read_some(requests, device)
-    middle = _middle(sizes)
-    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-        first = pool.submit(_read_some, requests[:middle], device)
-        rest = _read_some(requests[middle:], device)
-        return [*first.result(), *rest]
-
-
-def _middle(sizes: Sequence[int]) -> int:
-    """Where half of the work is on each side; a file costs something besides its bytes."""
-    costs = [size + 20_000 for size in sizes]
-    half, done = sum(costs) / 2, 0
-    for place, cost in enumerate(costs):
-        done += cost
-        if done >= half:
-            return place + 1
-    return len(sizes)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size  # noqa: PTH116 - thousands of files
-    except OSError:
-        return 0
+    paths = [path for path, _ in requests]
+    return read_shared(requests, paths, partial(_read_some, device=device))
 
 
 def _read_some(requests: Sequence[Request], device: str | None) -> list[Found | Wanting]:

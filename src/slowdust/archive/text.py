@@ -12,11 +12,14 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines; what is no UTF-8 in them is replaced. Raises one of `UNREADABLE`."""
+def read_content(path: Path) -> bytes:
+    """All of a file, decompressed. Raises one of `UNREADABLE`."""
     content = path.read_bytes()
-    if path.suffix == ".gz":
-        content = gzip.decompress(content)
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+def lines_of(content: bytes) -> list[str]:
+    """Its lines; what is no UTF-8 in them is replaced."""
     return content.decode(errors="replace").splitlines()
 
 

@@ -49,11 +49,11 @@ def write_merged(folder: Path, step: str, groups: Sequence[Sequence[Row]]) -> No
     (folder / f"rel.{step}").write_text(ibench.write([relative(group) for group in merged]))
 
 
-def client_lines(
+def client_output(
     inserts: Sequence[int],
     queries: Sequence[int] | None = None,
     deletes: Sequence[int] | None = None,
-) -> list[str]:
+) -> bytes:
     """What a client prints that inserts, queries and deletes so much second by second."""
     nothing = [0] * len(inserts)
     queries, deletes = queries or nothing, deletes or nothing
@@ -75,14 +75,15 @@ def client_lines(
         ("Query", f"{sum(queries)} 2 0 0 0 0 0 0 0 0    0.000900"),
     ):
         lines += [f"{title} rt: {buckets}", f"{title} rt: {values}"]
-    return [*lines, f"Totals: {len(inserts)} secs, ...", "Done"]
+    lines += [f"Totals: {len(inserts)} secs, ...", "Done"]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def write_client(folder: Path, *, clients: int, client: int, inserts: Sequence[int]) -> Path:
     """Of a step without queries."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"o.ib.dop{clients}.{client}"
-    path.write_text("\n".join(client_lines(inserts)) + "\n")
+    path.write_bytes(client_output(inserts))
     return path
 
 

@@ -15,7 +15,7 @@ from slowdust.store.records import Slice
 from tests.unit.archive.ibench_files import (
     RESULT,
     STEPS,
-    client_lines,
+    client_output,
     row,
     write_client,
     write_merged,
@@ -173,8 +173,8 @@ def test_what_the_clients_printed_is_more_than_the_tables(tmp_path: Path) -> Non
     step.mkdir(parents=True)
     for client in (1, 2):
         queries = [5000 * client, 7000 * client, 0]
-        lines = client_lines([100, 100, 0], queries=queries, deletes=[100, 50, 0])
-        (step / f"o.ib.dop2.{client}").write_text("\n".join(lines) + "\n")
+        printed = client_output([100, 100, 0], queries=queries, deletes=[100, 50, 0])
+        (step / f"o.ib.dop2.{client}").write_bytes(printed)
     write_client(tmp_path / OLD / "l.i0", clients=2, client=1, inserts=[900, 1100])
     (tmp_path / OLD / "l.i0" / "o.res.dop2").write_text(RESULT)
     manifest, slices = experiment_in(tmp_path)

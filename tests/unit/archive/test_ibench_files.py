@@ -14,7 +14,7 @@ from slowdust.archive.ibench_names import (
     rate_of,
     step_of_directory,
 )
-from tests.unit.archive.ibench_files import RESULT, STEPS, client_lines, row
+from tests.unit.archive.ibench_files import RESULT, STEPS, client_output, row
 
 
 @pytest.mark.parametrize(
@@ -149,16 +149,27 @@ def test_response_times_of_several_runs() -> None:
 
 
 def test_what_a_client_printed() -> None:
-    output = ibench_client.read(client_lines([100, 300], queries=[5000, 7000]))
+    output = ibench_client.read(client_output([100, 300], queries=[5000, 7000]))
     assert output is not None
-    assert (output.inserts, output.queries, output.elapsed, output.ended) == (400, 12000, 2.0, True)
-    assert output.rows_per_commit == 50
+    assert (output.elapsed, output.ended, output.rows_per_commit) == (2.0, True, 50)
+    assert (output.courses["insert"].total, output.courses["query"].total) == (400, 12000)
+    assert output.courses["query"].rates.tolist() == [5000, 7000]
+    assert output.courses["insert"].longest_us.tolist() == [1500, 1500]
     assert output.response_times["query"].counts[:2] == (12000, 2)
     assert output.response_times["insert"].longest == 0.0115
 
 
 def test_a_client_that_was_cut_off() -> None:
-    output = ibench_client.read(client_lines([100, 300])[:3])
+    lines = client_output([100, 300]).splitlines(keepends=True)
+    output = ibench_client.read(b"".join(lines[:3]) + lines[3][:20])
     assert output is not None
-    assert (output.inserts, output.ended) == (100, False)
-    assert ibench_client.read(client_lines([100])[:2]) is None
+    assert (output.courses["insert"].total, output.ended) == (100, False)
+    assert ibench_client.read(b"".join(lines[:2])) is None
+
+
+@pytest.mark.parametrize("torn", [b"1.0\t2.0\n", b"1.2.3\t4\n", b"Warning: slow\n", b"\xff\n", b"\n"])
+def test_strange_lines_among_the_seconds(torn: bytes) -> None:
+    lines = client_output([100, 300, 500]).splitlines(keepends=True)
+    output = ibench_client.read(b"".join([*lines[:3], torn, *lines[3:]]))
+    assert output is not None
+    assert output.courses["insert"].rates.tolist() == [100, 300, 500]
