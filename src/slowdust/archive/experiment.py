@@ -94,8 +94,8 @@ def make_experiment(
         imported=Imported(
             kind=KIND,
             mode=str(choices.mode),
-            source=place.path.resolve().name,
-            device=choices.device,
+            source=place.name,
+            device=", ".join(sorted({run.device for run in runs if run.device})) or None,
             used=place.used + sum(run.used for run in runs),
             by_products=_by_products(place, runs),
             skipped=[_skipped(problem, place.path) for problem in problems],

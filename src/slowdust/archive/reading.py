@@ -9,6 +9,7 @@ import gzip
 import multiprocessing
 import os
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -61,8 +62,8 @@ class LastIteration:
 Extraction = Mapping[str, str]
 """Counter -> value as printed."""
 Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRate | LastIteration | Extraction
-Request = tuple[str, FileName]
-"""Path of a file and what its name says."""
+Request = tuple[str, FileName, str | None]
+"""Path of a file, what its name says, and the part of a name by which iostat's lines are chosen."""
 
 
 def reads(file: FileName) -> bool:
@@ -70,19 +71,25 @@ def reads(file: FileName) -> bool:
     return file.extraction is None and file.kind.removeprefix(PREPARE) in _READERS
 
 
-def read_all(requests: Sequence[Request], device: str | None) -> list[Found | Wanting]:
-    """What each file tells, in the order of `requests`.
+def busiest_device(paths: Sequence[str]) -> str | None:
+    """The device that most was read from and written to in files of iostat."""
+    total: Counter[str] = Counter()
+    for path in paths:
+        content = _content(path)
+        if not isinstance(content, Wanting):
+            total.update(iostat.traffic(content))
+    return iostat.busiest(total)
 
-    `device` is the part of a name by which iostat's lines are chosen; without one it is the
-    device with the most traffic, an array before its members.
-    """
-    sizes = [_size(path) for path, _ in requests]
+
+def read_all(requests: Sequence[Request]) -> list[Found | Wanting]:
+    """What each file tells, in the order of `requests`."""
+    sizes = [_size(path) for path, _, _ in requests]
     if sum(sizes) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
-        return _read_some(requests, device)
+        return _read_some(requests)
     middle = _middle(sizes)
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-        first = pool.submit(_read_some, requests[:middle], device)
-        rest = _read_some(requests[middle:], device)
+        first = pool.submit(_read_some, requests[:middle])
+        rest = _read_some(requests[middle:])
         return [*first.result(), *rest]
 
 
@@ -104,19 +111,25 @@ def _size(path: str) -> int:
         return 0
 
 
-def _read_some(requests: Sequence[Request], device: str | None) -> list[Found | Wanting]:
-    return [_read(path, file, device) for path, file in requests]
+def _read_some(requests: Sequence[Request]) -> list[Found | Wanting]:
+    return [_read(path, file, device) for path, file, device in requests]
 
 
-def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
+def _content(path: str) -> bytes | Wanting:
     try:
         content = Path(path).read_bytes()
         if path.endswith(".gz"):
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
-        return Wanting(f"cannot be read: {error}")
-    if not content.strip():
-        return Wanting("empty")
+        told = error.strerror if isinstance(error, OSError) and error.strerror else error
+        return Wanting(f"cannot be read: {told}")
+    return content if content.strip() else Wanting("empty")
+
+
+def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
+    content = _content(path)
+    if isinstance(content, Wanting):
+        return content
     try:
         return _READERS[file.kind.removeprefix(PREPARE)](content, file, device)
     except (ValueError, ArithmeticError, LookupError) as error:
@@ -130,9 +143,9 @@ def _read_output(content: bytes, file: FileName, device: str | None) -> Found | 
 
 
 def _read_storage(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    chosen = device or iostat.busiest(content)
-    found = iostat.read(content, chosen) if chosen else None
-    return found or Wanting(f"no sample of a device called {device or '...'}")
+    if device is None:
+        return Wanting("no sample of any device")
+    return iostat.read(content, device) or Wanting(f"no sample of a device called {device}")
 
 
 def _read_cpu(content: bytes, file: FileName, device: str | None) -> Found | Wanting:

@@ -25,6 +25,7 @@ from slowdust.archive.reading import (
     LastIteration,
     PrintedRate,
     Wanting,
+    busiest_device,
     read_all,
     reads,
 )
@@ -34,6 +35,9 @@ LOAD = "load"
 """What the load of the tables is called among the tests."""
 FOREIGN = "not a file of a run of sysbench"
 _CUT_OFF = "sb.perf.hw cut off by the end of its test"
+_STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
+_TELLING = 3
+"""Files of iostat that are enough to tell which device was used."""
 _BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b.*")
 _CONFIGURATION = re.compile(r"conf\.diff|.*\.(?:cnf|conf)")
 
@@ -80,6 +84,8 @@ class RunDirectory:
 
     path: Path
     tests: dict[TestKey, ArchivedTest] = field(default_factory=dict)
+    device: str | None = None
+    """By which iostat's lines were chosen."""
     used: int = 0
     """Files that something was read from."""
     by_products: Counter[str] = field(default_factory=Counter)
@@ -120,6 +126,7 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
     runs = [RunDirectory(path) for path in directories]
     places: list[tuple[RunDirectory, str, FileName]] = []
     for run in runs:
+        run.device = device or _busiest_device(run.path, directories[run.path])
         for name in sorted(directories[run.path]):
             file = parse_file(name)
             if file is not None and reads(file):
@@ -128,8 +135,8 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
                 run.by_products[kind] += 1
             else:
                 run.problems.append(Problem(run.path / name, FOREIGN))
-    requests = [(os.path.join(run.path, name), file) for run, name, file in places]  # noqa: PTH118
-    answers = list(zip(places, read_all(requests, device), strict=True))
+    requests = [(f"{run.path}{os.sep}{name}", file, run.device) for run, name, file in places]
+    answers = list(zip(places, read_all(requests), strict=True))
     # Names without threads belong to the tests that the others have.
     answers.sort(key=lambda answer: answer[0][2].dop is None)
     for (run, name, file), found in answers:
@@ -153,6 +160,17 @@ def _leave_out_incomplete(run: RunDirectory) -> None:
             run.used -= 1
 
 
+def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
+    """As the largest files of iostat tell: where there is traffic, numbers are long."""
+    files = [f"{path}{os.sep}{name}" for name in names if _STORAGE.match(name)]
+    files.sort(key=_size, reverse=True)
+    return busiest_device(files[:_TELLING])
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size
+
+
 def _set_aside(run: RunDirectory, name: str, file: FileName, wanting: Wanting) -> None:
     if wanting.reason == INCOMPLETE and file.iteration is not None and file.iteration > 1:
         run.by_products[_CUT_OFF] += 1
@@ -163,7 +181,7 @@ def _set_aside(run: RunDirectory, name: str, file: FileName, wanting: Wanting) -
 def _by_product(name: str) -> str | None:
     """The kind of a file that is known and not read; None for a foreign one."""
     if found := _BY_PRODUCT.fullmatch(name):
-        return f"sb.{found['kind']}"
+        return f"sb.{found['kind']}" if parse_file(name) else name
     return "configuration" if _CONFIGURATION.fullmatch(name) else None
 
 

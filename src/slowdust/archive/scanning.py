@@ -130,10 +130,13 @@ def _is_table(name: str) -> bool:
 def _take(place: Place, path: Path) -> None:
     """Add a file that is no part of a run directory."""
     if found := _RATES.fullmatch(path.name):
+        tag = found["tag"] or ""
         if found["kind"] == "abs" and found["form"] == "tsv":
-            _take_rates(place, path, found["tag"] or "")
+            _take_rates(place, path, tag)
+        elif path.with_name(f"qps.abs.{tag}.tsv" if tag else "qps.abs.tsv").is_file():
+            _count(place, f"qps.{found['kind']}.{found['form']} beside qps.abs.tsv")
         else:
-            _count(place, f"qps.{found['kind']} made of qps.abs.tsv")
+            place.problems.append(Problem(path, "there is no qps.abs.tsv beside it"))
     elif found := _HARDWARE.fullmatch(path.name):
         _take_hardware(place, path, found["tag"] or "")
     elif found := _COUNTERS.fullmatch(path.name):
@@ -174,7 +177,7 @@ def _take_counters(place: Place, path: Path, tag: str) -> None:
     if not path.stat().st_size:
         place.problems.append(Problem(path, "empty"))
         return
-    _count(place, "join made of sb.perf.hw")
+    _count(place, "join of sb.perf.hw")
     if tag not in place.counters:
         place.counters.append(tag)
 
