@@ -53,7 +53,10 @@ class ArchivedExperiment:
 def make_experiment(
     name: str, place: Place, runs: Sequence[RunDirectory], choices: Choices
 ) -> ArchivedExperiment | None:
-    """Everything that the files of a directory say; None where they say nothing."""
+    """Everything that the files of a directory say.
+
+    None where they say nothing; the problems of `place` and `runs` tell why.
+    """
     order = _order(place, runs)
     titles = _titles(order)
     cpus = next((run.cpus for run in runs if run.cpus), None)
@@ -62,18 +65,16 @@ def make_experiment(
     clean = _clean_tests(runs) if choices.mode is Mode.CLEAN else set()
     records = _of_runs(runs, titles, reading, clean, choices.clients)
     tables = table_slices.read_tables(place, _clients_of(records), choices.clients)
-    problems = [
-        *place.problems,
-        *(problem for run in runs for problem in run.problems),
-        *(
-            Problem(place.path / table, "the number of clients is not known: give --clients")
-            for table in sorted(tables.without_clients)
-        ),
-        *_contradictions(place, records, tables),
+    place.problems += [
+        Problem(place.path / table, "the number of clients is not known: give --clients")
+        for table in sorted(tables.without_clients)
     ]
+    contradictions = _contradictions(place, records, tables)
     records += _of_tables(tables, records, titles, reading)
     if not records:
         return None
+    problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
+    problems += contradictions
     measured = {record.contender for record in records}
     contenders = [_facts(run, titles[run]) for run in order if titles[run] in measured]
     rank = {contender.name: place for place, contender in enumerate(contenders)}

@@ -1,0 +1,48 @@
+"""`slowdust` as the tests of imports call it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowdust.cli.main import main
+
+Slowdust = Callable[..., str]
+"""Arguments -> what it printed."""
+
+
+@pytest.fixture
+def slowdust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Slowdust:
+    """The command line in a directory of its own, where it must succeed."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str | Path) -> str:
+        monkeypatch.setattr(sys, "argv", ["slowdust", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as exit_info:
+            main()
+        printed = capsys.readouterr()
+        assert exit_info.value.code == 0, printed.err
+        return printed.out
+
+    return call
+
+
+def report(slowdust: Slowdust, name: str) -> dict[str, Any]:
+    """The report as its JSON has it."""
+    found: dict[str, Any] = json.loads(slowdust("report", name, "--json"))
+    return found
+
+
+def results(slowdust: Slowdust, name: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """(Test, version of the contender) -> its result."""
+    found = report(slowdust, name)
+    versions = {info["name"]: info["version"] for info in found["contender_info"]}
+    return {(one["test"], versions[one["contender"]]): one for one in found["results"]}
