@@ -363,5 +363,6 @@ def _notes(records: Sequence[Slice]) -> list[str]:
         if tests:
             names = sorted(set(tests))
             shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if names[4:] else "")
-            notes.append(f"{flag}: {len(tests)} results, {shown}")
+            results = f"{len(tests)} result{'' if len(tests) == 1 else 's'}"
+            notes.append(f"{flag}: {results}, {shown}")
     return notes
