@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def read(content: bytes, device: str) -> Iostat | None:
         reads, read_kb, writes, written_kb = (sum(map(float, column)) for column in columns)
     except ValueError:
         return None
-    if not samples:
+    if not samples or not math.isfinite(reads + read_kb + writes + written_kb):
         return None
     about = _host(content)
     return Iostat(

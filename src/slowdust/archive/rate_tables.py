@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from slowdust.archive.cells import is_number
 from slowdust.archive.collation import collation
 from slowdust.archive.names import FileName, parse_file
 
@@ -98,7 +99,4 @@ def _relative(rate: str, base: str) -> str:
 
 
 def _is_rate(cell: str) -> bool:
-    try:
-        return float(cell) >= 0
-    except ValueError:
-        return cell == ""
+    return cell == "" or (is_number(cell) and float(cell) >= 0)

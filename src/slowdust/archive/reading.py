@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.archive import iostat, met, perf_stat, processes, sysbench, vmstat
+from slowdust.archive.cells import is_number
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.names import FileName
@@ -166,7 +167,7 @@ def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wa
     *rates, text = line.split("\t")
     if len(rates) > 1:
         return Wanting(f"{len(rates)} rates in a line: which of them is meant is not known")
-    if not rates or not _is_number(rates[0]):
+    if not rates or not is_number(rates[0]):
         return Wanting(f"no rate: {line[:40]!r}")
     return PrintedRate(rates[0], text)
 
@@ -200,13 +201,6 @@ _READERS: dict[str, _Reader] = {
     "perf.last": _read_last,
 }
 """By kind of file."""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) >= 0
-    except ValueError:
-        return False
 
 
 def _lines(content: bytes) -> list[str]:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,9 @@ def test_nothing_broken_stops_an_import(
     (archive / "o.met.empty").write_text("")
     (archive / "qps.rel.alone.tsv").write_text("Relative to: x\n")
     (archive / "o.sum.t").write_text("1\t2\n")
+    (archive / "qps.abs.gone.tsv").symlink_to("nowhere")
+    (archive / RUN_B / "sb.o.gone.range100.pk1.dop8").symlink_to("nowhere")
+    os.mkfifo(archive / RUN_A / "sb.vm.pipe.range100.pk1.dop8")
     printed = slowdust("import", "sysbench", archive, *mode)
     skipped = [
         line.removeprefix("  skipped: ") for line in printed.splitlines() if "skipped" in line
@@ -171,6 +175,8 @@ def test_nothing_broken_stops_an_import(
         assert sum(line.startswith(f"{RUN_B}/{name}: ") for line in skipped) == 1, name
     assert "qps.abs.x.tsv: lines that are no part of a table, left out: '-> by hand'" in skipped
     assert "o.met.empty: empty" in skipped
+    assert "qps.abs.gone.tsv: no regular file" in skipped
+    assert f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8: no regular file" in skipped
     assert "qps.rel.alone.tsv: there is no qps.abs.tsv beside it" in skipped
     assert "Insert Benchmark: import it with `slowdust import iibench` 1" in printed
     assert "1 rates are not what the runs' own files say" in printed or mode

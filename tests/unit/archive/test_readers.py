@@ -172,3 +172,13 @@ def test_what_tells_nothing_says_why(
     [found] = read_all([(str(path), file, "md2")])
     assert isinstance(found, Wanting)
     assert found.reason.startswith(reason)
+
+
+def test_numbers_that_are_none_are_not_taken_for_numbers() -> None:
+    assert sysbench.read(Written(rate=1000.5).output().replace("1000.50", "1.0.5").encode()) is None
+    assert iostat.read(Written().iostat().replace("96.00", "nan", 1).encode(), "md2") is None
+    assert met.read(Written().met().replace("1000.50", "inf").splitlines()) is None
+    words = Written(seconds=30).vmstat().replace(" 4000 30", " inf 30", 1).encode()
+    found = vmstat.read_clean(words)
+    assert found is not None
+    assert found.switches == 29 * 4000
