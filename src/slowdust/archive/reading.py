@@ -84,7 +84,7 @@ def busiest_device(paths: Sequence[str]) -> str | None:
 
 def read_all(requests: Sequence[Request]) -> list[Found | Wanting]:
     """What each file tells, in the order of `requests`."""
-    sizes = [_size(path) for path, _, _ in requests]
+    sizes = [size_of(path) for path, _, _ in requests]
     if sum(sizes) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
         return _read_some(requests)
     middle = _middle(sizes)
@@ -105,7 +105,8 @@ def _middle(sizes: Sequence[int]) -> int:
     return len(sizes)
 
 
-def _size(path: str) -> int:
+def size_of(path: str) -> int:
+    """Bytes of a file; 0 where it is gone."""
     try:
         return os.stat(path).st_size  # noqa: PTH116 - thousands of files
     except OSError:

@@ -28,6 +28,7 @@ from slowdust.archive.reading import (
     busiest_device,
     read_all,
     reads,
+    size_of,
 )
 from slowdust.archive.sysbench import LoadOutput, Output
 
@@ -163,12 +164,8 @@ def _leave_out_incomplete(run: RunDirectory) -> None:
 def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
     """As the largest files of iostat tell: where there is traffic, numbers are long."""
     files = [f"{path}{os.sep}{name}" for name in names if _STORAGE.match(name)]
-    files.sort(key=_size, reverse=True)
+    files.sort(key=size_of, reverse=True)
     return busiest_device(files[:_TELLING])
-
-
-def _size(path: str) -> int:
-    return Path(path).stat().st_size
 
 
 def _set_aside(run: RunDirectory, name: str, file: FileName, wanting: Wanting) -> None:
