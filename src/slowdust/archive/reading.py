@@ -46,10 +46,10 @@ class Cpu:
 
 
 @dataclass(frozen=True)
-class PrintedRate:
-    """A file sb.r.*: its number and the text behind it."""
+class PrintedRates:
+    """A file sb.r.*: a number for each number of clients, and the text behind them."""
 
-    number: str
+    numbers: tuple[str, ...]
     text: str
 
 
@@ -62,7 +62,7 @@ class LastIteration:
 
 Extraction = Mapping[str, str]
 """Counter -> value as printed."""
-Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRate | LastIteration | Extraction
+Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
 Request = tuple[str, FileName, str | None]
 """Path of a file, what its name says, and the part of a name by which iostat's lines are chosen."""
 
@@ -166,11 +166,9 @@ def _read_processes(content: bytes, file: FileName, device: str | None) -> Found
 def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
     line = _lines(content)[0]
     *rates, text = line.split("\t")
-    if len(rates) > 1:
-        return Wanting(f"{len(rates)} rates in a line: which of them is meant is not known")
-    if not rates or not is_number(rates[0]):
+    if not rates or not all(map(is_number, rates)):
         return Wanting(f"no rate: {line[:40]!r}")
-    return PrintedRate(rates[0], text)
+    return PrintedRates(tuple(rates), text)
 
 
 def _read_counters(content: bytes, file: FileName, device: str | None) -> Found | Wanting:

@@ -23,7 +23,7 @@ from slowdust.archive.reading import (
     Extraction,
     Found,
     LastIteration,
-    PrintedRate,
+    PrintedRates,
     Wanting,
     busiest_device,
     read_all,
@@ -49,6 +49,14 @@ class Problem:
 
     path: Path
     reason: str
+
+
+@dataclass(frozen=True)
+class PrintedRate:
+    """Of one test at one number of clients: a number, and the text behind it in its file."""
+
+    number: str
+    text: str
 
 
 @dataclass
@@ -143,8 +151,9 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
     for (run, name, file), found in answers:
         if isinstance(found, Wanting):
             _set_aside(run, name, file, found)
+        elif wrong := _give(_tests_of(run, file), file, found):
+            run.problems.append(Problem(run.path / name, wrong))
         else:
-            _add(_test_of(run, file), file, found)
             run.used += 1
     for run in runs:
         _leave_out_incomplete(run)
@@ -182,14 +191,33 @@ def _by_product(name: str) -> str | None:
     return "configuration" if _CONFIGURATION.fullmatch(name) else None
 
 
-def _test_of(run: RunDirectory, file: FileName) -> ArchivedTest:
-    """The test of the file. Kinds without threads in their names belong to the test that has."""
+def _tests_of(run: RunDirectory, file: FileName) -> list[ArchivedTest]:
+    """The test of a file.
+
+    Kinds without threads in their names are of those that others have: by their number, if
+    there are several.
+    """
     common = LOAD if file.kind.startswith(PREPARE) else file.common
     if file.dop is None and common != LOAD:
-        for (other, dop), test in run.tests.items():
-            if other == common and dop is not None:
-                return test
-    return run.tests.setdefault((common, file.dop), ArchivedTest(file))
+        levels = {dop: test for (other, dop), test in run.tests.items() if other == common and dop}
+        if levels:
+            return [levels[dop] for dop in sorted(levels)]
+    return [run.tests.setdefault((common, file.dop), ArchivedTest(file))]
+
+
+def _give(tests: Sequence[ArchivedTest], file: FileName, found: Found) -> str | None:
+    """Add what a file tells to its test, or to each of its tests; else what is wrong, in words."""
+    if isinstance(found, PrintedRates):
+        if len(found.numbers) != len(tests):
+            rates, levels = len(found.numbers), len(tests)
+            return f"{rates} rates for {levels} numbers of clients: which is of which is not known"
+        for test, number in zip(tests, found.numbers, strict=True):
+            test.rates[file.kind] = PrintedRate(number, found.text)
+        return None
+    if len(tests) > 1:
+        return f"of which of {len(tests)} numbers of clients it is, is not known"
+    _add(tests[0], file, found)
+    return None
 
 
 def _add(test: ArchivedTest, file: FileName, found: Found) -> None:
@@ -206,9 +234,7 @@ def _add(test: ArchivedTest, file: FileName, found: Found) -> None:
             test.met = found
         case Peaks():
             test.peaks = found
-        case PrintedRate():
-            test.rates[file.kind] = found
         case LastIteration():
             test.last_iteration = found.number
-        case _:
+        case Mapping():
             test.counters[file.iteration or 0] = found

@@ -305,3 +305,23 @@ def test_two_processes_read_what_one_reads(
     assert one == two
     assert len(one.splitlines()) == 10
     assert json.loads(one.splitlines()[0])["qps"] == 1000.0
+
+
+def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    bare = frozenset({"o", "vm", "io", "ps"})
+    few = Written(rate=100.25, dop=1, without=bare, counters=(5,))
+    many = Written(rate=700.5, dop=8, without=bare)
+    archive = write_archive(tmp_path / "a", {RUN_A: [few, many]})
+    rates = archive / RUN_A / "sb.r.rtavg.hot-points.range100.pk1"
+    rates.write_text("1.5\t9.5\tpgsql hot-points range=100\n")
+    printed = slowdust("import", "sysbench", archive)
+    told = {
+        one["clients"]: (one["qps"], one["latency_us"].get("mean"))
+        for one in report(slowdust, "a")["results"]
+    }
+    assert told == {1: (100.25, 1500), 8: (700.5, 9500)}
+    # One rate for two numbers of clients, and counters of one of them, tell nothing.
+    assert "1 rates for 2 numbers of clients" in printed
+    assert "perf.hw.hot-points.range100.pk1.1: of which of 2 numbers of clients it is" in printed
