@@ -1,17 +1,11 @@
-"""Files of sysbench's runs, read one by one: what each tells, or why it tells nothing.
-
-Many megabytes are read in two processes.
-"""
+"""Files of sysbench's runs, read one by one: what each tells, or why it tells nothing."""
 
 from __future__ import annotations
 
 import gzip
-import multiprocessing
-import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +16,10 @@ from slowdust.archive.met import Met
 from slowdust.archive.names import FileName
 from slowdust.archive.processes import Peaks
 from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.two_processes import read_shared
 from slowdust.archive.vmstat import Vmstat
 
 PREPARE = "prepare."
-_PROCESSES = 2
-_WORTH_A_PROCESS = 8_000_000
-"""Bytes from which on a second process pays."""
 
 
 @dataclass(frozen=True)
@@ -84,33 +76,7 @@ def busiest_device(paths: Sequence[str]) -> str | None:
 
 def read_all(requests: Sequence[Request]) -> list[Found | Wanting]:
     """What each file tells, in the order of `requests`."""
-    sizes = [size_of(path) for path, _, _ in requests]
-    if sum(sizes) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
-        return _read_some(requests)
-    middle = _middle(sizes)
-    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-        first = pool.submit(_read_some, requests[:middle])
-        rest = _read_some(requests[middle:])
-        return [*first.result(), *rest]
-
-
-def _middle(sizes: Sequence[int]) -> int:
-    """Where half of the work is on each side; a file costs something besides its bytes."""
-    costs = [size + 20_000 for size in sizes]
-    half, done = sum(costs) / 2, 0
-    for place, cost in enumerate(costs):
-        done += cost
-        if done >= half:
-            return place + 1
-    return len(sizes)
-
-
-def size_of(path: str) -> int:
-    """Bytes of a file; 0 where it is gone."""
-    try:
-        return os.stat(path).st_size  # noqa: PTH116 - thousands of files
-    except OSError:
-        return 0
+    return read_shared(requests, [path for path, _, _ in requests], _read_some)
 
 
 def _read_some(requests: Sequence[Request]) -> list[Found | Wanting]:

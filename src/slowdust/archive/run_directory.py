@@ -28,9 +28,9 @@ from slowdust.archive.reading import (
     busiest_device,
     read_all,
     reads,
-    size_of,
 )
 from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.two_processes import size_of
 
 LOAD = "load"
 """What the load of the tables is called among the tests."""

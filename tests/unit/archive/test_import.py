@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.archive import reading
+from slowdust.archive import two_processes
 from slowdust.store.folder import Folder, writing
 from tests.unit.archive.command import Slowdust, report, results, slowdust
 from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
@@ -299,7 +299,7 @@ def test_two_processes_read_what_one_reads(
     tests = [Written(test=f"test-{letter}", rate=1000.0 + n) for n, letter in enumerate("abcde")]
     archive = write_archive(tmp_path / "a", {RUN_A: tests, RUN_B: tests})
     slowdust("import", "sysbench", archive, "--name", "one")
-    monkeypatch.setattr(reading, "_WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(two_processes, "_WORTH_A_PROCESS", 0)
     slowdust("import", "sysbench", archive, "--name", "two")
     one, two = (Path("results", name, "slices.ndjson").read_text() for name in ("one", "two"))
     assert one == two
