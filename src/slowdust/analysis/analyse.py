@@ -249,7 +249,7 @@ def _compare(
     estimate = judgement.estimate
     result.rqps = estimate.ratio
     if archived:
-        result.flags.append(flags.ONE_RUN)
+        result.flags.append(flags.NO_BASE if estimate.ratio is None else flags.ONE_RUN)
         return
     result.verdict = None if estimate.ratio is None else judgement.verdict
     if estimate.interval is not None:

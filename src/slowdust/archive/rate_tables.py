@@ -14,6 +14,7 @@ from slowdust.archive.collation import collation
 from slowdust.archive.names import FileName, parse_file
 
 _COLUMN = re.compile(r"col-(\d+) : (?P<run>.+)")
+_TITLES = re.compile(r"col-1(?:\tcol-\d+)*")
 _RELATIVE = "Relative to: "
 _WRITES = re.compile("delete|insert|update|write")
 _POINT, _WARM, _PRE = "point", "warm", "pre"
@@ -85,7 +86,7 @@ def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
             base = line.removeprefix(_RELATIVE).strip()
         elif found := _COLUMN.fullmatch(line.strip()):
             runs[int(found[1])] = found["run"]
-        elif line.strip() and not line.startswith("col-1\t") and line.strip() != "col-1":
+        elif line.strip() and not _TITLES.fullmatch(line.rstrip()):
             *cells, label = line.split("\t")
             if len(cells) == len(runs) and all(_is_rate(cell) for cell in cells):
                 rows[label.strip()] = tuple(cells)

@@ -47,7 +47,7 @@ def sysbench(  # noqa: PLR0917 - click's options
     scan: str | None,
     clients: int | None,
     results: Path,
-) -> None:
+) -> int:
     """Import run directories of sysbench and their summary tables, in any mixture.
 
     DIR is searched at any depth; each directory that holds run directories, or tables alone,
@@ -69,5 +69,7 @@ def sysbench(  # noqa: PLR0917 - click's options
         scan=ScanRule(scan.replace("-", " ")) if scan else None,
         clients=clients,
     )
-    for line in lines_of(import_sysbench(directories, results, name, choices)):
+    found = import_sysbench(directories, results, name, choices)
+    for line in lines_of(found):
         click.echo(line)
+    return 0 if found.experiments else 1

@@ -20,17 +20,20 @@ Slowdust = Callable[..., str]
 def slowdust(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Slowdust:
-    """The command line in a directory of its own, where it must succeed."""
+    """The command line in a directory of its own, where it has to end with `code`.
+
+    What it returns is all that it printed: of a failure, the complaint, too.
+    """
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str | Path) -> str:
+    def call(*arguments: str | Path, code: int = 0) -> str:
         monkeypatch.setattr(sys, "argv", ["slowdust", *map(str, arguments)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as exit_info:
             main()
         printed = capsys.readouterr()
-        assert exit_info.value.code == 0, printed.err
-        return printed.out
+        assert exit_info.value.code == code, printed.err
+        return printed.out + (printed.err if code else "")
 
     return call
 

@@ -199,7 +199,7 @@ def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust:
 def test_only_foreign_files_are_no_experiment(tmp_path: Path, slowdust: Slowdust) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "notes.txt").write_text("x")
-    printed = slowdust("import", "sysbench", tmp_path / "a")
+    printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
     assert "skipped: a/notes.txt: not a file of a run of sysbench" in printed
     assert printed.splitlines()[-1] == "nothing was found that an experiment could be made of"
     assert slowdust("list") == ""
@@ -225,6 +225,7 @@ col-2 : x.my8040_tc.z_c8.pk1
 col-1\tcol-2
 1000\t1300\tpoint-query_range=100
 20\t30\tscan_range=100
+\t5\tinsert_range=100
 """
 
 
@@ -236,7 +237,10 @@ def test_tables_alone_are_an_experiment_of_what_they_have(
     (tmp_path / "apr25" / "o.met.x").write_text(TABLE)
     (below / "qps.abs.x.tsv").write_text(RATES)
     printed = slowdust("import", "sysbench", tmp_path / "apr25")
-    assert printed.splitlines()[0].startswith("apr25: 2 contenders, 3 tests, 6 results, clean")
+    assert printed.splitlines()[0].startswith("apr25: 2 contenders, 4 tests, 7 results, clean")
+    slowdust("report", "apr25", "--classic", "classic")
+    rates = Path("classic/tables/qps.abs.x.tsv").read_text()
+    assert rates == RATES
     assert "from a table alone" in printed
     found = {
         (one["test"], one["contender"][-2:]): one for one in report(slowdust, "apr25")["results"]
@@ -248,6 +252,8 @@ def test_tables_alone_are_an_experiment_of_what_they_have(
     assert "host_cpu_us" not in point["per_op"]
     assert point.keys().isdisjoint({"latency_us", "measured_s", "peak_rss_gb", "counters"})
     assert (scan["unit"], scan["clients"]) == ("thousand rows/s", 64)
+    lone = found["insert.range100", "tc"]
+    assert (lone["qps"], lone["flags"][-1]) == (5, "not compared: the base has no rate here")
     assert found["load", "je"]["group"] == "load and warm-up"
 
 
@@ -257,7 +263,7 @@ def test_a_table_of_rates_alone_needs_the_number_of_clients(
     for name in ("b", "dop4"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "qps.abs.x.tsv").write_text(RATES)
-    printed = slowdust("import", "sysbench", tmp_path / "b")
+    printed = slowdust("import", "sysbench", tmp_path / "b", code=1)
     assert "qps.abs.x.tsv: the number of clients is not known: give --clients" in printed
     slowdust("import", "sysbench", tmp_path / "b", "--clients", "4")
     assert report(slowdust, "b")["results"][0]["clients"] == 4
@@ -289,8 +295,8 @@ def test_an_import_is_replaced_and_a_measurement_is_not(
     manifest, _ = synthetic_experiment(["a@1", "a@2"], ["point-query"], seed=1)
     with writing(Folder(tmp_path / "results" / "measured")) as writer:
         writer.write_manifest(manifest)
-    with pytest.raises(AssertionError, match="is no import, and is not replaced by one"):
-        slowdust("import", "sysbench", archive, "--name", "measured")
+    complaint = slowdust("import", "sysbench", archive, "--name", "measured", code=2)
+    assert "is no import, and is not replaced by one: choose another --name" in complaint
 
 
 def test_two_processes_read_what_one_reads(

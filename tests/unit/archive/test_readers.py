@@ -132,10 +132,11 @@ def test_runs_are_in_the_order_of_versions() -> None:
 
 
 def test_edited_lines_of_a_table_of_rates_are_left_out() -> None:
-    lines = ["col-1 : a", "col-2 : b", "", "col-1\tcol-2", "10\t\tx_range=1", "-> range", "7\t8\ty"]
+    lines = ["col-1 : a", "col-2 : b", "", "col-1\tcol-2", "10\t\tx_range=1", "-> range"]
+    lines += ["7\t8\ty", "col-1\tcol-2\t-> range queries"]
     table, strange = rate_tables.read_tsv(lines)
     assert dict(table.rows) == {"x_range=1": ("10", ""), "y": ("7", "8")}
-    assert strange == ["-> range"]
+    assert strange == ["-> range", "col-1\tcol-2\t-> range queries"]
     assert rate_tables.relative(table).rows == {"x_range=1": ("",), "y": ("1.14",)}
 
 
