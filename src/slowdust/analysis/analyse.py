@@ -149,6 +149,7 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     lengths = known(piece.seconds for piece in slices)
     idle = _idle_cpu_share(slices)
     writers = writers_of(slices)
+    archived = any(piece.archived for piece in slices)
     errors: dict[str, int] = {}
     for piece in slices:
         for state, count in piece.errors.items():
@@ -164,9 +165,9 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         slices=len(slices),
         incarnations=len({piece.incarnation for piece in slices}),
         measured_s=sum(lengths) if lengths else None,
-        errors=sum(errors.values()),
+        errors=None if archived else sum(errors.values()),
         errors_by_state=errors,
-        retries=sum(piece.retries for piece in slices),
+        retries=None if archived else sum(piece.retries for piece in slices),
         latency_us=latency_us(known(piece.latency for piece in slices)) or _printed(slices),
         per_op=per_operation(slices),
         peak_vsz_gb=_peak_gb(servers, lambda use: use.vsz_bytes),
@@ -248,7 +249,7 @@ def _compare(
     estimate = judgement.estimate
     result.rqps = estimate.ratio
     if archived:
-        result.flags.append(flags.ONE_RUN)
+        result.flags.append(flags.NO_BASE if estimate.ratio is None else flags.ONE_RUN)
         return
     result.verdict = None if estimate.ratio is None else judgement.verdict
     if estimate.interval is not None:

@@ -21,6 +21,7 @@ WANDERING = 1.25
 """Ratio of the base's fast slices to its slow ones from which the drift is reported."""
 
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
+NO_BASE = "not compared: the base has no rate here"
 ONE_RUN = "one run: no interval, no verdict"
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 

@@ -107,9 +107,10 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     slices: int
     incarnations: int
     measured_s: Second | None = None
-    errors: int
+    errors: int | None = None
+    """Absent for archived runs, as are retries."""
     errors_by_state: dict[str, int] = {}
-    retries: int = 0
+    retries: int | None = None
     latency_us: LatencyUs | None = None
     """Absent where no operation succeeded."""
     response_time: ResponseTime | None = None

@@ -7,7 +7,7 @@ measured windows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowdust.analysis.model import Report, Result
@@ -36,7 +36,7 @@ def write_measured(report: Report, slices: Sequence[Slice], directory: Path) -> 
         text = "".join(
             met_tables.block(f"sb.met.{test}.dop{clients}", rows) + "\n"
             for test, results in by_test.items()
-            if (rows := _hardware(report, results, cpus))
+            if (rows := _hardware(report, results, slices, cpus))
         )
         files[Path(f"o.met.{tag}" if tag else "o.met")] = text
     return write_files(directory, files)
@@ -64,32 +64,48 @@ def _rate(result: Result) -> float:
     return result.qps / 1000 if result.unit == _ROWS else result.qps
 
 
-def _hardware(report: Report, results: dict[str, Result], cpus: float | None) -> list[MetRow]:
+def _hardware(
+    report: Report, results: Mapping[str, Result], slices: Sequence[Slice], cpus: float | None
+) -> list[MetRow]:
     """One row for each contender, the base first; none without the base."""
     if report.base not in results:
         return []
-    return [_row(results[name], cpus) for name in report.contenders if name in results]
+    found = [results[name] for name in report.contenders if name in results]
+    return [_row(result, _operations(result, slices), cpus) for result in found]
 
 
-def _row(result: Result, cpus: float | None) -> MetRow:
+def _row(result: Result, operations: float, cpus: float | None) -> MetRow:
+    """`operations`: how many of Slowdust's there are in one of what the rate counts."""
     use = result.per_op
     percent = None
     if use.host_cpu_us is not None and cpus is not None:
         percent = use.host_cpu_us * _PERCENT_S_PER_US / cpus
-    # An operation of scan is a whole table, its rate counts thousands of rows.
+
+    def text(value: float | None, form: str) -> str:
+        return "" if value is None else f"{value * operations:{form}}"
+
     return MetRow(
-        cpu=_text(percent, ".6f"),
-        switches=_text(use.host_cs, ".3f"),
-        reads=_text(use.reads, ".3f"),
-        read_kb=_text(use.host_read_kb, ".3f"),
-        written_kb=_text(use.host_write_kb, ".3f"),
+        cpu=text(percent, ".6f"),
+        switches=text(use.host_cs, ".3f"),
+        reads=text(use.reads, ".3f"),
+        read_kb=text(use.host_read_kb, ".3f"),
+        written_kb=text(use.host_write_kb, ".3f"),
         rate=f"{_rate(result):.0f}",
         run=_column(result.contender),
     )
 
 
-def _text(value: float | None, form: str) -> str:
-    return "" if value is None else f"{value:{form}}"
+def _operations(result: Result, slices: Sequence[Slice]) -> float:
+    """1, but for scan, whose operation is a whole table, its share in a thousand rows."""
+    if result.unit != _ROWS:
+        return 1.0
+    operations = rows = 0.0
+    for piece in slices:
+        mine = (piece.test, piece.clients, piece.contender)
+        if mine == (result.test, result.clients, result.contender):
+            operations += piece.operations or 0
+            rows += piece.qps * (piece.seconds or 0.0)
+    return 1000 * operations / rows if rows else 1.0
 
 
 def _cpus(slices: Sequence[Slice]) -> float | None:

@@ -53,7 +53,10 @@ class ArchivedExperiment:
 def make_experiment(
     name: str, place: Place, runs: Sequence[RunDirectory], choices: Choices
 ) -> ArchivedExperiment | None:
-    """Everything that the files of a directory say; None where they say nothing."""
+    """Everything that the files of a directory say.
+
+    None where they say nothing; the problems of `place` and `runs` tell why.
+    """
     order = _order(place, runs)
     titles = titles_of(order)
     cpus = next((run.cpus for run in runs if run.cpus), None)
@@ -62,18 +65,16 @@ def make_experiment(
     clean = _clean_tests(runs) if choices.mode is Mode.CLEAN else set()
     records = _of_runs(runs, titles, reading, clean, choices.clients)
     tables = table_slices.read_tables(place, _clients_of(records), choices.clients)
-    problems = [
-        *place.problems,
-        *(problem for run in runs for problem in run.problems),
-        *(
-            Problem(place.path / table, "the number of clients is not known: give --clients")
-            for table in sorted(tables.without_clients)
-        ),
-        *_contradictions(place, records, tables),
+    place.problems += [
+        Problem(place.path / table, "the number of clients is not known: give --clients")
+        for table in sorted(tables.without_clients)
     ]
+    contradictions = _contradictions(place, records, tables)
     records += _of_tables(tables, records, titles, reading)
     if not records:
         return None
+    problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
+    problems += contradictions
     measured = {record.contender for record in records}
     contenders = [facts_of(run, titles[run]) for run in order if titles[run] in measured]
     rank = {contender.name: place for place, contender in enumerate(contenders)}
@@ -94,8 +95,8 @@ def make_experiment(
         imported=Imported(
             kind=KIND,
             mode=str(choices.mode),
-            source=place.path.resolve().name,
-            device=choices.device,
+            source=place.name,
+            device=", ".join(sorted({run.device for run in runs if run.device})) or None,
             used=place.used + sum(run.used for run in runs),
             by_products=_by_products(place, runs),
             skipped=[_skipped(problem, place.path) for problem in problems],
@@ -298,7 +299,7 @@ def _host(runs: Sequence[RunDirectory], cpus: int | None) -> dict[str, str]:
     facts = {
         "host": sorted({probe.host for probe in probes if probe.host}),
         "kernel": sorted({probe.kernel for probe in probes if probe.kernel}),
-        "CPUs": [str(cpus)] if cpus else [],
+        "processors": [f"{cpus} CPUs"] if cpus else [],
     }
     return {label: ", ".join(values) for label, values in facts.items() if values}
 
@@ -363,5 +364,6 @@ def _notes(records: Sequence[Slice]) -> list[str]:
         if tests:
             names = sorted(set(tests))
             shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if names[4:] else "")
-            notes.append(f"{flag}: {len(tests)} results, {shown}")
+            results = f"{len(tests)} result{'' if len(tests) == 1 else 's'}"
+            notes.append(f"{flag}: {results}, {shown}")
     return notes

@@ -137,9 +137,7 @@ def _note(archive: IbenchArchive, path: Path, reason: str | None) -> None:
 
 def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found | _FoundClient]:
     """The files that something can be taken from; what becomes of the others is noted."""
-    wanted = [
-        (path, file) for path in files if (file := _wanted(archive, path)) is not None
-    ]
+    wanted = [(path, file) for path in files if (file := _wanted(archive, path)) is not None]
     contents = read_all([(path, file.kind) for path, file in wanted])
     for (path, file), content in zip(wanted, contents, strict=True):
         match content:

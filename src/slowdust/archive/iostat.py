@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _COLUMNS = (b"r/s", b"rkB/s", b"w/s", b"wkB/s")
@@ -28,13 +29,13 @@ class Iostat:
     """ISO 8601."""
 
 
-def busiest(content: bytes) -> str | None:
-    """The device that read and wrote most over the file; an array before its members."""
+def traffic(content: bytes) -> dict[str, float]:
+    """KB read and written over the file, by device."""
     found = _layout(content)
     if found is None:
-        return None
+        return {}
     width, places = found
-    traffic: dict[bytes, float] = {}
+    sums: dict[str, float] = {}
     for line in content.split(b"\n"):
         row = line.split()
         if len(row) == width and not row[0].startswith((b"Device", b"loop")):
@@ -42,11 +43,17 @@ def busiest(content: bytes) -> str | None:
                 kilobytes = float(row[places[1]]) + float(row[places[3]])
             except ValueError:
                 continue
-            traffic[row[0]] = traffic.get(row[0], 0.0) + kilobytes
-    arrays = {name: sum_ for name, sum_ in traffic.items() if name.startswith(b"md")}
-    candidates = arrays if any(arrays.values()) else traffic
-    chosen = max(candidates, key=lambda name: candidates[name], default=None)
-    return None if chosen is None else chosen.decode(errors="replace")
+            name = row[0].decode(errors="replace")
+            sums[name] = sums.get(name, 0.0) + kilobytes
+    return sums
+
+
+def busiest(traffic_by_device: Mapping[str, float]) -> str | None:
+    """The device that read and wrote most; an array before its members."""
+    devices = traffic_by_device
+    arrays = {name: sum_ for name, sum_ in devices.items() if name.startswith("md")}
+    candidates = arrays if any(arrays.values()) else devices
+    return max(candidates, key=lambda name: candidates[name], default=None)
 
 
 def read(content: bytes, device: str) -> Iostat | None:
@@ -70,7 +77,7 @@ def read(content: bytes, device: str) -> Iostat | None:
         reads, read_kb, writes, written_kb = (sum(map(float, column)) for column in columns)
     except ValueError:
         return None
-    if not samples:
+    if not samples or not math.isfinite(reads + read_kb + writes + written_kb):
         return None
     about = _host(content)
     return Iostat(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from slowdust.archive.cells import is_number
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.vmstat import Vmstat
 
@@ -99,14 +100,6 @@ def read(lines: Sequence[str]) -> Met | None:
     storage, cpu = values.get(_STORAGE, ()), values.get(_CPU, ())
     if len(storage) != len(_STORAGE) or len(cpu) != len(_CPU):
         return None
-    if not all(map(_is_number, (*storage, *cpu))) or float(storage[-1]) <= 0:
+    if not all(map(is_number, (*storage, *cpu))) or float(storage[-1]) <= 0:
         return None
     return Met(storage, cpu)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from slowdust.archive.cells import is_number
 from slowdust.archive.met import Met
 
 _ABSOLUTE, _RELATIVE = "--- absolute", "--- relative to first result"
 _HEADER = ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")
+_RUN = "dbms"
 _ABSENT = "-"
 
 
@@ -61,7 +63,7 @@ def block(file_name: str, rows: Sequence[MetRow]) -> str:
     base, *others = rows
     kept = [place for place in range(len(_HEADER)) if any(row.cells()[place] for row in rows)]
     first, *rest = (_HEADER[place] for place in kept)
-    lines = [file_name, _ABSOLUTE, "\t".join([f"{first}\t", *rest, "dbms"])]
+    lines = [file_name, _ABSOLUTE, "\t".join([f"{first}\t", *rest, _RUN])]
     lines += [
         "\t".join([*(row.cells()[place] or _ABSENT for place in kept), row.run]) for row in rows
     ]
@@ -85,10 +87,10 @@ def read(lines: Sequence[str]) -> tuple[dict[str, list[MetRow]], list[str]]:
         elif line.strip() in (_ABSOLUTE, _RELATIVE):
             part = line.strip()
         elif line.startswith("cpu/o"):
-            names = row
+            names = row if row[-1] == _RUN else ()
         elif row and part == _ABSOLUTE:
             cells = dict(zip(names, row, strict=False))
-            if len(row) == len(names) and test and all(map(_is_number, row[:-1])):
+            if len(row) == len(names) and test and all(map(_is_cell, row[:-1])):
                 blocks.setdefault(test, []).append(_row(cells))
             else:
                 strange.append(line)
@@ -98,19 +100,16 @@ def read(lines: Sequence[str]) -> tuple[dict[str, list[MetRow]], list[str]]:
 
 
 def _row(cells: Mapping[str, str]) -> MetRow:
-    return row([cells.get(name, "").removeprefix(_ABSENT) for name in _HEADER], cells["dbms"])
+    values = (cells.get(name, _ABSENT) for name in _HEADER)
+    return row(["" if value == _ABSENT else value for value in values], cells[_RUN])
 
 
 def _short(value: str) -> str:
     return f"{float(value):.6g}"
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return cell == _ABSENT
-    return True
+def _is_cell(text: str) -> bool:
+    return text == _ABSENT or is_number(text)
 
 
 def _relative(value: str, base: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from slowdust.archive.cells import is_number
 from slowdust.archive.collation import collation
 
 NOT_SUPPORTED = "-1"
@@ -87,7 +88,7 @@ def counters(values: Mapping[str, str]) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in values.items()
-        if value != NOT_SUPPORTED and _is_number(value)
+        if value != NOT_SUPPORTED and is_number(value)
     }
 
 
@@ -143,15 +144,7 @@ def _common(contenders: Sequence[Mapping[str, str]]) -> list[str]:
         (
             name
             for name, value in first.items()
-            if _is_number(value) and all(_is_number(values.get(name, "")) for values in others)
+            if is_number(value) and all(is_number(values.get(name, "")) for values in others)
         ),
         key=collation,
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from slowdust.archive.cells import is_number
 from slowdust.archive.collation import collation
 from slowdust.archive.names import FileName, parse_file
 
 _COLUMN = re.compile(r"col-(\d+) : (?P<run>.+)")
+_TITLES = re.compile(r"col-1(?:\tcol-\d+)*")
 _RELATIVE = "Relative to: "
 _WRITES = re.compile("delete|insert|update|write")
 _POINT, _WARM, _PRE = "point", "warm", "pre"
@@ -84,7 +86,7 @@ def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
             base = line.removeprefix(_RELATIVE).strip()
         elif found := _COLUMN.fullmatch(line.strip()):
             runs[int(found[1])] = found["run"]
-        elif line.strip() and not line.startswith("col-1\t") and line.strip() != "col-1":
+        elif line.strip() and not _TITLES.fullmatch(line.rstrip()):
             *cells, label = line.split("\t")
             if len(cells) == len(runs) and all(_is_rate(cell) for cell in cells):
                 rows[label.strip()] = tuple(cells)
@@ -98,7 +100,4 @@ def _relative(rate: str, base: str) -> str:
 
 
 def _is_rate(cell: str) -> bool:
-    try:
-        return float(cell) >= 0
-    except ValueError:
-        return cell == ""
+    return cell == "" or (is_number(cell) and float(cell) >= 0)

@@ -74,10 +74,8 @@ def published_rate(test: str, output: Output, scan: ScanRule) -> Rate | None:
 
 
 def clean_scan_rate(output: Output) -> float | None:
-    """Thousands of rows/s by all threads, from counts that were not rounded; None if unknown."""
-    if output.table_size is None or not output.elapsed:
-        return None
-    return output.table_size * output.count / output.elapsed / 1000
+    """Thousands of rows/s by all threads, whatever was published; None if unknown."""
+    return None if output.table_size is None else output.table_size * float(output.queries) / 1000
 
 
 def rule_that_reproduces(scans: Iterable[tuple[Output, str]]) -> ScanRule | None:

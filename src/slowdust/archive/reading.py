@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from slowdust.archive import iostat, met, perf_stat, processes, sysbench, vmstat
+from slowdust.archive.cells import is_number
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.names import FileName
@@ -37,10 +38,10 @@ class Cpu:
 
 
 @dataclass(frozen=True)
-class PrintedRate:
-    """A file sb.r.*: its number and the text behind it."""
+class PrintedRates:
+    """A file sb.r.*: a number for each number of clients, and the text behind them."""
 
-    number: str
+    numbers: tuple[str, ...]
     text: str
 
 
@@ -53,9 +54,9 @@ class LastIteration:
 
 Extraction = Mapping[str, str]
 """Counter -> value as printed."""
-Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRate | LastIteration | Extraction
-Request = tuple[str, FileName]
-"""Path of a file and what its name says."""
+Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
+Request = tuple[str, FileName, str | None]
+"""Path of a file, what its name says, and the part of a name by which iostat's lines are chosen."""
 
 
 def reads(file: FileName) -> bool:
@@ -63,29 +64,40 @@ def reads(file: FileName) -> bool:
     return file.extraction is None and file.kind.removeprefix(PREPARE) in _READERS
 
 
-def read_all(requests: Sequence[Request], device: str | None) -> list[Found | Wanting]:
-    """What each file tells, in the order of `requests`.
-
-    `device` is the part of a name by which iostat's lines are chosen; without one it is the
-    device with the most traffic, an array before its members.
-    """
-    paths = [path for path, _ in requests]
-    return read_shared(requests, paths, partial(_read_some, device=device))
-
-
-def _read_some(requests: Sequence[Request], device: str | None) -> list[Found | Wanting]:
-    return [_read(path, file, device) for path, file in requests]
+def busiest_device(paths: Sequence[str]) -> str | None:
+    """The device that most was read from and written to in files of iostat."""
+    total: Counter[str] = Counter()
+    for path in paths:
+        content = _content(path)
+        if not isinstance(content, Wanting):
+            total.update(iostat.traffic(content))
+    return iostat.busiest(total)
 
 
-def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
+def read_all(requests: Sequence[Request]) -> list[Found | Wanting]:
+    """What each file tells, in the order of `requests`."""
+    return read_shared(requests, [path for path, _, _ in requests], _read_some)
+
+
+def _read_some(requests: Sequence[Request]) -> list[Found | Wanting]:
+    return [_read(path, file, device) for path, file, device in requests]
+
+
+def _content(path: str) -> bytes | Wanting:
     try:
         content = Path(path).read_bytes()
         if path.endswith(".gz"):
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
-        return Wanting(f"cannot be read: {error}")
-    if not content.strip():
-        return Wanting("empty")
+        told = error.strerror if isinstance(error, OSError) and error.strerror else error
+        return Wanting(f"cannot be read: {told}")
+    return content if content.strip() else Wanting("empty")
+
+
+def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
+    content = _content(path)
+    if isinstance(content, Wanting):
+        return content
     try:
         return _READERS[file.kind.removeprefix(PREPARE)](content, file, device)
     except (ValueError, ArithmeticError, LookupError) as error:
@@ -99,9 +111,9 @@ def _read_output(content: bytes, file: FileName, device: str | None) -> Found | 
 
 
 def _read_storage(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    chosen = device or iostat.busiest(content)
-    found = iostat.read(content, chosen) if chosen else None
-    return found or Wanting(f"no sample of a device called {device or '...'}")
+    if device is None:
+        return Wanting("no sample of any device")
+    return iostat.read(content, device) or Wanting(f"no sample of a device called {device}")
 
 
 def _read_cpu(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
@@ -120,11 +132,9 @@ def _read_processes(content: bytes, file: FileName, device: str | None) -> Found
 def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
     line = _lines(content)[0]
     *rates, text = line.split("\t")
-    if len(rates) > 1:
-        return Wanting(f"{len(rates)} rates in a line: which of them is meant is not known")
-    if not rates or not _is_number(rates[0]):
+    if not rates or not all(map(is_number, rates)):
         return Wanting(f"no rate: {line[:40]!r}")
-    return PrintedRate(rates[0], text)
+    return PrintedRates(tuple(rates), text)
 
 
 def _read_counters(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
@@ -156,13 +166,6 @@ _READERS: dict[str, _Reader] = {
     "perf.last": _read_last,
 }
 """By kind of file."""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) >= 0
-    except ValueError:
-        return False
 
 
 def _lines(content: bytes) -> list[str]:

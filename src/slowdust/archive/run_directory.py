@@ -23,17 +23,22 @@ from slowdust.archive.reading import (
     Extraction,
     Found,
     LastIteration,
-    PrintedRate,
+    PrintedRates,
     Wanting,
+    busiest_device,
     read_all,
     reads,
 )
 from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.two_processes import size_of
 
 LOAD = "load"
 """What the load of the tables is called among the tests."""
 FOREIGN = "not a file of a run of sysbench"
 _CUT_OFF = "sb.perf.hw cut off by the end of its test"
+_STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
+_TELLING = 3
+"""Files of iostat that are enough to tell which device was used."""
 _BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b.*")
 _CONFIGURATION = re.compile(r"conf\.diff|.*\.(?:cnf|conf)")
 
@@ -44,6 +49,14 @@ class Problem:
 
     path: Path
     reason: str
+
+
+@dataclass(frozen=True)
+class PrintedRate:
+    """Of one test at one number of clients: a number, and the text behind it in its file."""
+
+    number: str
+    text: str
 
 
 @dataclass
@@ -80,6 +93,8 @@ class RunDirectory:
 
     path: Path
     tests: dict[TestKey, ArchivedTest] = field(default_factory=dict)
+    device: str | None = None
+    """By which iostat's lines were chosen."""
     used: int = 0
     """Files that something was read from."""
     by_products: Counter[str] = field(default_factory=Counter)
@@ -120,6 +135,7 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
     runs = [RunDirectory(path) for path in directories]
     places: list[tuple[RunDirectory, str, FileName]] = []
     for run in runs:
+        run.device = device or _busiest_device(run.path, directories[run.path])
         for name in sorted(directories[run.path]):
             file = parse_file(name)
             if file is not None and reads(file):
@@ -128,15 +144,16 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
                 run.by_products[kind] += 1
             else:
                 run.problems.append(Problem(run.path / name, FOREIGN))
-    requests = [(os.path.join(run.path, name), file) for run, name, file in places]  # noqa: PTH118
-    answers = list(zip(places, read_all(requests, device), strict=True))
+    requests = [(f"{run.path}{os.sep}{name}", file, run.device) for run, name, file in places]
+    answers = list(zip(places, read_all(requests), strict=True))
     # Names without threads belong to the tests that the others have.
     answers.sort(key=lambda answer: answer[0][2].dop is None)
     for (run, name, file), found in answers:
         if isinstance(found, Wanting):
             _set_aside(run, name, file, found)
+        elif wrong := _give(_tests_of(run, file), file, found):
+            run.problems.append(Problem(run.path / name, wrong))
         else:
-            _add(_test_of(run, file), file, found)
             run.used += 1
     for run in runs:
         _leave_out_incomplete(run)
@@ -153,6 +170,13 @@ def _leave_out_incomplete(run: RunDirectory) -> None:
             run.used -= 1
 
 
+def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
+    """As the largest files of iostat tell: where there is traffic, numbers are long."""
+    files = [f"{path}{os.sep}{name}" for name in names if _STORAGE.match(name)]
+    files.sort(key=size_of, reverse=True)
+    return busiest_device(files[:_TELLING])
+
+
 def _set_aside(run: RunDirectory, name: str, file: FileName, wanting: Wanting) -> None:
     if wanting.reason == INCOMPLETE and file.iteration is not None and file.iteration > 1:
         run.by_products[_CUT_OFF] += 1
@@ -163,18 +187,37 @@ def _set_aside(run: RunDirectory, name: str, file: FileName, wanting: Wanting) -
 def _by_product(name: str) -> str | None:
     """The kind of a file that is known and not read; None for a foreign one."""
     if found := _BY_PRODUCT.fullmatch(name):
-        return f"sb.{found['kind']}"
+        return f"sb.{found['kind']}" if parse_file(name) else name
     return "configuration" if _CONFIGURATION.fullmatch(name) else None
 
 
-def _test_of(run: RunDirectory, file: FileName) -> ArchivedTest:
-    """The test of the file. Kinds without threads in their names belong to the test that has."""
+def _tests_of(run: RunDirectory, file: FileName) -> list[ArchivedTest]:
+    """The test of a file.
+
+    Kinds without threads in their names are of those that others have: by their number, if
+    there are several.
+    """
     common = LOAD if file.kind.startswith(PREPARE) else file.common
     if file.dop is None and common != LOAD:
-        for (other, dop), test in run.tests.items():
-            if other == common and dop is not None:
-                return test
-    return run.tests.setdefault((common, file.dop), ArchivedTest(file))
+        levels = {dop: test for (other, dop), test in run.tests.items() if other == common and dop}
+        if levels:
+            return [levels[dop] for dop in sorted(levels)]
+    return [run.tests.setdefault((common, file.dop), ArchivedTest(file))]
+
+
+def _give(tests: Sequence[ArchivedTest], file: FileName, found: Found) -> str | None:
+    """Add what a file tells to its test, or to each of its tests; else what is wrong, in words."""
+    if isinstance(found, PrintedRates):
+        if len(found.numbers) != len(tests):
+            rates, levels = len(found.numbers), len(tests)
+            return f"{rates} rates for {levels} numbers of clients: which is of which is not known"
+        for test, number in zip(tests, found.numbers, strict=True):
+            test.rates[file.kind] = PrintedRate(number, found.text)
+        return None
+    if len(tests) > 1:
+        return f"of which of {len(tests)} numbers of clients it is, is not known"
+    _add(tests[0], file, found)
+    return None
 
 
 def _add(test: ArchivedTest, file: FileName, found: Found) -> None:
@@ -191,9 +234,7 @@ def _add(test: ArchivedTest, file: FileName, found: Found) -> None:
             test.met = found
         case Peaks():
             test.peaks = found
-        case PrintedRate():
-            test.rates[file.kind] = found
         case LastIteration():
             test.last_iteration = found.number
-        case _:
+        case Mapping():
             test.counters[file.iteration or 0] = found

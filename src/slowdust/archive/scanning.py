@@ -86,9 +86,12 @@ def scan(roots: Iterable[Path]) -> list[Place]:
     Files outside of all experiments are in a place that is `empty`.
     """
     places: dict[Path, Place] = {}
+    seen: set[Path] = set()
     for root in roots:
         for directory, names in _walk(root):
-            _sort_files(places, root, directory, names)
+            if (resolved := directory.resolve()) not in seen:
+                seen.add(resolved)
+                _sort_files(places, root, directory, names)
     return _joined(list(places.values()))
 
 
@@ -100,15 +103,22 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _sort_files(places: dict[Path, Place], root: Path, directory: Path, names: list[str]) -> None:
+    strange = [name for name in names if not (directory / name).is_file()]
+    names = [name for name in names if name not in strange]
     of_run = [name for name in names if name.startswith("sb.") and parse_file(name) is not None]
     home = directory.parent if of_run else directory
-    if names:
+    if names or strange:
         place = places.setdefault(home, Place(home, name_of(home, root)))
+        place.problems += [Problem(directory / name, "no regular file") for name in strange]
         if of_run:
             place.runs[directory] = [name for name in names if not _is_table(name)]
             names = [name for name in names if _is_table(name)]
         for name in names:
-            _take(place, directory / name)
+            try:
+                _take(place, directory / name)
+            except OSError as error:
+                reason = f"cannot be read: {error.strerror}"
+                place.problems.append(Problem(directory / name, reason))
 
 
 def name_of(directory: Path, root: Path) -> str:
@@ -130,10 +140,13 @@ def _is_table(name: str) -> bool:
 def _take(place: Place, path: Path) -> None:
     """Add a file that is no part of a run directory."""
     if found := _RATES.fullmatch(path.name):
+        tag = found["tag"] or ""
         if found["kind"] == "abs" and found["form"] == "tsv":
-            _take_rates(place, path, found["tag"] or "")
+            _take_rates(place, path, tag)
+        elif path.with_name(f"qps.abs.{tag}.tsv" if tag else "qps.abs.tsv").is_file():
+            _count(place, f"qps.{found['kind']}.{found['form']} beside qps.abs.tsv")
         else:
-            _count(place, f"qps.{found['kind']} made of qps.abs.tsv")
+            place.problems.append(Problem(path, "there is no qps.abs.tsv beside it"))
     elif found := _HARDWARE.fullmatch(path.name):
         _take_hardware(place, path, found["tag"] or "")
     elif found := _COUNTERS.fullmatch(path.name):
@@ -174,7 +187,7 @@ def _take_counters(place: Place, path: Path, tag: str) -> None:
     if not path.stat().st_size:
         place.problems.append(Problem(path, "empty"))
         return
-    _count(place, "join made of sb.perf.hw")
+    _count(place, "join of sb.perf.hw")
     if tag not in place.counters:
         place.counters.append(tag)
 

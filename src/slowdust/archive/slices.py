@@ -195,10 +195,10 @@ def _add_storage_and_cpu(
         vm = test.cpu.clean if clean_cpu else test.cpu.published
         piece.archived.cpu = [vm.samples, vm.switches, vm.cpu]
     printed = published_met(test, published)
-    told = as_printed(printed, reading.cpus, published.value / piece.qps) if printed else None
     if reading.mode is Mode.COMPAT:
-        piece.per_op = told
+        piece.per_op = as_printed(printed, reading.cpus) if printed else None
         return
+    told = as_printed(printed, reading.cpus, published.value / piece.qps) if printed else None
     use = told or UsePerOperation()
     if test.storage is not None:
         operations = piece.qps * test.storage.samples

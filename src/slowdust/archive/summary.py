@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.archive.experiment import ArchivedExperiment
 from slowdust.archive.importing import Import
+
+MOST_ALIKE = 20
+"""Skipped files of one reason that each get a line; `slowdust show` has all."""
 
 
 def lines_of(found: Import) -> Iterator[str]:
@@ -17,8 +21,7 @@ def lines_of(found: Import) -> Iterator[str]:
     if found.by_products or found.problems:
         yield "outside of these experiments"
         yield from _by_products(found.by_products)
-        for problem in found.problems:
-            yield f"  skipped: {_short(problem.path)}: {problem.reason}"
+        yield from _skipped([(_short(one.path), one.reason) for one in found.problems])
     if not found.experiments:
         yield "nothing was found that an experiment could be made of"
 
@@ -36,8 +39,19 @@ def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:
     yield from _by_products(imported.by_products)
     for note in (*experiment.notes, *imported.differences):
         yield f"  {note}"
-    for skipped in imported.skipped:
-        yield f"  skipped: {skipped.file}: {skipped.reason}"
+    yield from _skipped([(skipped.file, skipped.reason) for skipped in imported.skipped])
+
+
+def _skipped(files: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A line for each, but of many with the same reason only the first."""
+    told: Counter[str] = Counter()
+    for file, reason in files:
+        told[reason] += 1
+        if told[reason] <= MOST_ALIKE:
+            yield f"  skipped: {file}: {reason}"
+    for reason, count in told.items():
+        if count > MOST_ALIKE:
+            yield f"  skipped: {count - MOST_ALIKE:,} more: {reason}"
 
 
 def _by_products(counts: Mapping[str, int]) -> Iterator[str]:

@@ -12,14 +12,19 @@ from slowdust.store.records import Second
 
 _END = b"SQL statistics:"
 _HEAD_BYTES = 4096
-_QUERIES = re.compile(rb"^    queries: +(?P<count>\d+) +\((?P<rate>[\d.]+) per sec\.\)", re.M)
-_TRANSACTIONS = re.compile(rb"^    transactions: +\d+ +\((?P<rate>[\d.]+) per sec\.\)", re.M)
-_ELAPSED = re.compile(rb"^    time elapsed: +(?P<seconds>[\d.]+)s", re.M)
-_LATENCY = re.compile(rb"^ +(?P<name>avg|max|95th percentile): +(?P<ms>[\d.]+)\s*$", re.M)
-_OPTION = re.compile(rb"--(table-size|tables|threads|time)=(\d+)")
+_NUMBER = rb"\d{1,15}(?:\.\d+)?"
+_QUERIES = re.compile(
+    rb"^    queries: +(?P<count>\d{1,15}) +\((?P<rate>%b) per sec\.\)" % _NUMBER, re.M
+)
+_TRANSACTIONS = re.compile(rb"^    transactions: +\d+ +\((?P<rate>%b) per sec\.\)" % _NUMBER, re.M)
+_ELAPSED = re.compile(rb"^    time elapsed: +(?P<seconds>%b)s" % _NUMBER, re.M)
+_LATENCY = re.compile(rb"^ +(?P<name>avg|max|95th percentile): +(?P<ms>%b)\s*$" % _NUMBER, re.M)
+_OPTION = re.compile(rb"--(table-size|tables|threads|time)=(\d{1,15})\b")
 _DRIVER = re.compile(rb"--db-driver=(\w+)")
-_CPUS = re.compile(rb"^(\d+) CPUs", re.M)
-_LOADED = re.compile(rb"^Load seconds is (\d+) for (\d+) tables, \S+ Mips, (\d+) ips", re.M)
+_CPUS = re.compile(rb"^(\d{1,6}) CPUs", re.M)
+_LOADED = re.compile(
+    rb"^Load seconds is (\d{1,9}) for (\d{1,9}) tables, \S+ Mips, (\d{1,15}) ips", re.M
+)
 
 
 @dataclass(frozen=True)

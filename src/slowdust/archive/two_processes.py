@@ -24,7 +24,7 @@ def read_shared(
     read: Callable[[Sequence[Request]], list[Answer]],
 ) -> list[Answer]:
     """What `read` makes of the requests, in their order; each is about the file in `paths`."""
-    sizes = [_size(path) for path in paths]
+    sizes = [size_of(path) for path in paths]
     if sum(sizes) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
         return read(requests)
     middle = _middle(sizes)
@@ -45,7 +45,8 @@ def _middle(sizes: Sequence[int]) -> int:
     return len(sizes)
 
 
-def _size(path: str) -> int:
+def size_of(path: str) -> int:
+    """Bytes of a file; 0 where it is gone."""
     try:
         return os.stat(path).st_size  # noqa: PTH116 - thousands of files
     except OSError:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowdust.archive.cells import is_number
+
 _FIELDS = 17
 _SWITCHES, _USER, _SYSTEM = 11, 12, 13
 _COLUMNS = b"swpd"
@@ -82,9 +84,6 @@ def _number(row: Sequence[bytes], *columns: int) -> float:
     """The sum of the columns that are numbers."""
     total = 0.0
     for column in columns:
-        if column < len(row):
-            try:
-                total += float(row[column])
-            except ValueError:
-                continue
+        if column < len(row) and is_number(text := row[column].decode(errors="replace")):
+            total += float(text)
     return total

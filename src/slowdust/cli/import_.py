@@ -47,7 +47,7 @@ def sysbench(  # noqa: PLR0917 - click's options
     scan: str | None,
     clients: int | None,
     results: Path,
-) -> None:
+) -> int:
     """Import run directories of sysbench and their summary tables, in any mixture.
 
     DIR is searched at any depth; each directory that holds run directories, or tables alone,
@@ -69,8 +69,10 @@ def sysbench(  # noqa: PLR0917 - click's options
         scan=ScanRule(scan.replace("-", " ")) if scan else None,
         clients=clients,
     )
-    for line in lines_of(import_sysbench(directories, results, name, choices)):
+    found = import_sysbench(directories, results, name, choices)
+    for line in lines_of(found):
         click.echo(line)
+    return 0 if found.experiments else 1
 
 
 @command.command("iibench")
@@ -95,7 +97,7 @@ def iibench(
     mode: str | None,
     clients: int | None,
     results: Path,
-) -> None:
+) -> int:
     """Import results of the Insert Benchmark: o.sum, mrg, rel, o.ib, o.res, in any mixture.
 
     DIR is searched at any depth; each directory with files o.sum, or the one that holds tables
@@ -109,6 +111,7 @@ def iibench(
     from slowdust.archive.ibench_importing import import_iibench
     from slowdust.archive.summary import lines_of
 
-    chosen = Mode(mode or Mode.CLEAN)
-    for line in lines_of(import_iibench(directories, results, name, chosen, clients)):
+    found = import_iibench(directories, results, name, Mode(mode or Mode.CLEAN), clients)
+    for line in lines_of(found):
         click.echo(line)
+    return 0 if found.experiments else 1

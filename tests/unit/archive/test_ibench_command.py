@@ -82,7 +82,7 @@ def test_nothing_to_import_is_said(slowdust: Slowdust) -> None:
     Path("archive").mkdir()
     Path("archive/notes.txt").write_text("hello")
     Path("archive/sb.o.scan.range100.pk1.dop8").write_text("hello")
-    said = slowdust("import", "iibench", "archive")
+    said = slowdust("import", "iibench", "archive", code=1)
     assert "skipped: archive/notes.txt: not a file of the Insert Benchmark" in said
     assert "slowdust import sysbench" in said
     assert "nothing was found" in said

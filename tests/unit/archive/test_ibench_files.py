@@ -167,7 +167,9 @@ def test_a_client_that_was_cut_off() -> None:
     assert ibench_client.read(b"".join(lines[:2])) is None
 
 
-@pytest.mark.parametrize("torn", [b"1.0\t2.0\n", b"1.2.3\t4\n", b"Warning: slow\n", b"\xff\n", b"\n"])
+@pytest.mark.parametrize(
+    "torn", [b"1.0\t2.0\n", b"1.2.3\t4\n", b"Warning: slow\n", b"\xff\n", b"\n"]
+)
 def test_strange_lines_among_the_seconds(torn: bytes) -> None:
     lines = client_output([100, 300, 500]).splitlines(keepends=True)
     output = ibench_client.read(b"".join([*lines[:3], torn, *lines[3:]]))
