@@ -7,7 +7,7 @@ its number of columns; a torn one is none.
 from __future__ import annotations
 
 import re
-import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,12 @@ ROLES = {
     "query": ("i_qps", "max_q", "t_query"),
 }
 """Columns: the rate of an interval, its longest operation, and the count since the beginning."""
-_ROWS = re.compile(rb"^(?:[\d.\t ]+\n)+", re.MULTILINE)
+_HEADER = b"i_sec"
+_FIRST_HISTOGRAM = b"Insert rt:"
+_COMMAND_LINE = 10_000
+"""Bytes at the beginning of a file, in which it is."""
+_OF_NUMBERS = b"0123456789.\t\n "
+_NUMBERS = re.compile(rb"(?:(?:\d+(?:\.\d+)?|\.\d+)(?: |$))+")
 _RESPONSE_TIMES = re.compile(rb"^(Insert|Delete|Query) rt:([^\n]*)", re.MULTILINE)
 _ENDED = re.compile(rb"^Done", re.MULTILINE)
 _ROWS_PER_COMMIT = re.compile(rb"--rows_per_commit=(\d{1,9})")
@@ -74,50 +79,49 @@ class ClientOutput:
 
 def read(content: bytes) -> ClientOutput | None:
     """What the file tells; None where it has no whole row."""
-    table = _table(content)
-    if not len(table):
+    end = content.find(_FIRST_HISTOGRAM)
+    head, tail = (content, b"") if end < 0 else (content[:end], content[end:])
+    cells = _cells(head)
+    if not cells:
         return None
-    commit = _ROWS_PER_COMMIT.search(content)
-    lengths = _column(table, "i_sec")
+    commit = _ROWS_PER_COMMIT.search(head, 0, _COMMAND_LINE)
+    lengths = _column(cells, "i_sec")
     return ClientOutput(
         lengths=lengths,
         elapsed=float(lengths.sum()),
         courses={
             role: Course(
-                rates=_column(table, rate),
-                longest_us=_column(table, longest),
-                total=int(_column(table, total)[-1]),
+                rates=_column(cells, rate),
+                longest_us=_column(cells, longest),
+                total=int(float(cells[COLUMNS.index(total) - len(COLUMNS)])),
             )
             for role, (rate, longest, total) in ROLES.items()
         },
-        response_times=_response_times(content),
+        response_times=_response_times(tail),
         rows_per_commit=int(commit[1]) if commit else None,
-        ended=_ENDED.search(content) is not None,
+        ended=_ENDED.search(tail) is not None,
     )
 
 
-def _column(table: Floats, name: str) -> Floats:
-    return np.ascontiguousarray(table[:, COLUMNS.index(name)])
+def _column(cells: Sequence[bytes], name: str) -> Floats:
+    return np.array(list(map(float, cells[COLUMNS.index(name) :: len(COLUMNS)])))
 
 
-def _table(content: bytes) -> Floats:
-    """The whole rows."""
-    rows = b"".join(_ROWS.findall(content))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            values = np.fromstring(rows.decode(), sep=" ")
-        except (ValueError, DeprecationWarning):
-            values = np.empty(0)
-    if values.size == rows.count(b"\n") * len(COLUMNS):
-        return values.reshape(-1, len(COLUMNS))
-    whole = [cells for line in rows.decode().splitlines() if (cells := _cells(line)) is not None]
-    return np.array(whole, dtype=float).reshape(-1, len(COLUMNS))
+def _cells(head: bytes) -> list[bytes]:
+    """Of the whole rows, one after the other: each is a number."""
+    lines = head[head.find(_HEADER) :].partition(b"\n")[2] if _HEADER in head else head
+    cells = lines.split()
+    whole = len(cells) == len(COLUMNS) * lines.count(b"\n")
+    if whole and not lines.translate(None, _OF_NUMBERS) and _all_numbers(cells):
+        return cells
+    rows = (line.split() for line in lines.splitlines())
+    return [cell for row in rows if len(row) == len(COLUMNS) and _all_numbers(row) for cell in row]
 
 
-def _cells(line: str) -> list[float] | None:
-    numbers = known(map(number_of, line.split()))
-    return numbers if len(numbers) == len(COLUMNS) == len(line.split()) else None
+def _all_numbers(cells: Sequence[bytes]) -> bool:
+    """Checked apart from their values, of which most are not needed."""
+    joined = b" ".join(cells)
+    return _NUMBERS.fullmatch(joined) is not None
 
 
 def _response_times(content: bytes) -> dict[str, ResponseTimes]:
