@@ -24,9 +24,9 @@ def rows() -> Iterator[Row]:
     """Time the commands as a person calls them."""
     with tempfile.TemporaryDirectory() as directory:
         count = _write_experiment(Path(directory))
-        seconds = _median_seconds("report", "large", "--results", directory)
+        seconds = median_seconds("report", "large", "--results", directory)
         yield _row(f"slowdust report over {count:,} slices", seconds, 2.0)
-    yield _row("slowdust --help", _median_seconds("--help"), 0.3)
+    yield _row("slowdust --help", median_seconds("--help"), 0.3)
 
 
 def _row(what: str, seconds: float, goal: float) -> Row:
@@ -44,7 +44,8 @@ def _write_experiment(results: Path) -> int:
     return len(slices)
 
 
-def _median_seconds(*arguments: str) -> float:
+def median_seconds(*arguments: str) -> float:
+    """Of a command, as often as `RUNS` says."""
     return statistics.median(_seconds(arguments) for _ in range(RUNS))
 
 

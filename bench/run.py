@@ -9,7 +9,7 @@ import argparse
 import itertools
 import sys
 
-from bench import insert_client, load_generators, probe_effect, report_speed
+from bench import import_speed, insert_client, load_generators, probe_effect, report_speed
 from bench.rows import show
 
 
@@ -19,7 +19,9 @@ def main() -> None:
     load_generators.add_arguments(parser)
     options = parser.parse_args()
     load_generators.check_programs()
-    own = itertools.chain(report_speed.rows(), probe_effect.rows(options.builds[0]))
+    own = itertools.chain(
+        report_speed.rows(), import_speed.rows(), probe_effect.rows(options.builds[0])
+    )
     met = [
         show("Slowdust itself", own),
         *load_generators.tables(options),

@@ -9,9 +9,11 @@ from statistics import fmean, median
 from slowdust.analysis import flags
 from slowdust.analysis.concurrency import courses_of
 from slowdust.analysis.contenders import describe_method, introduce, plan_differences
+from slowdust.analysis.counters import clock_flags, counters_of, relative_counters
+from slowdust.analysis.known import known
 from slowdust.analysis.latency import latency_us
 from slowdust.analysis.memory import BYTES_PER_GB, memory_of
-from slowdust.analysis.model import PlanDifference, Report, Result
+from slowdust.analysis.model import LatencyUs, PlanDifference, Report, Result
 from slowdust.analysis.notices import notices_of
 from slowdust.analysis.per_op import per_operation, relative_to
 from slowdust.analysis.relative import Step, step_of
@@ -105,7 +107,9 @@ def _results(
                 result.rqps = None if missed_its_sla(base) else 1.0
                 result.flags += flags.wandering(by_step[step][base.contender])
             else:
-                _compare(result, base, judgements[step, result.contender], margin)
+                archived = any(piece.archived for piece in by_step[step][result.contender])
+                judgement = judgements[step, result.contender]
+                _compare(result, base, judgement, margin, archived=archived)
                 result.flags += _plans_of(result, contenders[0], differences)
         results += of_step
     return results
@@ -140,9 +144,12 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     """Everything that needs no base."""
     servers = [piece.server for piece in slices if piece.server is not None]
     schedules = [piece.schedule for piece in slices if piece.schedule is not None]
-    busiest = median(piece.client.busiest_thread for piece in slices)
+    busy = [piece.client.busiest_thread for piece in slices if piece.client is not None]
+    busiest = median(busy) if busy else None
+    lengths = known(piece.seconds for piece in slices)
     idle = _idle_cpu_share(slices)
     writers = writers_of(slices)
+    archived = any(piece.archived for piece in slices)
     errors: dict[str, int] = {}
     for piece in slices:
         for state, count in piece.errors.items():
@@ -157,18 +164,21 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         qps=median(piece.qps for piece in slices),
         slices=len(slices),
         incarnations=len({piece.incarnation for piece in slices}),
-        measured_s=sum(piece.seconds for piece in slices),
-        errors=sum(errors.values()),
+        measured_s=sum(lengths) if lengths else None,
+        errors=None if archived else sum(errors.values()),
         errors_by_state=errors,
-        retries=sum(piece.retries for piece in slices),
-        latency_us=latency_us([piece.latency for piece in slices]),
+        retries=None if archived else sum(piece.retries for piece in slices),
+        latency_us=latency_us(known(piece.latency for piece in slices)) or _printed(slices),
         per_op=per_operation(slices),
         peak_vsz_gb=_peak_gb(servers, lambda use: use.vsz_bytes),
         peak_rss_gb=_peak_gb(servers, lambda use: use.rss_bytes),
+        counters=counters_of(slices),
         client_busiest_thread=busiest,
         idle_cpu_share=idle,
         backends_changed=(
-            sum(use.processes_started + use.processes_ended for use in servers) if servers else None
+            sum(use.processes_started + use.processes_ended for use in servers)
+            if any(use.cpu_s is not None for use in servers)
+            else None
         ),
         late_operations=(
             sum(schedule.late_operations for schedule in schedules) if schedules else None
@@ -181,6 +191,20 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     )
 
 
+def _printed(slices: Sequence[Slice]) -> LatencyUs | None:
+    """The response times that an archived run printed."""
+    for piece in slices:
+        if (times := piece.response) is not None:
+            return LatencyUs(
+                mean=times.mean_us,
+                p50=times.p50_us,
+                p95=times.p95_us,
+                p99=times.p99_us,
+                max=times.max_us,
+            )
+    return None
+
+
 def _group(step: Step) -> str:
     known = known_test(step.benchmark, step.test)
     return known.group.value if known else step.benchmark
@@ -188,9 +212,9 @@ def _group(step: Step) -> str:
 
 def _idle_cpu_share(slices: Sequence[Slice]) -> float | None:
     shares = [
-        sum(piece.idle_cpu_s.values()) / (piece.probe_seconds or piece.seconds)
+        sum(piece.idle_cpu_s.values()) / window
         for piece in slices
-        if piece.idle_cpu_s
+        if piece.idle_cpu_s and (window := piece.probe_seconds or piece.seconds)
     ]
     return fmean(shares) if shares else None
 
@@ -200,20 +224,33 @@ def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | Non
     return max(sizes) / BYTES_PER_GB if sizes else None
 
 
-def _compare(result: Result, base: Result | None, judgement: Judgement, margin: float) -> None:
-    """`base` is None where the base has no result in this step."""
+def _compare(
+    result: Result, base: Result | None, judgement: Judgement, margin: float, *, archived: bool
+) -> None:
+    """`base` is None where the base has no result in this step.
+
+    Of an `archived` test there is one run, which has neither interval nor verdict.
+    """
     if missed_its_sla(result):
         return
     if base is not None:
         if missed_its_sla(base):
             result.flags.append(f"not compared: the writers of {base.contender} missed their SLA")
             return
+        if base.unit != result.unit:
+            result.flags.append(f"not compared: {result.unit} here, {base.unit} of the base")
+            return
         result.per_op_relative = relative_to(base.per_op, result.per_op)
+        result.counters_relative = relative_counters(base.counters, result.counters)
+        result.flags += clock_flags(result.counters_relative)
     if result.late_operations is not None:
         result.flags.append(flags.OPEN_LOOP)
         return
     estimate = judgement.estimate
     result.rqps = estimate.ratio
+    if archived:
+        result.flags.append(flags.NO_BASE if estimate.ratio is None else flags.ONE_RUN)
+        return
     result.verdict = None if estimate.ratio is None else judgement.verdict
     if estimate.interval is not None:
         result.low, result.high = estimate.interval.low, estimate.interval.high

@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.analysis.phrases import listing
-from slowdust.store.manifest import ContenderFacts, InsertMethod, Manifest, Method, Plan
+from slowdust.store.manifest import (
+    ContenderFacts,
+    Imported,
+    InsertMethod,
+    Manifest,
+    Method,
+    Plan,
+)
 
 NOT_SET = "(not set)"
+_MODES = {"compat": "as published, to the last digit", "clean": "without known errors"}
+"""What an import made of the files."""
 
 
 def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
@@ -71,24 +80,39 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
     """How it was measured: label -> value, ready to print."""
     method = manifest.method
     return {
+        **(_imported(manifest.imported) if manifest.imported else {}),
         **(_slices(method) if method.insert is None else _insert_steps(method.insert)),
         "clients": ", ".join(map(str, manifest.clients)),
         "incarnations": str(method.incarnations),
         "margin": f"{method.margin:.1%}",
-        "seed": str(method.seed),
+        **_told("seed", method.seed, "d"),
         "slowdust": manifest.slowdust,
-        "driver": manifest.driver,
+        **({"driver": manifest.driver} if manifest.driver else {}),
+    }
+
+
+def _imported(imported: Imported) -> dict[str, str]:
+    return {
+        "archived run of": imported.kind,
+        "imported from": imported.source,
+        "numbers": _MODES.get(imported.mode, imported.mode),
+        **({"device": imported.device} if imported.device else {}),
     }
 
 
 def _slices(method: Method) -> dict[str, str]:
     return {
-        "tables": str(method.tables),
-        "rows per table": f"{method.rows:,}",
-        "slice": f"{method.slice_s:g} s",
-        "discarded before each slice": f"{method.discard_s:g} s",
-        "budget": f"{method.budget_s:g} s",
+        **_told("tables", method.tables, "d"),
+        **_told("rows per table", method.rows, ",d"),
+        **_told("slice", method.slice_s, "g", " s"),
+        **_told("discarded before each slice", method.discard_s, "g", " s"),
+        **_told("budget", method.budget_s, "g", " s"),
     }
+
+
+def _told(label: str, value: float | None, form: str, unit: str = "") -> dict[str, str]:
+    """A line for a value that is known."""
+    return {} if value is None else {label: f"{value:{form}}{unit}"}
 
 
 def _insert_steps(insert: InsertMethod) -> dict[str, str]:

@@ -27,6 +27,11 @@ DEAREST: dict[str, Microsecond] = {
     "write_kb": 20.0,
     "cs": 50.0,
     "server_cpu_us": 1.0,
+    "host_read_kb": 50.0,
+    "host_write_kb": 20.0,
+    "host_cs": 50.0,
+    "host_cpu_us": 1.0,
+    "host_share_us": 100.0,
 }
 """What one of it may cost where it is dear: a KB of small reads or writes on a slow disk, a switch
 that wakes another CPU of a virtual machine."""
@@ -65,6 +70,14 @@ _CANDIDATES: tuple[tuple[str, Cause, str], ...] = (
     ("server_cpu_us", Cause.CPU, "server CPU"),
 )
 """Rarest first: CPU nearly always moves along with contention and IO."""
+_OF_HOST: tuple[tuple[str, Cause, str], ...] = (
+    ("host_read_kb", Cause.IO, "KB read"),
+    ("host_write_kb", Cause.IO, "KB written"),
+    ("host_cs", Cause.CONTENTION, "context switches"),
+    ("host_cpu_us", Cause.CPU, "host CPU"),
+    ("host_share_us", Cause.CPU, "host CPU"),
+)
+"""Of archived runs, which have nothing of the server alone."""
 
 
 def explain(result: Result, base: Result) -> list[Explanation]:
@@ -73,7 +86,8 @@ def explain(result: Result, base: Result) -> list[Explanation]:
         return []
     slowdown = 1 / result.rqps
     found = []
-    for field, cause, metric in _CANDIDATES:
+    of_server = any(_value(result.per_op, field) is not None for field, _, _ in _CANDIDATES)
+    for field, cause, metric in _CANDIDATES if of_server else _OF_HOST:
         ratio = _value(result.per_op_relative, field)
         if ratio is None or not _could_take(field, result, base):
             continue
@@ -108,4 +122,6 @@ def _time_us(base: Result) -> Microsecond | None:
     """What an operation takes a client: a long step's is a row, its response times are of many."""
     if measured_in_steps(base.benchmark):
         return base.clients * _US_PER_S / base.qps if base.qps > 0 else None
-    return None if base.latency_us is None else base.latency_us.p50
+    if base.latency_us is None:
+        return None
+    return base.latency_us.p50 or base.latency_us.mean

@@ -8,6 +8,7 @@ import numpy as np
 
 from slowdust.analysis.estimate import Estimate
 from slowdust.analysis.model import Writers
+from slowdust.analysis.sla import achieved
 from slowdust.store.records import Slice
 
 BUSY_CLIENT = 0.9
@@ -20,15 +21,17 @@ WANDERING = 1.25
 """Ratio of the base's fast slices to its slow ones from which the drift is reported."""
 
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
+NO_BASE = "not compared: the base has no rate here"
+ONE_RUN = "one run: no interval, no verdict"
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 
 def flags_of_slices(
-    slices: Sequence[Slice], busiest_thread: float, idle: float | None
+    slices: Sequence[Slice], busiest_thread: float | None, idle: float | None
 ) -> list[str]:
     """What the slices of one step and contender say about themselves."""
-    flags = []
-    if busiest_thread > BUSY_CLIENT:
+    flags = list(dict.fromkeys(flag for piece in slices for flag in piece.flags))
+    if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
         flags.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
     if idle is not None and idle > BUSY_IDLERS:
         flags.append(f"idle contenders were busy: {idle:.0%} of a CPU")
@@ -69,12 +72,7 @@ def flags_of_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]
     """What the long steps of one contender say about themselves, beside `flags_of_slices`."""
     flags = []
     if writers is not None and not writers.sla_met:
-        flags.append(
-            f"SLA missed, not compared: {writers.inserts:,.0f} inserts/s and "
-            f"{writers.deletes:,.0f} deletes/s instead of {writers.target:,.0f}; rows that were "
-            f"due and not written: {writers.insert_backlog:,} to insert, "
-            f"{writers.delete_backlog:,} to delete"
-        )
+        flags.append(f"SLA missed, not compared: {achieved(writers)}{_backlog(writers)}")
     for piece in slices:
         if (step := piece.step) is None or step.rows_counted is None:
             continue
@@ -84,6 +82,15 @@ def flags_of_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]
                 f"{step.rows_expected:,} were expected"
             )
     return flags
+
+
+def _backlog(writers: Writers) -> str:
+    if writers.insert_backlog is None or writers.delete_backlog is None:
+        return ""
+    return (
+        f"; rows that were due and not written: {writers.insert_backlog:,} to insert, "
+        f"{writers.delete_backlog:,} to delete"
+    )
 
 
 def flags_of_pairs(estimate: Estimate, margin: float) -> list[str]:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
 
-from slowdust.analysis.model import LatencyUs
+from slowdust.analysis.model import LatencyUs, Result
 from slowdust.store.records import Histogram
 
 _NS_PER_US = 1000.0
+
+
+_MEASURED = ("p50", "p95", "p99", "max")
+
+
+def columns_of_latency(results: Iterable[Result]) -> tuple[str, ...]:
+    """Fields of `LatencyUs` for a table: those measured here, or those that archived runs have."""
+    found = [result.latency_us for result in results if result.latency_us is not None]
+    if any(one.mean is not None for one in found):
+        return tuple(
+            name
+            for name in ("mean", *_MEASURED)
+            if any(getattr(one, name) is not None for one in found)
+        )
+    return _MEASURED if found else ()
 
 
 def latency_us(histograms: Sequence[Histogram]) -> LatencyUs | None:

@@ -11,19 +11,22 @@ BYTES_PER_GB = 1 << 30
 
 
 def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list[Memory]:
-    """One entry for each contender with a result; none where all of these allocate alike."""
+    """One entry for each contender with a result; none where all of these allocate alike.
+
+    The base is the first of `infos`.
+    """
     measured = {result.contender for result in results}
     shown = [info for info in infos if info.name in measured]
     if len({(info.engine, info.allocator, *info.environment) for info in shown}) < 2:
         return []
     return [
-        _memory(info, [result for result in results if result.contender == info.name])
+        _memory(info, [r for r in results if r.contender == info.name], infos[0].name)
         for info in shown
     ]
 
 
-def _memory(info: ContenderInfo, results: Sequence[Result]) -> Memory:
-    ratios = [r.rqps for r in results if r.rqps is not None and r.verdict is not None]
+def _memory(info: ContenderInfo, results: Sequence[Result], base: str) -> Memory:
+    ratios = [r.rqps for r in results if r.rqps is not None and r.contender != base]
     rss = _peak(results, lambda result: result.peak_rss_gb)
     pool = None if info.buffer_pool_bytes is None else info.buffer_pool_bytes / BYTES_PER_GB
     return Memory(

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from slowdust.store.records import Microsecond, Second
+from slowdust.store.records import Counters, Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
 
@@ -18,12 +18,14 @@ SCHEMA = 1
 
 
 class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Percentiles of the response time over all slices of a contender, in microseconds."""
+    """Response times over all slices of a contender, in microseconds."""
 
-    p50: Microsecond
-    p95: Microsecond
-    p99: Microsecond
-    max: Microsecond
+    p50: Microsecond | None = None
+    p95: Microsecond | None = None
+    p99: Microsecond | None = None
+    max: Microsecond | None = None
+    mean: Microsecond | None = None
+    """Of archived runs, which have it, and of the percentiles only what they printed."""
 
 
 class PerOperation(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -33,6 +35,8 @@ class PerOperation(msgspec.Struct, kw_only=True, omit_defaults=True):
     server_cpu_user_us: Microsecond | None = None
     server_cpu_system_us: Microsecond | None = None
     host_cpu_us: Microsecond | None = None
+    host_share_us: Microsecond | None = None
+    """Time of the whole host with all of its CPUs, where nothing says how many these are."""
     client_cpu_us: Microsecond | None = None
     cs: float | None = None
     """Context switches of the server's processes."""
@@ -70,11 +74,11 @@ class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Rows per second that the inserters, and the deleters, of all clients had to keep."""
     inserts: float
     """Rows inserted per second."""
-    deletes: float
-    insert_backlog: int
+    deletes: float | None = None
+    insert_backlog: int | None = None
     """Rows that were due by the end of the step and not written by then."""
-    delete_backlog: int
-    max_lag_s: Second
+    delete_backlog: int | None = None
+    max_lag_s: Second | None = None
     """How far behind its schedule a write began."""
     sla_met: bool
     """Whether both rates reached 95% of the target; else the step's query rate is not compared."""
@@ -98,13 +102,15 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     high: float | None = None
     """95% interval of rqps; absent for the base and with fewer than two blocks."""
     verdict: Verdict | None = None
-    """None for the base, and where nothing could be compared."""
+    """None for the base, where nothing could be compared, and for archived runs: one says
+    nothing of how far another would be from it."""
     slices: int
     incarnations: int
-    measured_s: Second
-    errors: int
+    measured_s: Second | None = None
+    errors: int | None = None
+    """Absent for archived runs, as are retries."""
     errors_by_state: dict[str, int] = {}
-    retries: int = 0
+    retries: int | None = None
     latency_us: LatencyUs | None = None
     """Absent where no operation succeeded."""
     response_time: ResponseTime | None = None
@@ -114,7 +120,11 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
     peak_vsz_gb: float | None = None
     peak_rss_gb: float | None = None
-    client_busiest_thread: float
+    counters: Counters | None = None
+    counters_relative: dict[str, float] | None = None
+    """Each counter / the base's, per operation, and ratios such as GHz as they are; None for the
+    base, and where one of the two has no counters."""
+    client_busiest_thread: float | None = None
     """Median over slices of the busiest client thread's CPU share; above 0.9 it was the limit."""
     idle_cpu_share: float | None = None
     """CPU of the contenders that should have been idle / window, mean over the slices."""
@@ -145,8 +155,9 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str
     """As the server itself prints it."""
     source: str
-    sha256: str
-    binary_bytes: int
+    sha256: str | None = None
+    """Absent for archived runs, as is the next."""
+    binary_bytes: int | None = None
     stripped_bytes: int | None = None
     config: str
     settings: dict[str, str]
@@ -187,14 +198,14 @@ class RoleReport(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     role: str
     """insert, delete, query, index, transaction."""
-    connections: int
-    rate: float
+    connections: int | None = None
+    rate: float | None = None
     """In `unit`."""
     unit: str
     """inserts/s and deletes/s are rows, queries/s statements."""
-    statements: int
-    rows: int
-    buckets: list[int]
+    statements: int | None = None
+    rows: int | None = None
+    buckets: list[int] | None = None
     """Statements by response time: one count for each of `BUCKETS_US`, and one for the rest."""
     p50_us: Microsecond | None = None
     """Absent where no statement succeeded, as the two below."""
@@ -246,7 +257,7 @@ class StepRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     clients: int
     contender: str
     incarnation: int
-    seconds: Second
+    seconds: Second | None = None
     qps: float
     """In `unit`."""
     unit: str
@@ -325,8 +336,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     schema: int = SCHEMA
     experiment: str
-    started: str
-    """ISO 8601, UTC."""
+    started: str | None = None
+    """ISO 8601, UTC; of archived runs the day, where they tell it."""
     base: str
     contenders: list[str]
     margin: float

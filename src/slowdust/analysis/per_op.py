@@ -9,11 +9,13 @@ of the slices' quotients: short slices with few operations would weigh as much a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 import msgspec
 
+from slowdust.analysis.known import known
 from slowdust.analysis.model import PerOperation
-from slowdust.store.records import ClientUse, HostUse, ServerUse, Slice
+from slowdust.store.records import ClientUse, HostUse, ServerUse, Slice, UsePerOperation
 
 _US_PER_S = 1e6
 _KB_PER_BYTE = 1 / 1024
@@ -30,7 +32,7 @@ def _of_host(read: Callable[[HostUse], float | None]) -> _Reading:
 
 
 def _of_client(read: Callable[[ClientUse], float]) -> _Reading:
-    return lambda piece: read(piece.client)
+    return lambda piece: None if piece.client is None else read(piece.client)
 
 
 _READINGS: dict[str, tuple[float, _Reading]] = {
@@ -53,17 +55,26 @@ _READINGS: dict[str, tuple[float, _Reading]] = {
 
 
 def per_operation(slices: Sequence[Slice]) -> PerOperation:
-    """Totals over `slices` (of one step and contender) / operations."""
-    return PerOperation(
+    """Totals over `slices` (of one step and contender) / operations.
+
+    Of archived runs, which have no totals, the mean of what they say.
+    """
+    found = PerOperation(
         **{field: _quotient(slices, *reading) for field, reading in _READINGS.items()}
     )
+    archived = [piece.per_op for piece in slices if piece.per_op is not None]
+    for field in UsePerOperation.__struct_fields__:
+        values: list[float] = known(getattr(use, field) for use in archived)
+        if values:
+            setattr(found, field, fmean(values))
+    return found
 
 
 def _quotient(slices: Sequence[Slice], factor: float, read: _Reading) -> float | None:
     total, operations = 0.0, 0
     for piece in slices:
         value = read(piece)
-        if value is not None:
+        if value is not None and piece.operations is not None:
             total += value
             operations += piece.operations
     return total * factor / operations if operations else None

@@ -15,6 +15,7 @@ _OPERATIONS = {
     "range queries/s": "query",
     "point queries/s": "query",
 }
+_AFTER_AT = re.compile(r"(?P<version>[^:+/ ]+)(?P<rest>.*)")
 _OF_MATRIX = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
 """'mysql@9.7.4 fsync=off log_bin=on'. A name of the user's own may have blanks too."""
 
@@ -91,10 +92,18 @@ def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
 
 
 def short_names(contenders: Sequence[str]) -> dict[str, str]:
-    """Contender -> its name without what all have in common: the contender, or its DBMS."""
+    """Contender -> its name without what all have in common.
+
+    That is the contender of a matrix, or the DBMS, and what stands behind the version.
+    """
     if (labels := matrix_labels(contenders)) is not None:
         return labels
     systems = {name.partition("@")[0] for name in contenders}
     if len(systems) > 1 or not all("@" in name for name in contenders):
         return {name: name for name in contenders}
+    parts = {name: _AFTER_AT.match(name.partition("@")[2]) for name in contenders}
+    versions = [found["version"] for found in parts.values() if found]
+    alike = len({found["rest"] for found in parts.values() if found}) == 1
+    if alike and len(set(versions)) == len(contenders):
+        return dict(zip(contenders, versions, strict=True))
     return {name: name.partition("@")[2] for name in contenders}

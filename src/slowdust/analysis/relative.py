@@ -81,8 +81,8 @@ def throughput(piece: Slice) -> float:
 
 
 def mean_response(piece: Slice) -> float:
-    """Mean response time of a slice, in nanoseconds."""
-    return piece.latency.mean_ns
+    """Mean response time of a slice, in nanoseconds; 0 where no operation tells."""
+    return piece.latency.mean_ns if piece.latency else 0.0
 
 
 def block_ratios(

@@ -57,6 +57,8 @@ def _means_us(slices: Sequence[Slice]) -> dict[tuple[Step, str], float]:
     total: dict[tuple[Step, str], float] = defaultdict(float)
     counted: dict[tuple[Step, str], int] = defaultdict(int)
     for piece in slices:
+        if piece.latency is None:
+            continue
         count = sum(piece.latency.counts)
         total[step_of(piece), piece.contender] += piece.latency.mean_ns * count
         counted[step_of(piece), piece.contender] += count

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.known import known
 from slowdust.analysis.model import Result, Writers
 from slowdust.store.records import RoleUse, Second, Slice, StepDetail
 
@@ -28,10 +29,10 @@ def writers_of(slices: Sequence[Slice]) -> Writers | None:
     return Writers(
         target=kept[0].target,
         inserts=min(one.inserts for one in kept),
-        deletes=min(one.deletes for one in kept),
-        insert_backlog=max(one.insert_backlog for one in kept),
-        delete_backlog=max(one.delete_backlog for one in kept),
-        max_lag_s=max(one.max_lag_s for one in kept),
+        deletes=min(known(one.deletes for one in kept), default=None),
+        insert_backlog=max(known(one.insert_backlog for one in kept), default=None),
+        delete_backlog=max(known(one.delete_backlog for one in kept), default=None),
+        max_lag_s=max(known(one.max_lag_s for one in kept), default=None),
         sla_met=all(one.sla_met for one in kept),
     )
 
@@ -41,41 +42,66 @@ def missed_its_sla(result: Result) -> bool:
     return result.writers is not None and not result.writers.sla_met
 
 
+def achieved(writers: Writers) -> str:
+    """'950 inserts/s and 940 deletes/s instead of 1,000'; deletes only where they are known."""
+    deletes = "" if writers.deletes is None else f" and {writers.deletes:,.0f} deletes/s"
+    return f"{writers.inserts:,.0f} inserts/s{deletes} instead of {writers.target:,.0f}"
+
+
 def meets_sla(piece: Slice) -> bool:
     """Whether its writers kept their rate; without such writers there is nothing to miss."""
     writers = _writers(piece)
     return writers is None or writers.sla_met
 
 
-def paced_seconds(role: RoleUse, window: Second) -> Second:
-    """How long a writer at a rate was at work: a window can last longer, for its last query."""
+def paced_seconds(role: RoleUse, window: Second | None) -> Second | None:
+    """How long a writer at a rate was at work: a window can last longer, for its last query.
+
+    None where neither is known.
+    """
     if role.schedule is None or not role.schedule.due:
         return window
-    return min(window, role.schedule.due / role.schedule.rate)
+    scheduled = role.schedule.due / role.schedule.rate
+    return scheduled if window is None else min(window, scheduled)
+
+
+def rate_of(count: int | None, seconds: Second | None) -> float | None:
+    """Per second; None where either is not known."""
+    return None if count is None or not seconds else count / seconds
 
 
 def _writers(piece: Slice) -> Writers | None:
     if piece.step is None or piece.step.target is None:
         return None
     target = piece.step.target
-    inserts, deletes = (_rate(piece.step, name, piece.seconds) for name in _WRITERS)
+    inserts, deletes = (_rate(piece, piece.step, name) for name in _WRITERS)
+    if inserts is None:
+        return None
     schedules = {
         name: role.schedule for name, role in piece.step.roles.items() if role.schedule is not None
     }
     backlog = {name: schedule.backlog for name, schedule in schedules.items()}
-    lag_ns = max((schedule.max_lag_ns for schedule in schedules.values()), default=0)
+    lags_ns = [schedule.max_lag_ns for schedule in schedules.values()]
+    slowest = inserts if deletes is None else min(inserts, deletes)
     return Writers(
         target=target,
         inserts=inserts,
         deletes=deletes,
-        insert_backlog=backlog.get("insert", 0),
-        delete_backlog=backlog.get("delete", 0),
-        max_lag_s=lag_ns / _NS_PER_S,
-        sla_met=min(inserts, deletes) >= SHARE * target,
+        insert_backlog=backlog.get("insert"),
+        delete_backlog=backlog.get("delete"),
+        max_lag_s=max(lags_ns) / _NS_PER_S if lags_ns else None,
+        sla_met=slowest >= SHARE * target,
     )
 
 
-def _rate(step: StepDetail, name: str, window: Second) -> float:
-    """Rows per second; 0 where nobody wrote."""
+def _rate(piece: Slice, step: StepDetail, name: str) -> float | None:
+    """Rows per second; 0 where nobody wrote, None where nothing says how many.
+
+    An archived run need not have deleted anything.
+    """
     role = step.roles.get(name)
-    return 0.0 if role is None else role.rows / paced_seconds(role, window)
+    if role is None:
+        return None if piece.archived else 0.0
+    if role.rate is not None:
+        return role.rate
+    return rate_of(role.rows, paced_seconds(role, piece.seconds))

@@ -40,7 +40,7 @@ def stalls_of(piece: Slice) -> list[Stall]:
     return sorted(found, key=lambda stall: (stall.second, stall.role))
 
 
-def _of_role(name: str, role: RoleUse, window: Second) -> list[Stall]:
+def _of_role(name: str, role: RoleUse, window: Second | None) -> list[Stall]:
     seconds = _whole_seconds(role, window)
     if not seconds:
         return []
@@ -54,16 +54,23 @@ def _of_role(name: str, role: RoleUse, window: Second) -> list[Stall]:
     ]
 
 
-def _whole_seconds(role: RoleUse, window: Second) -> list[RoleSecond]:
-    """Those of the window that ended within it; after a role's last completion they are empty."""
-    count = int(paced_seconds(role, window))
+def _whole_seconds(role: RoleUse, window: Second | None) -> list[RoleSecond]:
+    """Those of the window that ended within it; after a role's last completion they are empty.
+
+    None where nothing was written down second by second.
+    """
+    length = paced_seconds(role, window)
+    if length is None or not role.per_second:
+        return []
+    count = int(length)
     silent = [RoleSecond(0, 0, 0, 0)] * (count - len(role.per_second))
     return [*role.per_second[:count], *silent]
 
 
 def _hung(rest: Sequence[RoleSecond], role: RoleUse) -> bool:
     """Whether the statement that ended the silence at the beginning of `rest` took so long."""
-    ended_by = next((second.max_ns for second in rest if second.statements), role.latency.max_ns)
+    last = role.latency.max_ns if role.latency else 0
+    ended_by = next((second.max_ns for second in rest if second.statements), last)
     return ended_by >= HANGING_NS
 
 
@@ -74,7 +81,7 @@ def _add_sample(stall: Stall, samples: Sequence[Sample]) -> None:
         return
     stall.log = sample.log
     if (server := sample.server) is not None:
-        stall.server_cpu = server.cpu_s / sample.seconds
+        stall.server_cpu = _per_second(server.cpu_s, sample, 1)
         stall.read_mb = _per_second(server.read_bytes, sample, _MB)
         stall.write_mb = _per_second(server.write_bytes, sample, _MB)
         stall.context_switches = _per_second(server.context_switches, sample, 1)
@@ -85,7 +92,7 @@ def _add_sample(stall: Stall, samples: Sequence[Sample]) -> None:
         stall.host_write_mb = _per_second(host.write_bytes, sample, _MB)
 
 
-def _per_second(count: int | None, sample: Sample, unit: int) -> float | None:
+def _per_second(count: float | None, sample: Sample, unit: int) -> float | None:
     return None if count is None else count / unit / sample.seconds
 
 

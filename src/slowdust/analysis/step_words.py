@@ -14,6 +14,7 @@ from slowdust.analysis.phrases import (
     shortened,
     step_label,
 )
+from slowdust.analysis.sla import achieved
 
 
 def notices_of_steps(report: Report) -> list[str]:
@@ -47,8 +48,7 @@ def tell_writers_and_stalls(report: Report) -> list[str]:
     names = short_names(report.contenders)
     missed = [
         f"{step_label(result.test, result.clients, _levels(report))} on {names[result.contender]} "
-        f"({writers.inserts:,.0f} inserts/s and {writers.deletes:,.0f} deletes/s "
-        f"instead of {writers.target:,.0f})"
+        f"({achieved(writers)})"
         for result in report.results
         if (writers := result.writers) is not None and not writers.sla_met
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from slowdust.analysis.latency import latency_us
 from slowdust.analysis.model import BUCKETS_US, FailedStep, Result, RoleReport, StepRun
 from slowdust.analysis.relative import Step, step_of
-from slowdust.analysis.sla import paced_seconds
+from slowdust.analysis.sla import paced_seconds, rate_of
 from slowdust.analysis.stalls import stalls_of
 from slowdust.store.manifest import StepFailure
 from slowdust.store.records import Histogram, RoleUse, Slice, StepDetail
@@ -23,6 +23,7 @@ _UNITS = {
     "transaction": "transactions/s",
 }
 """Of queries it is the step's own."""
+_WRITERS = {"insert", "delete"}
 BY_STATEMENT = {"query", "transaction"}
 """Roles whose rates count statements; the others' count rows."""
 _NS_PER_US = 1000
@@ -95,13 +96,21 @@ def _role(name: str, use: RoleUse, piece: Slice) -> RoleReport:
         unit=unit,
         statements=use.statements,
         rows=use.rows,
-        buckets=classic_buckets(use.latency),
-        client_cpu_us=use.client_cpu_s * _US_PER_S / done if done else None,
+        client_cpu_us=(
+            use.client_cpu_s * _US_PER_S / done if done and use.client_cpu_s is not None else None
+        ),
         errors=sum(use.errors.values()),
         retries=use.retries,
     )
-    if (latency := latency_us([use.latency])) is not None:
-        report.p50_us, report.p99_us, report.max_us = latency.p50, latency.p99, latency.max
+    if use.latency is not None:
+        report.buckets = classic_buckets(use.latency)
+        if (latency := latency_us([use.latency])) is not None:
+            report.p50_us, report.p99_us, report.max_us = latency.p50, latency.p99, latency.max
+    elif (times := use.response) is not None:
+        report.buckets = times.buckets
+        report.p50_us, report.p99_us, report.max_us = times.p50_us, times.p99_us, times.max_us
+    if use.rate is not None and piece.step is not None and name in _WRITERS:
+        report.target = piece.step.target
     if (schedule := use.schedule) is not None:
         report.target, report.backlog = schedule.rate, schedule.backlog
         report.late_statements = schedule.late_statements
@@ -110,10 +119,12 @@ def _role(name: str, use: RoleUse, piece: Slice) -> RoleReport:
     return report
 
 
-def _rate(done: int, use: RoleUse, piece: Slice) -> float:
+def _rate(done: int | None, use: RoleUse, piece: Slice) -> float | None:
     """Over the time that the role was at work; 0 for one that finished nothing."""
+    if done == 0:
+        return 0.0
     seconds = paced_seconds(use, piece.seconds) if use.schedule else use.seconds
-    return done / seconds if done else 0.0
+    return use.rate if use.rate is not None else rate_of(done, seconds)
 
 
 def classic_buckets(histogram: Histogram) -> list[int]:

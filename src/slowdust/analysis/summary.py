@@ -9,7 +9,7 @@ Colours follow the classic reports, so that a reader of those reads these.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -146,27 +146,32 @@ def _unit(results: Mapping[str, Result]) -> str:
 
 
 def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
-    """The classic rule, on whole numbers as there.
+    missed = {name for name, result in results.items() if missed_its_sla(result)}
+    shades = shades_of({name: round(result.qps) for name, result in results.items()}, missed)
+    return {
+        name: SummaryCell(result.qps, shades[name], name in missed)
+        for name, result in results.items()
+    }
+
+
+def shades_of(rates: Mapping[str, int], missed: Collection[str]) -> dict[str, Shade]:
+    """The classic rule for a column of whole rates, of which those in `missed` missed their SLA.
 
     The range is from the lowest of all rows to the highest of those that met the SLA; a lowest
     value is shaded so even where the SLA was missed.
     """
-    rates = {name: round(result.qps) for name, result in results.items()}
-    met = [rates[name] for name, result in results.items() if not missed_its_sla(result)]
+    met = [rate for name, rate in rates.items() if name not in missed]
     lowest, highest = min(rates.values()), max(met, default=max(rates.values()))
     quarter = int(SHARE_OF_RANGE * (highest - lowest))
 
     def shade(name: str) -> Shade:
         if lowest < CLOSE * highest and rates[name] <= lowest + quarter:
             return Shade.WORST
-        if missed_its_sla(results[name]):
+        if name in missed:
             return Shade.SLA_MISSED
         return Shade.BEST if rates[name] >= highest - quarter else Shade.PLAIN
 
-    return {
-        name: SummaryCell(result.qps, shade(name), missed_its_sla(result))
-        for name, result in results.items()
-    }
+    return {name: shade(name) for name in rates}
 
 
 def _relative(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
@@ -194,7 +199,7 @@ def _relative(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
 def _band(result: Result) -> Shade:
     if missed_its_sla(result):
         return Shade.SLA_MISSED
-    if result.rqps is None or result.verdict is None:
+    if result.rqps is None:
         return Shade.PLAIN
     shown = round(result.rqps, 2)
     if shown <= CLEARLY_SLOWER:

@@ -15,6 +15,7 @@ from statistics import median
 from slowdust.analysis.concurrency import summarise
 from slowdust.analysis.explain import Explanation, explain
 from slowdust.analysis.flags import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
+from slowdust.analysis.known import known
 from slowdust.analysis.model import Result, TestConcurrency, Verdict
 from slowdust.analysis.phrases import (
     change,
@@ -27,6 +28,7 @@ from slowdust.analysis.phrases import (
     speed,
     step_label,
 )
+from slowdust.analysis.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.verdict import DIFFERENT
 from slowdust.benchmarks import measured_in_steps
 
@@ -44,6 +46,7 @@ _GROUP_TITLES = {
     "range with aggregation": "Range queries with aggregation",
     "write": "Writes",
     "index creation": "Index creation",
+    "load and warm-up": "Load and warm-up",
 }
 
 _VERDICTS: tuple[tuple[Verdict, str], ...] = (
@@ -52,6 +55,12 @@ _VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("slower", "slower"),
     ("unsure", "unsure"),
 )
+_BANDS: tuple[tuple[Verdict, str], ...] = (
+    ("faster", f"at {CLEARLY_FASTER} or above"),
+    ("same", "between"),
+    ("slower", f"at {CLEARLY_SLOWER} or below"),
+)
+"""How results without a verdict are counted, by the classic bands."""
 
 
 def tell(
@@ -109,6 +118,15 @@ class _Pair:
         assert self.ours.rqps is not None
         return self.ours.rqps
 
+    @property
+    def side(self) -> Verdict:
+        """The verdict; of one archived run, which has none, the classic band that it is in."""
+        if self.ours.verdict is not None:
+            return self.ours.verdict
+        if self.rqps >= CLEARLY_FASTER:
+            return "faster"
+        return "slower" if self.rqps <= CLEARLY_SLOWER else "same"
+
 
 class _Story:
     """The sentences about one contender."""
@@ -117,13 +135,15 @@ class _Story:
         self, results: Sequence[Result], base: str, name: str, names: Mapping[str, str]
     ) -> None:
         bases = {(r.benchmark, r.test, r.clients): r for r in results if r.contender == base}
-        levels = {result.clients for result in results}
+        levels: dict[str, set[int]] = {}
+        for result in results:
+            levels.setdefault(result.test, set()).add(result.clients)
         self.base, self.name = names[base], names[name]
         self.pairs = [
             _Pair(
                 ours=result,
                 base=bases[result.benchmark, result.test, result.clients],
-                label=step_label(result.test, result.clients, levels),
+                label=step_label(result.test, result.clients, levels[result.test]),
             )
             for result in results
             if result.contender == name and result.rqps is not None
@@ -158,11 +178,20 @@ class _Story:
         return summary + by_clients
 
     def _counts(self) -> str:
-        return f"From {self.base} to {self.name}: {self._verdicts()}."
+        runs = ", one run of each, so that no verdict is possible" if self._unjudged else ""
+        return f"From {self.base} to {self.name}{runs}: {self._verdicts()}."
+
+    @property
+    def _unjudged(self) -> bool:
+        """Whether these are archived runs."""
+        return all(pair.ours.verdict is None for pair in self.pairs)
 
     def _verdicts(self) -> str:
-        verdicts = Counter(pair.ours.verdict for pair in self.pairs)
+        verdicts = Counter(pair.side for pair in self.pairs)
         left_out = f", {self.left_out} not comparable" if self.left_out else ""
+        if self._unjudged:
+            counted = (f"{number(verdicts[band])} {words}" for band, words in _BANDS)
+            return f"rqps is {', '.join(counted)}{left_out}"
         return (
             f"{number(verdicts['faster'])} faster, "
             f"{number(verdicts['same'])} the same, {number(verdicts['slower'])} slower, "
@@ -191,7 +220,7 @@ class _Story:
         ]
 
     def _largest(self, verdict: Verdict) -> list[str]:
-        changed = [pair for pair in self.pairs if pair.ours.verdict == verdict]
+        changed = [pair for pair in self.pairs if pair.side == verdict]
         changed.sort(key=lambda pair: pair.rqps, reverse=verdict == "faster")
         return [_one_change(pair) for pair in changed[: self.most_explained]]
 
@@ -221,7 +250,10 @@ def _cautions(pairs: Sequence[_Pair]) -> list[str]:
     limited = dict.fromkeys(
         pair.label
         for pair in pairs
-        if max(pair.ours.client_busiest_thread, pair.base.client_busiest_thread) > BUSY_CLIENT
+        if any(
+            busy > BUSY_CLIENT
+            for busy in known((pair.ours.client_busiest_thread, pair.base.client_busiest_thread))
+        )
     )
     failing = dict.fromkeys(pair.label for pair in pairs if pair.ours.errors or pair.base.errors)
     sentences = []
@@ -242,8 +274,9 @@ def _group_title(group: str, pairs: Sequence[_Pair]) -> str:
 def _group_summary(pairs: Sequence[_Pair]) -> str:
     """'2 faster (up to 12%: hot-points), 1 slower (scan by 5%), 1 the same'."""
     parts = []
-    for verdict, word in _VERDICTS:
-        found = [pair for pair in pairs if pair.ours.verdict == verdict]
+    judged = any(pair.ours.verdict is not None for pair in pairs)
+    for verdict, word in _VERDICTS if judged else _BANDS:
+        found = [pair for pair in pairs if pair.side == verdict]
         if not found:
             continue
         part = f"{len(found)} {word}"

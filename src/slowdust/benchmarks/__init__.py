@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slowdust.benchmarks.archived import SYSBENCH
 from slowdust.benchmarks.insert import INSERT
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import Benchmark, Measuring, Test
@@ -11,6 +12,8 @@ DEFAULT = MICRO
 BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark for benchmark in (MICRO, INSERT, SLAP)
 }
+_ARCHIVED: dict[str, Benchmark] = {SYSBENCH.name: SYSBENCH}
+"""Those that records may be of, and that nobody can run."""
 
 
 def benchmark(name: str) -> Benchmark:
@@ -26,7 +29,7 @@ def benchmark(name: str) -> Benchmark:
 
 def known_test(benchmark_name: str, test: str) -> Test | None:
     """A test of a record, if its benchmark is one of this version's and has it."""
-    known = BENCHMARKS.get(benchmark_name)
+    known = BENCHMARKS.get(benchmark_name) or _ARCHIVED.get(benchmark_name)
     return known.test(test) if known else None
 
 

@@ -26,6 +26,8 @@ RATES = (100, 500, 1000)
 WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")
 """Sizes of the data; the first is the default."""
 _QUERY_STEP = re.compile(r"q(?P<kind>[rp])(?P<rate>[1-9]\d*)")
+_OLD_QUERY_STEP = re.compile(r"q(?P<rate>[1-9]\d*)\.\d+")
+"""Of archived runs before there were point queries: rate, and which loop at it."""
 
 
 class Kind(Enum):
@@ -100,6 +102,8 @@ class InsertBenchmark(Benchmark):
         """The step of that name: also those at rates that are not the usual ones."""
         if found := _QUERY_STEP.fullmatch(name):
             return _step(name, _QUERIES[found["kind"]], int(found["rate"]))
+        if found := _OLD_QUERY_STEP.fullmatch(name):
+            return _step(name, Kind.RANGE_QUERY, int(found["rate"]))
         return next((step for step in LOAD_STEPS if step.name == name), None)
 
     def matching(self, patterns: Iterable[str]) -> list[Test]:

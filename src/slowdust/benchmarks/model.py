@@ -23,6 +23,7 @@ class Group(StrEnum):
     AGGREGATION = "range with aggregation"
     WRITE = "write"
     INDEX = "index creation"
+    LOAD = "load and warm-up"
 
 
 class Phase(StrEnum):

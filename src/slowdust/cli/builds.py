@@ -140,9 +140,8 @@ def _say_got(build: server_builds.Build) -> None:
 
 
 def _say(name: str, facts: BuildFacts | allocators.Record, place: Path) -> None:
-    click.echo(
-        f"{name}: {facts.version} from {facts.source}, sha256 {facts.sha256[:12]}, in {place}"
-    )
+    sha256 = f"sha256 {facts.sha256[:12]}" if facts.sha256 else "no sha256"
+    click.echo(f"{name}: {facts.version} from {facts.source}, {sha256}, in {place}")
 
 
 def _remove_build(dbms: str, version: str) -> None:

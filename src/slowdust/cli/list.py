@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from slowdust.cli.options import results_option
+
+if TYPE_CHECKING:
+    from slowdust.store.manifest import Manifest
 
 
 @click.command("list")
@@ -22,6 +26,12 @@ def command(results: Path) -> None:
         except SlowdustError as error:
             click.echo(f"{folder.name}  unreadable: {error}")
             continue
-        state = "finished" if manifest.finished else "not finished (run --resume goes on)"
         contenders = ", ".join(contender.name for contender in manifest.contenders)
-        click.echo(f"{folder.name}  {manifest.started[:16]}  {state}  {contenders}")
+        started = (manifest.started or "-")[:16]
+        click.echo(f"{folder.name}  {started:16}  {_state(manifest)}  {contenders}")
+
+
+def _state(manifest: Manifest) -> str:
+    if manifest.imported is not None:
+        return f"imported ({manifest.imported.kind})"
+    return "finished" if manifest.finished else "not finished (run --resume goes on)"

@@ -12,7 +12,9 @@ import click
 from slowdust import __version__
 from slowdust.errors import SlowdustError
 
-_COMMANDS = ("compare", "run", "report", "list", "show", "tests", "builds")
+_COMMANDS = ("compare", "run", "import", "report", "list", "show", "tests", "builds")
+_MODULES = {"import": "import_"}
+"""Of commands whose names Python keeps for itself."""
 
 
 class _LazyGroup(click.Group):
@@ -26,7 +28,7 @@ class _LazyGroup(click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"slowdust.cli.{cmd_name}")
+        module = importlib.import_module(f"slowdust.cli.{_MODULES.get(cmd_name, cmd_name)}")
         command = module.command
         assert isinstance(command, click.Command)
         return command

@@ -11,7 +11,10 @@ import click
 from slowdust.cli.options import results_option
 
 if TYPE_CHECKING:
+    from slowdust.analysis.model import Report
     from slowdust.store.folder import Folder
+    from slowdust.store.manifest import Manifest
+    from slowdust.store.records import Slice
 
 
 @click.command("report")
@@ -22,10 +25,20 @@ if TYPE_CHECKING:
 @click.option("--md", "form", flag_value="md", help="Print Markdown.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV, one row per result.")
 @click.option("--json", "form", flag_value="json", help="Print JSON (docs/report.schema.json).")
+@click.option(
+    "--classic",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; docs/import.md.",
+)
 @click.option("--base", metavar="CONTENDER", help="Compare with this contender.  [the first]")
 @results_option
-def command(
-    name: str | None, html: Path | None, form: str | None, base: str | None, results: Path
+def command(  # noqa: PLR0917 - click's options
+    name: str | None,
+    html: Path | None,
+    form: str | None,
+    classic: Path | None,
+    base: str | None,
+    results: Path,
 ) -> None:
     """Report on the experiment NAME, by default the newest.
 
@@ -39,17 +52,36 @@ def command(
 
     folder = _find(name, results)
     slices = folder.read_slices()
-    report = analyse(folder.read_manifest(), slices, base)
+    manifest = folder.read_manifest()
+    report = analyse(manifest, slices, base)
+    if classic is not None:
+        written = _write_classic(manifest, report, slices, classic)
+        click.echo(f"{len(written)} classic files in {classic}", err=True)
     if form is not None:
         formats = {"md": markdown.render, "csv": table.render, "json": data.render}
         sys.stdout.write(formats[form](report))
-    if html is not None or form is None:
+    if html is not None or (form is None and classic is None):
         destination = html or folder.path / "report.html"
         destination.write_text(page.render(report, slices))
         if form is None:
             for sentence in (*report.notices, *report.tldr):
                 click.echo(sentence)
         click.echo(f"report: {destination}", err=form is not None)
+
+
+def _write_classic(
+    manifest: Manifest, report: Report, slices: list[Slice], directory: Path
+) -> list[Path]:
+    from slowdust.archive.classic import write_archived, write_files
+    from slowdust.archive.classic_tables import write_measured
+    from slowdust.archive.ibench_classic import classic_files
+    from slowdust.archive.ibench_experiment import KIND
+
+    if manifest.imported is None:
+        return write_measured(report, slices, directory)
+    if manifest.imported.kind == KIND:
+        return write_files(directory, classic_files(manifest.imported, slices))
+    return write_archived(manifest, slices, directory)
 
 
 def _find(name: str | None, results: Path) -> Folder:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from slowdust.cli.options import results_option
+
+if TYPE_CHECKING:
+    from slowdust.store.manifest import Imported
 
 
 @click.command("show")
@@ -18,11 +22,12 @@ def command(name: str, results: Path) -> None:
 
     folder = Folder(results / name)
     manifest = folder.read_manifest()
-    click.echo(f"{manifest.experiment}: started {manifest.started}")
+    click.echo(f"{manifest.experiment}: started {manifest.started or 'nobody knows when'}")
     click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
     for contender in manifest.contenders:
         click.echo(f"\n{contender.name}: {contender.build.version}")
-        click.echo(f"  {contender.build.source}, sha256 {contender.build.sha256[:16]}")
+        sha256 = contender.build.sha256
+        click.echo(f"  {contender.build.source}{f', sha256 {sha256[:16]}' if sha256 else ''}")
         for key, value in contender.settings.items():
             click.echo(f"  {key} = {value}")
         if contender.failed:
@@ -30,5 +35,16 @@ def command(name: str, results: Path) -> None:
     click.echo(f"\ntests: {', '.join(manifest.tests)}")
     click.echo(f"clients: {', '.join(map(str, manifest.clients))}")
     click.echo(f"slices: {len(folder.read_slices())}")
+    if manifest.imported is not None:
+        _show_import(manifest.imported)
     for label, value in manifest.host.items():
         click.echo(f"{label}: {value}")
+
+
+def _show_import(imported: Imported) -> None:
+    click.echo(f"imported: {imported.kind} from {imported.source}, {imported.mode}")
+    click.echo(f"files used: {imported.used}")
+    for difference in imported.differences:
+        click.echo(difference)
+    for skipped in imported.skipped:
+        click.echo(f"skipped: {skipped.file}: {skipped.reason}")

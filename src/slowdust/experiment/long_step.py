@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from slowdust.analysis.known import known
 from slowdust.benchmarks.insert import InsertStep, Kind
 from slowdust.dbms.family import Family
 from slowdust.experiment.driver import STANDSTILL, Driver, OnProgress, TargetError
@@ -263,8 +264,8 @@ def _record(turn: Turn, performed: Performed, use: WindowUse) -> Slice:
         started=performed.started,
         seconds=performed.seconds,
         operations=operations,
-        statements=sum(role.statements for role in roles),
-        rows=sum(role.rows for role in roles),
+        statements=sum(known(role.statements for role in roles)),
+        rows=sum(known(role.rows for role in roles)),
         qps=qps,
         unit=turn.test.unit,
         bytes_sent=performed.bytes_sent,
@@ -288,12 +289,12 @@ def _rate(turn: Turn, performed: Performed, main: RoleUse | None) -> tuple[int, 
         return 0, 0.0
     if turn.test.kind is Kind.INDEX:
         return turn.tables.rows, _per(turn.tables.rows, performed.seconds)
-    operations = main.statements if turn.test.queries else main.rows
+    operations = (main.statements if turn.test.queries else main.rows) or 0
     return operations, _per(operations, main.seconds if turn.test.queries else performed.seconds)
 
 
-def _per(count: int, seconds: Second) -> float:
-    return count / seconds if seconds > 0 else 0.0
+def _per(count: int, seconds: Second | None) -> float:
+    return count / seconds if seconds else 0.0
 
 
 def _per_second(test: InsertStep, main: RoleUse) -> list[PerSecond]:

@@ -72,6 +72,8 @@ class LongSteps:
         journal: Journal,
         workload: Workload,
         view: View,
+        *,
+        seed: int,
     ) -> None:
         manifest = journal.manifest
         self._driver = driver
@@ -80,7 +82,7 @@ class LongSteps:
         self._workload = workload
         self._view = view
         self._levels = manifest.clients
-        self._runner = LongStep(driver, field, workload, manifest.method.seed)
+        self._runner = LongStep(driver, field, workload, seed)
         self._judge = Judge(field.names, manifest.method.margin, journal)
         self._forecast = Forecast(journal.steps, workload.seconds)
         self._planned = 0

@@ -32,7 +32,7 @@ class Step:
 
     def wall_clock(self, discard: Second) -> Second:
         """What its slices took of the budget, with what was discarded before each."""
-        return sum((s.probe_seconds or s.seconds) + discard for s in self.slices)
+        return sum((s.probe_seconds or s.seconds or 0.0) + discard for s in self.slices)
 
 
 def plan(spec: Spec) -> list[Step]:

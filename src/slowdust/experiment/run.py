@@ -80,7 +80,7 @@ def _run_steps(spec: Spec, writer: Writer, driver: Driver, field: Field, view: V
     method = method_of_steps(spec, planned, workload.method(spec.clients))
     journal = open_journal(spec, writer, field, driver, method)
     record_failures(field, journal, view)
-    LongSteps(driver, field, journal, workload, view).run(planned)
+    LongSteps(driver, field, journal, workload, view, seed=spec.seed).run(planned)
     return journal
 
 

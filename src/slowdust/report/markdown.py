@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from slowdust.analysis.contenders import unknown_settings
+from slowdust.analysis.flags import ONE_RUN
+from slowdust.analysis.latency import columns_of_latency
 from slowdust.analysis.model import (
     ContenderInfo,
     LatencyUs,
@@ -14,7 +16,7 @@ from slowdust.analysis.model import (
     Result,
     TestConcurrency,
 )
-from slowdust.analysis.phrases import clients, listing, operation
+from slowdust.analysis.phrases import MOST_LISTED, change, clients, listing, operation
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.markdown_steps import details_of_steps, summaries
@@ -27,13 +29,22 @@ _PER_OPERATION = (
     ("read_kb", "rKB/o"),
     ("write_kb", "wKB/o"),
 )
+_OF_HOST = (
+    ("host_cpu_us", "host cpu/o us"),
+    ("host_share_us", "whole host/o us"),
+    ("host_cs", "host cs/o"),
+    ("reads", "r/o"),
+    ("host_read_kb", "host rKB/o"),
+    ("host_write_kb", "host wKB/o"),
+)
+"""Where nothing of the server alone is known."""
 _MB = 1 << 20
 
 
 def render(report: Report) -> str:
     """tl;dr, throughput and what belongs to it, warnings, plans, contenders, method and host."""
     sections = [
-        [f"# {report.experiment}", "", f"Measured {report.started}; the base is {report.base}."],
+        [f"# {report.experiment}", "", f"{_when(report)}he base is {report.base}."],
         *([f"> {notice}"] for notice in report.notices),
         ["## tl;dr", "", *(f"- {sentence}" for sentence in report.tldr)],
         *summaries(report),
@@ -42,6 +53,7 @@ def render(report: Report) -> str:
         _concurrency(report),
         _memory(report),
         _hardware(report),
+        _counters(report),
         _latency(report),
         *details_of_steps(report),
         _warnings(report),
@@ -51,6 +63,11 @@ def render(report: Report) -> str:
         ["## Host", "", *_facts(report.host)] if report.host else [],
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def _when(report: Report) -> str:
+    """The beginning of the sentence."""
+    return f"Measured {report.started}; t" if report.started else "T"
 
 
 def _throughput(report: Report) -> list[str]:
@@ -72,6 +89,8 @@ def _throughput(report: Report) -> list[str]:
 
 
 def _what_rates_are(report: Report) -> list[str]:
+    if any(ONE_RUN in result.flags for result in report.results):
+        return ["Rate of the base, then relative rate: one run of each, so without intervals."]
     if not any(measured_in_steps(result.benchmark) for result in report.results):
         return ["QPS of the base (median of the slices), then relative QPS with its 95% interval."]
     return [
@@ -91,7 +110,7 @@ def _relative(result: Result | None) -> str:
     if result is None or result.rqps is None:
         return ABSENT
     interval = "" if result.low is None else f" [{result.low:.2f}, {result.high:.2f}]"
-    return f"{result.rqps:.2f}{interval} {result.verdict}"
+    return f"{result.rqps:.2f}{interval} {result.verdict or ''}".rstrip()
 
 
 def _response_times(report: Report) -> list[str]:
@@ -181,12 +200,13 @@ def _memory_row(one: Memory) -> list[str]:
 def _hardware(report: Report) -> list[str]:
     """The base's values per operation, and below it each contender relative to it."""
     rows = []
+    columns = _columns(report)
     for steps in _by_step(report.results):
         for name, result in steps.items():
             values = result.per_op if name == report.base else result.per_op_relative
             show = _absolute if name == report.base else _multiple
-            rows.append([*_label(steps), name, *_per_operation(values, show)])
-    header = ["test", "clients", "contender", *(title for _, title in _PER_OPERATION)]
+            rows.append([*_label(steps), name, *_per_operation(values, show, columns)])
+    header = ["test", "clients", "contender", *columns.values()]
     return [
         "## Hardware per operation",
         "",
@@ -195,6 +215,19 @@ def _hardware(report: Report) -> list[str]:
         "",
         *table(header, rows, left=1),
     ]
+
+
+def _columns(report: Report) -> dict[str, str]:
+    """Field of `PerOperation` -> title."""
+    uses = [result.per_op for result in report.results]
+    if any(use.server_cpu_us is not None for use in uses):
+        return dict(_PER_OPERATION)
+    told = {
+        field: title
+        for field, title in _OF_HOST
+        if any(getattr(use, field) is not None for use in uses)
+    }
+    return told or dict(_PER_OPERATION)
 
 
 def _what_operations_are(report: Report) -> list[str]:
@@ -207,8 +240,10 @@ def _what_operations_are(report: Report) -> list[str]:
     return [f"An operation (o) is, in {'; '.join(told)}."] if told else []
 
 
-def _per_operation(values: PerOperation | None, show: Callable[[float], str]) -> list[str]:
-    found = [getattr(values, field, None) for field, _ in _PER_OPERATION]
+def _per_operation(
+    values: PerOperation | None, show: Callable[[float], str], fields: Iterable[str]
+) -> list[str]:
+    found = [getattr(values, field, None) for field in fields]
     return [ABSENT if value is None else show(value) for value in found]
 
 
@@ -220,27 +255,58 @@ def _multiple(value: float) -> str:
     return f"{value:.2f}x"
 
 
+def _counters(report: Report) -> list[str]:
+    """Tests by counters, for each contender that has them."""
+    sections: list[str] = []
+    for name in report.contenders[1:]:
+        found = [r for r in report.results if r.contender == name and r.counters_relative]
+        names = dict.fromkeys(one for r in found for one in r.counters_relative or {})
+        rows = [
+            [counter, *(_change((r.counters_relative or {}).get(counter)) for r in found)]
+            for counter in names
+        ]
+        if rows:
+            header = ["counter", *(result.test for result in found)]
+            sections += ["", f"### {name}", "", *table(header, rows, left=1)]
+    if not sections:
+        return []
+    return ["## Counters per query, relative", "", "The clock rate first.", *sections]
+
+
+def _change(ratio: float | None) -> str:
+    return ABSENT if ratio is None else change(ratio)
+
+
 def _latency(report: Report) -> list[str]:
+    columns = columns_of_latency(report.results)
+    if not columns:
+        return []
     rows = [
-        [*_label(steps), name, *_percentiles(result.latency_us)]
+        [*_label(steps), name, *_percentiles(result.latency_us, columns)]
         for steps in _by_step(report.results)
         for name, result in steps.items()
     ]
-    header = ["test", "clients", "contender", "p50", "p95", "p99", "max"]
+    header = ["test", "clients", "contender", *columns]
     return ["## Response time, microseconds", "", *table(header, rows, left=1)]
 
 
-def _percentiles(latency: LatencyUs | None) -> list[str]:
-    if latency is None:
-        return [ABSENT] * 4
-    return [f"{value:,.0f}" for value in (latency.p50, latency.p95, latency.p99, latency.max)]
+def _percentiles(latency: LatencyUs | None, columns: Sequence[str]) -> list[str]:
+    values = [None if latency is None else getattr(latency, name) for name in columns]
+    return [ABSENT if value is None else f"{value:,.0f}" for value in values]
 
 
 def _warnings(report: Report) -> list[str]:
     lines = [f"- {warning}" for warning in report.warnings]
+    places: dict[str, list[str]] = {}
     for result in report.results:
         place = f"{result.test}, {clients(result.clients)}, {result.contender}"
-        lines += [f"- {place}: {flag}" for flag in result.flags]
+        for flag in result.flags:
+            places.setdefault(flag, []).append(place)
+    for flag, raised in places.items():
+        if len(raised) > MOST_LISTED:
+            lines.append(f"- {len(raised)} results: {flag}")
+        else:
+            lines += [f"- {place}: {flag}" for place in raised]
     return ["## Warnings", "", *lines] if lines else []
 
 
@@ -268,7 +334,7 @@ def _contenders(report: Report) -> list[str]:
         [
             info.name,
             info.version,
-            f"{info.binary_bytes / _MB:.1f} MB",
+            ABSENT if info.binary_bytes is None else f"{info.binary_bytes / _MB:.1f} MB",
             info.source,
             *(values[place] or ABSENT for _, values in particular),
             _settings(info),

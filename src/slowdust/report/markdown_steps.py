@@ -7,6 +7,7 @@ from statistics import median
 
 import numpy as np
 
+from slowdust.analysis.known import known
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
 from slowdust.analysis.phrases import clients, listing
 from slowdust.analysis.summary import Shade, SummaryCell, SummaryTable, summary_tables
@@ -73,6 +74,14 @@ def _cell(cell: SummaryCell, show: Callable[[float], str]) -> str:
     return f"{ABSENT if cell.value is None else show(cell.value)}{mark}"
 
 
+def _known(value: float | None, show: Callable[[float], str]) -> str:
+    return ABSENT if value is None else show(value)
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
 def _ratio(value: float) -> str:
     return f"{value:.2f}"
 
@@ -109,10 +118,10 @@ def _writers(report: Report) -> list[str]:
             result.contender,
             f"{writers.target:,.0f}",
             _rate(writers.inserts),
-            _rate(writers.deletes),
-            f"{writers.insert_backlog:,}",
-            f"{writers.delete_backlog:,}",
-            f"{writers.max_lag_s:.2f}",
+            _known(writers.deletes, _rate),
+            _known(writers.insert_backlog, _count),
+            _known(writers.delete_backlog, _count),
+            _known(writers.max_lag_s, _ratio),
             "met" if writers.sla_met else "MISSED",
         ]
         for result in report.results
@@ -147,8 +156,8 @@ def _roles(report: Report) -> list[str]:
             str(run.clients),
             run.contender,
             str(run.incarnation),
-            f"{run.seconds:.1f}",
-            f"{_rate(role.rate)} {role.unit}",
+            ABSENT if run.seconds is None else f"{run.seconds:.1f}",
+            ABSENT if role.rate is None else f"{_rate(role.rate)} {role.unit}",
             *(_us(value) for value in (role.p50_us, role.p99_us, role.max_us)),
             ABSENT if role.client_cpu_us is None else f"{role.client_cpu_us:.3g}",
             str(role.errors),
@@ -178,7 +187,8 @@ def _buckets(report: Report) -> list[str]:
     found: dict[tuple[_Key, str], list[RoleReport]] = {}
     for run in report.step_runs:
         for role in run.roles:
-            found.setdefault((_key(run), role.role), []).append(role)
+            if role.buckets is not None:
+                found.setdefault((_key(run), role.role), []).append(role)
     if not found:
         return []
     rows = [
@@ -196,7 +206,7 @@ def _buckets(report: Report) -> list[str]:
 
 
 def _counts(roles: Sequence[RoleReport]) -> list[str]:
-    totals = np.sum([role.buckets for role in roles], axis=0)
+    totals = np.sum(known(role.buckets for role in roles), axis=0)
     return [f"{count:,}" for count in totals.tolist()]
 
 

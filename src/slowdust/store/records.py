@@ -1,7 +1,8 @@
 """The record of one slice: what `slices.ndjson` holds, one JSON object a line.
 
 Every number of a record belongs to the same window: the driver stands still before it and after
-it, the probes read their counters at those two moments. What was not measured is absent.
+it, the probes read their counters at those two moments. What was not measured is absent; of an
+archived run that is most of it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Schedule(msgspec.Struct, kw_only=True, omit_defaults=True):
 class ServerUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What the process tree of the measured server used in the window."""
 
-    cpu_s: Second
+    cpu_s: Second | None = None
     """User plus system time, nanosecond clocks of the processes alive at both ends, and what
     ended inside, in the kernel's ticks."""
     cpu_user_s: Second | None = None
@@ -91,6 +92,68 @@ class HostUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     write_bytes: int | None = None
 
 
+class ResponseTimes(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What an archived run says of its response times: what it printed, nothing made of it."""
+
+    mean_us: Microsecond | None = None
+    p50_us: Microsecond | None = None
+    p95_us: Microsecond | None = None
+    p99_us: Microsecond | None = None
+    max_us: Microsecond | None = None
+    buckets: list[int] | None = None
+    """Statements by response time, in the buckets of the classic Insert Benchmark."""
+
+
+class UsePerOperation(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Hardware per operation of an archived run, whose files have means, not totals."""
+
+    host_cpu_us: Microsecond | None = None
+    host_share_us: Microsecond | None = None
+    """Time of the whole host with all of its CPUs: `host_cpu_us` / CPUs, where nothing says how
+    many these are."""
+    host_cs: float | None = None
+    reads: float | None = None
+    writes: float | None = None
+    host_read_kb: float | None = None
+    host_write_kb: float | None = None
+
+
+class Counters(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Hardware counters of a slice; what the machine does not have is absent."""
+
+    per_operation: dict[str, float] = {}
+    """Events per operation, which is one of what the rate's unit counts, by counter."""
+    ratios: dict[str, float] = {}
+    """What is a ratio by itself: GHz, ipc, percentages."""
+    of_one_process: bool = False
+    """Whether one process of many was counted, beside the operations of all: then
+    `per_operation` has a meaning only relative to another contender's."""
+
+
+class Archived(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the classic files of an archived test are written from again, to the last digit."""
+
+    run: str
+    """The run directory, or the name of the table's column."""
+    file: str | None = None
+    """The test in names of files: `hot-points.range100.pk1`."""
+    rate: str | None = None
+    """By which the published numbers per operation were divided, as printed."""
+    whole_rate: str | None = None
+    """The rate of the published tables: an integer, with the text that stands behind it in its
+    file after a tab."""
+    storage: list[float] | None = None
+    """Samples, and sums over them: reads/s, KB read/s, writes/s, KB written/s."""
+    cpu: list[float] | None = None
+    """Samples by the published rule, and sums over them: context switches/s, percent of CPU."""
+    met: list[str] | None = None
+    """The fourteen numbers of a file sb.met as printed, where nothing else is left of it."""
+    table_row: list[str] | None = None
+    """The numbers of a row of a table, as printed, where the run directory is not there."""
+    counters: dict[str, dict[str, str]] = {}
+    """Iteration -> counter -> value as printed."""
+
+
 class RoleSecond(msgspec.Struct, array_like=True):
     """What one role of a step finished in one second of the window."""
 
@@ -119,18 +182,22 @@ class WriteSchedule(msgspec.Struct, kw_only=True):
 class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What all connections of one role did in a step of the Insert Benchmark."""
 
-    connections: int
-    statements: int
+    connections: int | None = None
+    statements: int | None = None
     """That succeeded: commits, queries, indexes created, transactions ended."""
-    rows: int
+    rows: int | None = None
     """Inserted, deleted, returned or indexed."""
-    seconds: Second
+    rate: float | None = None
+    """Of an archived step of which only the rate is known: rows, or queries, per second."""
+    seconds: Second | None = None
     """From the opening of the window to the role's last completion."""
-    latency: Histogram
+    latency: Histogram | None = None
+    response: ResponseTimes | None = None
+    """Of an archived step, in place of `latency`."""
     per_second: list[RoleSecond] = []
     errors: dict[str, int] = {}
     retries: int = 0
-    client_cpu_s: Second
+    client_cpu_s: Second | None = None
     schedule: WriteSchedule | None = None
 
 
@@ -178,24 +245,26 @@ class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
     """0-based within (test, clients, incarnation): slices of one block are compared."""
     slot: int
     """0-based place within its block (A B B A: 0 1 2 3)."""
-    started: float
+    started: float | None = None
     """Unix time at which the window opened."""
-    seconds: Second
-    operations: int
-    statements: int
-    rows: int
+    seconds: Second | None = None
+    operations: int | None = None
+    statements: int | None = None
+    rows: int | None = None
     qps: float
     """The rate of the test's `unit` (operations/s; rows/s for scan): summed over the clients,
     each its own count over the time to its last completion."""
     unit: str = "operations/s"
-    bytes_sent: int
-    bytes_received: int
-    latency: Histogram
+    bytes_sent: int | None = None
+    bytes_received: int | None = None
+    latency: Histogram | None = None
+    response: ResponseTimes | None = None
+    """Of an archived run, in place of `latency`."""
     per_second: list[PerSecond] = []
     errors: dict[str, int] = {}
     """By SQLSTATE, or `wrong-row-count`."""
     retries: int = 0
-    client: ClientUse
+    client: ClientUse | None = None
     schedule: Schedule | None = None
     server: ServerUse | None = None
     host: HostUse | None = None
@@ -204,6 +273,13 @@ class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
     probe_seconds: Second | None = None
     """Distance of the probes' two readings; never shorter than `seconds`."""
     skipped_probes: list[str] = []
+    per_op: UsePerOperation | None = None
+    """Of an archived run, in place of `server` and `host`."""
+    counters: Counters | None = None
+    flags: list[str] = []
+    """What a reader has to know of an archived run: its numbers are the published ones, ..."""
+    archived: Archived | None = None
+    """Of a run that was imported: there is one slice of each test then, and no interval."""
     step: StepDetail | None = None
     """Of a long step, which is one slice: `operations` are then in the unit of `qps` (rows
     inserted, rows indexed, queries), `latency` is of its statements."""

@@ -48,6 +48,7 @@ def _environment() -> Environment:
         icon=cells.icon,
         contender_name=cells.contender_name,
         count=cells.count,
+        change=cells.change,
         duration=numbers.duration,
         interval=cells.interval,
         percent=cells.percent,

@@ -8,6 +8,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from slowdust.analysis import phrases
 from slowdust.analysis.model import ResponseTime, Result
 from slowdust.report.html import numbers
 
@@ -110,6 +111,11 @@ def with_relative(value: float | None, factor: float | None) -> str | Markup:
     if factor is None:
         return shown
     return Markup(f"{shown}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
+
+
+def change(ratio: float | None) -> str | Markup:
+    """A ratio in words: 'up 30%', '2.1X'."""
+    return _or_absent(ratio, phrases.change)
 
 
 def percent(value: float | None) -> str | Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun
+from slowdust.analysis.model import BUCKETS_US, StepRun
 from slowdust.report.html import numbers
 
 _NARROWEST = 0.6
@@ -60,8 +60,8 @@ def _histogram(runs: Sequence[StepRun], role: str) -> RoleHistogram | None:
     counts: dict[str, list[int]] = {}
     for run in runs:
         for use in run.roles:
-            if use.role == role:
-                counts[run.contender] = _added(counts.get(run.contender), use)
+            if use.role == role and use.buckets is not None:
+                counts[run.contender] = _added(counts.get(run.contender), use.buckets)
     totals = {name: sum(buckets) for name, buckets in counts.items()}
     if not any(totals.values()):
         return None
@@ -76,10 +76,10 @@ def _histogram(runs: Sequence[StepRun], role: str) -> RoleHistogram | None:
     )
 
 
-def _added(before: list[int] | None, use: RoleReport) -> list[int]:
+def _added(before: list[int] | None, buckets: Sequence[int]) -> list[int]:
     if before is None:
-        return list(use.buckets)
-    return [one + other for one, other in zip(before, use.buckets, strict=True)]
+        return list(buckets)
+    return [one + other for one, other in zip(before, buckets, strict=True)]
 
 
 def _shares(

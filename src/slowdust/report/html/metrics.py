@@ -43,6 +43,7 @@ FURTHER = (
     Metric("server_cpu_user_us", "user", "µs", "Server CPU time in user mode"),
     Metric("server_cpu_system_us", "system", "µs", "Server CPU time in the kernel"),
     Metric("host_cpu_us", "host cpu", "µs", "CPU time of the whole host"),
+    Metric("host_share_us", "whole host", "µs", "Time of all CPUs of the host"),
     Metric("client_cpu_us", "client cpu", "µs", "CPU time of the load generator"),
     Metric("host_cs", "host cs", "", "Context switches of the whole host"),
     Metric("client_cs", "client cs", "", "Context switches of the load generator"),

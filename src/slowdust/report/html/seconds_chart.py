@@ -45,28 +45,33 @@ class Piece:
 
 
 def pieces(slices: Sequence[Slice], origin: float) -> list[Piece]:
-    """Seconds of all `slices`, their times from `origin` (Unix time); thinned where too many."""
+    """Seconds of all `slices`, their times from `origin` (Unix time); thinned where too many.
+
+    Slices of which nothing says when they were have none.
+    """
     total = sum(max(1, len(one.per_second)) for one in slices)
     joined = -(-total // MOST_PIECES)
-    return [piece for one in slices for piece in _of_slice(one, origin, joined)]
+    return [
+        piece
+        for one in slices
+        if one.started is not None and one.seconds is not None
+        for piece in _of_slice(one, one.started - origin, one.seconds, joined)
+    ]
 
 
-def _of_slice(one: Slice, origin: float, joined: int) -> list[Piece]:
-    opened = one.started - origin
+def _of_slice(one: Slice, opened: Second, length: Second, joined: int) -> list[Piece]:
     counted = sum(second.operations for second in one.per_second)
     if counted == 0:
-        whole = Piece(
-            one.contender, opened, opened + one.seconds, one.qps, one.latency.max_ns / 1e3
-        )
-        return [whole]
-    units_per_operation = one.qps * one.seconds / counted
+        worst = one.latency.max_ns / 1e3 if one.latency else 0.0
+        return [Piece(one.contender, opened, opened + length, one.qps, worst)]
+    units_per_operation = one.qps * length / counted
     cuts: list[Second] = [float(at) for at in range(0, len(one.per_second), joined)]
-    if len(cuts) > 1 and one.seconds - cuts[-1] < SHORTEST_TAIL:
+    if len(cuts) > 1 and length - cuts[-1] < SHORTEST_TAIL:
         cuts.pop()
-    ends = [*cuts[1:], one.seconds]
+    ends = [*cuts[1:], length]
     found: list[Piece] = []
     for start, end in zip(cuts, ends, strict=True):
-        last = len(one.per_second) if end == one.seconds else int(end)
+        last = len(one.per_second) if end == length else int(end)
         seconds = one.per_second[int(start) : last]
         rate = sum(second.operations for second in seconds) * units_per_operation / (end - start)
         worst = max(second.max_ns for second in seconds) / 1e3

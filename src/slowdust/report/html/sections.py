@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.model import PlanDifference, Report
+from slowdust.analysis.known import known
+from slowdust.analysis.latency import columns_of_latency
+from slowdust.analysis.model import LatencyUs, PlanDifference, Report
 from slowdust.analysis.relative import Step, step_of
 from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.failures import Failure
@@ -55,6 +57,8 @@ class Section:
 
     row: Row
     latency_unit: TimeUnit
+    latency: tuple[str, ...]
+    """Fields of `LatencyUs` that are columns."""
     response_times: bool
     """Whether its results are told in response times."""
     metrics: tuple[Metric, ...]
@@ -68,6 +72,8 @@ class Section:
     """What one of its operations is: 'operation', 'insert', 'range query'."""
     step: StepView | None
     """Of a long step, which has no charts of slices."""
+    counters: tuple[str, ...]
+    """Hardware counters that any contender's can be compared of with the base's."""
 
 
 def sections_of(
@@ -81,7 +87,7 @@ def sections_of(
     by_step: dict[Step, list[Slice]] = {}
     for one in slices:
         by_step.setdefault(step_of(one), []).append(one)
-    origin = min((one.started for one in slices), default=0.0)
+    origin = min(known(one.started for one in slices), default=0.0)
     return tuple(
         _section(
             report,
@@ -105,11 +111,12 @@ def _section(
     failures: Sequence[Failure],
 ) -> Section:
     results = row.results
+    step = step_view(report, row, slices, looks, failures)
+    slices = [one for one in slices if one.archived is None]
     present = {one.contender for one in slices}
     shown = {name: mark for name, mark in looks.marks.items() if name in present}
     unit = results[0].unit
     rates = ratios = seconds = Markup()
-    step = step_view(report, row, slices, looks, failures)
     if shown and step is None:
         plan = layout(slices)
         compared = {
@@ -122,7 +129,8 @@ def _section(
         seconds = seconds_chart(slices, origin, shown, unit)
     return Section(
         row=row,
-        latency_unit=time_unit(one.latency_us.p50 for one in results if one.latency_us),
+        latency_unit=time_unit(known(_typical(one.latency_us) for one in results)),
+        latency=columns_of_latency(results) or ("p50", "p95", "p99", "max"),
         response_times=any(one.response_time for one in results),
         metrics=columns_for([one.per_op for one in results]),
         rate_chart=rates,
@@ -133,7 +141,14 @@ def _section(
         flags=_flags(row),
         operation=_OPERATIONS.get(unit, "operation"),
         step=step,
+        counters=tuple(
+            dict.fromkeys(name for one in results for name in one.counters_relative or {})
+        ),
     )
+
+
+def _typical(latency: LatencyUs | None) -> float | None:
+    return None if latency is None else latency.p50 or latency.mean
 
 
 def _flags(row: Row) -> tuple[Flag, ...]:
@@ -155,7 +170,7 @@ def _open_loop(names: Mapping[str, Mark], slices: Sequence[Slice]) -> list[OpenL
         kept: list[tuple[Schedule, int]] = [
             (one.schedule, one.operations)
             for one in slices
-            if one.contender == name and one.schedule is not None
+            if one.contender == name and one.schedule is not None and one.operations is not None
         ]
         operations = sum(count for _, count in kept)
         if operations:

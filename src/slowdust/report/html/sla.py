@@ -9,12 +9,14 @@ from slowdust.report.html import numbers
 
 def under_target(use: RoleReport) -> bool:
     """Whether a paced writer kept less than its SLA."""
-    return use.target is not None and use.rate < SHARE * use.target
+    return use.target is not None and use.rate is not None and use.rate < SHARE * use.target
 
 
 def sla_failure(writers: Writers | None) -> str:
     """'SLA failed: 612 of 1,000 inserts/s', of what was kept worse; empty where it was met."""
     if writers is None or writers.sla_met:
         return ""
-    kept, what = min((writers.inserts, "inserts/s"), (writers.deletes, "deletes/s"))
+    kept, what = writers.inserts, "inserts/s"
+    if writers.deletes is not None and writers.deletes < kept:
+        kept, what = writers.deletes, "deletes/s"
     return f"SLA failed: {numbers.count(kept)} of {numbers.count(writers.target)} {what}"

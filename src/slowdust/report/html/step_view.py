@@ -8,6 +8,7 @@ from functools import partial
 
 from markupsafe import Markup
 
+from slowdust.analysis.known import known
 from slowdust.analysis.model import Report, RoleReport, Stall, StepRun
 from slowdust.analysis.sla import paced_seconds
 from slowdust.analysis.steps import ROLES
@@ -86,8 +87,10 @@ class StepView:
 
     statements: str
     """What the response times of its results are of."""
-    length: Second
+    length: Second | None
     """Of the slowest contender: where the time axis ends."""
+    too_short: bool
+    """For graphs by the second."""
     several_incarnations: bool
     bars: Markup
     graphs: tuple[DrawnGraph, ...]
@@ -108,7 +111,7 @@ class _Detailed:
     contender: str
     incarnation: int
     rate: float
-    seconds: Second
+    seconds: Second | None
     detail: StepDetail
 
 
@@ -137,11 +140,12 @@ def step_view(
     )
     roles = [role for role in ROLES if any(role in one.detail.roles for one in found)]
     units = {use.role: use.unit for run in runs for use in run.roles}
-    length = max(one.seconds for one in found)
+    length = max(known(one.seconds for one in found), default=None)
     own_failures = of_step(failures, step)
     return StepView(
         statements=STATEMENTS[roles[0]],
         length=length,
+        too_short=length is not None and length < SHORTEST_WITH_GRAPHS,
         several_incarnations=len({one.incarnation for one in found}) > 1,
         bars=_bars(row, found, looks, own_failures),
         graphs=tuple(_drawn(_graphs(found, roles, units), length, looks.marks)),
@@ -181,8 +185,10 @@ def _bars(
     return bars_chart(bars, row.results[0].unit)
 
 
-def _drawn(graphs: Sequence[Graph], length: Second, marks: Mapping[str, Mark]) -> list[DrawnGraph]:
-    if length < SHORTEST_WITH_GRAPHS:
+def _drawn(
+    graphs: Sequence[Graph], length: Second | None, marks: Mapping[str, Mark]
+) -> list[DrawnGraph]:
+    if length is None or length < SHORTEST_WITH_GRAPHS:
         return []
     drawn = [DrawnGraph(graph.title, step_graph(graph, length, marks)) for graph in graphs]
     return [graph for graph in drawn if graph.chart]
@@ -235,9 +241,12 @@ def _of_role(
 
     def of_one(one: _Detailed) -> list[float | None]:
         use = one.detail.roles[role]
+        if use.rate is not None and not use.per_second:
+            return []  # of an archived run, of which only the whole is known
         # Beside queries there is work until the end; without, the last row of a role ends it.
         beside = one.detail.target is not None
-        return read(use, paced_seconds(use, one.seconds) if beside else use.seconds)
+        worked = paced_seconds(use, one.seconds) if beside else use.seconds
+        return [] if worked is None else read(use, worked)
 
     return _lines([one for one in found if role in one.detail.roles], of_one)
 
@@ -251,7 +260,9 @@ def _lines(
     )
 
 
-def _stall(run: StepRun, stall: Stall, units: Mapping[str, str], length: Second) -> StallLine:
+def _stall(
+    run: StepRun, stall: Stall, units: Mapping[str, str], length: Second | None
+) -> StallLine:
     start = max(0, stall.second - AROUND_A_STALL)
-    end = min(length, stall.second + 1 + AROUND_A_STALL)
+    end = min(known((length, stall.second + 1 + AROUND_A_STALL)))
     return StallLine(run, stall, units[stall.role], f"{start},{end:g}")

@@ -1,0 +1,187 @@
+"""The classic files of an experiment: written again for an archived one, made for a measured one.
+
+Of an archived run they are what was published, byte for byte, if it was imported so; otherwise
+the same files with clean numbers. Of a measured experiment there are the tables: qps.abs, qps.rel
+and o.met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from slowdust.archive import met, met_tables, perf_stat, rate_tables
+from slowdust.archive.iostat import Iostat
+from slowdust.archive.met import Met
+from slowdust.archive.met_tables import MetRow
+from slowdust.archive.names import FileName, parse_file, parse_label
+from slowdust.archive.rate_tables import RateTable
+from slowdust.archive.run_directory import LOAD
+from slowdust.archive.table_slices import block_name
+from slowdust.archive.vmstat import Vmstat
+from slowdust.store.manifest import ArchivedTable, Manifest
+from slowdust.store.records import Archived, Slice
+
+_CELLS_OF_STORAGE = 9
+
+
+def write_archived(manifest: Manifest, slices: Sequence[Slice], directory: Path) -> list[Path]:
+    """Write the files of an imported experiment; their paths, in the order of writing."""
+    found = [(piece, piece.archived) for piece in slices if piece.archived is not None]
+    files: dict[Path, str] = {}
+    for piece, archived in found:
+        files |= _of_test(piece, archived)
+    files |= _rates(found)
+    files |= _tables(manifest, found)
+    return write_files(directory, files)
+
+
+def write_files(directory: Path, files: dict[Path, str]) -> list[Path]:
+    """Write texts below `directory`; their paths."""
+    for path, text in files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text(text, newline="")
+    return [directory / path for path in files]
+
+
+def _of_test(piece: Slice, archived: Archived) -> dict[Path, str]:
+    """sb.met, and the extractions of the counters."""
+    files = {}
+    run = Path(archived.run)
+    if (numbers := _met(archived)) is not None and archived.file is not None:
+        name = block_name(piece.test, archived.file, piece.clients)
+        files[run / name] = met.write(numbers)
+    for iteration, values in archived.counters.items():
+        name = f"sb.perf.hw.{archived.file}.{iteration}"
+        files[run / f"{name}.raw"] = perf_stat.raw(values)
+        files[run / f"{name}.sorted"] = perf_stat.sorted_(values)
+    return files
+
+
+def _met(archived: Archived) -> Met | None:
+    if archived.storage is not None and archived.cpu is not None and archived.rate is not None:
+        samples, reads, read_kb, writes, written_kb = archived.storage
+        storage = Iostat(int(samples), reads, read_kb, writes, written_kb)
+        samples, switches, percent = archived.cpu
+        return met.make(archived.rate, storage, Vmstat(int(samples), switches, percent))
+    if archived.met is not None:
+        cells = tuple(archived.met)
+        return Met(cells[:_CELLS_OF_STORAGE], cells[_CELLS_OF_STORAGE:])
+    return None
+
+
+def _met_row(archived: Archived) -> MetRow | None:
+    if (numbers := _met(archived)) is not None:
+        return MetRow.of(numbers, archived.run)
+    return met_tables.row(archived.table_row, archived.run) if archived.table_row else None
+
+
+def _rates(found: Iterable[tuple[Slice, Archived]]) -> dict[Path, str]:
+    """sb.r.qps; with several numbers of clients a rate for each, as there."""
+    lines: dict[Path, list[str]] = {}
+    for piece, archived in sorted(found, key=lambda one: one[0].clients):
+        if archived.rate is not None and archived.whole_rate and piece.test != LOAD:
+            path = Path(archived.run) / f"sb.r.qps.{archived.file}"
+            rate, _, text = archived.whole_rate.partition("\t")
+            lines.setdefault(path, [text]).insert(-1, rate)
+    return {path: "\t".join(cells) + "\n" for path, cells in lines.items()}
+
+
+def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict[Path, str]:
+    """Those that the archive has; of a kind that it has none of, one of everything."""
+    runs = [contender.archived or contender.name for contender in manifest.contenders]
+    tables = manifest.imported.tables if manifest.imported else []
+    kinds = {table.kind for table in tables}
+    missing = ("rates", "hardware", "counters")
+    tables = [
+        *tables,
+        *(ArchivedTable(kind=kind, tag="", runs=runs) for kind in missing if kind not in kinds),
+    ]
+    files: dict[Path, str] = {}
+    for table in tables:
+        match table.kind:
+            case "rates":
+                files |= _rate_table(table, found)
+            case "hardware":
+                files |= _hardware_table(table, found)
+            case "counters":
+                files |= _joined_counters(table, runs, found)
+    return files
+
+
+def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> dict[Path, str]:
+    rates = {
+        (piece.test, archived.run): archived.whole_rate.partition("\t")[0]
+        for piece, archived in found
+        if archived.whole_rate
+    }
+    labels = {label: parse_label(label) or label for label in table.rows} or {
+        file.label: file.suffix for file in rate_tables.order(_files(found))
+    }
+    rows = {
+        label: tuple(rates.get((test, run), "") for run in table.runs)
+        for label, test in labels.items()
+        if any((test, run) in rates for run in table.runs)
+    }
+    if not rows:
+        return {}
+    absolute = RateTable(tuple(table.runs), rows)
+    return rate_files(absolute, table.tag, Path(table.folder))
+
+
+def rate_files(absolute: RateTable, tag: str, folder: Path) -> dict[Path, str]:
+    """The four files of a table of rates."""
+    files = {}
+    for kind, one in (("abs", absolute), ("rel", rate_tables.relative(absolute))):
+        stem = f"qps.{kind}.{tag}" if tag else f"qps.{kind}"
+        files[folder / f"{stem}.tsv"] = rate_tables.write_tsv(one)
+        files[folder / f"{stem}.csv"] = rate_tables.write_csv(one)
+    return files
+
+
+def _files(found: Iterable[tuple[Slice, Archived]]) -> list[FileName]:
+    """What the names of the tests' files say, each test once."""
+    names = dict.fromkeys(f"sb.met.{a.file}" for piece, a in found if piece.test != LOAD)
+    return [file for name in names if (file := parse_file(name)) is not None]
+
+
+def _hardware_table(
+    table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]
+) -> dict[Path, str]:
+    rows: dict[str, dict[str, MetRow]] = {}
+    for piece, archived in found:
+        row = _met_row(archived)
+        if row is not None and archived.file is not None:
+            name = block_name(piece.test, archived.file, piece.clients)
+            rows.setdefault(name, {})[archived.run] = row
+    text = "".join(
+        met_tables.block(name, [rows[name][run] for run in table.runs if run in rows[name]]) + "\n"
+        for name in table.rows or rows
+        if any(run in rows.get(name, {}) for run in table.runs)
+    )
+    name = f"o.met.{table.tag}" if table.tag else "o.met"
+    return {Path(table.folder) / name: text} if text else {}
+
+
+def _joined_counters(
+    table: ArchivedTable, runs: Sequence[str], found: Sequence[tuple[Slice, Archived]]
+) -> dict[Path, str]:
+    """Of the iterations that all runs have."""
+    by_test: dict[str, dict[str, Archived]] = {}
+    for _, archived in found:
+        if archived.counters and archived.file is not None:
+            by_test.setdefault(archived.file, {})[archived.run] = archived
+    tag = table.tag or "all"
+    files: dict[Path, str] = {}
+    for test, by_run in by_test.items():
+        columns = [by_run[run] for run in runs if run in by_run]
+        if len(columns) < 2:
+            continue
+        for iteration in columns[0].counters:
+            if all(iteration in one.counters for one in columns):
+                values = [one.counters[iteration] for one in columns]
+                name = f"{tag}.sb.perf.hw.{test}.{iteration}.sorted"
+                folder = Path(table.folder)
+                files[folder / f"join{iteration}.abs.{name}"] = perf_stat.joined(values)
+                files[folder / f"join{iteration}.rel.{name}"] = perf_stat.joined_relative(values)
+    return files

@@ -1,0 +1,48 @@
+"""Archived runs of the Insert Benchmark, from directories into the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from slowdust.archive.choices import Mode
+from slowdust.archive.experiment import ArchivedExperiment
+from slowdust.archive.ibench_directory import read_archive
+from slowdust.archive.ibench_experiment import experiment_of
+from slowdust.archive.ibench_scanning import scan
+from slowdust.archive.importing import Import, store, title_of
+from slowdust.archive.scanning import name_of
+
+
+def import_iibench(
+    roots: Sequence[Path], results: Path, name: str | None, mode: Mode, clients: int | None
+) -> Import:
+    """Make an experiment of each archive below `roots`, and store it.
+
+    `clients` is how many each archive had, None where its files have to tell. An experiment that
+    was imported under the same name is replaced.
+
+    Raises:
+        UsageError: an experiment of that name was measured here.
+    """
+    found = Import()
+    by_products: Counter[str] = Counter()
+    made: dict[str, ArchivedExperiment] = {}
+    archives = [(root, *one) for root in roots for one in scan(root).items()]
+    several = sum(home is not None for _, home, _ in archives) > 1
+    for root, home, files in archives:
+        archive = read_archive(home or root, files)
+        experiment = None
+        if home is not None:
+            title = title_of(name_of(home, root), name, several=several, taken=set(made))
+            experiment = experiment_of(archive, title, mode, clients)
+            if experiment is not None:
+                made[title] = experiment
+        if experiment is None:
+            found.problems += archive.problems
+            by_products += archive.by_products
+    store(made, results)
+    found.experiments = list(made.values())
+    found.by_products = dict(by_products)
+    return found

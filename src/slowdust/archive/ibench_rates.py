@@ -1,0 +1,69 @@
+"""How fast a step of an archived Insert Benchmark was: as published, or by the clients' clocks.
+
+The published rates are rows, or queries, over the whole seconds of a clock that ran from before
+the first client was started, cut after one decimal or rounded to integers. The clients' own rows
+(o.ib) have neither error; o.res has the counts, so that at least nothing is cut.
+"""
+
+from __future__ import annotations
+
+from slowdust.archive.choices import Mode
+from slowdust.archive.ibench_client import ROLES, ClientOutput
+from slowdust.archive.ibench_directory import ArchivedStep
+from slowdust.archive.text import number_of
+
+
+def rate(step: ArchivedStep, role: str, mode: Mode) -> float | None:
+    """Rows per second of `insert` (or of `index`) and `delete`, queries per second of `query`.
+
+    None where nothing says it.
+    """
+    published = _published(step, role)
+    clean = _of_clients(step, role) or _of_counts(step, role)
+    if mode is Mode.COMPAT:
+        return clean if published is None else published
+    return published if clean is None else clean
+
+
+def correction(step: ArchivedStep, role: str) -> float | None:
+    """Clean rate / published rate; None where only one of them is known."""
+    clean, published = rate(step, role, Mode.CLEAN), _published(step, role)
+    return clean / published if clean and published else None
+
+
+def outputs(step: ArchivedStep) -> list[ClientOutput]:
+    """What the clients printed, if all of them are there and came to their end."""
+    found = [step.outputs[number] for number in sorted(step.outputs)]
+    whole = len(found) == (step.clients or 0) and all(one.ended for one in found)
+    return found if whole else []
+
+
+def _published(step: ArchivedStep, role: str) -> float | None:
+    column = {"insert": "ips", "index": "ips", "query": "qps"}.get(role)
+    if column is None:
+        return None
+    if step.row is not None:
+        return step.row.number(column)
+    if step.result is None:
+        return None
+    printed = step.result.ips if column == "ips" else step.result.qps
+    return None if printed is None else number_of(printed)
+
+
+def _of_clients(step: ArchivedStep, role: str) -> float | None:
+    if role not in ROLES:
+        return None
+    counted = [(one.courses[role].total, one.elapsed) for one in outputs(step)]
+    rates = [count / elapsed for count, elapsed in counted if count and elapsed]
+    return sum(rates) if rates else None
+
+
+def _of_counts(step: ArchivedStep, role: str) -> float | None:
+    result = step.result
+    if result is None or not result.seconds:
+        return None
+    if role in ("insert", "index"):
+        return result.rows / result.seconds
+    if role == "query" and result.queries is not None:
+        return result.queries / result.seconds
+    return None

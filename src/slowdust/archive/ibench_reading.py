@@ -1,0 +1,37 @@
+"""Files of the Insert Benchmark, read: their lines, or what a client printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from slowdust.archive import ibench_client
+from slowdust.archive.ibench_client import ClientOutput
+from slowdust.archive.ibench_names import FileKind
+from slowdust.archive.reading import Wanting
+from slowdust.archive.text import UNREADABLE, lines_of, read_content
+from slowdust.archive.two_processes import read_shared
+
+Request = tuple[Path, FileKind]
+Content = list[str] | ClientOutput
+
+
+def read_all(requests: Sequence[Request]) -> list[Content | Wanting]:
+    """What is in each file, in the order of `requests`; only of clients more than lines."""
+    return read_shared(requests, [str(path) for path, _ in requests], _read_some)
+
+
+def _read_some(requests: Sequence[Request]) -> list[Content | Wanting]:
+    return [_read(path, kind) for path, kind in requests]
+
+
+def _read(path: Path, kind: FileKind) -> Content | Wanting:
+    try:
+        content = read_content(path)
+    except UNREADABLE as error:
+        return Wanting(f"cannot be read: {error}")
+    if not content.strip():
+        return Wanting("empty")
+    if kind is FileKind.CLIENT:
+        return ibench_client.read(content) or Wanting("no whole row")
+    return lines_of(content)

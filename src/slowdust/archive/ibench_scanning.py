@@ -1,0 +1,60 @@
+"""Directories with results of the Insert Benchmark: which archives lie in them.
+
+An archive is the directory of the files o.sum; tables and run directories below belong to it.
+Without such files it is the directory that the tables' directories (res.*), or the run
+directories, lie in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from slowdust.archive.ibench_names import FileKind, parse_file
+
+_OF_A_STEP = (FileKind.CLIENT, FileKind.RESULT, FileKind.RESPONSE)
+_OF_A_TABLE = (FileKind.MERGED, FileKind.RELATIVE, FileKind.MERGED_RESPONSE)
+_TABLES = "res"
+"""How directories of tables begin."""
+
+
+def scan(root: Path) -> dict[Path | None, list[Path]]:
+    """Directory of an archive -> its files; None -> those that are in no archive."""
+    files = list(_walk(root))
+    homes = {home for file in files if (home := _home(file, root)) is not None}
+    with_runs = {file.parent for file in files if _kind(file) is FileKind.RUN}
+    kept = {home for home in homes if home in with_runs or homes.isdisjoint(home.parents)}
+    found: dict[Path | None, list[Path]] = {home: [] for home in sorted(kept)}
+    for file in files:
+        nearest = next((folder for folder in file.parents if folder in kept), None)
+        found.setdefault(nearest, []).append(file)
+    return found
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        yield from (Path(folder, name) for name in sorted(names))
+
+
+def _home(file: Path, root: Path) -> Path | None:
+    """The archive that a file speaks for, not above `root`."""
+    kind = _kind(file)
+    if kind is FileKind.RUN:
+        return file.parent
+    if kind in _OF_A_TABLE:
+        above = file.parent.parent if file.parent.name.startswith(_TABLES) else file.parent
+        return _within(root, (above, file.parent))
+    if kind in _OF_A_STEP:
+        return _within(root, (file.parents[2], file.parents[1], file.parent))
+    return None
+
+
+def _within(root: Path, candidates: Iterable[Path]) -> Path | None:
+    return next((path for path in candidates if path == root or root in path.parents), None)
+
+
+def _kind(file: Path) -> FileKind | None:
+    said = parse_file(file.name)
+    return said.kind if said else None

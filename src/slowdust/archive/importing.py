@@ -1,0 +1,101 @@
+"""Archived runs of sysbench, from directories into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slowdust.archive.choices import Choices
+from slowdust.archive.experiment import ArchivedExperiment, make_experiment
+from slowdust.archive.run_directory import Problem, RunDirectory, read_runs
+from slowdust.archive.scanning import Place, scan
+from slowdust.errors import UsageError
+from slowdust.store.folder import Folder, writing
+
+
+@dataclass
+class Import:
+    """What became of the directories."""
+
+    experiments: list[ArchivedExperiment] = field(default_factory=list)
+    by_products: dict[str, int] = field(default_factory=dict)
+    """Known files outside of all experiments, by kind."""
+    problems: list[Problem] = field(default_factory=list)
+    """Files outside of all experiments, or of one that has no result."""
+
+
+def import_sysbench(
+    roots: Sequence[Path], results: Path, name: str | None, choices: Choices
+) -> Import:
+    """Make an experiment of each directory that holds runs or their tables, and store it.
+
+    An experiment that was imported under the same name is replaced.
+
+    Raises:
+        UsageError: an experiment of that name was measured here.
+    """
+    found = Import()
+    places = scan(roots)
+    runs = _read(places, choices.device)
+    made: dict[str, ArchivedExperiment] = {}
+    full = [place for place in places if not place.empty]
+    for place in places:
+        title = title_of(place.name, name, several=len(full) > 1, taken=set(made))
+        experiment = (
+            None if place.empty else make_experiment(title, place, runs[place.path], choices)
+        )
+        if experiment is not None:
+            made[title] = experiment
+            continue
+        found.problems += place.problems
+        found.problems += [problem for run in runs[place.path] for problem in run.problems]
+        for kind, count in place.by_products.items():
+            found.by_products[kind] = found.by_products.get(kind, 0) + count
+    store(made, results)
+    found.experiments = list(made.values())
+    return found
+
+
+def store(made: Mapping[str, ArchivedExperiment], results: Path) -> None:
+    """Write experiments, by name; those that were imported under the same names are replaced.
+
+    Raises:
+        UsageError: an experiment of that name was measured here; then none is written.
+    """
+    for title in made:
+        _refuse_measured(Folder(results / title))
+    for title, experiment in made.items():
+        _write(Folder(results / title), experiment)
+
+
+def _read(places: Sequence[Place], device: str | None) -> dict[Path, list[RunDirectory]]:
+    """Place -> its runs; all files at once, so that two processes share them."""
+    directories = {path: names for place in places for path, names in place.runs.items()}
+    by_path = {run.path: run for run in read_runs(directories, device)}
+    return {place.path: [by_path[path] for path in place.runs] for place in places}
+
+
+def title_of(place: str, name: str | None, *, several: bool, taken: set[str]) -> str:
+    """What the experiment of the directory called `place` is called."""
+    wanted = place if name is None else f"{name}-{place}" if several else name
+    title, copies = wanted, 1
+    while title in taken:
+        copies += 1
+        title = f"{wanted}-{copies}"
+    return title
+
+
+def _refuse_measured(folder: Folder) -> None:
+    if folder.path.exists() and not folder.is_imported():
+        raise UsageError(
+            f"'{folder.name}' in {folder.path.parent} is no import, and is not replaced by one: "
+            f"choose another --name"
+        )
+
+
+def _write(folder: Folder, experiment: ArchivedExperiment) -> None:
+    with writing(folder) as writer:
+        writer.clear()
+        writer.write_manifest(experiment.manifest)
+        writer.append(*experiment.slices)

@@ -1,0 +1,107 @@
+"""What the rate of a test is: queries/s, and for scan thousands of rows/s, of which there are two.
+
+Until mid 2025 a scan's rate was of all threads, afterwards of one thread on one table. The unit
+goes with the number, and rates in different units are never compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from slowdust.archive.sysbench import Output
+
+SCAN = "scan"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = "|".join(_MONTHS)
+_MONTH_AND_YEAR = re.compile(rf"(?:^|[^a-z])(?:({_MONTH})(\d\d)|(\d\d)({_MONTH}))(?:[^a-z0-9]|$)")
+_FIRST_OF_ONE_THREAD = (2025, 7)
+"""Year and month from which on scan's rate was of one thread; between the verified eras, it is
+assumed."""
+
+
+class Unit(Enum):
+    """What a published rate counts."""
+
+    QUERIES = "queries/s"
+    ROWS = "rows/s"
+    THOUSAND_ROWS = "thousand rows/s"
+    THOUSAND_ROWS_OF_ONE_THREAD = "thousand rows/s of one thread"
+
+
+class ScanRule(Enum):
+    """How the rate of scan was made."""
+
+    ALL_THREADS = "all threads"
+    ONE_THREAD = "one thread"
+
+    @property
+    def unit(self) -> Unit:
+        """Of the rates that it makes."""
+        return (
+            Unit.THOUSAND_ROWS if self is ScanRule.ALL_THREADS else Unit.THOUSAND_ROWS_OF_ONE_THREAD
+        )
+
+
+@dataclass(frozen=True)
+class Rate:
+    """As it was published: the text is what later formulas divide by."""
+
+    text: str
+    unit: Unit
+
+    @property
+    def value(self) -> float:
+        """In `unit`."""
+        return float(self.text)
+
+
+def published_rate(test: str, output: Output, scan: ScanRule) -> Rate | None:
+    """The rate by which the published numbers per operation were divided; None if it cannot be."""
+    if test != SCAN:
+        return Rate(output.queries, Unit.QUERIES)
+    if output.table_size is None:
+        return None
+    if scan is ScanRule.ALL_THREADS:
+        thousands = output.table_size * float(output.queries) / 1000
+        return Rate(f"{thousands:.0f}", scan.unit)
+    if output.average_ms is None or float(output.average_ms) == 0:
+        return None
+    thousands = (output.table_size / 1000) / (float(output.average_ms) / 1000)
+    return Rate(f"{thousands:.0f}", scan.unit)
+
+
+def clean_scan_rate(output: Output) -> float | None:
+    """Thousands of rows/s by all threads, whatever was published; None if unknown."""
+    return None if output.table_size is None else output.table_size * float(output.queries) / 1000
+
+
+def rule_that_reproduces(scans: Iterable[tuple[Output, str]]) -> ScanRule | None:
+    """The rule by which the rates of scans, as published, come out of what sysbench printed."""
+    scans = list(scans)
+    for rule in ScanRule:
+        made = [published_rate(SCAN, output, rule) for output, _ in scans]
+        published = [text for _, text in scans]
+        if scans and [rate.text if rate else None for rate in made] == published:
+            return rule
+    return None
+
+
+def rule_by_date(names: Iterable[str], day: str | None) -> ScanRule | None:
+    """The rule of the time at which a run was made, by its `day` (ISO 8601) or a month in `names`.
+
+    Names are like `mar25.pg.workmem`, `25apr.c48`; None where neither tells.
+    """
+    if day is not None:
+        return _rule_of(int(day[:4]), int(day[5:7]))
+    for name in names:
+        if found := _MONTH_AND_YEAR.search(name.lower()):
+            month, year = found[1] or found[4], found[2] or found[3]
+            return _rule_of(2000 + int(year), _MONTHS.index(month) + 1)
+    return None
+
+
+def _rule_of(year: int, month: int) -> ScanRule:
+    return ScanRule.ONE_THREAD if (year, month) >= _FIRST_OF_ONE_THREAD else ScanRule.ALL_THREADS

@@ -1,0 +1,172 @@
+"""Files of sysbench's runs, read one by one: what each tells, or why it tells nothing."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowdust.archive import iostat, met, perf_stat, processes, sysbench, vmstat
+from slowdust.archive.cells import is_number
+from slowdust.archive.iostat import Iostat
+from slowdust.archive.met import Met
+from slowdust.archive.names import FileName
+from slowdust.archive.processes import Peaks
+from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.two_processes import read_shared
+from slowdust.archive.vmstat import Vmstat
+
+PREPARE = "prepare."
+
+
+@dataclass(frozen=True)
+class Wanting:
+    """Why a file is of no use."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """What vmstat saw, by the published rule and by the clean one."""
+
+    published: Vmstat
+    clean: Vmstat
+
+
+@dataclass(frozen=True)
+class PrintedRates:
+    """A file sb.r.*: a number for each number of clients, and the text behind them."""
+
+    numbers: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class LastIteration:
+    """A file sb.perf.last: the last iteration of the counters that was completed."""
+
+    number: int
+
+
+Extraction = Mapping[str, str]
+"""Counter -> value as printed."""
+Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
+Request = tuple[str, FileName, str | None]
+"""Path of a file, what its name says, and the part of a name by which iostat's lines are chosen."""
+
+
+def reads(file: FileName) -> bool:
+    """Whether files of this kind are read; others are by-products."""
+    return file.extraction is None and file.kind.removeprefix(PREPARE) in _READERS
+
+
+def busiest_device(paths: Sequence[str]) -> str | None:
+    """The device that most was read from and written to in files of iostat."""
+    total: Counter[str] = Counter()
+    for path in paths:
+        content = _content(path)
+        if not isinstance(content, Wanting):
+            total.update(iostat.traffic(content))
+    return iostat.busiest(total)
+
+
+def read_all(requests: Sequence[Request]) -> list[Found | Wanting]:
+    """What each file tells, in the order of `requests`."""
+    return read_shared(requests, [path for path, _, _ in requests], _read_some)
+
+
+def _read_some(requests: Sequence[Request]) -> list[Found | Wanting]:
+    return [_read(path, file, device) for path, file, device in requests]
+
+
+def _content(path: str) -> bytes | Wanting:
+    try:
+        content = Path(path).read_bytes()
+        if path.endswith(".gz"):
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        told = error.strerror if isinstance(error, OSError) and error.strerror else error
+        return Wanting(f"cannot be read: {told}")
+    return content if content.strip() else Wanting("empty")
+
+
+def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
+    content = _content(path)
+    if isinstance(content, Wanting):
+        return content
+    try:
+        return _READERS[file.kind.removeprefix(PREPARE)](content, file, device)
+    except (ValueError, ArithmeticError, LookupError) as error:
+        return Wanting(f"not as it should be: {error}")
+
+
+def _read_output(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    if file.kind.startswith(PREPARE):
+        return sysbench.read_load(content) or Wanting("the load did not end")
+    return sysbench.read(content) or Wanting("the test did not end")
+
+
+def _read_storage(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    if device is None:
+        return Wanting("no sample of any device")
+    return iostat.read(content, device) or Wanting(f"no sample of a device called {device}")
+
+
+def _read_cpu(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    published, clean = vmstat.read_published(content), vmstat.read_clean(content)
+    return Cpu(published, clean) if published and clean else Wanting("no sample")
+
+
+def _read_met(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    return met.read(_lines(content)) or Wanting("torn")
+
+
+def _read_processes(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    return processes.read(content) or Wanting("no process")
+
+
+def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    line = _lines(content)[0]
+    *rates, text = line.split("\t")
+    if not rates or not all(map(is_number, rates)):
+        return Wanting(f"no rate: {line[:40]!r}")
+    return PrintedRates(tuple(rates), text)
+
+
+def _read_counters(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    if file.iteration is None:
+        return Wanting("no iteration in its name")
+    values = perf_stat.extract(_lines(content))
+    return values if perf_stat.LAST in values else Wanting(INCOMPLETE)
+
+
+def _read_last(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    return LastIteration(int(content))
+
+
+INCOMPLETE = "an iteration that was not completed"
+"""Nothing is wrong there: the last one is cut off by the end of its test."""
+
+_Reader = Callable[[bytes, FileName, str | None], Found | Wanting]
+_READERS: dict[str, _Reader] = {
+    "o": _read_output,
+    "io": _read_storage,
+    "vm": _read_cpu,
+    "met": _read_met,
+    "ps": _read_processes,
+    "r.qps": _read_rate,
+    "r.rtavg": _read_rate,
+    "r.rtmax": _read_rate,
+    "r.rt95": _read_rate,
+    "perf.hw": _read_counters,
+    "perf.last": _read_last,
+}
+"""By kind of file."""
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode(errors="replace").splitlines()

@@ -1,0 +1,240 @@
+"""Run directories of sysbench, test by test: everything their files tell, raw or summarised.
+
+Nothing that is broken stops the reading: each such file is one `Problem`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slowdust.archive.iostat import Iostat
+from slowdust.archive.met import Met
+from slowdust.archive.names import FileName, parse_file
+from slowdust.archive.processes import Peaks
+from slowdust.archive.reading import (
+    INCOMPLETE,
+    PREPARE,
+    Cpu,
+    Extraction,
+    Found,
+    LastIteration,
+    PrintedRates,
+    Wanting,
+    busiest_device,
+    read_all,
+    reads,
+)
+from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.two_processes import size_of
+
+LOAD = "load"
+"""What the load of the tables is called among the tests."""
+FOREIGN = "not a file of a run of sysbench"
+_CUT_OFF = "sb.perf.hw cut off by the end of its test"
+_STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
+_TELLING = 3
+"""Files of iostat that are enough to tell which device was used."""
+_BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b.*")
+_CONFIGURATION = re.compile(r"conf\.diff|.*\.(?:cnf|conf)")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file that could not be used."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class PrintedRate:
+    """Of one test at one number of clients: a number, and the text behind it in its file."""
+
+    number: str
+    text: str
+
+
+@dataclass
+class ArchivedTest:
+    """One test of a run; what its files do not tell is None."""
+
+    file: FileName
+    output: Output | None = None
+    load: LoadOutput | None = None
+    storage: Iostat | None = None
+    cpu: Cpu | None = None
+    met: Met | None = None
+    rates: dict[str, PrintedRate] = field(default_factory=dict)
+    """By kind of file: `r.qps`, `r.rt95`, ..."""
+    peaks: Peaks | None = None
+    counters: dict[int, Extraction] = field(default_factory=dict)
+    """By iteration."""
+    last_iteration: int | None = None
+    """Of the counters: the last one that was completed."""
+
+    @property
+    def dop(self) -> int | None:
+        """Client threads, as the names of files say."""
+        return self.file.dop
+
+
+TestKey = tuple[str, int | None]
+"""`FileName.common`, or `LOAD`; and threads."""
+
+
+@dataclass
+class RunDirectory:
+    """One contender's run."""
+
+    path: Path
+    tests: dict[TestKey, ArchivedTest] = field(default_factory=dict)
+    device: str | None = None
+    """By which iostat's lines were chosen."""
+    used: int = 0
+    """Files that something was read from."""
+    by_products: Counter[str] = field(default_factory=Counter)
+    """Files that are known and of no use here, by kind."""
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Of the directory."""
+        return self.path.name
+
+    @property
+    def cpus(self) -> int | None:
+        """Of the host, as most of its tests say."""
+        told = Counter(
+            test.output.cpus for test in self.tests.values() if test.output and test.output.cpus
+        )
+        return told.most_common(1)[0][0] if told else None
+
+    @property
+    def dop(self) -> int | None:
+        """Client threads of most of its tests."""
+        told = Counter(test.dop for test in self.tests.values() if test.dop)
+        return told.most_common(1)[0][0] if told else None
+
+    @property
+    def probes(self) -> list[Iostat]:
+        """Of the tests that have them."""
+        return [test.storage for test in self.tests.values() if test.storage]
+
+
+def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> list[RunDirectory]:
+    """Read the files of run directories, given by their names.
+
+    `device` is the part of a name by which iostat's lines are chosen; without one it is the
+    device with the most traffic, an array before its members.
+    """
+    runs = [RunDirectory(path) for path in directories]
+    places: list[tuple[RunDirectory, str, FileName]] = []
+    for run in runs:
+        run.device = device or _busiest_device(run.path, directories[run.path])
+        for name in sorted(directories[run.path]):
+            file = parse_file(name)
+            if file is not None and reads(file):
+                places.append((run, name, file))
+            elif kind := _by_product(name):
+                run.by_products[kind] += 1
+            else:
+                run.problems.append(Problem(run.path / name, FOREIGN))
+    requests = [(f"{run.path}{os.sep}{name}", file, run.device) for run, name, file in places]
+    answers = list(zip(places, read_all(requests), strict=True))
+    # Names without threads belong to the tests that the others have.
+    answers.sort(key=lambda answer: answer[0][2].dop is None)
+    for (run, name, file), found in answers:
+        if isinstance(found, Wanting):
+            _set_aside(run, name, file, found)
+        elif wrong := _give(_tests_of(run, file), file, found):
+            run.problems.append(Problem(run.path / name, wrong))
+        else:
+            run.used += 1
+    for run in runs:
+        _leave_out_incomplete(run)
+    return runs
+
+
+def _leave_out_incomplete(run: RunDirectory) -> None:
+    """Counters of an iteration that did not come to its end, as another file says."""
+    for test in run.tests.values():
+        last = test.last_iteration
+        for iteration in [one for one in test.counters if last is not None and one > last]:
+            del test.counters[iteration]
+            run.by_products[_CUT_OFF] += 1
+            run.used -= 1
+
+
+def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
+    """As the largest files of iostat tell: where there is traffic, numbers are long."""
+    files = [f"{path}{os.sep}{name}" for name in names if _STORAGE.match(name)]
+    files.sort(key=size_of, reverse=True)
+    return busiest_device(files[:_TELLING])
+
+
+def _set_aside(run: RunDirectory, name: str, file: FileName, wanting: Wanting) -> None:
+    if wanting.reason == INCOMPLETE and file.iteration is not None and file.iteration > 1:
+        run.by_products[_CUT_OFF] += 1
+    else:
+        run.problems.append(Problem(run.path / name, wanting.reason))
+
+
+def _by_product(name: str) -> str | None:
+    """The kind of a file that is known and not read; None for a foreign one."""
+    if found := _BY_PRODUCT.fullmatch(name):
+        return f"sb.{found['kind']}" if parse_file(name) else name
+    return "configuration" if _CONFIGURATION.fullmatch(name) else None
+
+
+def _tests_of(run: RunDirectory, file: FileName) -> list[ArchivedTest]:
+    """The test of a file.
+
+    Kinds without threads in their names are of those that others have: by their number, if
+    there are several.
+    """
+    common = LOAD if file.kind.startswith(PREPARE) else file.common
+    if file.dop is None and common != LOAD:
+        levels = {dop: test for (other, dop), test in run.tests.items() if other == common and dop}
+        if levels:
+            return [levels[dop] for dop in sorted(levels)]
+    return [run.tests.setdefault((common, file.dop), ArchivedTest(file))]
+
+
+def _give(tests: Sequence[ArchivedTest], file: FileName, found: Found) -> str | None:
+    """Add what a file tells to its test, or to each of its tests; else what is wrong, in words."""
+    if isinstance(found, PrintedRates):
+        if len(found.numbers) != len(tests):
+            rates, levels = len(found.numbers), len(tests)
+            return f"{rates} rates for {levels} numbers of clients: which is of which is not known"
+        for test, number in zip(tests, found.numbers, strict=True):
+            test.rates[file.kind] = PrintedRate(number, found.text)
+        return None
+    if len(tests) > 1:
+        return f"of which of {len(tests)} numbers of clients it is, is not known"
+    _add(tests[0], file, found)
+    return None
+
+
+def _add(test: ArchivedTest, file: FileName, found: Found) -> None:
+    match found:
+        case Output():
+            test.output = found
+        case LoadOutput():
+            test.load = found
+        case Iostat():
+            test.storage = found
+        case Cpu():
+            test.cpu = found
+        case Met():
+            test.met = found
+        case Peaks():
+            test.peaks = found
+        case LastIteration():
+            test.last_iteration = found.number
+        case Mapping():
+            test.counters[file.iteration or 0] = found

@@ -1,0 +1,70 @@
+"""What an import says at its end: plain lines."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from slowdust.archive.experiment import ArchivedExperiment
+from slowdust.archive.importing import Import
+
+MOST_ALIKE = 20
+"""Skipped files of one reason that each get a line; `slowdust show` has all."""
+
+
+def lines_of(found: Import) -> Iterator[str]:
+    """Experiments, files that were used and skipped, and where clean numbers are others."""
+    for experiment in found.experiments:
+        yield from _of_experiment(experiment)
+    if found.by_products or found.problems:
+        yield "outside of these experiments"
+        yield from _by_products(found.by_products)
+        yield from _skipped([(_short(one.path), one.reason) for one in found.problems])
+    if not found.experiments:
+        yield "nothing was found that an experiment could be made of"
+
+
+def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:
+    manifest = experiment.manifest
+    imported = manifest.imported
+    assert imported is not None
+    yield (
+        f"{manifest.experiment}: {_count(len(manifest.contenders), 'contender')}, "
+        f"{_count(len(manifest.tests), 'test')}, {_count(len(experiment.slices), 'result')}, "
+        f"{imported.mode}; the base is {manifest.base}"
+    )
+    yield f"  {_count(imported.used, 'file')} used"
+    yield from _by_products(imported.by_products)
+    for note in (*experiment.notes, *imported.differences):
+        yield f"  {note}"
+    yield from _skipped([(skipped.file, skipped.reason) for skipped in imported.skipped])
+
+
+def _skipped(files: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A line for each, but of many with the same reason only the first."""
+    told: Counter[str] = Counter()
+    for file, reason in files:
+        told[reason] += 1
+        if told[reason] <= MOST_ALIKE:
+            yield f"  skipped: {file}: {reason}"
+    for reason, count in told.items():
+        if count > MOST_ALIKE:
+            yield f"  skipped: {count - MOST_ALIKE:,} more: {reason}"
+
+
+def _by_products(counts: Mapping[str, int]) -> Iterator[str]:
+    if counts:
+        told = ", ".join(f"{kind} {count}" for kind, count in counts.items())
+        yield f"  {_count(sum(counts.values()), 'file')} known and not needed: {told}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _short(path: Path) -> str:
+    """Relative to where the user is, if it is below."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative

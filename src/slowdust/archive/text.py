@@ -1,0 +1,31 @@
+"""Archived files as text: their lines, plain or compressed, and the numbers in them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from pathlib import Path
+
+UNREADABLE = (OSError, EOFError, zlib.error)
+"""What reading a damaged file can raise."""
+_NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
+
+
+def read_content(path: Path) -> bytes:
+    """All of a file, decompressed. Raises one of `UNREADABLE`."""
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+def lines_of(content: bytes) -> list[str]:
+    """Its lines; what is no UTF-8 in them is replaced."""
+    return content.decode(errors="replace").splitlines()
+
+
+def number_of(cell: str) -> float | None:
+    """The number that a cell of a table is, which bc may have written as `.5`.
+
+    None for anything else: words, `nan`, `-1`, nothing.
+    """
+    return float(cell) if _NUMBER.fullmatch(cell) else None

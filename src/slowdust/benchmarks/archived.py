@@ -1,0 +1,43 @@
+"""Benchmarks that are imported, not run: what their tests are is in their names.
+
+A test of sysbench is called as in the names of its files: `read-only.range10000`,
+`hot-points.pre.range100`; the load of its tables is `load`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slowdust.benchmarks.model import Benchmark, Group, Phase, Test
+
+LOAD = "load"
+_NAME = "sysbench"
+_WRITES = ("delete", "insert", "update", "write")
+_WARM = "warm"
+
+
+@dataclass(frozen=True)
+class ArchivedBenchmark(Benchmark):
+    """Its tests are whatever was run."""
+
+    def test(self, name: str) -> Test:
+        """The test of that name, of which there may be any."""
+        return Test(self.name, name, _group(name), _phase(name))
+
+
+def _group(name: str) -> Group:
+    test, _, phase = name.partition(".")
+    if test == LOAD or phase.startswith(_WARM):
+        return Group.LOAD
+    if any(word in test for word in _WRITES):
+        return Group.WRITE
+    if test.startswith("read-only"):
+        return Group.AGGREGATION
+    return Group.POINT if "point" in test else Group.RANGE
+
+
+def _phase(name: str) -> Phase:
+    return Phase.PRE if f".{Phase.PRE}." in name else Phase.AGED
+
+
+SYSBENCH = ArchivedBenchmark(name=_NAME, tests=(), suites={})

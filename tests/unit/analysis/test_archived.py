@@ -1,0 +1,130 @@
+"""What the analysis makes of archived runs: one slice each, of which most is not known."""
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.counters import clock_flags, relative_counters
+from slowdust.analysis.model import PerOperation, Report, Result
+from slowdust.analysis.per_op import per_operation
+from slowdust.analysis.phrases import short_names
+from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method
+from slowdust.store.records import SCHEMA, Archived, Counters, ResponseTimes, Slice, UsePerOperation
+
+OLD, NEW = "postgres@10.23:x10a+o2", "postgres@17.4:x10a+o2"
+UNIT = "queries/s"
+
+
+def archived(contender: str, test: str, qps: float, unit: str = UNIT, cpu: float = 10.0) -> Slice:
+    return Slice(
+        benchmark="sysbench",
+        test=test,
+        clients=40,
+        contender=contender,
+        incarnation=1,
+        block=0,
+        slot=0,
+        qps=qps,
+        unit=unit,
+        per_op=UsePerOperation(host_cpu_us=cpu, host_cs=2.0),
+        archived=Archived(run=contender),
+    )
+
+
+def judged(*slices: Slice) -> Report:
+    contenders = [
+        ContenderFacts(
+            name=name,
+            dbms="postgres",
+            build=BuildFacts(source="archived", version=name[9:14]),
+            config="x10a",
+            settings={},
+        )
+        for name in (OLD, NEW)
+    ]
+    manifest = Manifest(
+        schema=SCHEMA,
+        experiment="a",
+        slowdust="0",
+        base=OLD,
+        contenders=contenders,
+        tests=list(dict.fromkeys(one.test for one in slices)),
+        clients=[40],
+        method=Method(margin=0.03, incarnations=1),
+    )
+    return analyse(manifest, slices)
+
+
+def of(report: Report, contender: str, test: str) -> Result:
+    return next(r for r in report.results if (r.contender, r.test) == (contender, test))
+
+
+def test_what_was_not_measured_is_absent() -> None:
+    report = judged(archived(OLD, "scan.range100", 10.0), archived(NEW, "scan.range100", 12.0))
+    for contender in (OLD, NEW):
+        result = of(report, contender, "scan.range100")
+        assert (result.measured_s, result.latency_us, result.client_busiest_thread) == (None,) * 3
+        assert (result.errors, result.retries, result.backends_changed) == (None,) * 3
+        assert (result.low, result.high, result.verdict) == (None,) * 3
+    assert of(report, NEW, "scan.range100").rqps == pytest.approx(1.2)
+    assert report.started is None
+    assert set(report.method) == {"clients", "incarnations", "margin", "slowdust"}
+
+
+def test_results_are_counted_by_bands_where_there_are_no_verdicts() -> None:
+    rates = {"hot-points.range100": 1.2, "insert.range100": 1.0, "scan.range100": 0.8}
+    report = judged(
+        *(archived(OLD, test, 100.0) for test in rates),
+        *(archived(NEW, test, 100.0 * rate, cpu=10.0 / rate) for test, rate in rates.items()),
+    )
+    text = " ".join(report.tldr)
+    assert report.tldr[0] == (
+        "From 10.23 to 17.4, one run of each, so that no verdict is possible: rqps is "
+        "1 at 1.05 or above, 1 between, 1 at 0.95 or below."
+    )
+    assert "Range queries: 1 at 0.95 or below (scan.range100, 20%)." in text
+    assert "Writes: 1 between." in text
+    assert not any(result.verdict for result in report.results)
+
+
+def test_the_host_explains_where_nothing_of_the_server_is_known() -> None:
+    slices = [archived(OLD, "scan.range100", 100.0), archived(NEW, "scan.range100", 80.0, cpu=12.5)]
+    for one in slices:
+        one.response = ResponseTimes(mean_us=10.0)
+    text = " ".join(judged(*slices).tldr)
+    assert "host CPU per operation is up 25%, which points to more CPU overhead" in text
+
+
+def test_rates_in_different_units_are_not_compared() -> None:
+    report = judged(
+        archived(OLD, "scan.range100", 2800.0, "thousand rows/s of one thread"),
+        archived(NEW, "scan.range100", 112_500.0, "thousand rows/s"),
+    )
+    result = of(report, NEW, "scan.range100")
+    assert (result.rqps, result.per_op_relative, result.verdict) == (None, None, None)
+    assert result.flags == [
+        "not compared: thousand rows/s here, thousand rows/s of one thread of the base"
+    ]
+
+
+def test_hardware_per_operation_is_taken_as_it_is() -> None:
+    use = per_operation([archived(OLD, "scan.range100", 10.0)])
+    assert use == PerOperation(host_cpu_us=10.0, host_cs=2.0)
+
+
+def test_counters_are_relative_per_operation_and_ratios_as_they_are() -> None:
+    base = Counters(per_operation={"cycles": 100.0, "faults": 0.0, "a": 1.0}, ratios={"GHz": 2.7})
+    ours = Counters(per_operation={"cycles": 210.0, "faults": 1.0, "b": 1.0}, ratios={"GHz": 2.7})
+    relative = relative_counters(base, ours)
+    assert relative is not None
+    assert list(relative.items()) == [("GHz", 1.0), ("cycles", 2.1)]
+    assert relative_counters(base, None) is None
+    assert clock_flags(relative) == []
+    assert clock_flags({"GHz": 0.9}) == [
+        "clock rate down 10% from the base's: rates and counters are of other clocks"
+    ]
+
+
+def test_what_stands_behind_all_versions_alike_is_left_out() -> None:
+    assert short_names([OLD, NEW]) == {OLD: "10.23", NEW: "17.4"}
+    allocators = ["mysql@8.0.40:a+je", "mysql@8.0.40:a+tc"]
+    assert list(short_names(allocators).values()) == ["8.0.40:a+je", "8.0.40:a+tc"]

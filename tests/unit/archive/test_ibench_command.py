@@ -1,0 +1,123 @@
+"""`slowdust import iibench` and what the other commands make of it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.ibench_files import (
+    RESULT,
+    STEPS,
+    client_output,
+    row,
+    write_merged,
+    write_runs,
+)
+
+__all__ = ["slowdust"]
+OLD, NEW = "8m.my5649.c1", "8m.my8044.c1.badcnf"
+
+
+def write_archive(folder: Path) -> None:
+    """Two runs in every kind of file."""
+    write_runs(folder, {OLD: {}, NEW: {"qr100.L1": {"qps": "44000"}}})
+    for step in STEPS:
+        cells = {"qps": "44000"} if step == "qr100.L1" else {}
+        write_merged(folder / "res.a", step, [[row(OLD, step), row(NEW, step, cells)]])
+    for step in ("l.i0", "qr100.L1"):
+        raw = folder / OLD / step
+        raw.mkdir(parents=True)
+        (raw / "o.res.dop8").write_text(RESULT)
+        for client in range(1, 9):
+            printed = client_output([100, 0, 100, 100], queries=[5000, 0, 5000, 4000])
+            (raw / f"o.ib.dop8.{client}").write_bytes(printed)
+
+
+def test_an_import_is_an_experiment_like_any_other(slowdust: Slowdust) -> None:
+    write_archive(Path("archive"))
+    said = slowdust("import", "iibench", "archive", "--name", "ib")
+    assert "ib: 2 contenders, 10 tests, 20 results, clean; the base is mysql@5.6.49:c1" in said
+    assert "40 files used" in said
+    assert "imported (iibench)" in slowdust("list")
+    assert "tests: l.i0, l.x, l.i1, l.i2, qr100" in slowdust("show", "ib")
+    rates = {
+        result["contender"]: result["qps"]
+        for result in report(slowdust, "ib")["results"]
+        if result["test"] == "qr100"
+    }
+    assert rates == {"mysql@5.6.49:c1": 8 * 14000 / 4, "mysql@8.0.44:c1+badcnf": 44000}
+    assert "## Insert rate beside the queries" in slowdust("report", "ib", "--md")
+    assert "mysql@8.0.44:c1+badcnf" in slowdust("report", "ib", "--csv")
+    slowdust("report", "ib", "--html", "page.html")
+    assert "In each second of the step" in Path("page.html").read_text()
+
+
+def test_the_published_rates_are_there_when_asked_for(slowdust: Slowdust) -> None:
+    write_archive(Path("archive"))
+    slowdust("import", "iibench", "archive", "--compat", "--clients", "4")
+    [base] = [
+        result
+        for result in report(slowdust, "archive")["results"]
+        if (result["test"], result["contender"]) == ("qr100", "mysql@5.6.49:c1")
+    ]
+    assert (base["qps"], base["clients"]) == (40000, 8)
+
+
+def test_classic_files_come_back(slowdust: Slowdust) -> None:
+    write_archive(Path("archive"))
+    slowdust("import", "iibench", "archive")
+    slowdust("report", "archive", "--classic", "classic")
+    written = [path.relative_to("classic") for path in Path("classic").glob("**/*.*")]
+    files = [path for path in written if (Path("classic") / path).is_file()]
+    assert len(files) == 2 + 2 * len(STEPS) + 1
+    for path in files:
+        if path.name != "summary_tables.html":
+            assert (Path("classic") / path).read_text() == (Path("archive") / path).read_text()
+
+
+def test_nothing_to_import_is_said(slowdust: Slowdust) -> None:
+    Path("archive").mkdir()
+    Path("archive/notes.txt").write_text("hello")
+    Path("archive/sb.o.scan.range100.pk1.dop8").write_text("hello")
+    said = slowdust("import", "iibench", "archive", code=1)
+    assert "skipped: archive/notes.txt: not a file of the Insert Benchmark" in said
+    assert "slowdust import sysbench" in said
+    assert "nothing was found" in said
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_damaged_does_not_stop_an_import(slowdust: Slowdust, seed: int) -> None:
+    """Files cut, emptied, renamed, deleted, their cells replaced and lines mixed."""
+    write_archive(Path("archive"))
+    rng = random.Random(seed)
+    files = sorted(path for path in Path("archive").glob("**/*.*") if path.is_file())
+    for path in rng.sample(files, 30):
+        _damage(path, rng)
+    slowdust("import", "iibench", "archive")
+    if "archive " in slowdust("list"):
+        slowdust("report", "archive", "--md", "--html", "page.html", "--classic", "classic")
+
+
+def _damage(path: Path, rng: random.Random) -> None:
+    content = path.read_bytes()
+    cells = content.split(b"\t")
+    for _ in range(3):
+        words = [b"nan", b"inf", b"-1", b"1e999", b"", b"0", b"NA", b"\xff", b"1.2.3"]
+        cells[rng.randrange(len(cells))] = rng.choice(words)
+    lines = content.splitlines(keepends=True)
+    rng.shuffle(lines)
+    names = ["mrg.l.i9", "o.ib.dop0.1", "o.sum.t.", "rel.q1.1", "o.res.dop0", "x.gz", "mrg.qr0.L1"]
+    match rng.randrange(5):
+        case 0:
+            path.write_bytes(content[: rng.randrange(len(content))])
+        case 1:
+            path.write_bytes(b"\t".join(cells))
+        case 2:
+            path.write_bytes(b"".join(lines))
+        case 3:
+            path.rename(path.with_name(rng.choice(names)))
+        case _:
+            path.unlink()

@@ -1,0 +1,177 @@
+"""What single files of the Insert Benchmark tell, whole and torn."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowdust.archive import ibench, ibench_client, ibench_response, ibench_result
+from slowdust.archive.ibench_names import (
+    FileKind,
+    IbenchFile,
+    in_order,
+    known_as,
+    parse_file,
+    rate_of,
+    step_of_directory,
+)
+from tests.unit.archive.ibench_files import RESULT, STEPS, client_output, row
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("o.sum.t.20m.my5649.cx6d", IbenchFile(FileKind.RUN, tag="20m.my5649.cx6d")),
+        ("mrg.l.i0", IbenchFile(FileKind.MERGED, step="l.i0")),
+        ("mrg.q1000.2", IbenchFile(FileKind.MERGED, step="q1000.2")),
+        ("rel.qr100.L1", IbenchFile(FileKind.RELATIVE, step="qr100.L1")),
+        (
+            "mrg.q.L2.ips100.rt.query",
+            IbenchFile(FileKind.MERGED_RESPONSE, step="q.L2.ips100", role="query"),
+        ),
+        ("o.ib.dop8.3.gz", IbenchFile(FileKind.CLIENT, clients=8, client=3)),
+        ("o.res.dop8", IbenchFile(FileKind.RESULT, clients=8)),
+        ("o.rt.t.delete", IbenchFile(FileKind.RESPONSE, role="delete")),
+        ("mrg.some", IbenchFile(FileKind.SELECTION)),
+        ("rel.q100.2.some", IbenchFile(FileKind.SELECTION)),
+        ("mrg.l.i0.some", IbenchFile(FileKind.SELECTION)),
+        ("o.vm.dop8", IbenchFile(FileKind.BY_PRODUCT)),
+        ("mrg.l.i0.rate.insert", IbenchFile(FileKind.BY_PRODUCT)),
+    ],
+)
+def test_a_file_says_what_it_is(name: str, said: IbenchFile) -> None:
+    assert parse_file(name) == said
+
+
+@pytest.mark.parametrize("name", ["all.html", "rel.notes", "sb.o.scan.range100.pk1", ""])
+def test_other_files_say_nothing(name: str) -> None:
+    assert parse_file(name) is None
+
+
+def test_steps_are_called_as_slowdust_calls_them() -> None:
+    assert [known_as(step) for step in ("l.x", "qr100.L1", "q100.2")] == ["l.x", "qr100", "q100.2"]
+    assert [rate_of(step) for step in ("l.i1", "qp500.L4", "q800.1")] == [None, 500, 800]
+
+
+def test_steps_run_in_their_order() -> None:
+    assert in_order(reversed(STEPS)) == list(STEPS)
+    assert in_order(["q1000.1", "q200.2", "l.z", "q200.1", "l.x"]) == [
+        "l.x", "q200.1", "q200.2", "q1000.1", "l.z",
+    ]  # fmt: skip
+
+
+def test_directories_of_steps() -> None:
+    of_2021 = ["l.i0", "q.L1.ips100", "q.L2.ips100", "q.L3.ips200", "q.L4.ips200", "logs"]
+    assert [step_of_directory(name, of_2021) for name in of_2021] == [
+        "l.i0", "q100.1", "q100.2", "q200.1", "q200.2", None,
+    ]  # fmt: skip
+    assert step_of_directory("qp.L2.ips100", ["qr.L1.ips100", "qp.L2.ips100"]) == "qp100.L2"
+
+
+def test_a_damaged_step_keeps_its_place() -> None:
+    rows = [row("8m.pg174.c1", step) for step in STEPS]
+    lines = ibench.write([rows]).splitlines()
+    lines[3] = "edited by hand"
+    lines[5] = lines[5].replace("799", "7?9")
+    found, damaged = ibench.read_steps(lines)
+    assert found == [*rows[:2], None, rows[3], None, *rows[5:]]
+    assert damaged == [lines[3], lines[5]]
+    assert ibench.steps_of(found, ibench.SEQUENCES) == STEPS
+
+
+def test_a_table_that_ends_early_is_the_beginning_of_one() -> None:
+    rows = [row("8m.pg174.c1", step) for step in STEPS]
+    torn = "\n".join(ibench.write([rows[:7]]).splitlines())[:-4].splitlines()
+    found, damaged = ibench.read_steps(torn)
+    assert (found, damaged) == ([*rows[:6], None], [torn[-1]])
+    assert ibench.steps_of(found, ibench.SEQUENCES) is None
+    assert ibench.beginning_of(found, [STEPS]) == STEPS[:7]
+    assert ibench.beginning_of(found, ibench.SEQUENCES[:1]) is None, "l.i2 is no step of those"
+
+
+def test_groups_with_strange_lines() -> None:
+    first, second = (ibench.merged(row(tag, "l.x")) for tag in ("8m.pg174.c1", "8m.my8044.c1"))
+    lines = ["see below", *ibench.write([[first], [second]]).splitlines(), "-", ""]
+    assert ibench.read_groups(lines) == ([[first], [second]], ["see below"])
+
+
+def test_what_a_step_came_to() -> None:
+    result = ibench_result.read(RESULT.splitlines())
+    assert result is not None
+    assert (result.rows, result.seconds, result.ips, result.deletes) == (
+        10_000_000, 301, "33222.5", True,
+    )  # fmt: skip
+    assert result.hardware["insert"]["wKB/i"] == "1.387"
+    assert result.hardware["insert"]["cs/q"] == "0.271"
+    assert (result.database_gb, result.directory_gb) == (7.25, 9.5)
+    assert result.longest == {"insert": 0.415, "query": 0.0}
+    assert result.exceeded["delete"] == {50: 16700, 99: 9000}, "of the first client"
+    assert result.client_cpu_s == 120.5
+
+
+def test_a_torn_result_has_what_is_left() -> None:
+    result = ibench_result.read(RESULT.splitlines()[:4])
+    assert result is not None
+    assert (result.hardware, result.database_gb, result.longest) == ({}, None, {})
+    assert ibench_result.read(RESULT.splitlines()[2:]) is None
+    assert ibench_result.read([]) is None
+
+
+def test_old_results_say_nothing_of_deletes() -> None:
+    first = RESULT.splitlines()[0].removesuffix(", yes deletes")
+    result = ibench_result.read([first])
+    assert result is not None
+    assert result.deletes is None
+
+
+def test_response_times_of_all_clients() -> None:
+    lines = [
+        "256us\t1ms\t4ms\t16ms\t64ms\t256ms\t1s\t4s\t16s\tgt\tmax\ttag",
+        "0\t5\t90\t5\t0\t0\t0\t0\t0\t0\t0.012\tt1:DBMS",
+        "0\t5\t190\t5\t0\t0\t0\t0\t0\t0\t0.015\tsum:DBMS",
+        "0.000\t2.500\t95.000\t2.500\t0.000\t0.000\t0.000\t0.000\t0.000\t0.000\t0.015\tpct:DBMS",
+    ]
+    found = ibench_response.read_sum(lines)
+    assert found is not None
+    assert (found.counts[:4], found.longest) == ((0, 5, 190, 5), 0.015)
+    assert ibench_response.read_sum(lines[:2]) is None
+
+
+def test_response_times_of_several_runs() -> None:
+    lines = [
+        "256us\t1ms\t4ms\t16ms\t64ms\t256ms\t1s\t4s\t16s\tgt\tmax\ttag",
+        "99.990\t0.010\tnonzero\t\t\t\t\t\t\t\t0.003\tmy8044.c1",
+        "-",
+        "100.000\t0.000\t0.00",
+    ]
+    found, damaged = ibench_response.read_merged(lines)
+    assert found["my8044.c1"].percent[:4] == (99.99, 0.01, None, 0.0)
+    assert (found["my8044.c1"].longest, damaged) == (0.003, [lines[-1]])
+
+
+def test_what_a_client_printed() -> None:
+    output = ibench_client.read(client_output([100, 300], queries=[5000, 7000]))
+    assert output is not None
+    assert (output.elapsed, output.ended, output.rows_per_commit) == (2.0, True, 50)
+    assert (output.courses["insert"].total, output.courses["query"].total) == (400, 12000)
+    assert output.courses["query"].rates.tolist() == [5000, 7000]
+    assert output.courses["insert"].longest_us.tolist() == [1500, 1500]
+    assert output.response_times["query"].counts[:2] == (12000, 2)
+    assert output.response_times["insert"].longest == 0.0115
+
+
+def test_a_client_that_was_cut_off() -> None:
+    lines = client_output([100, 300]).splitlines(keepends=True)
+    output = ibench_client.read(b"".join(lines[:3]) + lines[3][:20])
+    assert output is not None
+    assert (output.courses["insert"].total, output.ended) == (100, False)
+    assert ibench_client.read(b"".join(lines[:2])) is None
+
+
+@pytest.mark.parametrize(
+    "torn", [b"1.0\t2.0\n", b"1.2.3\t4\n", b"Warning: slow\n", b"\xff\n", b"\n"]
+)
+def test_strange_lines_among_the_seconds(torn: bytes) -> None:
+    lines = client_output([100, 300, 500]).splitlines(keepends=True)
+    output = ibench_client.read(b"".join([*lines[:3], torn, *lines[3:]]))
+    assert output is not None
+    assert output.courses["insert"].rates.tolist() == [100, 300, 500]
