@@ -10,7 +10,9 @@ import pytest
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
+from slowdust.analysis.history import history_of
 from slowdust.report import html
+from slowdust.report.html import history
 from tests.unit.report.sample import (
     long_experiment,
     matrix_experiment,
@@ -19,6 +21,8 @@ from tests.unit.report.sample import (
     sweep_experiment,
     troubled_experiment,
 )
+from tests.unit.synthetic import Noise
+from tests.unit.synthetic_history import choice, experiments, measured
 
 _CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
@@ -93,6 +97,13 @@ def slap_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def long_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return _written(tmp_path_factory.mktemp("long"), html.render(*long_experiment()))
+
+
+@pytest.fixture(scope="session")
+def history_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    levels = {f"8.0.{patch}": 1 - patch / 100 for patch in range(20)}
+    found = history_of(experiments(measured("all", levels, noise=Noise())), choice())
+    return _written(tmp_path_factory.mktemp("history"), history.render(found))
 
 
 def _written(folder: Path, page: str) -> str:

@@ -13,7 +13,16 @@ from selenium.webdriver.support.select import Select
 from tests.browser.colours import COLOURS, channels, contrast, luminance, prefer
 
 every_page = pytest.mark.parametrize(
-    "page", ["plain_url", "troubled_url", "sweep_url", "matrix_url", "slap_url", "long_url"]
+    "page",
+    [
+        "plain_url",
+        "troubled_url",
+        "sweep_url",
+        "matrix_url",
+        "slap_url",
+        "long_url",
+        "history_url",
+    ],
 )
 
 _SHOWN_ROWS = """return [...document.querySelectorAll("#results-table tr.row")]

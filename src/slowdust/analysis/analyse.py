@@ -7,6 +7,13 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, median
 
 from slowdust.analysis import flags
+from slowdust.analysis.bands import (
+    USUAL,
+    Bands,
+    changes_of_report,
+    has_no_interval,
+    tell_changes,
+)
 from slowdust.analysis.concurrency import courses_of
 from slowdust.analysis.contenders import describe_method, introduce, plan_differences
 from slowdust.analysis.counters import clock_flags, counters_of, relative_counters
@@ -26,6 +33,7 @@ from slowdust.analysis.step_words import (
 )
 from slowdust.analysis.steps import failed_steps_of, step_runs_of
 from slowdust.analysis.verdict import Judgement, judge
+from slowdust.analysis.versions import lines_of
 from slowdust.analysis.words import tell
 from slowdust.benchmarks import BENCHMARKS, known_test, measured_in_steps
 from slowdust.benchmarks.model import Measuring
@@ -34,12 +42,17 @@ from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.records import ServerUse, Slice
 
 
-def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None) -> Report:
+def analyse(
+    manifest: Manifest,
+    slices: Sequence[Slice],
+    base: str | None = None,
+    bands: Bands = USUAL,
+) -> Report:
     """Judge an experiment relative to `base`, the manifest's unless named.
 
     Results are in the benchmarks' order of tests, then clients, then contenders with the base
-    first. A contender without a slice in a step has no result there. Raises `UsageError` if
-    `base` is not a contender.
+    first. A contender without a slice in a step has no result there. `bands` are what changes
+    from version to version are told in. Raises `UsageError` if `base` is not a contender.
     """
     facts = {contender.name: contender for contender in manifest.contenders}
     base = base or manifest.base
@@ -71,6 +84,9 @@ def analyse(manifest: Manifest, slices: Sequence[Slice], base: str | None = None
         warnings=manifest.warnings,
         method=describe_method(manifest),
     )
+    report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)
+    if has_no_interval(results) and report.group_changes:
+        report.tldr = [*tell_changes(report), *report.tldr]
     report.notices += notices_of_steps(report)
     report.tldr = [*tell_failed_steps(report), *report.tldr, *tell_writers_and_stalls(report)]
     return report

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from slowdust.analysis.group_changes import GroupChanges
 from slowdust.store.records import Counters, Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
@@ -344,6 +345,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     results: list[Result]
     tldr: list[str]
     """Sentences."""
+    group_changes: list[GroupChanges] = []
+    """By line of versions, then group; of contenders beside the base where none has versions."""
     contender_info: list[ContenderInfo]
     notices: list[str] = []
     """What else differs than one would expect of a comparison: DBMS, engines, allocators."""

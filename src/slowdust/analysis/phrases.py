@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import takewhile
 
-_DOUBLE = 2.0
-"""A ratio from here on is written as a multiple, not as a percentage."""
+_DOUBLE = 1.995
+"""A ratio from here on is written as a multiple: percentages end at 99%."""
 MOST_LISTED = 6
 """Names that one sentence lists."""
+GROUP_TITLES = {
+    "point": "Point queries",
+    "range": "Range queries",
+    "range with aggregation": "Range queries with aggregation",
+    "write": "Writes",
+    "index creation": "Index creation",
+    "load and warm-up": "Load and warm-up",
+}
 _OPERATIONS = {
     "inserts/s": "insert",
     "indexed rows/s": "indexed row",
@@ -18,6 +27,7 @@ _OPERATIONS = {
 _AFTER_AT = re.compile(r"(?P<version>[^:+/ ]+)(?P<rest>.*)")
 _OF_MATRIX = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
 """'mysql@9.7.4 fsync=off log_bin=on'. A name of the user's own may have blanks too."""
+_BETWEEN_PARTS = re.compile(r"([@/:+_ ])")
 
 
 def change(ratio: float) -> str:
@@ -43,6 +53,19 @@ def distance(rqps: float) -> str:
         return f"{rqps:.1f}X"
     percent = abs(rqps - 1) * 100
     return f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"
+
+
+def throughput(ratio: float) -> str:
+    """A ratio before the version it is to: '20% less throughput than', '2.1X the throughput of'."""
+    if ratio >= _DOUBLE:
+        return f"{ratio:.1f}X the throughput of"
+    percent = min(99, round(abs(ratio - 1) * 100))
+    return f"{percent}% {'more' if ratio > 1 else 'less'} throughput than"
+
+
+def group_title(group: str, tests: int) -> str:
+    """'Point queries (9 tests)'."""
+    return f"{GROUP_TITLES.get(group, group)} ({tests} test{'' if tests == 1 else 's'})"
 
 
 def clients(count: int) -> str:
@@ -89,6 +112,23 @@ def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
     if not one_contender or len(contenders) < 2 or len(crossed) < len(contenders):
         return None
     return {name: found["points"] for name, found in crossed.items()}
+
+
+def told_apart(contenders: Sequence[str]) -> dict[str, str]:
+    """Contender -> the parts of its name between those that all begin and end with."""
+    parts = [_BETWEEN_PARTS.split(name) for name in contenders]
+    ahead = _alike_at_first(parts)
+    behind = _alike_at_first([own[ahead:][::-1] for own in parts])
+    short = ["".join(own[ahead : len(own) - behind]).strip(":+_/@ ") for own in parts]
+    if not all(short) or len(set(short)) < len(short):
+        return short_names(contenders)
+    return dict(zip(contenders, short, strict=True))
+
+
+def _alike_at_first(lists: Sequence[Sequence[str]]) -> int:
+    """How many items all lists begin with in common."""
+    columns = zip(*lists, strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def short_names(contenders: Sequence[str]) -> dict[str, str]:

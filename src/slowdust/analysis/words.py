@@ -18,6 +18,7 @@ from slowdust.analysis.flags import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
 from slowdust.analysis.known import known
 from slowdust.analysis.model import Result, TestConcurrency, Verdict
 from slowdust.analysis.phrases import (
+    GROUP_TITLES,
     change,
     distance,
     first_line,
@@ -39,15 +40,6 @@ MOST_TOLD = 4
 """Contenders beside the base with a story each; of more, one sentence each."""
 FEWEST_SUMMARISED = 3
 """Tests from which a median is worth a sentence."""
-
-_GROUP_TITLES = {
-    "point": "Point queries",
-    "range": "Range queries",
-    "range with aggregation": "Range queries with aggregation",
-    "write": "Writes",
-    "index creation": "Index creation",
-    "load and warm-up": "Load and warm-up",
-}
 
 _VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("faster", "faster"),
@@ -161,7 +153,7 @@ class _Story:
             self._counts(),
             *self._median(),
             *_responses([pair.ours for pair in self.pairs]),
-            *self._groups(),
+            *([] if self._unjudged else self._groups()),
             *([f"By number of clients: {self.by_clients}."] if self.by_clients else []),
             *self._largest("slower"),
             *self._largest("faster"),
@@ -208,7 +200,7 @@ class _Story:
         ]
 
     def _groups(self) -> list[str]:
-        groups: dict[str, list[_Pair]] = {group: [] for group in _GROUP_TITLES}
+        groups: dict[str, list[_Pair]] = {group: [] for group in GROUP_TITLES}
         for pair in self.pairs:
             groups.setdefault(pair.ours.group, []).append(pair)
         found = {group: pairs for group, pairs in groups.items() if pairs}
@@ -266,7 +258,7 @@ def _cautions(pairs: Sequence[_Pair]) -> list[str]:
 
 def _group_title(group: str, pairs: Sequence[_Pair]) -> str:
     """With what the rates of long steps count: 'Writes (inserts/s)'."""
-    title = _GROUP_TITLES.get(group, group)
+    title = GROUP_TITLES.get(group, group)
     units = dict.fromkeys(p.ours.unit for p in pairs if measured_in_steps(p.ours.benchmark))
     return f"{title} ({listing([*units])})" if units else title
 
@@ -274,9 +266,8 @@ def _group_title(group: str, pairs: Sequence[_Pair]) -> str:
 def _group_summary(pairs: Sequence[_Pair]) -> str:
     """'2 faster (up to 12%: hot-points), 1 slower (scan by 5%), 1 the same'."""
     parts = []
-    judged = any(pair.ours.verdict is not None for pair in pairs)
-    for verdict, word in _VERDICTS if judged else _BANDS:
-        found = [pair for pair in pairs if pair.side == verdict]
+    for verdict, word in _VERDICTS:
+        found = [pair for pair in pairs if pair.ours.verdict == verdict]
         if not found:
             continue
         part = f"{len(found)} {word}"

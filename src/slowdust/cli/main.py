@@ -12,7 +12,7 @@ import click
 from slowdust import __version__
 from slowdust.errors import SlowdustError
 
-_COMMANDS = ("compare", "run", "import", "report", "list", "show", "tests", "builds")
+_COMMANDS = ("compare", "run", "import", "report", "history", "list", "show", "tests", "builds")
 _MODULES = {"import": "import_"}
 """Of commands whose names Python keeps for itself."""
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from slowdust.analysis.bands import Bands
 
 results_option = click.option(
     "--results",
@@ -13,4 +17,28 @@ results_option = click.option(
     envvar="SLOWDUST_RESULTS",
     show_default=True,
     help="Folder of all experiments.",
+)
+
+
+def _bands(context: click.Context, option: click.Parameter, text: str | None) -> Bands | None:
+    """'5,15' -> the bands that begin at 5% and 15%."""
+    del context, option
+    if text is None:
+        return None
+    from slowdust.analysis.bands import Bands
+
+    try:
+        change, big = (float(part.strip().removesuffix("%")) / 100 for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is no CHANGE,BIG such as 5,15") from None
+    if not 0 < change <= big < 1:
+        raise click.BadParameter(f"'{text}': 0 < CHANGE <= BIG < 100 is wanted")
+    return Bands(change, big)
+
+
+bands_option = click.option(
+    "--bands",
+    metavar="CHANGE,BIG",
+    callback=_bands,
+    help="Percent from which a test counts as changed, and as changed a lot.  [5,15]",
 )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import results_option
+from slowdust.cli.options import bands_option, results_option
 
 if TYPE_CHECKING:
+    from slowdust.analysis.bands import Bands
     from slowdust.analysis.model import Report
     from slowdust.store.folder import Folder
     from slowdust.store.manifest import Manifest
@@ -31,20 +32,25 @@ if TYPE_CHECKING:
     help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; docs/import.md.",
 )
 @click.option("--base", metavar="CONTENDER", help="Compare with this contender.  [the first]")
+@bands_option
 @results_option
-def command(  # noqa: PLR0917 - click's options
+def command(
+    *,
     name: str | None,
     html: Path | None,
     form: str | None,
     classic: Path | None,
     base: str | None,
+    bands: Bands | None,
     results: Path,
 ) -> None:
     """Report on the experiment NAME, by default the newest.
 
     Without an option it prints the tl;dr and writes report.html into the experiment's folder.
+    With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.analyse import analyse
+    from slowdust.analysis.bands import USUAL, words_of
     from slowdust.report import csv as table
     from slowdust.report import html as page
     from slowdust.report import json as data
@@ -53,7 +59,7 @@ def command(  # noqa: PLR0917 - click's options
     folder = _find(name, results)
     slices = folder.read_slices()
     manifest = folder.read_manifest()
-    report = analyse(manifest, slices, base)
+    report = analyse(manifest, slices, base, bands or USUAL)
     if classic is not None:
         written = _write_classic(manifest, report, slices, classic)
         click.echo(f"{len(written)} classic files in {classic}", err=True)
@@ -64,7 +70,9 @@ def command(  # noqa: PLR0917 - click's options
         destination = html or folder.path / "report.html"
         destination.write_text(page.render(report, slices))
         if form is None:
-            for sentence in (*report.notices, *report.tldr):
+            words = words_of(report) if bands is not None else []
+            told = [*report.notices, *report.tldr]
+            for sentence in (*told, *(more for more in words if more not in told)):
                 click.echo(sentence)
         click.echo(f"report: {destination}", err=form is not None)
 

@@ -11,16 +11,26 @@ SCHEMA_ID = "slowdust-report-1"
 
 def render(report: Report) -> str:
     """The report as JSON, indented, with a newline at its end; what is None is absent."""
-    return _pretty(msgspec.json.encode(_measured(report)))
+    return encoded(report)
 
 
 def schema() -> str:
     """The JSON Schema of what `render` writes, in the same layout."""
-    described = {name: _without_null(part) for name, part in msgspec.json.schema(Report).items()}
+    return schema_of(Report, SCHEMA_ID, "The report of one experiment")
+
+
+def encoded(value: msgspec.Struct) -> str:
+    """Any such object as JSON, laid out in the same way."""
+    return _pretty(msgspec.json.encode(_measured(value)))
+
+
+def schema_of(kind: type[msgspec.Struct], identifier: str, title: str) -> str:
+    """The JSON Schema of what `encoded` writes of objects of a kind."""
+    described = {name: _without_null(part) for name, part in msgspec.json.schema(kind).items()}
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA_ID,
-        "title": "The report of one experiment",
+        "$id": identifier,
+        "title": title,
     }
     return _pretty(msgspec.json.encode(head | described, order="deterministic"))
 

@@ -19,6 +19,7 @@ from slowdust.analysis.model import (
 from slowdust.analysis.phrases import MOST_LISTED, change, clients, listing, operation
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
+from slowdust.report.markdown_changes import changes_section
 from slowdust.report.markdown_steps import details_of_steps, summaries
 from slowdust.report.markdown_table import ABSENT, table
 
@@ -49,6 +50,7 @@ def render(report: Report) -> str:
         ["## tl;dr", "", *(f"- {sentence}" for sentence in report.tldr)],
         *summaries(report),
         _throughput(report),
+        changes_section(report),
         _response_times(report),
         _concurrency(report),
         _memory(report),

@@ -173,7 +173,14 @@ def test_a_busy_client_and_errors_are_told() -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "words"),
-    [(1.3, "up 30%"), (0.96, "down 4%"), (2.14, "2.1X"), (1.999, "up 100%"), (1.001, "flat")],
+    [
+        (1.3, "up 30%"),
+        (0.96, "down 4%"),
+        (2.14, "2.1X"),
+        (1.994, "up 99%"),
+        (1.999, "2.0X"),
+        (1.001, "flat"),
+    ],
 )
 def test_change(ratio: float, words: str) -> None:
     assert change(ratio) == words

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowdust.analysis.bands import untold
 from slowdust.analysis.contenders import unknown_settings
+from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.phrases import matrix_labels, short_names
 from slowdust.analysis.summary import Summary, summary_tables
@@ -61,6 +63,8 @@ class Page:
     overview: tuple[Row, ...]
     """Columns of a table with a line for each contender: empty with few of them or many tests."""
     sections: tuple[Section, ...]
+    group_changes: tuple[GroupChanges, ...]
+    """Empty where they are the tl;dr already."""
     forests: tuple[Forest, ...]
     tallies: tuple[Tally, ...]
     failed: tuple[ContenderInfo, ...]
@@ -123,6 +127,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         groups=groups,
         overview=_overview(rows, others),
         sections=sections_of(report, rows, slices, Looks(marks, shown), failures),
+        group_changes=tuple(untold(report)),
         forests=_forests(report, groups, others, marks),
         tallies=tuple(_tally(name, rows) for name in others),
         failed=tuple(info for info in report.contender_info if info.failed),

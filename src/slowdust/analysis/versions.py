@@ -1,0 +1,100 @@
+"""Versions in their order, and which contenders are releases of one line.
+
+A line is a DBMS with one engine, configuration and environment: what its contenders differ in is
+the version, so that they have a history.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from slowdust.store.manifest import ContenderFacts
+
+PLAIN_CONFIG = "default"
+"""Of a contender that names none; left out of a line's name."""
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+_BEFORE_RELEASE = re.compile(r"[-.~_ ]?(?P<stage>dmr|alpha|beta|m|rc)[-.]?(?P<number>\d*)", re.I)
+_STAGES = ("dmr", "alpha", "m", "beta", "rc")
+_NAMED = re.compile(
+    r"[a-z]+@[^/:+\s#]+(?P<parts>[^\s#]*)(?P<copy>#\d+)?(?P<points>( [^\s=]+=\S*)*)"
+)
+"""A contender that is named by its version: `mysql@9.7.4+jemalloc`, a matrix's points behind it."""
+
+VersionOrder = tuple[tuple[int, ...], int, int, str]
+
+
+def version_order(version: str) -> VersionOrder:
+    """What versions are sorted by: 9.6.24 < 10.2 < 17beta1 < 17rc1 < 17 < 17.0 < 17.6.
+
+    What has no number at all comes first, by its letters.
+    """
+    numbers = _NUMBERS.search(version)
+    if numbers is None:
+        return (), 0, 0, version
+    parts = tuple(map(int, numbers[0].split(".")))
+    early = _BEFORE_RELEASE.match(version, numbers.end())
+    if early is None:
+        return parts, len(_STAGES), 0, version
+    return parts, _STAGES.index(early["stage"].lower()), int(early["number"] or 0), version
+
+
+@dataclass(frozen=True)
+class Release:
+    """A version of a line; `build` tells apart those that are not the published one."""
+
+    version: str
+    build: str = ""
+    """The contender's name where that is no version: a directory of binaries."""
+    sha256: str = ""
+    """Of a `build`'s binary, which may be another tomorrow."""
+
+    @property
+    def label(self) -> str:
+        """As a table's column has it."""
+        return f"{self.version} {self.build}" if self.build else self.version
+
+
+def line_of(facts: ContenderFacts) -> str:
+    """The contender without its version: `mysql/innodb:small+jemalloc fsync=off`."""
+    named = _NAMED.fullmatch(facts.name)
+    if named and facts.archived:
+        # How it was compiled is in its name alone.
+        return facts.dbms + named["parts"] + (named["copy"] or "")
+    return "".join(
+        (
+            facts.dbms,
+            f"/{facts.engine}" if facts.engine else "",
+            f":{facts.config}" if facts.config != PLAIN_CONFIG else "",
+            *(f"+{part}" for part in facts.environment),
+            (named["copy"] or "") + named["points"] if named else "",
+        )
+    )
+
+
+def release_of(facts: ContenderFacts) -> Release:
+    """The version a contender is of its line."""
+    version = facts.build.version.removeprefix(f"{facts.dbms} ")
+    if _NAMED.fullmatch(facts.name):
+        return Release(version)
+    return Release(version, facts.name, facts.build.sha256 or "")
+
+
+def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:
+    """Line -> its releases, the oldest first -> the contender of each.
+
+    Of several contenders of one release the first counts.
+    """
+    lines: dict[str, dict[Release, str]] = {}
+    for facts in contenders:
+        lines.setdefault(line_of(facts), {}).setdefault(release_of(facts), facts.name)
+    return {
+        name: {release: releases[release] for release in in_order(releases)}
+        for name, releases in lines.items()
+    }
+
+
+def in_order(releases: Iterable[Release]) -> list[Release]:
+    """The oldest first; builds behind the published release of their version."""
+    return sorted(releases, key=lambda one: (version_order(one.version), one.build, one.sha256))

@@ -1,0 +1,109 @@
+"""`slowdust history`: how throughput went from version to version, over many experiments."""
+
+from __future__ import annotations
+
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from slowdust.cli.options import bands_option, results_option
+
+if TYPE_CHECKING:
+    from slowdust.analysis.bands import Bands
+    from slowdust.analysis.chaining import Experiment
+
+
+@click.command("history")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--benchmark", help="Only this one: micro, insert, slap.")
+@click.option("--test", "tests", metavar="LIST", help="Tests by name or pattern, comma separated.")
+@click.option(
+    "--host",
+    metavar="WORDS",
+    help="Only hosts whose facts have all these words; 'unrecorded': those that do not say, "
+    "taken as one.",
+)
+@click.option("--base", metavar="VERSION", help="Relative to this version.  [the first]")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to F."
+)
+@click.option("--md", "form", flag_value="md", help="Print Markdown, test by test.")
+@click.option("--json", "form", flag_value="json", help="Print JSON (docs/history.schema.json).")
+@bands_option
+@results_option
+def command(
+    *,
+    names: tuple[str, ...],
+    benchmark: str | None,
+    tests: str | None,
+    host: str | None,
+    base: str | None,
+    html: Path | None,
+    form: str | None,
+    bands: Bands | None,
+    results: Path,
+) -> None:
+    """Show versions in their order: the throughput of each relative to the first.
+
+    From all experiments of the results folder, or those called NAME. Experiments go together if
+    host, benchmark and amount of data are the same, and only by versions that they share: rates of
+    one are never compared with another's.
+
+    \b
+    slowdust history
+    slowdust history --test 'point*,hot-points' --html history.html
+    """
+    from slowdust.analysis.bands import USUAL
+    from slowdust.analysis.circumstances import UNRECORDED, is_host
+    from slowdust.analysis.history import Choice, history_of
+    from slowdust.errors import UsageError
+    from slowdust.report import history as data
+    from slowdust.report import history_markdown as markdown
+    from slowdust.report.html import history as page
+
+    experiments = _experiments(names, results)
+    if host is not None:
+        experiments = [one for one in experiments if is_host(one.manifest, host)]
+    patterns = [part.strip() for part in (tests or "*").split(",")]
+    choice = Choice(
+        benchmark=lambda name: benchmark in {None, name},
+        test=lambda name: any(fnmatchcase(name, pattern) for pattern in patterns),
+        base=base,
+        bands=bands or USUAL,
+        hosts_are_one=(host or "").casefold() == UNRECORDED,
+    )
+    history = history_of(experiments, choice)
+    if not history.lines:
+        raise UsageError(
+            f"nothing has a history: none of {len(experiments)} experiments compares two versions "
+            f"of one DBMS, or what was asked for leaves none"
+        )
+    if html is not None:
+        html.write_text(page.render(history))
+        click.echo(f"history: {html}", err=form is not None)
+    if form is not None:
+        sys.stdout.write({"md": markdown.render, "json": data.render}[form](history))
+    elif html is None:
+        sys.stdout.write(markdown.brief(history))
+
+
+def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
+    """Those named, or all that can be read, the oldest first."""
+    from slowdust.analysis.chaining import Experiment
+    from slowdust.errors import SlowdustError
+    from slowdust.store.folder import Folder, experiments
+
+    if names:
+        folders = [Folder(results / name) for name in dict.fromkeys(names)]
+        return [Experiment(folder.read_manifest(), folder.read_slices()) for folder in folders]
+    found = []
+    for folder in experiments(results):
+        try:
+            found.append(Experiment(folder.read_manifest(), folder.read_slices()))
+        except SlowdustError as error:
+            click.echo(f"slowdust: left out, unreadable: {error}", err=True)
+    found.sort(key=lambda one: (one.manifest.started or "", one.name))
+    return found

@@ -1,0 +1,171 @@
+"""The history as Markdown that also reads well in a terminal: versions are its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowdust.analysis.history_model import ChangePoint, History, LineHistory, Series
+from slowdust.analysis.phrases import GROUP_TITLES, clients, distance
+from slowdust.report.markdown_changes import told_changes
+from slowdust.report.markdown_table import ABSENT, table
+
+MARKS = {True: "▲", False: "▼"}
+"""At a change point, by whether the new level is the faster one."""
+CHAINED = "*"
+
+
+def brief(history: History) -> str:
+    """Groups of tests, what changed, and where: for the terminal."""
+    lines = [
+        [
+            *_head(line),
+            *_groups(line),
+            *told_changes(line.changes),
+            *_by_version(line),
+            *_notes(line),
+        ]
+        for line in history.lines
+    ]
+    return _written(history, lines)
+
+
+def render(history: History) -> str:
+    """The same with every test."""
+    lines = [
+        [
+            *_head(line),
+            *_groups(line),
+            *told_changes(line.changes),
+            *_by_version(line),
+            *_notes(line),
+            *_tests(line),
+            *_by_test(line),
+        ]
+        for line in history.lines
+    ]
+    return _written(history, lines)
+
+
+def _written(history: History, lines: Sequence[Sequence[str]]) -> str:
+    parts = ["\n".join(line) for line in lines]
+    if history.notes:
+        parts.append("\n".join(history.notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(line: LineHistory) -> list[str]:
+    count = len(line.experiments)
+    facts = [
+        f"benchmark {line.benchmark}",
+        *([line.data] if line.data else []),
+        f"{len(line.versions)} versions in {count} experiment{'s' if count > 1 else ''}",
+        ", ".join(f"{label} {value}" for label, value in line.host.items())
+        or "the host was not recorded",
+    ]
+    return [f"# {line.line}", "", "; ".join(facts) + ".", ""]
+
+
+def _groups(line: LineHistory) -> list[str]:
+    if not line.groups:
+        return []
+    return [
+        f"Throughput relative to {line.base}: geometric mean of the tests that all versions have.",
+        "",
+        *_table(line, line.groups, "group"),
+        "",
+        *_legend(line.groups),
+    ]
+
+
+def _tests(line: LineHistory) -> list[str]:
+    return [
+        "",
+        "## Tests",
+        "",
+        f"Throughput relative to {line.base}.",
+        "",
+        *_table(line, line.tests, "test"),
+        "",
+        *_legend(line.tests),
+    ]
+
+
+def _table(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[str]:
+    several = len({series.clients for series in line.tests}) > 1
+    header = [kind, *(["clients"] if several else []), *(one.label for one in line.versions)]
+    rows = [
+        [
+            label_of(series),
+            *([str(series.clients)] if several else []),
+            *(_cell(series, version.label) for version in line.versions),
+        ]
+        for series in all_series
+    ]
+    return table(header, rows, left=1)
+
+
+def label_of(series: Series) -> str:
+    """A group with its number of tests, or a test."""
+    if not series.tests:
+        return series.name
+    return f"{GROUP_TITLES.get(series.name, series.name)} ({len(series.tests)})"
+
+
+def change_at(series: Series, version: str) -> ChangePoint | None:
+    """The change of level that begins at a version."""
+    return next((one for one in series.change_points if one.version == version), None)
+
+
+def _cell(series: Series, version: str) -> str:
+    point = next((point for point in series.points if point.version == version), None)
+    if point is None:
+        return ABSENT
+    change = change_at(series, version)
+    mark = f"{MARKS[change.ratio > 1]} " if change else ""
+    return f"{mark}{point.rqps:.2f}{CHAINED if point.through else ''}"
+
+
+def _legend(all_series: Sequence[Series]) -> list[str]:
+    told = []
+    if any(series.change_points for series in all_series):
+        told.append("▲ ▼: from here on throughput is at another level.")
+    if any(point.through for series in all_series for point in series.points):
+        told.append(f"{CHAINED}: chained over versions that experiments share.")
+    return [" ".join(told), ""] if told else []
+
+
+def _by_version(line: LineHistory) -> list[str]:
+    """'5.7.10: 24 tests slower (5% to 12%), 5 tests faster (77% to 2.9X)'."""
+    told = []
+    for version in line.versions[1:]:
+        ratios = [
+            change.ratio for series in line.tests if (change := change_at(series, version.label))
+        ]
+        slower = sorted((ratio for ratio in ratios if ratio < 1), reverse=True)
+        faster = sorted(ratio for ratio in ratios if ratio > 1)
+        parts = [_span(slower, "slower"), _span(faster, "faster")]
+        if ratios:
+            told.append(f"- {version.label}: {', '.join(filter(None, parts))}")
+    return ["", "Change points, the first version of the new level:", "", *told] if told else []
+
+
+def _span(ratios: Sequence[float], word: str) -> str:
+    if not ratios:
+        return ""
+    ends = list(dict.fromkeys(distance(ratio) for ratio in (ratios[0], ratios[-1])))
+    tests = "1 test" if len(ratios) == 1 else f"{len(ratios)} tests"
+    return f"{tests} {word} ({' to '.join(ends)})"
+
+
+def _by_test(line: LineHistory) -> list[str]:
+    several = len({series.clients for series in line.tests}) > 1
+    return [
+        f"- {series.name}{f' at {clients(series.clients)}' if several else ''}: "
+        f"{', '.join(change.words for change in series.change_points)}"
+        for series in line.tests
+        if series.change_points
+    ]
+
+
+def _notes(line: LineHistory) -> list[str]:
+    return [text for note in line.notes for text in ("", note)]

@@ -1,0 +1,54 @@
+"""The templates' environment, which every page shares."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from slowdust.report.html import cells, numbers, sla
+
+
+@cache
+def environment() -> Environment:
+    """Templates of this package, with the filters that they use."""
+    made = Environment(
+        loader=PackageLoader("slowdust.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        rate=cells.rate,
+        ratio=cells.ratio,
+        measured=cells.measured,
+        with_relative=cells.with_relative,
+        band=cells.band,
+        band_of=cells.band_of,
+        relative_time=cells.relative_time,
+        icon=cells.icon,
+        contender_name=cells.contender_name,
+        count=cells.count,
+        change=cells.change,
+        duration=numbers.duration,
+        interval=cells.interval,
+        percent=cells.percent,
+        response_time=cells.response_time,
+        size=cells.size,
+        clock=numbers.clock,
+        seconds=cells.seconds,
+        sla_failure=sla.sla_failure,
+        under_target=sla.under_target,
+    )
+    return made
+
+
+def shipped(*names: str) -> Markup:
+    """Files of this package, to stand in the page as they are."""
+    folder = resources.files(__package__)
+    return Markup("").join(
+        Markup(folder.joinpath(name).read_text(encoding="utf-8")) for name in names
+    )

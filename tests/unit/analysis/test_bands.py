@@ -1,0 +1,201 @@
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.bands import (
+    USUAL,
+    Bands,
+    Change,
+    changes_against,
+    changes_of_group,
+    untold,
+)
+from slowdust.analysis.group_changes import GroupChanges
+from slowdust.analysis.phrases import told_apart
+from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
+
+
+def changes(versions: str, *rates: str) -> GroupChanges:
+    """Of point queries t0, t1 ..., whose rates are given as '1 0.9 -': by version."""
+    names = versions.split()
+    by_test = {
+        f"t{index}": {
+            name: float(rate) for name, rate in zip(names, row.split(), strict=True) if rate != "-"
+        }
+        for index, row in enumerate(rates)
+    }
+    found = changes_of_group("point", None, names, by_test, USUAL)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ratio", "change"),
+    [
+        (1.0, Change.NONE),
+        (0.9551, Change.NONE),
+        (1.0449, Change.NONE),
+        (0.9549, Change.SMALL_REGRESSION),
+        (0.95, Change.SMALL_REGRESSION),
+        (1.05, Change.SMALL_IMPROVEMENT),
+        (0.856, Change.SMALL_REGRESSION),
+        (0.85, Change.BIG_REGRESSION),
+        (1.15, Change.BIG_IMPROVEMENT),
+        (0.01, Change.BIG_REGRESSION),
+        (7.5, Change.BIG_IMPROVEMENT),
+    ],
+)
+def test_the_usual_bands_begin_at_the_printed_numbers(ratio: float, change: Change) -> None:
+    assert USUAL.of(ratio) is change
+
+
+def test_bands_are_parameters() -> None:
+    narrow = Bands(change=0.02, big=0.1)
+
+    assert narrow.of(0.97) is Change.SMALL_REGRESSION
+    assert narrow.of(0.89) is Change.BIG_REGRESSION
+    assert narrow.of(1.01) is Change.NONE
+
+
+def test_a_step_is_told_as_the_posts_tell_it() -> None:
+    found = changes("5.6 5.7", *["1 1.3"] * 5, *["1 1.01"] * 2, *["1 0.92"] * 2)
+
+    assert found.title == "Point queries (9 tests)"
+    assert found.clauses == [
+        "from 5.6 to 5.7 there are big improvements for 5 tests, no changes for 2 tests and small "
+        "regressions for 2 tests",
+        "for 5.7 the common result is about 30% more throughput than 5.6",
+    ]
+    (step,) = found.steps
+    assert (step.tests, step.big_improvements, step.no_changes, step.small_regressions) == (
+        9,
+        5,
+        2,
+        2,
+    )
+
+
+def test_the_common_result_is_the_median_test_of_the_last_version_against_the_first() -> None:
+    found = changes("5.6 5.7 8.0", "1 0.9 0.79", "1 0.9 0.80", "1 0.9 0.82", "1 3 0.95")
+
+    assert found.clauses[-1] == "for 8.0 the common result is about 19% less throughput than 5.6"
+    assert found.overall is not None
+    assert found.overall.median == pytest.approx(0.81)
+
+
+def test_where_tests_disagree_there_is_no_common_result() -> None:
+    found = changes("5.6 9.5", *["1 0.8"] * 5, *["1 1"] * 3, *["1 1.2"] * 2)
+
+    assert found.clauses[-1] == (
+        "for 9.5 there is no common result: 5 slower, 3 similar and 2 faster"
+    )
+
+
+def test_versions_without_a_change_are_told_together() -> None:
+    found = changes("5.7 8.0 8.4 9.5", "1 0.7 0.7 0.69", "1 0.7 0.71 0.7")
+
+    assert found.clauses == [
+        "from 5.7 to 8.0 there are big regressions for all tests",
+        "from 8.0 through 9.5 throughput is stable",
+        "for 9.5 the common result is about 31% less throughput than 5.7",
+    ]
+
+
+def test_small_steps_that_add_up_are_not_called_stable() -> None:
+    found = changes("a b c", "1 0.97 0.94", "1 0.97 0.94")
+
+    assert found.clauses == [
+        "from a to b throughput is stable",
+        "from b to c throughput is stable",
+        "for c the common result is about 6% less throughput than a",
+    ]
+
+
+def test_nothing_is_said_twice_where_nothing_changed() -> None:
+    assert changes("a b c", "1 1.01 1").clauses == ["from a through c throughput is stable"]
+
+
+def test_a_step_counts_the_tests_that_have_both_versions() -> None:
+    found = changes("a b c", "1 0.5 0.5", "1 - 0.5", "- 1 1")
+
+    assert [step.tests for step in found.steps] == [1, 2]
+    assert found.clauses[0] == "from a to b there is a big regression"
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        ("1.99", "about 99% more throughput than a"),
+        ("1.996", "about 2.0X the throughput of a"),
+        ("2.13", "about 2.1X the throughput of a"),
+        ("0.002", "about 99% less throughput than a"),
+    ],
+)
+def test_percent_ends_at_99_and_goes_on_as_a_factor(rate: str, words: str) -> None:
+    assert changes("a b", f"1 {rate}").clauses[-1] == f"for b the common result is {words}"
+
+
+def test_contenders_that_are_no_versions_are_told_beside_the_first() -> None:
+    rates = {"t": {"glibc": 1.0, "jemalloc": 1.2, "tcmalloc": 1.01}}
+
+    found = changes_against("point", 8, ["glibc", "jemalloc", "tcmalloc"], rates, USUAL)
+
+    assert found is not None
+    assert found.sentence == (
+        "Point queries (1 test) at 8 clients: with jemalloc instead of glibc there is a big "
+        "improvement, and the common result is about 20% more throughput than glibc; with tcmalloc "
+        "instead of glibc throughput is the same."
+    )
+
+
+def test_names_are_told_apart_by_what_they_do_not_share() -> None:
+    names = ["mysql@8.0.40:z_glibc_c32+o2", "mysql@8.0.40:z_jemalloc_c32+o2"]
+
+    assert list(told_apart(names).values()) == ["glibc", "jemalloc"]
+    assert list(told_apart(["pg@1", "pg@1+jemalloc"]).values()) == ["1", "1+jemalloc"]
+
+
+def test_measured_versions_have_their_changes_beside_the_verdicts() -> None:
+    report = analyse(
+        *synthetic_experiment(
+            ["mysql@8.0.28", "mysql@5.6.51"],
+            ["point-query", "hot-points", "scan"],
+            shifts={"mysql@8.0.28": 1.0, "mysql@5.6.51": 1.5},
+        )
+    )
+
+    titles = [changes.title for changes in report.group_changes]
+    assert titles == ["Point queries (2 tests)", "Range queries (1 test)"]
+    # In the order of versions, whatever the base is.
+    assert report.group_changes[0].clauses[0] == (
+        "from 5.6.51 to 8.0.28 there are big regressions for all tests"
+    )
+    assert untold(report) == report.group_changes
+
+
+def test_the_tldr_of_single_runs_is_told_in_bands() -> None:
+    names = ["mysql@5.6.51", "mysql@5.7.44", "mysql@8.0.28"]
+    slices = [
+        synthetic_slice(contender=name, test=test, qps=qps)
+        for test in ("point-query", "hot-points")
+        for name, qps in zip(names, (1000, 1300, 800), strict=True)
+    ]
+
+    report = analyse(synthetic_manifest(names, ["point-query", "hot-points"]), slices)
+
+    assert report.tldr[0].startswith("One run of each contender")
+    assert report.tldr[1] == (
+        "Point queries (2 tests): from 5.6.51 to 5.7.44 there are big improvements for all tests; "
+        "from 5.7.44 to 8.0.28 there are big regressions for all tests; for 8.0.28 the common "
+        "result is about 20% less throughput than 5.6.51."
+    )
+    assert untold(report) == []
+
+
+def test_what_limits_single_runs_is_told_behind() -> None:
+    names = ["mysql@5.6.51", "mysql@5.7.44"]
+    slices = [synthetic_slice(contender=name, test="point-query") for name in names]
+    slices[1].errors = {"40001": 3}
+
+    report = analyse(synthetic_manifest(names, ["point-query"]), slices)
+
+    assert report.tldr[-1] == "There were errors: point-query."

@@ -1,0 +1,168 @@
+"""What is found in seeded noise: nothing, and in a true step: that step."""
+
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from slowdust.analysis.change_points import (
+    FALSE_ALARM,
+    ChangePointsUnavailableError,
+    NoiseOf,
+    changes,
+    noise_of_intervals,
+    noise_of_scatter,
+    penalty,
+)
+
+KNOWN = float("inf")
+
+
+def known(deviation: float, count: int) -> NoiseOf:
+    return NoiseOf([deviation] * count, KNOWN)
+
+
+def places(series: list[float], noise: NoiseOf, count: int = 1, least: float = 0.0) -> list[int]:
+    return [change.place for change in changes(series, noise, count, least)]
+
+
+@pytest.mark.parametrize("deviation", [0.005, 0.05, 0.5])
+def test_noise_however_large_has_no_change_point(deviation: float) -> None:
+    rng = np.random.default_rng(7)
+    histories = 60
+
+    alarms = sum(
+        any(places(list(rng.normal(0, deviation, 12)), known(deviation, 12), 20) for _ in range(20))
+        for _ in range(histories)
+    )
+
+    # 5% of histories have one; 3 standard deviations of that many draws above it.
+    assert alarms / histories < FALSE_ALARM + 3 * (0.05 * 0.95 / histories) ** 0.5
+
+
+def test_a_true_step_is_found_where_it_is() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        series = rng.normal(0, 0.02, 12)
+        series[7:] -= 0.16
+
+        (change,) = changes(list(series), known(0.02, 12), count=30)
+
+        assert change.place == 7
+        assert change.shift == pytest.approx(-0.16, abs=0.05)
+
+
+def test_the_newest_version_alone_may_be_the_change() -> None:
+    assert places([0, 0.01, 0, -0.2], known(0.01, 4)) == [3]
+    assert places([0, -0.2], known(0.02, 2)) == [1]
+
+
+def test_a_step_below_the_noise_is_not_found() -> None:
+    series = [0.0, 0.03, -0.02, -0.05, -0.09, -0.06]
+
+    assert places(series, known(0.1, 6)) == []
+    assert places(series, known(0.005, 6)) != []
+
+
+def test_a_noisy_version_is_no_change_where_the_others_are_quiet() -> None:
+    series = [0.0, 0.0, -0.2, 0.0, 0.0]
+
+    assert places(series, NoiseOf([0.01, 0.01, 0.2, 0.01, 0.01], KNOWN)) == []
+    assert places(series, known(0.01, 5)) == [2, 3]
+
+
+def test_steps_that_do_not_matter_are_left_out() -> None:
+    series = [0.0, 0.0, -0.02, -0.02, -0.2, -0.2]
+
+    assert places(series, known(0.001, 6)) == [2, 4]
+    assert places(series, known(0.001, 6), least=0.03) == [4]
+
+
+def test_the_more_series_the_more_a_change_has_to_show() -> None:
+    assert penalty(8, 1) < penalty(8, 30) < penalty(8, 300)
+    assert penalty(4, 1) < penalty(20, 1)
+    assert penalty(8, 30) < penalty(8, 30, freedom=6)
+
+
+def test_the_segments_are_the_best_there_are() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        series = list(np.cumsum(rng.normal(0, 2, 7)))
+        deviations = list(rng.uniform(0.5, 2, 7))
+
+        assert places(series, NoiseOf(deviations, KNOWN)) == _best(
+            series, deviations, penalty(7, 1)
+        )
+
+
+def _best(series: list[float], deviations: list[float], pen: float) -> list[int]:
+    """By trying all."""
+
+    def cost(ends: tuple[int, ...]) -> float:
+        total = pen * len(ends)
+        for start, end in zip((0, *ends), (*ends, len(series)), strict=True):
+            values, weights = np.array(series[start:end]), np.array(deviations[start:end]) ** -2.0
+            total += float((weights * (values - np.average(values, weights=weights)) ** 2).sum())
+        return total
+
+    tried = [ends for count in range(7) for ends in combinations(range(1, len(series)), count)]
+    return list(min(tried, key=cost))
+
+
+def test_the_noise_of_a_ratio_is_shared_by_its_two_versions() -> None:
+    noise = noise_of_intervals([None, 0.0392, 0.0392])
+
+    assert noise is not None
+    assert noise.freedom == KNOWN
+    # A half-width of 1.96 standard deviations, each version having half of the variance.
+    assert noise.deviations == pytest.approx([0.02 / 2**0.5] * 3, rel=1e-3)
+
+
+def test_a_version_without_an_interval_leaves_the_noise_unknown() -> None:
+    assert noise_of_intervals([None, 0.04, None]) is None
+    assert noise_of_intervals([None]) is None
+
+
+def test_single_runs_of_few_versions_say_nothing_of_their_noise() -> None:
+    assert noise_of_scatter([[0, 0.01, 0.02, 0, 0.01]]) == [None]
+
+
+def test_the_noise_of_single_runs_is_what_neighbours_differ_by_but_for_the_largest() -> None:
+    rng = np.random.default_rng(3)
+    series = rng.normal(0, 0.03, (40, 10))
+    series[:, 5:] -= 0.5
+
+    noises = [noise for noise in noise_of_scatter([list(row) for row in series]) if noise]
+
+    typical = np.median([noise.deviations[0] for noise in noises])
+    assert 0.025 < typical < 0.04
+    assert {noise.freedom for noise in noises} == {8}
+
+
+def test_single_runs_of_any_noise_have_no_change_point_and_a_step_has() -> None:
+    rng = np.random.default_rng(5)
+    alarms = found = 0
+    for _ in range(60):
+        spread = rng.choice([0.01, 0.02, 0.05], (20, 1))
+        series = [list(row) for row in rng.normal(0, 1, (20, 8)) * spread]
+        noises = noise_of_scatter(series)
+        alarms += any(
+            changes(row, noise, 20)
+            for row, noise in zip(series, noises, strict=True)
+            if noise is not None
+        )
+        stepped = list(rng.normal(0, 0.02, 8) - 0.3 * (np.arange(8) >= 3))
+        (noise,) = noise_of_scatter([stepped])
+        assert noise is not None
+        found += places(stepped, noise, 20) == [3]
+
+    assert alarms <= 7
+    assert found >= 55
+
+
+def test_without_the_library_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ruptures", None)
+
+    with pytest.raises(ChangePointsUnavailableError):
+        changes([0.0, 1.0], known(0.1, 2), 1)

@@ -1,0 +1,321 @@
+"""What a history says of experiments whose true throughput is known."""
+
+import math
+
+import pytest
+
+from slowdust.analysis.chaining import Ratio, together
+from slowdust.analysis.circumstances import is_host
+from slowdust.analysis.history import history_of
+from slowdust.analysis.history_model import LineHistory, Series
+from slowdust.store.manifest import Manifest
+from slowdust.store.records import Slice
+from tests.unit.synthetic import Noise
+from tests.unit.synthetic_history import HOST, choice, experiments, measured, single_runs
+
+Pair = tuple[Manifest, list[Slice]]
+
+
+def only_line(*pairs: Pair, **wanted: object) -> LineHistory:
+    (line,) = history_of(experiments(*pairs), choice(**wanted)).lines  # type: ignore[arg-type]
+    return line
+
+
+def series_of(line: LineHistory, name: str) -> Series:
+    return next(one for one in (*line.tests, *line.groups) if one.name == name)
+
+
+def rqps(series: Series) -> dict[str, float]:
+    return {point.version: round(point.rqps, 2) for point in series.points}
+
+
+EARLY = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, seed=1)
+LATE = measured("late", {"5.7.44": 1.0, "8.0.28": 0.5, "9.5.0": 0.5}, seed=2)
+
+
+def test_versions_are_in_their_order_whatever_was_measured_first() -> None:
+    line = only_line(measured("all", {"9.5.0": 1.0, "10.1": 1.1, "5.6.51": 2.0}))
+
+    assert [version.label for version in line.versions] == ["5.6.51", "9.5.0", "10.1"]
+    assert line.base == "5.6.51"
+    assert rqps(series_of(line, "scan")) == {"5.6.51": 1.0, "9.5.0": 0.5, "10.1": 0.55}
+
+
+def test_ratios_are_chained_through_the_version_that_experiments_share() -> None:
+    line = only_line(EARLY, LATE)
+
+    points = {point.version: point for point in series_of(line, "hot-points").points}
+    assert points["5.7.44"].rqps == pytest.approx(0.8, abs=0.01)
+    assert points["5.7.44"].through == []
+    assert points["5.7.44"].experiments == ["early"]
+    assert points["9.5.0"].rqps == pytest.approx(0.4, abs=0.01)
+    assert points["9.5.0"].through == ["5.7.44"]
+    assert points["9.5.0"].experiments == ["early", "late"]
+    assert (
+        "Chained through 5.7.44, for lack of an experiment with both: 8.0.28 and 9.5.0."
+        in line.notes
+    )
+
+
+def test_a_chained_interval_is_wider_than_its_links() -> None:
+    noise = Noise(slice=0.02, drift=0.05)
+    early = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, noise=noise, seed=1)
+    late = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, noise=noise, seed=2)
+
+    def reach(points: Series, version: str) -> float:
+        point = next(point for point in points.points if point.version == version)
+        assert point.low is not None and point.high is not None
+        return math.log(point.high / point.low) / 2
+
+    chained = reach(series_of(only_line(early, late), "scan"), "9.5.0")
+    links = [
+        reach(series_of(only_line(early), "scan"), "5.7.44"),
+        reach(series_of(only_line(late), "scan"), "9.5.0"),
+    ]
+    assert chained == pytest.approx(math.hypot(*links))
+
+
+def test_rates_of_two_experiments_are_never_compared() -> None:
+    """The machine was ten times as fast when `late` was measured."""
+    manifest, slices = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, seed=2)
+    for piece in slices:
+        piece.qps *= 10
+
+    line = only_line(EARLY, (manifest, slices))
+
+    assert rqps(series_of(line, "scan")) == {"5.6.51": 1.0, "5.7.44": 0.8, "9.5.0": 0.4}
+
+
+def test_an_experiment_with_both_comes_before_a_chain() -> None:
+    direct = measured("direct", {"5.6.51": 1.0, "9.5.0": 0.45}, seed=3)
+
+    points = {p.version: p for p in series_of(only_line(EARLY, LATE, direct), "scan").points}
+
+    assert points["9.5.0"].experiments == ["direct"]
+    assert points["9.5.0"].rqps == pytest.approx(0.45, abs=0.01)
+    assert points["8.0.28"].through != []
+
+
+def test_versions_that_nothing_leads_to_are_left_out_and_named() -> None:
+    apart = measured("apart", {"8.4.0": 1.0, "8.4.6": 0.9}, seed=4)
+
+    line = only_line(EARLY, LATE, apart)
+
+    assert [version.label for version in line.versions] == ["5.6.51", "5.7.44", "8.0.28", "9.5.0"]
+    assert any("8.4.0 and 8.4.6" in note for note in line.notes)
+
+
+def test_a_contender_without_results_is_no_version() -> None:
+    manifest, slices = measured("failed", {"5.5.62": 1.0, "5.6.51": 1.0, "5.7.44": 0.8})
+    slices = [piece for piece in slices if piece.contender != "mysql@5.5.62"]
+    manifest.base = "mysql@5.6.51"
+
+    line = only_line((manifest, slices))
+
+    assert line.base == "5.6.51"
+    assert [version.label for version in line.versions] == ["5.6.51", "5.7.44"]
+
+
+def test_tests_that_the_base_does_not_have_are_left_out_and_named() -> None:
+    early = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, tests=["scan"])
+
+    line = only_line(early, LATE)
+
+    assert [series.name for series in line.tests] == ["scan"]
+    assert (
+        "Left out, because nothing there can be compared with 5.6.51: point-query, hot-points and "
+        "update-index." in line.notes
+    )
+
+
+def test_it_is_told_in_how_many_tests_a_version_is_chained() -> None:
+    direct = measured("direct", {"5.6.51": 1.0, "9.5.0": 0.4}, tests=["scan"], seed=3)
+
+    assert any("9.5.0 (in 3 tests)" in note for note in only_line(EARLY, LATE, direct).notes)
+
+
+def test_another_version_can_be_the_base() -> None:
+    line = only_line(LATE, base="8.0.28")
+
+    assert line.base == "8.0.28"
+    assert rqps(series_of(line, "scan")) == {"5.7.44": 2.0, "8.0.28": 1.0, "9.5.0": 1.0}
+    missing = only_line(LATE, base="8.1.0")
+    assert missing.base == "5.7.44"
+    assert "It has no version 8.1.0: the first one, 5.7.44, is the base." in missing.notes
+
+
+def test_a_group_is_the_geometric_mean_of_the_tests_that_all_versions_have() -> None:
+    levels = {"5.6": 1.0, "5.7": {"point-query": 0.5, "hot-points": 2.0}}
+    both = measured("both", levels, tests=["point-query", "hot-points"])
+    more = measured("more", {"5.6": 1.0, "5.7": 3.0}, tests=["random-points.10"], seed=5)
+
+    line = only_line(both)
+    assert rqps(series_of(line, "point")) == {"5.6": 1.0, "5.7": 1.0}
+    assert series_of(line, "point").tests == ["point-query", "hot-points"]
+
+    wider = only_line(both, more)
+    assert rqps(series_of(wider, "point"))["5.7"] == round(3 ** (1 / 3), 2)
+    third = measured("third", {"5.6": 1.0, "8.0": 1.0}, tests=["point-query"], seed=6)
+    assert series_of(only_line(both, more, third), "point").tests == ["point-query"]
+
+
+def test_a_true_step_is_marked_and_noise_is_not() -> None:
+    levels = {"5.6.51": 1.0, "5.7.44": 1.0, "8.0.28": 0.8, "8.4.6": 0.8, "9.5.0": 0.8}
+    noise = Noise(drift=0.05)
+
+    line = only_line(measured("stepped", levels, noise=noise))
+    flat = only_line(measured("flat", dict.fromkeys(levels, 1.0), noise=noise))
+
+    for name in ("scan", "point"):
+        (change,) = series_of(line, name).change_points
+        assert (change.version, change.before) == ("8.0.28", "5.7.44")
+        assert change.ratio == pytest.approx(0.8, abs=0.02)
+        assert change.words == "20% slower from 8.0.28 on"
+    assert [one.name for one in (*flat.tests, *flat.groups) if one.change_points] == []
+
+
+def test_single_runs_have_no_interval_and_few_of_them_no_change_points() -> None:
+    line = only_line(single_runs("few", {"5.6": 1.0, "5.7": 1.0, "8.0": 0.5}))
+
+    points = series_of(line, "scan").points
+    assert [point.low for point in points] == [None, None, None]
+    assert [point.rqps for point in points] == pytest.approx([1.0, 1.0, 0.5])
+    assert all(not series.change_points for series in line.tests)
+    assert any("fewer than 6 versions" in note for note in line.notes)
+
+
+def test_many_single_runs_say_themselves_how_noisy_they_are() -> None:
+    levels = dict(
+        zip(
+            ["5.6", "5.7", "8.0.1", "8.0.2", "8.0.3", "8.0.4", "8.0.5", "8.0.6"],
+            [1.0, 1.01, 0.99, 1.0, 0.6, 0.61, 0.6, 0.595],
+            strict=True,
+        )
+    )
+
+    line = only_line(single_runs("many", levels))
+
+    assert {c.version for one in line.tests for c in one.change_points} == {"8.0.3"}
+    assert all(one.change_points for one in line.tests)
+
+
+def test_rates_of_different_units_are_not_compared() -> None:
+    manifest, slices = single_runs("units", {"5.6": 1.0, "5.7": 2.0}, tests=["scan", "hot-points"])
+    next(one for one in slices if one.test == "scan").unit = "seconds"
+
+    line = only_line((manifest, slices))
+
+    assert [series.name for series in line.tests] == ["hot-points"]
+
+
+def test_changes_are_told_in_bands() -> None:
+    line = only_line(LATE)
+
+    assert line.changes[0].title == "Point queries (2 tests)"
+    assert line.changes[0].clauses == [
+        "from 5.7.44 to 8.0.28 there are big regressions for all tests",
+        "from 8.0.28 to 9.5.0 throughput is stable",
+        "for 9.5.0 the common result is about 50% less throughput than 5.7.44",
+    ]
+
+
+def test_only_what_was_chosen_is_in_it() -> None:
+    assert [one.name for one in only_line(EARLY, test="scan").tests] == ["scan"]
+    assert history_of(experiments(EARLY), choice(benchmark="insert")).lines == []
+    assert history_of(experiments(EARLY), choice(test="no-such-test")).lines == []
+
+
+def test_dbms_have_histories_of_their_own() -> None:
+    postgres = measured("pg", {"15.8": 1.0, "17.6": 1.2}, dbms="postgres", seed=8)
+
+    lines = history_of(experiments(EARLY, postgres), choice()).lines
+
+    assert [(line.line, line.base) for line in lines] == [("mysql", "5.6.51"), ("postgres", "15.8")]
+
+
+def test_what_has_one_version_is_named() -> None:
+    alone = measured("alone", {"11.4": 1.0}, dbms="mariadb", seed=9)
+
+    found = history_of(experiments(EARLY, alone), choice())
+
+    assert found.notes == ["Without two versions that can be compared: mariadb."]
+
+
+@pytest.mark.parametrize(
+    ("changed", "same"),
+    [
+        ({"Memory": "8.1 GiB, 2 GiB available"}, True),
+        ({"Kernel": "6.9"}, True),
+        ({"Load average": "9"}, True),
+        ({"Memory": "16.0 GiB, 7 GiB available"}, False),
+        ({"CPU": "another"}, False),
+        ({"Cores": "4 logical"}, False),
+    ],
+)
+def test_what_makes_hosts_the_same(changed: dict[str, str], same: bool) -> None:  # noqa: FBT001
+    other = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, host=HOST | changed, seed=2)
+
+    lines = history_of(experiments(EARLY, other), choice()).lines
+
+    assert len(lines) == (1 if same else 2)
+
+
+def test_it_is_told_what_of_a_host_has_changed() -> None:
+    early = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, host=HOST | {"Kernel": "6.1"})
+    late = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, host=HOST | {"Kernel": "6.9"})
+
+    assert (
+        "The host's kernel was not always the same: 6.1 (early) and 6.9 (late)."
+        in only_line(early, late).notes
+    )
+
+
+def test_hosts_that_nobody_recorded_are_one_only_on_the_users_word() -> None:
+    early = single_runs("early", {"5.6": 1.0, "5.7": 0.8}, host={})
+    late = single_runs("late", {"5.7": 1.0, "8.0": 0.5}, host={})
+
+    assert len(history_of(experiments(early, late), choice()).lines) == 2
+    together_ = only_line(early, late, unrecorded_is_one=True)
+    assert rqps(series_of(together_, "scan")) == {"5.6": 1.0, "5.7": 0.8, "8.0": 0.4}
+
+
+def test_a_host_is_meant_by_words_of_its_facts() -> None:
+    manifest, _ = EARLY
+    nowhere, _ = single_runs("old", {"5.6": 1.0}, host={})
+
+    assert is_host(manifest, "synthetic 2 logical")
+    assert not is_host(manifest, "epyc")
+    assert not is_host(manifest, "unrecorded")
+    assert is_host(nowhere, "unrecorded")
+
+
+def test_experiments_with_other_amounts_of_data_are_apart() -> None:
+    manifest, slices = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, seed=2)
+    manifest.method.rows = 5_000_000
+
+    lines = history_of(experiments(EARLY, (manifest, slices)), choice()).lines
+
+    assert {line.data for line in lines} == {"1 table of 100,000 rows", "1 table of 5,000,000 rows"}
+
+
+def test_the_same_ratio_of_several_experiments_is_weighted_by_its_intervals() -> None:
+    sure, vague = Ratio(0.10, 0.01, ("a",)), Ratio(0.12, 0.1, ("b",))
+
+    found = together([sure, vague])
+
+    assert found.experiments == ("a", "b")
+    assert found.log == pytest.approx((0.10 + 0.0012) / 1.01)
+    assert found.reach is not None and found.reach < 0.0201
+
+
+def test_experiments_that_disagree_make_nobody_sure() -> None:
+    found = together([Ratio(0.0, 0.001, ("a",)), Ratio(0.2, 0.001, ("b",))])
+
+    assert found.log == pytest.approx(0.1)
+    assert found.reach is not None and found.reach > 0.1
+
+
+def test_single_runs_are_averaged_without_an_interval() -> None:
+    found = together([Ratio(0.0, None, ("a",)), Ratio(0.2, 0.01, ("b",))])
+
+    assert (found.log, found.reach) == (pytest.approx(0.1), None)

@@ -1,0 +1,76 @@
+import pytest
+
+from slowdust.analysis.versions import Release, in_order, line_of, lines_of, release_of
+from slowdust.store.manifest import BuildFacts, ContenderFacts
+
+
+def facts(
+    name: str,
+    *,
+    version: str = "9.7.4",
+    engine: str | None = None,
+    config: str = "default",
+    environment: tuple[str, ...] = (),
+    archived: str | None = None,
+) -> ContenderFacts:
+    return ContenderFacts(
+        name=name,
+        dbms="mysql",
+        build=BuildFacts(source="test", version=version, sha256=name),
+        config=config,
+        settings={},
+        engine=engine,
+        environment=list(environment),
+        archived=archived,
+    )
+
+
+def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
+    written = "17.6 9.6.24 10.2 17 17rc1 17beta2 17beta10 8.0.0-dmr 8.0.0-rc1 8.0.0 8.0.11 9.5.0"
+
+    found = [one.version for one in in_order([Release(version) for version in written.split()])]
+
+    assert found == [
+        *("8.0.0-dmr", "8.0.0-rc1", "8.0.0", "8.0.11", "9.5.0", "9.6.24"),
+        *("10.2", "17beta2", "17beta10", "17rc1", "17", "17.6"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("contender", "line"),
+    [
+        (facts("mysql@9.7.4"), "mysql"),
+        (facts("mysql@9.7.4", engine="innodb"), "mysql/innodb"),
+        (facts("mysql@9.7.4/innodb:small", engine="innodb", config="small"), "mysql/innodb:small"),
+        (facts("mysql@9.7.4+jemalloc", environment=("jemalloc",)), "mysql+jemalloc"),
+        (facts("mysql@9.7.4 fsync=off log_bin=on"), "mysql fsync=off log_bin=on"),
+        (facts("mysql@9.7.4#2"), "mysql#2"),
+        (facts("./patched:small", config="small"), "mysql:small"),
+        (facts("mysql@9.7.4:z11e+o2nofp", config="z11e", archived="x.my974"), "mysql:z11e+o2nofp"),
+    ],
+)
+def test_a_line_is_a_contender_without_its_version(contender: ContenderFacts, line: str) -> None:
+    assert line_of(contender) == line
+
+
+def test_a_directory_of_binaries_is_another_release_than_the_published_one() -> None:
+    published, own = release_of(facts("mysql@9.7.4")), release_of(facts("./patched"))
+
+    assert published != own
+    assert published.label == "9.7.4"
+    assert own.label == "9.7.4 ./patched"
+    assert in_order([own, published]) == [published, own]
+
+
+def test_releases_of_a_line_are_in_order_and_copies_are_apart() -> None:
+    lines = lines_of(
+        [
+            facts("mysql@9.7.4"),
+            facts("mysql@5.6.24", version="5.6.24"),
+            facts("mysql@9.7.4#2"),
+        ]
+    )
+
+    assert [release.label for release in lines["mysql"]] == ["5.6.24", "9.7.4"]
+    assert list(lines["mysql"].values()) == ["mysql@5.6.24", "mysql@9.7.4"]
+    assert len(lines["mysql#2"]) == 1

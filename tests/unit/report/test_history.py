@@ -1,0 +1,201 @@
+"""The history as JSON, Markdown and a page, and the command that writes them."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from slowdust.analysis.history import history_of
+from slowdust.analysis.history_model import History
+from slowdust.cli.main import main
+from slowdust.report import history as data
+from slowdust.report import history_markdown as markdown
+from slowdust.report.html import history as page
+from tests.unit.synthetic_history import choice, experiments, keep, measured, single_runs
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "history.schema.json"
+EARLY = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, seed=1)
+LATE = measured("late", {"5.7.44": 1.0, "8.0.28": 0.5, "9.5.0": 0.5}, seed=2)
+
+
+@pytest.fixture(scope="module")
+def history() -> History:
+    return history_of(experiments(EARLY, LATE), choice())
+
+
+@pytest.fixture
+def slowdust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["slowdust", *arguments])
+        with pytest.raises(SystemExit) as exit_info:
+            main()
+        assert isinstance(exit_info.value.code, int)
+        printed = capsys.readouterr()
+        return exit_info.value.code, printed.out, printed.err
+
+    return call
+
+
+def test_the_published_schema_is_current() -> None:
+    remedy = """python -c 'from slowdust.report import history; print(history.schema(), end="")'"""
+
+    assert SCHEMA.read_text() == data.schema(), f"{remedy} > docs/history.schema.json"
+
+
+def test_the_json_is_what_its_schema_says(history: History) -> None:
+    rendered = json.loads(data.render(history))
+
+    jsonschema.Draft202012Validator(json.loads(data.schema())).validate(rendered)
+    (line,) = rendered["lines"]
+    scan = next(one for one in line["tests"] if one["name"] == "scan")
+    first, *_, last = scan["points"]
+    assert first == {"version": "5.6.51", "rqps": 1.0, "experiments": ["early"], "through": []}
+    assert last["through"] == ["5.7.44"]
+    assert last["low"] < last["rqps"] < last["high"]
+    assert "null" not in data.render(history)
+
+
+def test_the_table_has_versions_as_columns_with_chains_and_changes_marked(
+    history: History,
+) -> None:
+    text = markdown.brief(history)
+
+    row = next(line for line in text.splitlines() if line.startswith("| Writes (1)"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells == ["Writes (1)", "1.00", "▼ 0.80", "▼ 0.40*", "0.40*"]
+    assert "*: chained over versions that experiments share" in text
+    assert "- 8.0.28: 4 tests slower (50%)" in text
+    assert "update-index" not in text
+
+
+def test_markdown_has_every_test(history: History) -> None:
+    text = markdown.render(history)
+
+    assert re.search(r"^\| update-index +\| +1\.00 \| ▼ 0\.80 \|", text, re.MULTILINE)
+    assert "- update-index: 20% slower from 5.7.44 on, 50% slower from 8.0.28 on" in text
+
+
+class _Tags(HTMLParser):
+    """What a page loads, and whether its elements are closed in their order."""
+
+    VOID = frozenset({"meta", "link", "br", "input"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.sources: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        self.sources += [value for name, value in attrs if name in {"src", "href"} and value]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing(history: History) -> None:
+    written = page.render(history)
+
+    tags = _Tags()
+    tags.feed(written)
+    assert tags.open == []
+    assert all(source.startswith(("#", "data:")) for source in tags.sources)
+    assert "script" not in tags.seen
+    assert tags.seen.count("figure") == 4
+
+
+def test_the_page_shows_chained_versions_and_change_points(history: History) -> None:
+    written = page.render(history)
+
+    assert 'title="50% slower from 8.0.28 on; 95% interval' in written
+    assert "chained through 5.7.44; from early, late" in written
+    assert re.search(r'class="shift middle k\d \w+">▼</text>', written)
+
+
+def test_names_from_outside_are_escaped() -> None:
+    odd = single_runs("<b>odd</b>", {"5.6": 1.0, "<i>": 0.5})
+
+    written = page.render(history_of(experiments(odd), choice()))
+
+    assert "<b>odd" not in written
+    assert "<i>" not in written
+    assert "&lt;i&gt;" in written
+
+
+def test_the_command_reads_the_results_folder(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    for pair in (EARLY, LATE):
+        keep(tmp_path / "results", *pair)
+
+    code, text, _ = slowdust("history")
+    assert code == 0
+    assert "4 versions in 2 experiments" in text
+
+    code, text, _ = slowdust("history", "late", "--json", "--test", "sc*", "--base", "9.5.0")
+    (line,) = json.loads(text)["lines"]
+    assert (code, line["base"], line["experiments"]) == (0, "9.5.0", ["late"])
+    assert [one["name"] for one in line["tests"]] == ["scan"]
+
+    code, text, _ = slowdust("history", "--html", "out.html")
+    assert (code, text) == (0, "history: out.html\n")
+    assert (tmp_path / "out.html").read_text() == page.render(
+        history_of(experiments(EARLY, LATE), choice())
+    )
+
+
+def test_the_report_tells_changes_in_the_bands_that_were_asked_for(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    keep(tmp_path / "results", *EARLY)
+
+    _, plain, _ = slowdust("report", "early")
+    _, narrow, _ = slowdust("report", "early", "--bands", "5,15")
+    _, wide, _ = slowdust("report", "early", "--bands", "5,30")
+
+    assert "regressions" not in plain
+    assert "there are big regressions for all tests" in narrow
+    assert "there are small regressions for all tests" in wide
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["history"], "nothing has a history"),
+        (["history", "missing"], "missing"),
+        (["history", "--bands", "5"], "CHANGE,BIG"),
+        (["report", "--bands", "15,5"], "CHANGE <= BIG"),
+    ],
+)
+def test_wrong_use_gives_one_clear_line(
+    slowdust: Callable[..., tuple[int, str, str]], arguments: list[str], complaint: str
+) -> None:
+    code, _, errors = slowdust(*arguments)
+
+    assert code == 2
+    assert complaint in errors
+
+
+def test_a_damaged_experiment_is_left_out_and_named(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    keep(tmp_path / "results", *EARLY)
+    keep(tmp_path / "results", *LATE)
+    (tmp_path / "results" / "late" / "manifest.json").write_text("{")
+
+    code, text, errors = slowdust("history")
+
+    assert (code, "2 versions in 1 experiment" in text) == (0, True)
+    assert "left out, unreadable" in errors
