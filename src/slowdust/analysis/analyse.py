@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from statistics import fmean, median
+from statistics import median
 
 from slowdust.analysis import flags
 from slowdust.analysis.concurrency import courses_of
 from slowdust.analysis.contenders import describe_method, introduce, plan_differences
+from slowdust.analysis.idlers import mean_share
 from slowdust.analysis.latency import latency_us
 from slowdust.analysis.memory import BYTES_PER_GB, memory_of
 from slowdust.analysis.model import PlanDifference, Report, Result
@@ -141,7 +142,6 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     servers = [piece.server for piece in slices if piece.server is not None]
     schedules = [piece.schedule for piece in slices if piece.schedule is not None]
     busiest = median(piece.client.busiest_thread for piece in slices)
-    idle = _idle_cpu_share(slices)
     writers = writers_of(slices)
     errors: dict[str, int] = {}
     for piece in slices:
@@ -166,7 +166,7 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         peak_vsz_gb=_peak_gb(servers, lambda use: use.vsz_bytes),
         peak_rss_gb=_peak_gb(servers, lambda use: use.rss_bytes),
         client_busiest_thread=busiest,
-        idle_cpu_share=idle,
+        idle_cpu_share=mean_share(slices),
         backends_changed=(
             sum(use.processes_started + use.processes_ended for use in servers) if servers else None
         ),
@@ -176,7 +176,7 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         writers=writers,
         flags=[
             *flags.flags_of_step(slices, writers),
-            *flags.flags_of_slices(slices, busiest, idle),
+            *flags.flags_of_slices(slices, busiest),
         ],
     )
 
@@ -184,15 +184,6 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
 def _group(step: Step) -> str:
     known = known_test(step.benchmark, step.test)
     return known.group.value if known else step.benchmark
-
-
-def _idle_cpu_share(slices: Sequence[Slice]) -> float | None:
-    shares = [
-        sum(piece.idle_cpu_s.values()) / (piece.probe_seconds or piece.seconds)
-        for piece in slices
-        if piece.idle_cpu_s
-    ]
-    return fmean(shares) if shares else None
 
 
 def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | None]) -> float | None:
