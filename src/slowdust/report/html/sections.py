@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.model import PlanDifference, Report
+from slowdust.analysis.phrases import operation
 from slowdust.analysis.relative import Step, step_of
 from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.failures import Failure
@@ -18,14 +19,6 @@ from slowdust.report.html.rows import Row
 from slowdust.report.html.seconds_chart import seconds_chart
 from slowdust.report.html.step_view import StepView, step_view
 from slowdust.store.records import Schedule, Slice
-
-_OPERATIONS = {
-    "inserts/s": "inserted row",
-    "indexed rows/s": "indexed row",
-    "range queries/s": "range query",
-    "point queries/s": "point query",
-}
-"""Unit of a long step's rate -> what its values per operation are per."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +58,7 @@ class Section:
     plans: tuple[PlanDifference, ...]
     flags: tuple[Flag, ...]
     operation: str
-    """What one of its operations is: 'operation', 'insert', 'range query'."""
+    """What one of its operations is: 'operation', 'insert', 'query'."""
     step: StepView | None
     """Of a long step, which has no charts of slices."""
 
@@ -131,7 +124,7 @@ def _section(
         open_loop=tuple(_open_loop(shown, slices)),
         plans=tuple(plan for plan in report.plan_differences if plan.test == row.step.test),
         flags=_flags(row),
-        operation=_OPERATIONS.get(unit, "operation"),
+        operation=operation(unit),
         step=step,
     )
 
