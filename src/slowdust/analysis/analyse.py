@@ -8,7 +8,12 @@ from statistics import median
 
 from slowdust.analysis import flags
 from slowdust.analysis.concurrency import courses_of
-from slowdust.analysis.contenders import describe_method, introduce, plan_differences
+from slowdust.analysis.contenders import (
+    describe_method,
+    introduce,
+    plan_differences,
+    shape_of,
+)
 from slowdust.analysis.idlers import mean_share
 from slowdust.analysis.latency import latency_us
 from slowdust.analysis.memory import BYTES_PER_GB, memory_of
@@ -217,6 +222,8 @@ def _plans_of(result: Result, base: str, differences: Sequence[PlanDifference]) 
     """The warning that the result's plan is not the base's, where that is so."""
     for difference in differences:
         ours, theirs = difference.plans.get(result.contender), difference.plans.get(base)
-        if difference.test == result.test and ours and theirs and ours != theirs:
+        if difference.test != result.test or not ours or not theirs:
+            continue
+        if shape_of(ours) != shape_of(theirs):
             return [flags.PLAN_DIFFERS]
     return []
