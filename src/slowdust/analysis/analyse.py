@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from statistics import fmean, median
+from statistics import median
 
 from slowdust.analysis import flags
 from slowdust.analysis.bands import (
@@ -15,8 +15,14 @@ from slowdust.analysis.bands import (
     tell_changes,
 )
 from slowdust.analysis.concurrency import courses_of
-from slowdust.analysis.contenders import describe_method, introduce, plan_differences
+from slowdust.analysis.contenders import (
+    describe_method,
+    introduce,
+    plan_differences,
+    shape_of,
+)
 from slowdust.analysis.counters import clock_flags, counters_of, relative_counters
+from slowdust.analysis.idlers import mean_share
 from slowdust.analysis.known import known
 from slowdust.analysis.latency import latency_us
 from slowdust.analysis.memory import BYTES_PER_GB, memory_of
@@ -163,7 +169,6 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     busy = [piece.client.busiest_thread for piece in slices if piece.client is not None]
     busiest = median(busy) if busy else None
     lengths = known(piece.seconds for piece in slices)
-    idle = _idle_cpu_share(slices)
     writers = writers_of(slices)
     archived = any(piece.archived for piece in slices)
     errors: dict[str, int] = {}
@@ -190,7 +195,7 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         peak_rss_gb=_peak_gb(servers, lambda use: use.rss_bytes),
         counters=counters_of(slices),
         client_busiest_thread=busiest,
-        idle_cpu_share=idle,
+        idle_cpu_share=mean_share(slices),
         backends_changed=(
             sum(use.processes_started + use.processes_ended for use in servers)
             if any(use.cpu_s is not None for use in servers)
@@ -202,7 +207,7 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         writers=writers,
         flags=[
             *flags.flags_of_step(slices, writers),
-            *flags.flags_of_slices(slices, busiest, idle),
+            *flags.flags_of_slices(slices, busiest),
         ],
     )
 
@@ -224,15 +229,6 @@ def _printed(slices: Sequence[Slice]) -> LatencyUs | None:
 def _group(step: Step) -> str:
     known = known_test(step.benchmark, step.test)
     return known.group.value if known else step.benchmark
-
-
-def _idle_cpu_share(slices: Sequence[Slice]) -> float | None:
-    shares = [
-        sum(piece.idle_cpu_s.values()) / window
-        for piece in slices
-        if piece.idle_cpu_s and (window := piece.probe_seconds or piece.seconds)
-    ]
-    return fmean(shares) if shares else None
 
 
 def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | None]) -> float | None:
@@ -279,6 +275,8 @@ def _plans_of(result: Result, base: str, differences: Sequence[PlanDifference]) 
     """The warning that the result's plan is not the base's, where that is so."""
     for difference in differences:
         ours, theirs = difference.plans.get(result.contender), difference.plans.get(base)
-        if difference.test == result.test and ours and theirs and ours != theirs:
+        if difference.test != result.test or not ours or not theirs:
+            continue
+        if shape_of(ours) != shape_of(theirs):
             return [flags.PLAN_DIFFERS]
     return []

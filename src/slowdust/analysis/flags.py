@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowdust.analysis.estimate import Estimate
+from slowdust.analysis.idlers import busy_idlers
 from slowdust.analysis.model import Writers
 from slowdust.analysis.sla import achieved
 from slowdust.store.records import Slice
 
 BUSY_CLIENT = 0.9
 """CPU share of the client's busiest thread from which the client was the limit."""
-BUSY_IDLERS = 0.05
-"""CPU of the contenders that should have been idle, of one core, that is worth a warning."""
 FEW_BLOCKS = 5
 """Fewer are not even trimmed of an outlier."""
 WANDERING = 1.25
@@ -26,15 +25,12 @@ ONE_RUN = "one run: no interval, no verdict"
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 
-def flags_of_slices(
-    slices: Sequence[Slice], busiest_thread: float | None, idle: float | None
-) -> list[str]:
+def flags_of_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
     """What the slices of one step and contender say about themselves."""
     flags = list(dict.fromkeys(flag for piece in slices for flag in piece.flags))
     if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
         flags.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
-    if idle is not None and idle > BUSY_IDLERS:
-        flags.append(f"idle contenders were busy: {idle:.0%} of a CPU")
+    flags += busy_idlers(slices)
     if errors := sum(sum(piece.errors.values()) for piece in slices):
         flags.append(f"errors: {errors:,}")
     if retries := sum(piece.retries for piece in slices):

@@ -38,6 +38,8 @@ MOST_EXPLAINED = 3
 contenders share the tl;dr."""
 MOST_TOLD = 4
 """Contenders beside the base with a story each; of more, one sentence each."""
+ENOUGH_INCARNATIONS = 6
+"""Of long steps; with fewer, more are proposed to whom nothing was decided."""
 FEWEST_SUMMARISED = 3
 """Tests from which a median is worth a sentence."""
 
@@ -223,7 +225,23 @@ class _Story:
         in_steps = any(measured_in_steps(pair.ours.benchmark) for pair in self.pairs)
         more = "incarnations" if in_steps else "slices"
         why = "one of the two dropped out" if self.cut_short else f"more {more} would tell"
-        return [f"Unsure, {why}: {shortened(unsure)}."]
+        remedy = self._remedy() if in_steps and not self.cut_short else ""
+        return [f"Unsure, {why}: {shortened(unsure)}.{remedy}"]
+
+    def _remedy(self) -> str:
+        """What to do where so few incarnations of long steps decided nothing at all."""
+        fewest = min(pair.ours.incarnations for pair in self.pairs)
+        if fewest >= ENOUGH_INCARNATIONS or any(p.ours.verdict != "unsure" for p in self.pairs):
+            return ""
+        decide = (
+            "1 incarnation decides nothing"
+            if fewest == 1
+            else f"{fewest} incarnations decide only large differences"
+        )
+        return (
+            f" {decide}: --incarnations {ENOUGH_INCARNATIONS} narrows the intervals, "
+            "and so may longer steps (--rows and --seconds)."
+        )
 
 
 def _cautions_of_all(stories: Sequence[_Story]) -> list[str]:

@@ -285,8 +285,10 @@ def _stalls(report: Report) -> list[str]:
     return [
         "## Stalls",
         "",
-        "Seconds in which a role did less than a tenth of its median, in rows of inserts and",
-        "deletes and in queries, and what the probes saw then.",
+        "Whole seconds in which a role did less than a tenth of its median, in rows of inserts and",
+        "deletes and in queries, and what the probes saw then. Of a role with fewer than ten",
+        "statements in its median second, only those in which it finished none and waited: the",
+        "statement that ended the silence took a second or more.",
         *([f"The first {MOST_STALLS}; {left} more are in the JSON report."] if left else []),
         "",
         *table(header, [_stall(run, stall) for run, stall in shown], left=1),

@@ -167,6 +167,18 @@ def test_plans_that_differ_are_shown_and_flagged() -> None:
     assert PLAN_DIFFERS not in the(report, "update-index", "a@2").flags
 
 
+def test_a_plan_for_other_rows_is_the_same_plan() -> None:
+    manifest, slices = quiet()
+    condition = "Index Cond: (transactionid >= '{}'::bigint)"
+    for place, plan in enumerate(manifest.plans):
+        plan.plan = condition.format(1000 + place)
+
+    report = analyse(manifest, slices)
+
+    assert report.plan_differences == []
+    assert not any("plan differs" in flag for one in report.results for flag in one.flags)
+
+
 def test_plans_of_different_dbms_are_not_compared() -> None:
     manifest, slices = synthetic_experiment(
         ["postgres@1", "mysql@2", "mysql@3"], ["point-query", "scan"], noise=QUIET, blocks=4

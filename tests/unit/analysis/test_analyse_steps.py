@@ -177,7 +177,39 @@ def test_the_tldr_says_what_rates_mean_what_failed_and_what_stood_still() -> Non
 def test_unsure_steps_want_incarnations_not_slices() -> None:
     report = analyse(*insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2))
 
-    assert any(one.startswith("Unsure, more incarnations would tell: ") for one in report.tldr)
+    assert report.tldr[-1] == (
+        "Unsure, more incarnations would tell: l.i0 and l.x. 2 incarnations decide only large "
+        "differences: --incarnations 6 narrows the intervals, and so may longer steps (--rows and "
+        "--seconds)."
+    )
+
+
+def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named() -> None:
+    shifted = {B: {"l.i0": 0.2}}
+    decided = analyse(
+        *insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2, shifts=shifted)
+    )
+    many = analyse(*insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=6))
+    once = analyse(*insert_experiment([A, B], ["l.i0"], incarnations=1))
+
+    assert decided.tldr[-1] == "Unsure, more incarnations would tell: l.x."
+    assert many.tldr[-1] == "Unsure, more incarnations would tell: l.i0 and l.x."
+    assert "1 incarnation decides nothing: --incarnations 6" in once.tldr[-1]
+
+
+def test_one_incarnation_beside_busy_idlers_is_flagged_and_named() -> None:
+    manifest, slices = insert_experiment([A, B], ["l.i0"], incarnations=3)
+    for piece in slices:
+        busy = piece.incarnation == 2 and piece.contender == B
+        window = piece.probe_seconds or piece.seconds
+        piece.idle_cpu_s = {"another": (0.08 if busy else 0.001) * window}
+
+    report = analyse(manifest, slices)
+
+    result = the(report, "l.i0", B)
+    assert result.idle_cpu_share == pytest.approx(0.082 / 3)
+    assert "idle contenders were busy: 8% of a CPU in incarnation 2" in result.flags
+    assert not any("idle" in flag for flag in the(report, "l.i0", A).flags)
 
 
 def test_many_failed_steps_are_counted() -> None:

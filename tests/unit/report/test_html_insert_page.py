@@ -12,7 +12,7 @@ from slowdust.report import html
 from slowdust.store.records import Slice
 from tests.unit.report.outline import outline_of
 from tests.unit.report.sample import BASE, NEWER, long_experiment, plain_experiment
-from tests.unit.synthetic_steps import STEPS, Break, insert_experiment
+from tests.unit.synthetic_steps import STEPS, Break, Overload, insert_experiment
 
 
 @pytest.fixture(scope="module")
@@ -208,10 +208,10 @@ def test_response_times_are_counted_in_classic_buckets(
 
 
 def test_values_per_operation_say_what_an_operation_is(page: str) -> None:
-    assert "<h4>Per inserted row</h4>" in _section(page, "l.i1")
+    assert "<h4>Per insert</h4>" in _section(page, "l.i1")
     assert "<h4>Per indexed row</h4>" in _section(page, "l.x")
-    assert "<h4>Per range query</h4>" in _section(page, "qr100")
-    assert "<h4>Per point query</h4>" in _section(page, "qp100")
+    assert "<h4>Per query</h4>" in _section(page, "qr100")
+    assert "<h4>Per query</h4>" in _section(page, "qp100")
     assert "Response time of queries" in _section(page, "qp100")
     assert "Response time of commits of inserts" in _section(page, "l.i0")
 
@@ -230,13 +230,44 @@ def test_sizes_and_rows_stand_by_incarnation_and_a_wrong_count_stands_out() -> N
 
 
 def test_a_step_of_a_moment_has_no_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.unit.synthetic_steps.SECONDS", 2)
+    monkeypatch.setattr("tests.unit.synthetic_steps.SECONDS", 1)
     manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
 
     page = html.render(analyse(manifest, slices), slices)
 
-    assert "It took 2.00 s, too short for graphs by the second." in page
+    assert "It took 1.00 s, too short for graphs by the second." in page
     assert 'class="graphs"' not in page
+
+
+def test_two_seconds_are_a_course(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.unit.synthetic_steps.SECONDS", 2)
+    manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
+
+    section = _section(html.render(analyse(manifest, slices), slices), "l.i0")
+
+    assert 'class="graphs"' in section
+    assert re.search(r'class="course [^"]*" d="M0 \d+l1', section)
+
+
+def test_a_base_that_missed_its_sla_is_compared_with_nothing() -> None:
+    overload = Overload(BASE, "qr500", inserts=0.5)
+    manifest, slices = insert_experiment([BASE, NEWER], ["qr500"], overloaded=[overload])
+
+    table = _table(
+        html.render(analyse(manifest, slices), slices), "Rate and response time of qr500"
+    )
+
+    assert table.count("<small>not compared</small>") == 2
+    assert 'class="number base">1<' not in table
+
+
+def test_the_glossary_speaks_of_steps_where_there_are_no_slices(page: str) -> None:
+    def glossary(page: str) -> str:
+        return page.partition('<section id="reading">')[2].partition("</section>")[0]
+
+    assert "one pair in each incarnation" in glossary(page)
+    assert "slice" not in glossary(page)
+    assert "too few slices to say" in glossary(html.render(*plain_experiment()))
 
 
 def test_what_was_not_measured_is_a_dash() -> None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from slowdust.analysis.known import known
 from slowdust.analysis.latency import columns_of_latency
 from slowdust.analysis.model import LatencyUs, PlanDifference, Report
+from slowdust.analysis.phrases import operation
 from slowdust.analysis.relative import Step, step_of
 from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.failures import Failure
@@ -20,14 +21,6 @@ from slowdust.report.html.rows import Row
 from slowdust.report.html.seconds_chart import seconds_chart
 from slowdust.report.html.step_view import StepView, step_view
 from slowdust.store.records import Schedule, Slice
-
-_OPERATIONS = {
-    "inserts/s": "inserted row",
-    "indexed rows/s": "indexed row",
-    "range queries/s": "range query",
-    "point queries/s": "point query",
-}
-"""Unit of a long step's rate -> what its values per operation are per."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,7 @@ class Section:
     plans: tuple[PlanDifference, ...]
     flags: tuple[Flag, ...]
     operation: str
-    """What one of its operations is: 'operation', 'insert', 'range query'."""
+    """What one of its operations is: 'operation', 'insert', 'query'."""
     step: StepView | None
     """Of a long step, which has no charts of slices."""
     counters: tuple[str, ...]
@@ -139,7 +132,7 @@ def _section(
         open_loop=tuple(_open_loop(shown, slices)),
         plans=tuple(plan for plan in report.plan_differences if plan.test == row.step.test),
         flags=_flags(row),
-        operation=_OPERATIONS.get(unit, "operation"),
+        operation=operation(unit),
         step=step,
         counters=tuple(
             dict.fromkeys(name for one in results for name in one.counters_relative or {})

@@ -41,8 +41,8 @@ MOST_IN_A_GRAPH = 8000
 """Points of all its lines."""
 FEWEST_POINTS = 300
 
-SHORTEST_WITH_GRAPHS: Second = 3.0
-"""A step that took less has no course to show."""
+SHORTEST_WITH_GRAPHS: Second = 2.0
+"""A step that took less has at most one whole second: a point, and no course."""
 
 LEAST_LATENESS: Second = 0.2
 """How late a write must have begun for lateness and backlog to be worth graphs."""
