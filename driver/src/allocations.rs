@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::gate::Gate;
+use crate::client::gate::{Gate, Patience};
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
 use crate::job::{Dbms, Query, Statements};
@@ -124,7 +124,7 @@ impl Stage {
     /// A writer or reader of the Insert Benchmark that nobody has to wait for.
     fn purchaser(&'static self, role: &str, form: Statements) -> Client {
         let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
-        let gate = Arc::new(Gate::new(1));
+        let gate = Arc::new(Gate::new(1, Patience::Punctual));
         gate.add_inserted(1_000_000);
         let asking = Asking {
             dbms: Dbms::Mysql,

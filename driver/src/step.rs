@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use self::team::{Member, Team};
-use crate::client::gate::Gate;
+use crate::client::gate::{Gate, Patience};
 use crate::event::{Performed, Plan, Seat};
 use crate::job::{Prepare, Second, Work};
 use crate::pacing::Nanosecond;
@@ -46,7 +46,7 @@ impl Step {
             .collect::<Result<Vec<_>, Failure>>()?;
         drop(connection);
         let gates: Vec<_> = (0..job.clients)
-            .map(|_| Arc::new(Gate::new(rows_per_commit(&job.work))))
+            .map(|_| Arc::new(Gate::new(rows_per_commit(&job.work), patience(&job.work))))
             .collect();
         let indexes = Arc::default();
         let team = Team {
@@ -147,6 +147,13 @@ fn rows_per_commit(work: &Work) -> u64 {
             rows_per_commit, ..
         } => u64::from(*rows_per_commit),
         Work::Index => 1,
+    }
+}
+
+fn patience(work: &Work) -> Patience {
+    match work {
+        Work::Query { .. } => Patience::Punctual,
+        Work::Load { .. } | Work::Replace { .. } | Work::Index => Patience::Thrifty,
     }
 }
 

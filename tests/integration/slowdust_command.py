@@ -57,6 +57,9 @@ class Workplace:
         manifest: dict[str, Any] = json.loads(text)
         return manifest
 
+    def page(self, name: str) -> str:
+        return (self.folder / "results" / name / "report.html").read_text()
+
     def servers(self) -> list[int]:
         """Process ids whose working directory is in the data root."""
         found = []
@@ -80,6 +83,15 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
         time.sleep(0.05)
+
+
+def wait_for_line(process: subprocess.Popen[str], start: str) -> None:
+    """Read what a run says on standard error up to the line that begins so."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(start):
+            return
+    raise AssertionError(f"it ended and never said '{start}'")
 
 
 def stop_after_slices(

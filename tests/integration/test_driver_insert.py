@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from slowdust.experiment import protocol
 from tests.integration.conftest import GetBuildOf
-from tests.integration.driver_process import Driver, Event, Target
-from tests.integration.servers import Server, new_instance
+from tests.integration.driver_process import Driver, Event
+from tests.integration.purchases import (
+    CLIENTS,
+    LOADED,
+    Purchases,
+    Work,
+    load,
+    query,
+    replace,
+    running_server,
+)
+from tests.integration.servers import Server
 
 SERVERS = (
     "postgres@17.6",
@@ -26,13 +31,6 @@ SERVERS = (
     "mysql@9.7.4/innodb",
     "mariadb@10.11.18/rocksdb",
 )
-CLIENTS = 2
-SEED = 7
-LOADED = 3_050
-
-Work = dict[str, Any]
-
-
 SOME_ROWS = [
     ["267", "83831", "3855", "168", "BFmcCxxxxxx", "2024-01-01 00:00:00"],
     ["745", "73056", "31", "367", "yCqwnmuqoxxxxxxxxx", "2024-01-01 00:00:00"],
@@ -40,89 +38,10 @@ SOME_ROWS = [
 """The first and the thousandth of `purchases2`; the fourth column is four times the price."""
 
 
-def load(rows: int = LOADED, rows_per_commit: int = 100) -> Work:
-    return {"kind": "load", "rows": rows, "rows_per_commit": rows_per_commit}
-
-
-def replace(rows: int, rows_per_commit: int = 50) -> Work:
-    return {"kind": "replace", "rows": rows, "rows_per_commit": rows_per_commit}
-
-
-def query(what: str, seconds: float, rate: float, rows_per_commit: int = 50) -> Work:
-    return {
-        "kind": "query",
-        "query": what,
-        "seconds": seconds,
-        "writes_per_second": rate,
-        "rows_per_commit": rows_per_commit,
-    }
-
-
-@contextlib.contextmanager
-def running_server(name: str, builds: GetBuildOf) -> Iterator[Server]:
-    contender, _, engine = name.partition("/")
-    build = builds(*contender.split("@"))
-    with new_instance(build, {}, engine=engine or None) as instance:
-        instance.start()
-        yield Server(instance)
-
-
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Server]:
     with running_server(request.param, builds) as running:
         yield running
-
-
-@pytest.fixture
-def postgres(builds: GetBuildOf) -> Iterator[Server]:
-    """A server of this test alone."""
-    with running_server(SERVERS[0], builds) as running:
-        yield running
-
-
-@dataclass
-class Purchases:
-    """The tables of some clients, and what was done to them."""
-
-    driver: Driver
-    target: Target
-    clients: int = CLIENTS
-    tables: int = CLIENTS
-    inserted: list[int] = field(default_factory=list)
-    statements: str = "prepared"
-
-    def create(self, **fields: object) -> None:
-        self.driver.expect("created", "create", target=self.target, tables=self.tables, **fields)
-        self.inserted = [0] * self.tables
-
-    def prepare(self, work: Work, **fields: object) -> Event:
-        return self.driver.expect(
-            "prepared", "prepare", session="step", target=self.target, clients=self.clients,
-            tables=self.tables, seed=SEED, inserted=self.inserted, statements=self.statements,
-            work=work, **fields,
-        )  # fmt: skip
-
-    def perform(self, work: Work, **fields: object) -> Event:
-        """Do a step; the tables have as many rows after it as it says."""
-        before = self.counts()
-        self.prepare(work, **fields)
-        performed = self.driver.expect("performed", "perform", session="step")
-        self.driver.close("step")
-        grown = [after - old for after, old in zip(self.counts(), before, strict=True)]
-        assert performed["growth"] == grown
-        inserts = performed["roles"].get("insert", {"rows": 0})["rows"]
-        for table in range(self.tables):
-            self.inserted[table] += inserts // self.tables
-        assert not any(role["errors"] for role in performed["roles"].values())
-        return performed
-
-    def numbers(self, sql: str) -> list[int]:
-        """Of each table, which is `{}` in the statement."""
-        statements = (sql.format(f"purchases{table + 1}") for table in range(self.tables))
-        return [int(rows["rows"][0][0]) for rows in self.driver.sql(self.target, *statements)]
-
-    def counts(self) -> list[int]:
-        return self.numbers("SELECT COUNT(*) FROM {}")
 
 
 @pytest.fixture
@@ -140,8 +59,7 @@ def seconds_sum(role: Event, place: int) -> int:
     return sum(second[place] for second in role["per_second"])
 
 
-@pytest.mark.parametrize("statements", ["prepared", "text"])
-@pytest.mark.parametrize("tables", [CLIENTS, 1])
+@pytest.mark.parametrize(("statements", "tables"), [("prepared", 1), ("text", CLIENTS)])
 def test_all_steps_follow_each_other(
     server: Server, driver: Driver, statements: str, tables: int
 ) -> None:
@@ -155,16 +73,16 @@ def test_all_steps_follow_each_other(
     roles = purchases.perform(replace(1_003))["roles"]
     assert roles["insert"]["rows"] == roles["delete"]["rows"] == CLIENTS * 1_003
     for what in ("range", "point"):
-        performed = purchases.perform(query(what, 1.0, 1_000.0), long_transaction=0.4)
+        performed = purchases.perform(query(what, 0.6, 1_000.0), long_transaction=0.25)
         assert performed["growth"] == [0] * tables
         roles = performed["roles"]
         assert set(roles) == {"insert", "delete", "query", "transaction"}
         for writer in ("insert", "delete"):
             schedule = roles[writer]["schedule"]
             assert roles[writer]["rows"] + schedule["backlog"] == schedule["due"]
-            assert schedule["due"] == CLIENTS * 1_000
+            assert schedule["due"] == CLIENTS * 600
         assert roles["query"]["rows"] > 9 * roles["query"]["statements"]
-        assert roles["transaction"]["statements"] == 3
+        assert 2 <= roles["transaction"]["statements"] <= 3
         for role in roles.values():
             assert seconds_sum(role, 0) == sum(role["latency"]["counts"]) == role["statements"]
             assert seconds_sum(role, 1) == role["rows"]
@@ -244,17 +162,17 @@ def test_the_deleter_follows_the_inserter_closely(purchases: Purchases) -> None:
     assert max(counts) <= 1_000 + 5 * 50
 
 
-def test_a_target_of_1000_rows_is_met_within_a_percent(purchases: Purchases) -> None:
+def test_a_target_of_1000_rows_is_met_but_for_a_statement_at_the_end(purchases: Purchases) -> None:
     purchases.perform(load())
     purchases.perform({"kind": "index"})
-    seconds = 5
-    performed = purchases.perform(query("range", seconds, 1_000.0))
+    seconds, rows_per_commit = 3, 50
+    performed = purchases.perform(query("range", seconds, 1_000.0, rows_per_commit))
     for writer in ("insert", "delete"):
         role = performed["roles"][writer]
-        assert role["rows"] / role["seconds"] == pytest.approx(CLIENTS * 1_000, rel=0.01)
         schedule = role["schedule"]
-        assert schedule["rate"] == CLIENTS * 1_000
-        assert (schedule["due"], schedule["backlog"]) == (CLIENTS * seconds * 1_000, 0)
+        assert (schedule["rate"], schedule["due"]) == (CLIENTS * 1_000, CLIENTS * seconds * 1_000)
+        assert 0 <= schedule["backlog"] <= CLIENTS * rows_per_commit
+        assert role["rows"] == schedule["due"] - schedule["backlog"]
         assert schedule["max_lag_ns"] == max(second[3] for second in role["per_second"])
         inner = [second[1] for second in role["per_second"][1 : seconds - 1]]
         assert all(rows == pytest.approx(CLIENTS * 1_000, rel=0.5) for rows in inner), inner
@@ -263,16 +181,21 @@ def test_a_target_of_1000_rows_is_met_within_a_percent(purchases: Purchases) -> 
 def test_an_impossible_target_leaves_a_backlog_and_ends_in_time(purchases: Purchases) -> None:
     purchases.perform(load())
     purchases.perform({"kind": "index"})
-    performed = purchases.perform(query("point", 2, 50_000_000.0))
+    performed = purchases.perform(query("point", 1, 50_000_000.0))
     assert performed["growth"] == [0, 0]
     for writer in ("insert", "delete"):
         role = performed["roles"][writer]
         schedule = role["schedule"]
-        assert schedule["due"] == CLIENTS * 2 * 50_000_000
+        assert schedule["due"] == CLIENTS * 50_000_000
         assert schedule["backlog"] == schedule["due"] - role["rows"] > 0.95 * schedule["due"]
-        assert schedule["max_lag_ns"] > 1.5e9
-        assert role["latency"]["max_ns"] < 1.5e9
-        assert 2.0 <= role["seconds"] < 3.5
+        assert schedule["max_lag_ns"] > 0.5e9
+        # To do what is due would take minutes.
+        assert 1.0 <= role["seconds"] < 10
+        # Counted from when a statement began, one begins after the other.
+        busy = role["latency"]["mean_ns"] * role["statements"] / 1e9
+        assert (
+            busy <= CLIENTS * role["seconds"] < schedule["mean_lag_ns"] * role["statements"] / 1e9
+        )
 
 
 def test_connections_have_the_cpus_that_are_named(purchases: Purchases, driver: Driver) -> None:
@@ -292,8 +215,8 @@ def test_connections_have_the_cpus_that_are_named(purchases: Purchases, driver: 
     after_next = cpus[2 % len(cpus)]
     assert seats(load()) == [own, next_]
     assert seats({"kind": "index"}) == []
-    assert seats(replace(50)) == [own, next_, next_, after_next]
-    assert seats(query("range", 1.0, 100)) == [own, *[next_] * 3, *[after_next] * 2]
+    assert seats(replace(50)) == [own, own, next_, next_]
+    assert seats(query("point", 1.0, 100)) == [own, *[next_] * 3, *[after_next] * 2]
     assert purchases.prepare(load())["seats"] == []
 
 
@@ -326,125 +249,3 @@ def test_plans_use_the_indexes(purchases: Purchases, driver: Driver) -> None:
             assert "purchases1" + index in plan["plan"]
         assert any(plan["statement"].startswith("DELETE") for plan in plans)
     assert purchases.counts() == [LOADED, LOADED]
-
-
-def test_the_long_transaction_holds_a_snapshot(postgres: Server, driver: Driver) -> None:
-    purchases = Purchases(driver, postgres.target())
-    purchases.create()
-    purchases.perform(load())
-    purchases.prepare(query("point", 2, 1_000.0), long_transaction=60)
-    seen: list[list[str | None]] = []
-
-    def look() -> None:
-        with Driver() as other:
-            [answer] = other.sql(
-                purchases.target,
-                "SELECT xact_start < now() - interval '0.5 s', backend_xmin IS NOT NULL "
-                "FROM pg_stat_activity WHERE state = 'idle in transaction'",
-            )
-        seen.extend(answer["rows"])
-
-    watcher = threading.Timer(1.2, look)
-    watcher.start()
-    performed = driver.expect("performed", "perform", session="step")
-    watcher.join()
-    assert seen == [["t", "t"]]
-    held = performed["roles"]["transaction"]
-    assert (held["connections"], held["statements"]) == (1, 1)
-    assert 2e9 <= held["latency"]["max_ns"] < 3e9
-
-
-def test_a_killed_server_ends_the_step_at_once(postgres: Server, driver: Driver) -> None:
-    purchases = Purchases(driver, postgres.target())
-    purchases.create()
-    purchases.perform(load())
-    purchases.prepare(query("range", 60, 100.0), long_transaction=50)
-    with postgres.killed_soon(signal.SIGKILL):
-        begin = time.monotonic()
-        event = driver.expect("error", "perform", session="step")
-        assert time.monotonic() - begin < 2.0
-    assert event["kind"] == "connection"
-    driver.close("step")
-
-
-@pytest.mark.parametrize("victim", ["INSERT", "DELETE", "COMMIT|SELECT transactionid"])
-def test_one_lost_connection_ends_the_step_at_once(
-    postgres: Server, driver: Driver, victim: str
-) -> None:
-    """Also while the others sleep: until something is due, or in a statement."""
-    purchases = Purchases(driver, postgres.target())
-    purchases.create()
-    purchases.perform(load())
-    purchases.prepare(query("range", 60, 10.0), long_transaction=50)
-    killed = []
-
-    def kill() -> None:
-        with Driver() as other:
-            [answer] = other.sql(
-                purchases.target,
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                f"WHERE pid <> pg_backend_pid() AND query ~ '^({victim})'",
-            )
-        killed.append((len(answer["rows"]), time.monotonic()))
-
-    killer = threading.Timer(1.0, kill)
-    killer.start()
-    event = driver.expect("error", "perform", session="step")
-    ended = time.monotonic()
-    killer.join()
-    [(victims, at)] = killed
-    assert victims >= 1
-    assert ended - at < 1.0
-    assert event["kind"] == "connection"
-    again = driver.do("perform", session="step")
-    assert (again["event"], again["kind"]) == ("error", "usage")
-
-
-def test_a_refused_statement_ends_the_step(purchases: Purchases, driver: Driver) -> None:
-    purchases.perform(load(1_000))
-    purchases.prepare(query("point", 60, 100.0))
-    driver.sql(purchases.target, "ALTER TABLE purchases1 DROP COLUMN data")
-    begin = time.monotonic()
-    event = driver.expect("error", "perform", session="step")
-    assert time.monotonic() - begin < 3.0
-    assert event["kind"] == "server"
-    driver.close("step")
-
-
-def test_progress_is_told_about_every_second(purchases: Purchases, driver: Driver) -> None:
-    purchases.perform(load())
-    purchases.prepare(query("point", 3.2, 100.0))
-    driver.expect("performed", "perform", session="step")
-    told = [(event["done"], event["total"]) for event in driver.progress]
-    assert 2 <= len(told) <= 4
-    assert all(total == 3_200 for _, total in told)
-    assert told == sorted(told)
-    driver.close("step")
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"clients": 0}, "a step needs a client"),
-        ({"tables": 3}, "a table for each or one for all"),
-        ({"inserted": [1]}, "for each table"),
-        ({"work": load(rows_per_commit=0)}, "1 to 5461 rows"),
-        ({"work": load(rows_per_commit=5_462)}, "1 to 5461 rows"),
-        ({"work": load(rows=0)}, "a row at least"),
-        ({"work": query("range", 0, 1.0)}, "positive number of seconds"),
-        ({"work": query("range", 1, 0.0)}, "positive number per second"),
-        ({"long_transaction": -1}, "held a positive number"),
-    ],
-)
-def test_steps_that_cannot_be_are_refused(
-    driver: Driver, fields: dict[str, object], message: str
-) -> None:
-    command: dict[str, object] = {
-        "session": "s", "clients": 2, "tables": 2, "seed": 1, "inserted": [0, 0],
-        "statements": "prepared", "work": load(),
-        "target": {"dbms": "postgres", "socket": "/nowhere", "port": 1, "user": "u",
-                   "database": "d"},
-    }  # fmt: skip
-    event = driver.do("prepare", **(command | fields))
-    assert (event["event"], event["kind"]) == ("error", "usage")
-    assert message in event["message"]

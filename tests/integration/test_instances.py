@@ -109,6 +109,24 @@ def test_maintenance_sizes_and_settings_are_understood_by_the_server(
     assert query(target, "SHOW shared_buffers") == [["64MB"]]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_autovacuum_finds_nothing_to_do_in_another_turn(
+    postgres_builds: GetBuild, make_instance: MakeInstance, query: Query, version: str
+) -> None:
+    settings = {"autovacuum": "on", "autovacuum_naptime": "1h"}
+    instance = make_instance(postgres_builds(version), settings)
+    instance.start()
+    target = instance.target()
+    query(target, "CREATE TABLE purchases1 AS SELECT generate_series(1, 10000) AS id")
+    query(target, "DELETE FROM purchases1 WHERE id <= 5000")
+    for stage in family("postgres").in_turn(instance.site, ["purchases1"]):
+        assert isinstance(stage, Statements)
+        for statement in stage.texts:
+            query(target, statement)
+    owed = "SELECT n_dead_tup, n_mod_since_analyze FROM pg_stat_user_tables"
+    wait_until(lambda: query(target, owed) == [["0", "0"]])
+
+
 def test_settings_that_a_version_does_not_know(
     postgres_builds: GetBuild, make_instance: MakeInstance
 ) -> None:

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::rows_per_commit;
 use super::team::asking;
+use super::{patience, rows_per_commit};
 use crate::client::gate::Gate;
 use crate::event::Plan;
 use crate::job::{Prepare, Query, Statements, Work};
@@ -32,7 +32,7 @@ pub fn explain(job: &Prepare, table: &Table) -> Result<Vec<Plan>, Failure> {
 
 /// What is explained writes nothing, and what is counted for it is counted in a copy.
 fn scene(job: &Prepare, table: &Table) -> (Arc<Table>, Arc<Gate>) {
-    let gate = Gate::new(rows_per_commit(&job.work));
+    let gate = Gate::new(rows_per_commit(&job.work), patience(&job.work));
     gate.add_inserted(rows_per_commit(&job.work));
     (Arc::new(table.copy()), Arc::new(gate))
 }

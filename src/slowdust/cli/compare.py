@@ -22,16 +22,36 @@ from slowdust.cli.options import results_option
 @click.option(
     "--benchmark", help=f"{' or '.join(BENCHMARKS)}, see `slowdust tests`.  [{DEFAULT.name}]"
 )
-@click.option("--clients", metavar="LIST", help="Concurrent connections: 1 or 1,8,64.  [1]")
+@click.option(
+    "--clients",
+    metavar="LIST",
+    help="Concurrent connections: 1 or 1,8,64. Of insert: each has several.  [1]",
+)
 @click.option(
     "--rows", metavar="LIST", help="Rows of each table.  [100000] Of insert: X0[,X1,X2], see below."
 )
-@click.option("--tables", type=int, help="Number of tables.  [1]")
-@click.option("--budget", metavar="TIME", help="Wall clock for all measuring: 90s, 10m.  [10m]")
-@click.option("--slice", metavar="TIME", help="Length of one slice.  [100ms]")
-@click.option("--incarnations", type=int, help="Restarts of the servers, at least 2 to be sure.")
+@click.option(
+    "--tables", type=int, help="Number of tables.  [1] Not of insert: see --shared-table."
+)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="Wall clock for all measuring: 90s, 10m.  [10m] Not of insert.",
+)
+@click.option(
+    "--slice", metavar="TIME", help="Length of one slice.  [100ms] Not of insert: see --seconds."
+)
+@click.option(
+    "--incarnations",
+    type=int,
+    help="Restarts of the servers, at least 2 to be sure. Of insert: how often all steps run.",
+)
 @click.option("--margin", metavar="PERCENT", help="What counts as the same: 3%.  [3%]")
-@click.option("--rate", type=float, help="Open loop: operations/s, latency from the schedule.")
+@click.option(
+    "--rate",
+    type=float,
+    help="Open loop: operations/s, latency from the schedule. Not of insert: see --rates.",
+)
 @click.option("--arrivals", type=click.Choice(["poisson", "uniform"]), help="Of --rate.  [poisson]")
 @click.option("--seed", type=int, help="Of rows and operations.  [1]")
 @click.option("--name", help="Name of the experiment.  [made from contenders and time]")

@@ -258,6 +258,18 @@ class Family(ABC):
         """Post-write maintenance: the debt of the writes is paid before reads are measured."""
 
     @abstractmethod
+    def in_turn(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """What the server would soon do of its own accord about what was just written.
+
+        Done at once, it is not done while another server is measured. Empty where the server does
+        it meanwhile, or not at all.
+        """
+
+    @abstractmethod
+    def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """What makes the server's own numbers of its sizes those of now; empty where they are."""
+
+    @abstractmethod
     def sizes_statement(self, site: Site) -> str:
         """The statement whose rows `read_sizes` understands."""
 

@@ -43,6 +43,8 @@ _OWN_SETTINGS = frozenset(
     }
 )
 """What an instance needs to be found, watched and cleaned away."""
+_OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
+"""A boolean may be any beginning of its word that is no other's."""
 _RUIN = {
     "53": "insufficient resources",
     "57P": "operator intervention",
@@ -169,6 +171,17 @@ class Postgres(Family):
             return _vacuum("ANALYZE", tables)
         return _vacuum("ANALYZE, INDEX_CLEANUP ON", tables)
 
+    def in_turn(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """What autovacuum would do, where it is on: it finds nothing to do afterwards."""
+        if not _autovacuums(site):
+            return []
+        return [_vacuum_of("ANALYZE", tables)]
+
+    def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """The sizes are those of the files."""
+        del site, tables
+        return []
+
     def sizes_statement(self, site: Site) -> str:
         """One row of bytes: database, tables, indexes; TOAST belongs to its table."""
         return (
@@ -217,9 +230,16 @@ def _quoted(value: str) -> str:
     return f"'{text}'"
 
 
+def _autovacuums(site: Site) -> bool:
+    return site.settings.values.get("autovacuum", "on").lower() not in _OFF
+
+
 def _vacuum(options: str, tables: Sequence[str]) -> list[Stage]:
-    vacuum = Statements(tuple(f"VACUUM ({options}) {table}" for table in tables))
-    return [vacuum, Statements(("CHECKPOINT",))]
+    return [_vacuum_of(options, tables), Statements(("CHECKPOINT",))]
+
+
+def _vacuum_of(options: str, tables: Sequence[str]) -> Statements:
+    return Statements(tuple(f"VACUUM ({options}) {table}" for table in tables))
 
 
 def _messages_of(severity: str, log: Sequence[str]) -> list[str]:

@@ -60,6 +60,8 @@ BINARY = "slowdust-driver"
 _GRACE: Second = 60.0
 """How much longer than asked a command may take before its server counts as hung."""
 _MAINTENANCE_LIMIT: Second = 3600.0
+_SLOWEST_ROWS = 2000
+"""Rows/s that maintenance, or the making of an index, goes through at the least."""
 STANDSTILL: Second = 120.0
 """A step in which nothing gets done for so long is at a server that hangs."""
 
@@ -67,6 +69,11 @@ OnProgress = Callable[[int, int], None]
 _Answer = TypeVar(
     "_Answer", Loaded, Opened, Explained, Ran, Created, Prepared, Performed, Closed, Rows
 )
+
+
+def maintenance_limit(rows: int) -> Second:
+    """How long one statement about all of so many rows may take: an hour at the least."""
+    return max(_MAINTENANCE_LIMIT, rows / _SLOWEST_ROWS)
 
 
 @dataclass(frozen=True)
@@ -226,10 +233,16 @@ class Driver:
         """Close the session's connections."""
         self._ask(Close(session=session), Closed, _GRACE)
 
-    def sql(self, target: Target, statements: Sequence[str], parallel: int = 1) -> list[ResultSet]:
+    def sql(
+        self,
+        target: Target,
+        statements: Sequence[str],
+        parallel: int = 1,
+        limit: Second = _MAINTENANCE_LIMIT,
+    ) -> list[ResultSet]:
         """Execute statements outside of any slice; results as text, in order."""
         command = Sql(target=target, statements=list(statements), parallel=parallel)
-        return self._ask(command, Rows, _MAINTENANCE_LIMIT).results
+        return self._ask(command, Rows, limit).results
 
     def _ask(
         self,

@@ -155,8 +155,10 @@ class Field:
             self._drop(contender, explain_failure(contender, error))
 
     def start_servers(self) -> None:
-        """Start all servers."""
+        """Start all servers that do not run."""
         for contender in self.running():
+            if contender.server.alive():
+                continue
             self._view.phase(f"starting {contender.name}")
             with self.guard(contender):
                 contender.start()
@@ -185,7 +187,7 @@ class Field:
             self._view.phase(f"maintenance of {contender.name} after the writes")
             with self.guard(contender):
                 stages = contender.family.after_writes(contender.server.site, _tables(data))
-                self.maintain_one(contender, driver, stages)
+                self.maintain_one(contender, driver, stages, data.tables * data.rows)
         self._view.phase("waiting until the servers are idle")
         wait = min(1200.0, 60.0 + data.tables * data.rows / 1e6)
         self.wait_until_idle(self.running(), wait * min(1.0, budget / _FULL_RUN))
@@ -204,17 +206,27 @@ class Field:
             with self.guard(contender):
                 driver.load(contender.target, data, self._view.progress)
                 stages = contender.family.after_load(contender.server.site, _tables(data))
-                self.maintain_one(contender, driver, stages)
-                contender.measure_sizes(driver)
+                self.maintain_one(contender, driver, stages, data.tables * data.rows)
+                self.measure_sizes(contender, driver, _tables(data), data.tables * data.rows)
                 contender.measure_buffer_pool(driver)
 
-    def maintain_one(self, contender: Contender, driver: Driver, stages: list[Stage]) -> None:
-        """Carry out the maintenance of one contender."""
+    def maintain_one(
+        self, contender: Contender, driver: Driver, stages: list[Stage], rows: int
+    ) -> None:
+        """Carry out the maintenance of one contender, whose tables have so many rows."""
 
         def warn(text: str) -> None:
             self._view.warning(f"{contender.name}: {text}")
 
-        carry_out(driver, contender.target, stages, warn)
+        carry_out(driver, contender.target, stages, rows, warn)
+
+    def measure_sizes(
+        self, contender: Contender, driver: Driver, tables: Sequence[str], rows: int
+    ) -> None:
+        """Let a contender bring its numbers up to date, and ask it how much it stores."""
+        stages = contender.family.before_sizes(contender.server.site, tables)
+        self.maintain_one(contender, driver, stages, rows)
+        contender.measure_sizes(driver)
 
     def wait_until_idle(self, contenders: Sequence[Contender], limit: Second) -> None:
         """Wait until none of them uses the CPU any more, or `limit` has passed."""

@@ -17,6 +17,7 @@ class Forecast:
         self._guess = guess
         self._begun = time.monotonic()
         self._took: dict[str, Second] = {}
+        self._turns_before = {step.key: step.turns_done for step in steps}
 
     @property
     def elapsed(self) -> Second:
@@ -28,8 +29,20 @@ class Forecast:
         self._took[step.key] = seconds
 
     def left(self, incarnations: int, contenders: int) -> Second:
-        """Of all turns that the steps still owe."""
+        """Of all turns to come, until every step has had one in so many incarnations.
+
+        An incarnation that one step is owed has turns of all steps with as many clients.
+        """
         return contenders * sum(
-            max(0, incarnations - step.turns_done) * self._took.get(step.key, self._guess)
+            max(0, self.to_come(incarnations, step.clients) - self._turns_since(step))
+            * self._took.get(step.key, self._guess)
             for step in self._steps
         )
+
+    def to_come(self, incarnations: int, clients: int) -> int:
+        """Incarnations that steps with so many clients were owed when the forecast began."""
+        before = (self._turns_before[s.key] for s in self._steps if s.clients == clients)
+        return max(0, incarnations - min(before))
+
+    def _turns_since(self, step: Step) -> int:
+        return step.turns_done - self._turns_before[step.key]

@@ -197,7 +197,7 @@ def new_manifest(
 
 
 def check_same(before: Manifest, now: Manifest) -> None:
-    """Refuse to add slices of another experiment; only the budget may have changed.
+    """Refuse to add slices of another experiment; only how long it goes on may have changed.
 
     Raises:
         UsageError: naming what is not as it was when the experiment began.
@@ -224,9 +224,10 @@ def check_same(before: Manifest, now: Manifest) -> None:
         elif old.allocator_sha256 != new.allocator_sha256:
             changed.append(f"the malloc library of {new.name}")
     if changed:
+        may_change = "the budget" if now.method.insert is None else "the number of incarnations"
         raise UsageError(
             f"cannot resume '{before.experiment}': {', '.join(changed)} changed since it was "
-            f"started (only the budget may)"
+            f"started (only {may_change} may)"
         )
 
 

@@ -125,8 +125,7 @@ def _line(status: Status) -> str:
     clients = f" x{status.clients}" if status.clients > 1 else ""
     stand = "; ".join(map(describe, status.standings)) or "no comparison yet"
     return (
-        f"{status.test}{clients}: {stand} ({status.slices} slices, incarnation "
-        f"{status.incarnation}, {format_duration(_left(status))} left)"
+        f"{status.test}{clients}: {stand} ({status.extent}, {format_duration(_left(status))} left)"
     )
 
 
@@ -135,11 +134,11 @@ def _left(status: Status) -> Second:
 
 
 def _headline(status: Status) -> Text:
+    settled = "" if status.settled is None else f"{status.settled} settled  ·  "
     return Text.assemble(
         (status.test, "bold"),
         f"  {status.clients} client{'s' if status.clients > 1 else ''}  ·  test "
-        f"{status.step_number} of {status.steps}, incarnation {status.incarnation}  ·  "
-        f"{status.slices} slices  ·  {status.settled} settled  ·  "
+        f"{status.step_number} of {status.steps}  ·  {status.extent}  ·  {settled}"
         f"{format_duration(_left(status))} left",
     )
 

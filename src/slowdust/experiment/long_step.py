@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from slowdust.analysis.known import known
 from slowdust.benchmarks.insert import InsertStep, Kind
 from slowdust.dbms.family import Family
-from slowdust.experiment.driver import STANDSTILL, Driver, OnProgress, TargetError
+from slowdust.experiment.driver import (
+    STANDSTILL,
+    Driver,
+    OnProgress,
+    TargetError,
+    maintenance_limit,
+)
 from slowdust.experiment.field import Contender, Field
 from slowdust.experiment.plan import Step
 from slowdust.experiment.protocol import (
@@ -30,14 +35,11 @@ from slowdust.store.records import (
     Histogram,
     PerSecond,
     RoleUse,
-    Sample,
     Second,
     Slice,
     StepDetail,
 )
 
-_INDEX_STANDSTILL: Second = 3600.0
-"""An index is one statement, of which no server says how far it is."""
 _ENDING: Second = 0.2
 """How long server processes may take to end whose connections found out about the tables: they are
 none of the step's."""
@@ -58,9 +60,12 @@ class Tables:
 
     names: list[str]
     inserted: list[int] = field(default_factory=list)
-    """By table: rows that were ever inserted, at most."""
+    """By table: rows that were ever inserted, at most. Whoever missed a rate inserted fewer, and
+    goes on with the same rows as the others nevertheless."""
     rows: int = 0
     """In all tables, as they should be."""
+    written: int = 0
+    """In all tables, by what the driver inserted and deleted in the last step that ended."""
 
     def __post_init__(self) -> None:
         self.inserted = [0] * len(self.names)
@@ -116,28 +121,30 @@ class LongStep:
         self._workload = workload
         self._seed = seed
 
-    def run(
-        self,
-        turn: Turn,
-        idle: list[Contender],
-        keep_plans: Callable[[list[PlanText]], None],
-        on_progress: OnProgress,
-    ) -> Slice:
-        """Prepare, explain, perform, and count what is in the tables afterwards.
+    def prepare(self, turn: Turn) -> list[PlanText]:
+        """Connect the clients; the plans of the step's statements.
+
+        Raises:
+            TargetError: the server did not do it.
+        """
+        self._driver.prepare(self._preparation(turn))
+        return self._driver.explain(turn.session)
+
+    def perform(self, turn: Turn, idle: list[Contender], on_progress: OnProgress) -> Slice:
+        """Carry out what was prepared; the record, in which the tables afterwards are not yet.
 
         Raises:
             TargetError: the server did not do it.
         """
         contender = turn.contender
-        self._driver.prepare(self._preparation(turn))
-        keep_plans(self._driver.explain(turn.session))
         window = Window(
             contender.probe, {other.name: other.probe for other in idle}, self._field.host_probe
         )
         sampler = Sampler(contender.probe, self._field.host_probe, contender.server.log_path)
+        rows_before = turn.tables.rows
         inserted = self._workload.inserted_in(turn.test, turn.step.clients)
         turn.tables.grow(turn.test, turn.step.clients, inserted)
-        standstill = _INDEX_STANDSTILL if turn.test.kind is Kind.INDEX else STANDSTILL
+        standstill = self._standstill(turn)
         time.sleep(_ENDING)
         window.open()
         with sampler:
@@ -146,9 +153,14 @@ class LongStep:
         _complete(use, sampler.switches)
         self._driver.close(turn.session)
         refuse_ruin(performed, contender.family)
+        turn.tables.written = rows_before + sum(performed.growth)
         record = _record(turn, performed, use)
-        samples = sampler.samples(performed.started)
-        record.step = self._detail(turn, performed, samples)
+        record.step = StepDetail(
+            roles=performed.roles,
+            target=None if turn.test.rate is None else float(turn.test.rate * turn.step.clients),
+            samples=sampler.samples(performed.started),
+            rows_expected=turn.tables.rows,
+        )
         return record
 
     def abandon(self, turn: Turn) -> None:
@@ -159,31 +171,18 @@ class LongStep:
         """The rows in all tables of the contender, as its server counts them."""
         statements = [f"SELECT count(*) FROM {name}" for name in turn.tables.names]
         counted = 0
-        for answer in self._driver.sql(turn.contender.target, statements, parallel=len(statements)):
+        limit = maintenance_limit(turn.tables.rows)
+        parallel = len(statements)
+        for answer in self._driver.sql(turn.contender.target, statements, parallel, limit):
             ((rows,),) = answer.rows
             counted += int(rows or 0)
         return counted
 
-    def _detail(
-        self,
-        turn: Turn,
-        performed: Performed,
-        samples: list[Sample],
-    ) -> StepDetail:
-        counted = self.count_rows(turn)
-        turn.contender.measure_sizes(self._driver)
-        sizes = turn.contender.sizes
-        assert sizes is not None
-        return StepDetail(
-            roles=performed.roles,
-            target=None if turn.test.rate is None else float(turn.test.rate * turn.step.clients),
-            samples=samples,
-            rows_expected=turn.tables.rows,
-            rows_counted=counted,
-            data_bytes=sizes.data_bytes,
-            table_bytes=sizes.table_bytes,
-            index_bytes=sizes.index_bytes,
-        )
+    def _standstill(self, turn: Turn) -> Second:
+        """How long nothing may get done; of an index no server says how far it is."""
+        if turn.test.kind is Kind.INDEX:
+            return maintenance_limit(turn.tables.rows)
+        return STANDSTILL
 
     def _preparation(self, turn: Turn) -> Prepare:
         options = self._workload.options

@@ -22,13 +22,12 @@ from slowdust.experiment.journal import Journal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.long_step import LongStep, Tables, Turn, insert_step
 from slowdust.experiment.plan import Step
-from slowdust.experiment.protocol import PlanText
 from slowdust.experiment.setup import record_findings
 from slowdust.experiment.spec import Spec
 from slowdust.experiment.view import Status, View
 from slowdust.experiment.workload import Server, Workload, workload_for
 from slowdust.store.manifest import StepFailure
-from slowdust.store.records import Second, Slice, StepDetail
+from slowdust.store.records import Second, Slice
 
 _BETWEEN_TURNS: Second = 10.0
 """How long a contender may take after its turn to become idle, before the next one's begins."""
@@ -86,12 +85,16 @@ class LongSteps:
         self._judge = Judge(field.names, manifest.method.margin, journal)
         self._forecast = Forecast(journal.steps, workload.seconds)
         self._planned = 0
+        self._in_all = 0
+        """The number of the last incarnation that there will be."""
         self._out: set[str] = set()
         """Contenders that sit out the rest of an incarnation: they have no tables."""
 
     def run(self, planned: int) -> None:
         """Run the incarnations that are still owed to any step."""
         self._planned = planned
+        to_come = max(self._forecast.to_come(planned, level) for level in self._levels)
+        self._in_all = self._journal.last_incarnation + to_come
         for round_number in range(1, planned + 1):
             levels = [level for level in self._levels if self._owed(level, round_number)]
             if levels:
@@ -107,8 +110,8 @@ class LongSteps:
         number = self._journal.last_incarnation + 1
         self._field.start_servers()
         record_findings(self._field, self._journal)
+        self._out.clear()
         for level in levels:
-            self._out.clear()
             self._sequence(level, number)
         self._field.stop()
 
@@ -141,38 +144,68 @@ class LongSteps:
 
     def _turn(self, turn: Turn) -> None:
         begun = time.monotonic()
-        self._view.phase(self._describe(turn))
         try:
             record = self._measure(turn)
         except (TargetError, InstanceError) as error:
             self._fail(turn, explain_failure(turn.contender, error), time.monotonic() - begun)
-            self._revive(turn)
-        else:
-            self._journal.add(turn.step, record)
-            self._forecast.took(turn.step, time.monotonic() - begun)
+            self._revive(turn, has_tables=turn.test.kind not in _MAKE_TABLES)
+            return
+        try:
+            self._look_after(turn, record)
+        except (TargetError, InstanceError) as error:
+            self._warn(
+                f"{turn.contender.name} finished {turn.step.key} of incarnation "
+                f"{turn.incarnation}, and failed in what follows it: "
+                f"{explain_failure(turn.contender, error)}"
+            )
+            self._revive(turn, has_tables=True)
+        finally:
+            self._journal.add(turn.step, record)  # what was measured stays measured
+        self._forecast.took(turn.step, time.monotonic() - begun)
 
     def _measure(self, turn: Turn) -> Slice:
         idle = [other for other in self._present() if other is not turn.contender]
+        self._view.phase(f"preparing {self._describe(turn)}")
+        plans = self._runner.prepare(turn)
+        self._journal.add_plans(turn.step, turn.contender.name, plans)
+        self._view.phase(self._describe(turn))
+        return self._runner.perform(turn, idle, self._view.progress)
 
-        def keep_plans(plans: list[PlanText]) -> None:
-            self._journal.add_plans(turn.step, turn.contender.name, plans)
+    def _look_after(self, turn: Turn, record: Slice) -> None:
+        """Complete the record by what the tables hold, and pay the step's debt."""
+        detail, contender, tables = record.step, turn.contender, turn.tables
+        assert detail is not None
+        self._view.phase(f"counting the rows of {contender.name}")
+        detail.rows_counted = self._runner.count_rows(turn)
+        self._check_rows(turn, detail.rows_counted)
+        self._view.phase(f"measuring the size of {contender.name}")
+        self._field.measure_sizes(contender, self._driver, tables.names, tables.rows)
+        sizes = contender.sizes
+        assert sizes is not None
+        detail.data_bytes = sizes.data_bytes
+        detail.table_bytes = sizes.table_bytes
+        detail.index_bytes = sizes.index_bytes
+        detail.settled_s = self._settle(turn)
 
-        record = self._runner.run(turn, idle, keep_plans, self._view.progress)
-        assert record.step is not None
-        self._check_rows(turn, record.step)
-        record.step.settled_s = self._settle(turn)
-        return record
+    def _check_rows(self, turn: Turn, counted: int) -> None:
+        """Warn of rows that neither the step nor the driver's own account explains."""
+        tables = turn.tables
+        where = f"after {turn.step.key} of incarnation {turn.incarnation}"
+        if counted != tables.written:
+            self._warn(
+                f"{turn.contender.name} has {counted:,} rows {where}, and by what was inserted and "
+                f"deleted it should have {tables.written:,}"
+            )
+        elif counted != tables.rows:
+            self._warn(
+                f"{turn.contender.name} has {counted:,} rows {where}, and should have "
+                f"{tables.rows:,}"
+            )
+        tables.rows = counted
 
-    def _check_rows(self, turn: Turn, detail: StepDetail) -> None:
-        if detail.rows_counted is None or detail.rows_counted == detail.rows_expected:
-            return
-        warning = (
-            f"{turn.contender.name} has {detail.rows_counted:,} rows after {turn.step.key} of "
-            f"incarnation {turn.incarnation}, and should have {detail.rows_expected:,}"
-        )
-        self._journal.warn(warning)
-        self._view.warning(warning)
-        turn.tables.rows = detail.rows_counted
+    def _warn(self, text: str) -> None:
+        self._journal.warn(text)
+        self._view.warning(text)
 
     def _settle(self, turn: Turn) -> Second:
         """Pay the step's debt before anybody else's turn begins; how long that took."""
@@ -185,14 +218,19 @@ class LongSteps:
         elif turn.step is self._last_replacing(turn.step.clients):
             stages = contender.family.after_writes(contender.server.site, tables.names)
             limit = max(limit, self._wait_after_writes(tables.rows))
+        elif not turn.test.queries:
+            stages = contender.family.in_turn(contender.server.site, tables.names)
         if stages:
             self._view.phase(f"maintenance of {contender.name} after {turn.test.name}")
-            self._field.maintain_one(contender, self._driver, stages)
-        self._view.phase(f"waiting until {contender.name} is idle")
-        self._field.wait_until_idle([contender], limit)
+            self._field.maintain_one(contender, self._driver, stages, tables.rows)
+        self._wait_until_idle(contender, limit)
         if turn.test.kind is Kind.INDEX:
             record_findings(self._field, self._journal)
         return time.monotonic() - begun
+
+    def _wait_until_idle(self, contender: Contender, limit: Second) -> None:
+        self._view.phase(f"waiting until {contender.name} is idle")
+        self._field.wait_until_idle([contender], limit)
 
     def _last_replacing(self, level: int) -> Step | None:
         replacing = [s for s in self._steps(level) if insert_step(s).kind is Kind.REPLACE]
@@ -214,13 +252,13 @@ class LongSteps:
         self._journal.fail(failure)
         self._view.warning(f"{turn.step.key} of incarnation {turn.incarnation} failed: {reason}")
 
-    def _revive(self, turn: Turn) -> None:
+    def _revive(self, turn: Turn, *, has_tables: bool) -> None:
         """Make the contender fit for the next step, or let it sit out the rest."""
         contender = turn.contender
         contender.server.stop(Shutdown.AT_ONCE)
         with suppress(SlowdustError):  # its session may have ended with the server
             self._runner.abandon(turn)
-        if turn.test.kind in _MAKE_TABLES or not contender.keeps_tables:
+        if not has_tables or not contender.keeps_tables:
             self._out.add(contender.name)
             self._view.warning(
                 f"{contender.name} sits out the rest of incarnation {turn.incarnation}: its tables "
@@ -230,6 +268,13 @@ class LongSteps:
         self._view.phase(f"starting {contender.name} again")
         contender.start()
         turn.tables.rows = self._runner.count_rows(turn)
+        self._wait_until_idle(contender, _BETWEEN_TURNS)
+        steps = self._steps(turn.step.clients)
+        if later := [step.key for step in steps[steps.index(turn.step) + 1 :]]:
+            self._warn(
+                f"{contender.name} in incarnation {turn.incarnation}: its server was started again "
+                f"after {turn.step.key}, before these steps: {', '.join(later)}"
+            )
 
     def _describe(self, turn: Turn) -> str:
         steps = self._journal.steps
@@ -245,12 +290,11 @@ class LongSteps:
         return Status(
             test=step.test.name,
             clients=step.clients,
-            incarnation=number,
             step_number=steps.index(step) + 1,
             steps=len(steps),
-            slices=len(step.slices),
+            extent=f"incarnation {number} of {self._in_all}",
             standings=self._judge.standings(step),
             measured=self._forecast.elapsed,
             budget=self._forecast.elapsed + left,
-            settled=0,
+            settled=None,
         )

@@ -9,23 +9,35 @@ from collections.abc import Callable, Sequence
 from slowdust.dbms.access import Target
 from slowdust.dbms.family import Stage, Statements, Temporarily, Until
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver import Driver
+from slowdust.experiment.driver import Driver, maintenance_limit
 from slowdust.store.records import Second
 
 _LOOK_EVERY: Second = 0.2
 
 
 def carry_out(
-    driver: Driver, target: Target, stages: Sequence[Stage], warn: Callable[[str], None]
+    driver: Driver,
+    target: Target,
+    stages: Sequence[Stage],
+    rows: int,
+    warn: Callable[[str], None],
 ) -> None:
-    """Carry out the stages one after the other; `warn` is told of those that took too long."""
+    """Carry out the stages one after the other; `warn` is told of those that took too long.
+
+    They are about tables of so many `rows`, by which the patience with statements goes.
+    """
     for stage in stages:
         if isinstance(stage, Statements):
-            driver.sql(target, stage.texts, parallel=os.cpu_count() or 1)
+            driver.sql(
+                target,
+                stage.texts,
+                parallel=os.cpu_count() or 1,
+                limit=maintenance_limit(rows),
+            )
         elif isinstance(stage, Temporarily):
             before = _values(driver, target, stage)
             driver.sql(target, [stage.write(*pair) for pair in stage.values.items()])
-            carry_out(driver, target, stage.stages, warn)
+            carry_out(driver, target, stage.stages, rows, warn)
             driver.sql(target, [stage.write(*pair) for pair in reversed(before.items())])
         elif not _comes_true(driver, target, stage):
             warn(f"{stage.limit:.0f} s were not enough until {stage.what}")

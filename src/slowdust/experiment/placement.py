@@ -27,8 +27,8 @@ def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int] | None:
 def cpus_of_connections(clients: int, usable: Sequence[int]) -> list[int] | None:
     """CPUs for the connections of a long step; None where there are more clients than CPUs.
 
-    A client has several connections, so all CPUs are named: the driver seats queries, or inserts,
-    by client, and what writes beside them on the CPU after.
+    A client has several connections, so all CPUs are named: the driver seats queries, or writers
+    where there are no queries, by client, and what writes beside queries on the CPU after.
     """
     return sorted(usable, reverse=True) if clients <= len(usable) else None
 

@@ -226,10 +226,9 @@ class Experiment:
         return Status(
             test=step.test.name,
             clients=step.clients,
-            incarnation=incarnation,
             step_number=steps.index(step) + 1,
             steps=len(steps),
-            slices=len(step.slices),
+            extent=f"{len(step.slices)} slices, incarnation {incarnation}",
             standings=standings,
             measured=self._budget.spent + under_way,
             budget=self._budget.total,

@@ -106,9 +106,10 @@ def open_journal(
 
 
 def _continued(before: Manifest, now: Manifest) -> Manifest:
-    """The manifest of an experiment that goes on, with the budget it now has."""
+    """The manifest of an experiment that goes on, as long as it now shall."""
     check_same(before, now)
     before.method.budget_s = now.method.budget_s
+    before.method.incarnations = now.method.incarnations
     before.finished = None
     for contender in before.contenders:
         contender.failed = None

@@ -28,16 +28,15 @@ class Status:
 
     test: str
     clients: int
-    incarnation: int
     step_number: int
     steps: int
-    slices: int
-    """Of this test, over all contenders and incarnations."""
+    extent: str
+    """How much of it there is, in words: '40 slices, incarnation 2'."""
     standings: list[Standing]
     measured: Second
     budget: Second
-    settled: int
-    """Tests that need no more slices."""
+    settled: int | None
+    """Tests that need no more slices; None where none ends early."""
 
 
 class View(Protocol):

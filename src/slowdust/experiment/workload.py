@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -92,9 +93,10 @@ class Workload:
         return self._by_step()["q" if step.queries else step.name]
 
     def inserted_in(self, step: InsertStep, clients: int) -> int:
-        """Rows that each client inserts in a step, if it can."""
+        """Rows that each client inserts in a step, if it can; at a rate, in whole commits."""
         if step.rate is not None:
-            return round(step.rate * self.seconds)
+            rows = self.rows_per_commit(step)
+            return math.ceil(step.rate * self.seconds / rows) * rows
         return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.name]
 
     def partitions(self, steps: Iterable[InsertStep], clients: int) -> Partitions | None:
@@ -125,7 +127,11 @@ class Workload:
         )
 
     def check_room(self, levels: Sequence[int], servers: Sequence[Server], directory: Path) -> None:
-        """Refuse what would fill the disk.
+        """Refuse what would fill the disk on which all contenders have their data.
+
+        It is an estimate without a margin: the logs of changes count as often as the tables, up to
+        10 GB each; a binlog that grows beyond that, the servers' error logs, the results and what
+        other programs write meanwhile do not count.
 
         Raises:
             UsageError: says what is needed, and what is there.

@@ -350,6 +350,17 @@ def test_rocksdb_compacts(tmp_path: Path) -> None:
     assert not after.is_done([("1",)])
 
 
+def test_numbers_are_brought_up_to_date_before_sizes_are_read(tmp_path: Path) -> None:
+    analyze = Statements(("ANALYZE TABLE a", "ANALYZE TABLE b"))
+    innodb = site_of(tmp_path, build_of("mysql", "9.7.4"))
+    assert MYSQL.before_sizes(innodb, ["a", "b"]) == [analyze]
+    (tmp_path / "r").mkdir()
+    rocksdb = site_of(tmp_path / "r", build_of("mariadb", "10.11.18"), engine="rocksdb")
+    flush, then = MARIADB.before_sizes(rocksdb, ["a", "b"])
+    assert flush == Statements(("SET GLOBAL rocksdb_force_flush_memtable_now = 1",))
+    assert then == analyze
+
+
 def test_memory_owes_nothing_and_keeps_nothing(tmp_path: Path) -> None:
     build = build_of("mysql", "9.7.4")
     site = site_of(tmp_path, build, engine="memory")

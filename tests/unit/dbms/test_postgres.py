@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,23 @@ def test_maintenance_after_writes(tmp_path: Path, version: str, statement: str) 
 def test_maintenance_after_load(tmp_path: Path) -> None:
     stages = POSTGRES.after_load(site_of(tmp_path), ["sbtest1"])
     assert stages == [Statements(("VACUUM (ANALYZE) sbtest1",)), Statements(("CHECKPOINT",))]
+
+
+@pytest.mark.parametrize(
+    ("settings", "texts"),
+    [
+        ({"autovacuum": "on"}, ("VACUUM (ANALYZE) a", "VACUUM (ANALYZE) b")),
+        ({}, ("VACUUM (ANALYZE) a", "VACUUM (ANALYZE) b")),
+        ({"autovacuum": "OFF"}, ()),
+        ({"autovacuum": "0"}, ()),
+    ],
+)
+def test_what_autovacuum_would_do_is_done_where_it_is_on(
+    tmp_path: Path, settings: dict[str, str], texts: tuple[str, ...]
+) -> None:
+    accepted = AcceptedSettings(settings, (), {})
+    site = dataclasses.replace(site_of(tmp_path), settings=accepted)
+    assert POSTGRES.in_turn(site, ["a", "b"]) == ([Statements(texts)] if texts else [])
 
 
 def test_sizes_are_read_in_bytes(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from slowdust.experiment.journal import (
     new_manifest,
 )
 from slowdust.experiment.spec import parse_spec
-from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest
+from slowdust.store.manifest import BuildFacts, ContenderFacts, InsertMethod, Manifest
 
 FACTS = ContenderFacts(
     name="mine",
@@ -54,6 +54,20 @@ def test_another_experiment_does_not(changes: dict[str, object], what: str) -> N
     now = msgspec.structs.replace(FACTS, **changes)
     with pytest.raises(UsageError, match=f"cannot resume 'x': {what} changed since"):
         check_same(manifest(FACTS), manifest(now))
+
+
+def test_what_may_change_is_said_as_the_benchmark_has_it() -> None:
+    now = msgspec.structs.replace(FACTS, engine="memory")
+    with pytest.raises(UsageError, match=r"\(only the budget may\)"):
+        check_same(manifest(FACTS), manifest(now))
+    of_insert = [manifest(FACTS), manifest(now)]
+    for one in of_insert:
+        one.method.insert = InsertMethod(workload="quick", rows={}, rows_per_commit={}, seconds=1)
+    with pytest.raises(UsageError, match=r"\(only the number of incarnations may\)"):
+        check_same(*of_insert)
+    of_insert[1].contenders = of_insert[0].contenders
+    of_insert[1].method.incarnations = 9
+    check_same(*of_insert)
 
 
 def test_another_malloc_does_not_go_on() -> None:

@@ -28,6 +28,16 @@ def test_a_forecast_learns_from_the_turns_that_were() -> None:
     assert 0 <= forecast.elapsed < 5
 
 
+def test_a_resumed_incarnation_runs_all_steps_again() -> None:
+    steps = plan(parse_spec({"name": "x", "contenders": ["a@1"], "benchmark": "insert"}))[:3]
+    steps[0].turns_done = 1
+    forecast = Forecast(steps, 10.0)
+    assert forecast.to_come(2, 1) == 2
+    assert forecast.left(2, 1) == 3 * 2 * 10
+    steps[0].turns_done = 2
+    assert forecast.left(2, 1) == (1 + 2 + 2) * 10
+
+
 @pytest.mark.parametrize(("tables", "inserted"), [(["a", "b"], [300, 300]), (["a"], [600])])
 def test_tables_keep_their_size_and_count_what_was_ever_inserted(
     tables: list[str], inserted: list[int]

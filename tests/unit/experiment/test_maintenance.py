@@ -28,10 +28,18 @@ class WritesDown:
 
     def __init__(self, *, knows_values: bool = True) -> None:
         self.said: list[str] = []
+        self.limits: list[float] = []
         self._knows_values = knows_values
 
-    def sql(self, target: Target, statements: Sequence[str], parallel: int = 1) -> list[ResultSet]:
+    def sql(
+        self,
+        target: Target,
+        statements: Sequence[str],
+        parallel: int = 1,
+        limit: float = 0.0,
+    ) -> list[ResultSet]:
         del target, parallel
+        self.limits.append(limit)
         self.said += statements
         return [ResultSet(columns=["v"], rows=[[self._value(text)]]) for text in statements]
 
@@ -41,7 +49,7 @@ class WritesDown:
 
 def test_what_was_in_force_is_restored_in_reverse_order() -> None:
     driver = WritesDown()
-    carry_out(cast("Driver", driver), TARGET, [STAGE], lambda _: None)
+    carry_out(cast("Driver", driver), TARGET, [STAGE], 1000, lambda _: None)
     assert driver.said == [
         "read low",
         "read high",
@@ -56,5 +64,14 @@ def test_what_was_in_force_is_restored_in_reverse_order() -> None:
 def test_nothing_is_changed_that_could_not_be_restored() -> None:
     driver = WritesDown(knows_values=False)
     with pytest.raises(SlowdustError, match="mysql has no value of low that could be restored"):
-        carry_out(cast("Driver", driver), TARGET, [STAGE], lambda _: None)
+        carry_out(cast("Driver", driver), TARGET, [STAGE], 1000, lambda _: None)
     assert driver.said == ["read low", "read high"]
+
+
+def test_patience_with_statements_goes_by_the_rows() -> None:
+    limits = []
+    for rows in (1000, 200_000_000):
+        driver = WritesDown()
+        carry_out(cast("Driver", driver), TARGET, [Statements(("work",))], rows, lambda _: None)
+        limits += driver.limits
+    assert limits == [3600.0, 100_000.0]

@@ -82,6 +82,12 @@ def test_partitions_have_room_for_all_keys_that_will_ever_be() -> None:
     assert workload().partitions([], 1) is None
 
 
+def test_rows_at_a_rate_are_whole_commits() -> None:
+    sized = workload(rates=[33], seconds=1, rows_per_commit=[100, 50, 5, 50])
+    (step,) = (step for step in plan(spec_of(rates=[33])) if step.test.name == "qr33")
+    assert sized.inserted_in(insert_step(step), 2) == 50
+
+
 def test_steps_follow_the_rates_and_l_i0_and_l_x_always_run() -> None:
     options = {"benchmark": "insert", "settings": (), "rates": "50", "tests": "qr*"}
     spec = spec_from_options(["a@1"], options | {"clients": "1,2"})

@@ -45,6 +45,10 @@ class Engine(ABC):
     def settle(self, site: Site) -> list[Stage]:
         """Pay the debt of the writes: afterwards an idle server does nothing."""
 
+    def before_sizes(self) -> list[Stage]:
+        """What ANALYZE needs to find all that is stored."""
+        return []
+
     @abstractmethod
     def data_bytes(self, site: Site) -> int | None:
         """The size of all files in which it keeps tables; None where it keeps them in none."""
@@ -111,6 +115,10 @@ class Rocksdb(Engine):
         )
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
         return [compacted, Statements((flush,)), compacted]
+
+    def before_sizes(self) -> list[Stage]:
+        """ANALYZE looks at the sorted files alone: the memtable becomes one."""
+        return [Statements(("SET GLOBAL rocksdb_force_flush_memtable_now = 1",))]
 
     def data_bytes(self, site: Site) -> int:
         """The sorted files of all tables, which share them."""

@@ -172,8 +172,16 @@ class MysqldFamily(Family):
 
     def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Statistics, then what the engine owes."""
-        analyze = Statements(tuple(f"ANALYZE TABLE {table}" for table in tables))
-        return [analyze, *_engine_of(site).settle(site)]
+        return [_analyze(tables), *_engine_of(site).settle(site)]
+
+    def in_turn(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """Purge, flushing and compaction begin while the writes go on."""
+        del site, tables
+        return []
+
+    def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """The server tells the sizes that ANALYZE found last."""
+        return [*_engine_of(site).before_sizes(), _analyze(tables)]
 
     def sizes_statement(self, site: Site) -> str:
         """One row of bytes: tables, indexes."""
@@ -200,6 +208,10 @@ class MysqldFamily(Family):
         program = site.build.command(site.build.server)
         config = f"--defaults-file={site.config_file}"
         return [*program, config, *modes, *as_arguments(options)]
+
+
+def _analyze(tables: Sequence[str]) -> Statements:
+    return Statements(tuple(f"ANALYZE TABLE {table}" for table in tables))
 
 
 def _engine_of(site: Site) -> Engine:
