@@ -27,7 +27,7 @@ from slowdust.analysis.known import known
 from slowdust.analysis.latency import latency_us
 from slowdust.analysis.memory import BYTES_PER_GB, memory_of
 from slowdust.analysis.model import LatencyUs, PlanDifference, Report, Result
-from slowdust.analysis.notices import notices_of
+from slowdust.analysis.notices import notices_of, notices_of_archive
 from slowdust.analysis.per_op import per_operation, relative_to
 from slowdust.analysis.relative import Step, step_of
 from slowdust.analysis.response import add_response_times
@@ -80,7 +80,7 @@ def analyse(
         results=results,
         tldr=tell(results, contenders, _failures(facts), courses),
         contender_info=infos,
-        notices=notices_of(infos),
+        notices=notices_of_archive(infos) if manifest.imported else notices_of(infos),
         step_runs=step_runs_of(results, slices),
         failed_steps=failed_steps_of(manifest.failed_steps),
         concurrency=courses,
@@ -93,7 +93,8 @@ def analyse(
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)
     if has_no_interval(results) and report.group_changes:
         report.tldr = [*tell_changes(report), *report.tldr]
-    report.notices += notices_of_steps(report)
+    if manifest.imported is None:
+        report.notices += notices_of_steps(report)
     report.tldr = [*tell_failed_steps(report), *report.tldr, *tell_writers_and_stalls(report)]
     return report
 

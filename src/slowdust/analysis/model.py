@@ -214,8 +214,9 @@ class RoleReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     max_us: Microsecond | None = None
     client_cpu_us: Microsecond | None = None
     """Per row, or per query."""
-    errors: int = 0
-    retries: int = 0
+    errors: int | None = None
+    """Absent for archived runs, as are retries."""
+    retries: int | None = None
     target: float | None = None
     """In `unit`; absent where the role is unpaced."""
     backlog: int | None = None

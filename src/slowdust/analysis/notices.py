@@ -17,6 +17,17 @@ def notices_of(infos: Sequence[ContenderInfo]) -> list[str]:
     return [*_systems(infos), *_engines(infos), *_caches(infos), *_allocators(infos)]
 
 
+def notices_of_archive(infos: Sequence[ContenderInfo]) -> list[str]:
+    """The same of archived runs, of which little but the tests is known to be alike."""
+    systems = _each(info.dbms for info in infos)
+    if len(systems) < 2:
+        return []
+    return [
+        f"Different DBMS are compared: {listing(systems)}. The same for all: the tests, by name. "
+        f"Whether rows, settings and machine were alike, only who ran them can say."
+    ]
+
+
 def _systems(infos: Sequence[ContenderInfo]) -> list[str]:
     systems = _each(info.dbms for info in infos)
     if len(systems) < 2:

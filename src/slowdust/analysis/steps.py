@@ -99,8 +99,8 @@ def _role(name: str, use: RoleUse, piece: Slice) -> RoleReport:
         client_cpu_us=(
             use.client_cpu_s * _US_PER_S / done if done and use.client_cpu_s is not None else None
         ),
-        errors=sum(use.errors.values()),
-        retries=use.retries,
+        errors=None if piece.archived else sum(use.errors.values()),
+        retries=None if piece.archived else use.retries,
     )
     if use.latency is not None:
         report.buckets = classic_buckets(use.latency)

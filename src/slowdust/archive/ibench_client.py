@@ -81,47 +81,64 @@ def read(content: bytes) -> ClientOutput | None:
     """What the file tells; None where it has no whole row."""
     end = content.find(_FIRST_HISTOGRAM)
     head, tail = (content, b"") if end < 0 else (content[:end], content[end:])
-    cells = _cells(head)
-    if not cells:
+    lines = head[head.find(_HEADER) :].partition(b"\n")[2] if _HEADER in head else head
+    measured = _measured(lines)
+    if measured is None:
         return None
+    lengths, courses = measured
     commit = _ROWS_PER_COMMIT.search(head, 0, _COMMAND_LINE)
-    lengths = _column(cells, "i_sec")
     return ClientOutput(
         lengths=lengths,
         elapsed=float(lengths.sum()),
-        courses={
-            role: Course(
-                rates=_column(cells, rate),
-                longest_us=_column(cells, longest),
-                total=int(float(cells[COLUMNS.index(total) - len(COLUMNS)])),
-            )
-            for role, (rate, longest, total) in ROLES.items()
-        },
+        courses=courses,
         response_times=_response_times(tail),
         rows_per_commit=int(commit[1]) if commit else None,
         ended=_ENDED.search(tail) is not None,
     )
 
 
+def _measured(lines: bytes) -> tuple[Floats, dict[str, Course]] | None:
+    """Lengths of the intervals, and what each role did in them; None without a whole row.
+
+    Nearly every file is whole: only one that shows itself torn is looked at row by row.
+    """
+    cells = lines.split()
+    whole = len(cells) == len(COLUMNS) * lines.count(b"\n")
+    if cells and whole and not lines.translate(None, _OF_NUMBERS):
+        try:
+            return _columns(cells)
+        except ValueError:
+            pass
+    kept = _cells_of_whole_rows(lines)
+    return _columns(kept) if kept else None
+
+
+def _columns(cells: Sequence[bytes]) -> tuple[Floats, dict[str, Course]]:
+    """Raises ValueError where a cell that is needed is no number."""
+    courses = {
+        role: Course(
+            rates=_column(cells, rate),
+            longest_us=_column(cells, longest),
+            total=int(float(cells[COLUMNS.index(total) - len(COLUMNS)])),
+        )
+        for role, (rate, longest, total) in ROLES.items()
+    }
+    return _column(cells, "i_sec"), courses
+
+
 def _column(cells: Sequence[bytes], name: str) -> Floats:
     return np.array(list(map(float, cells[COLUMNS.index(name) :: len(COLUMNS)])))
 
 
-def _cells(head: bytes) -> list[bytes]:
-    """Of the whole rows, one after the other: each is a number."""
-    lines = head[head.find(_HEADER) :].partition(b"\n")[2] if _HEADER in head else head
-    cells = lines.split()
-    whole = len(cells) == len(COLUMNS) * lines.count(b"\n")
-    if whole and not lines.translate(None, _OF_NUMBERS) and _all_numbers(cells):
-        return cells
+def _cells_of_whole_rows(lines: bytes) -> list[bytes]:
+    """One row after the other."""
     rows = (line.split() for line in lines.splitlines())
-    return [cell for row in rows if len(row) == len(COLUMNS) and _all_numbers(row) for cell in row]
-
-
-def _all_numbers(cells: Sequence[bytes]) -> bool:
-    """Checked apart from their values, of which most are not needed."""
-    joined = b" ".join(cells)
-    return _NUMBERS.fullmatch(joined) is not None
+    return [
+        cell
+        for row in rows
+        if len(row) == len(COLUMNS) and _NUMBERS.fullmatch(b" ".join(row))
+        for cell in row
+    ]
 
 
 def _response_times(content: bytes) -> dict[str, ResponseTimes]:

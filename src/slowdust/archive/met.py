@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from slowdust.archive.cells import is_number
 from slowdust.archive.iostat import Iostat
+from slowdust.archive.text import is_number
 from slowdust.archive.vmstat import Vmstat
 
 _TITLE = "iostat, vmstat normalized by operation rate"

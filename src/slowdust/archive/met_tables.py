@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.archive.cells import is_number
 from slowdust.archive.met import Met
+from slowdust.archive.text import is_number
 
 _ABSOLUTE, _RELATIVE = "--- absolute", "--- relative to first result"
 _HEADER = ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowdust.archive.cells import is_number
 from slowdust.archive.collation import collation
+from slowdust.archive.text import is_number
 
 NOT_SUPPORTED = "-1"
 LAST = "faults"

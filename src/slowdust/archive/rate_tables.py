@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.archive.cells import is_number
 from slowdust.archive.collation import collation
 from slowdust.archive.names import FileName, parse_file
+from slowdust.archive.text import is_number
 
 _COLUMN = re.compile(r"col-(\d+) : (?P<run>.+)")
 _TITLES = re.compile(r"col-1(?:\tcol-\d+)*")

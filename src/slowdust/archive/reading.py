@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.archive import iostat, met, perf_stat, processes, sysbench, vmstat
-from slowdust.archive.cells import is_number
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.names import FileName
 from slowdust.archive.processes import Peaks
 from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.text import is_number
 from slowdust.archive.two_processes import read_shared
 from slowdust.archive.vmstat import Vmstat
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import re
 import zlib
 from pathlib import Path
@@ -29,3 +30,11 @@ def number_of(cell: str) -> float | None:
     None for anything else: words, `nan`, `-1`, nothing.
     """
     return float(cell) if _NUMBER.fullmatch(cell) else None
+
+
+def is_number(cell: str) -> bool:
+    """Whether it is a finite one as awk prints it: unlike above, also `-1` and `2.5e-05`."""
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False

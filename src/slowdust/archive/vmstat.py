@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slowdust.archive.cells import is_number
+from slowdust.archive.text import is_number
 
 _FIELDS = 17
 _SWITCHES, _USER, _SYSTEM = 11, 12, 13

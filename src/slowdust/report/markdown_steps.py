@@ -160,8 +160,7 @@ def _roles(report: Report) -> list[str]:
             ABSENT if role.rate is None else f"{_rate(role.rate)} {role.unit}",
             *(_us(value) for value in (role.p50_us, role.p99_us, role.max_us)),
             ABSENT if role.client_cpu_us is None else f"{role.client_cpu_us:.3g}",
-            str(role.errors),
-            str(role.retries),
+            *(ABSENT if count is None else str(count) for count in (role.errors, role.retries)),
         ]
         for run in report.step_runs
         for role in run.roles

@@ -4,7 +4,7 @@ import msgspec
 
 from slowdust.analysis.contenders import introduce
 from slowdust.analysis.model import ContenderInfo
-from slowdust.analysis.notices import notices_of
+from slowdust.analysis.notices import notices_of, notices_of_archive
 from tests.unit.synthetic import synthetic_manifest
 
 
@@ -112,3 +112,10 @@ def test_caches_of_different_sizes_are_told() -> None:
     assert notices_of(infos(*names, buffer_pool_bytes=[136 << 20, 256 << 20])) == [
         "The servers' own page caches differ: 136 MB (mysql@5.6.24) and 256 MB (mysql@9.7.4)."
     ]
+
+
+def test_of_archived_runs_nobody_knows_whether_machine_and_time_were_the_same() -> None:
+    assert notices_of_archive(infos("mysql@8.0", "mysql@9.7")) == []
+    [notice] = notices_of_archive(infos("postgres@17.6", "mysql@9.7.4"))
+    assert notice.startswith("Different DBMS are compared: postgres and mysql.")
+    assert "machine and time" not in notice

@@ -55,6 +55,20 @@ def test_an_import_is_an_experiment_like_any_other(slowdust: Slowdust) -> None:
     assert "In each second of the step" in Path("page.html").read_text()
 
 
+def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust) -> None:
+    write_archive(Path("archive"))
+    slowdust("import", "iibench", "archive", "--name", "ib")
+    told = report(slowdust, "ib")
+    roles = [role for run in told["step_runs"] for role in run["roles"]]
+    assert roles
+    assert not any({"errors", "retries"} & role.keys() for role in roles)
+    assert not any("incarnations" in notice for notice in told["notices"])
+    slowdust("report", "ib", "--html", "page.html")
+    page = Path("page.html").read_text()
+    assert "single runs, which have no intervals" in page
+    assert "with 95% intervals" not in page
+
+
 def test_the_published_rates_are_there_when_asked_for(slowdust: Slowdust) -> None:
     write_archive(Path("archive"))
     slowdust("import", "iibench", "archive", "--compat", "--clients", "4")

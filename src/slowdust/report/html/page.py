@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.bands import untold
+from slowdust.analysis.bands import has_no_interval, untold
 from slowdust.analysis.contenders import unknown_settings
 from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.model import ContenderInfo, Report
@@ -69,6 +69,8 @@ class Page:
     tallies: tuple[Tally, ...]
     failed: tuple[ContenderInfo, ...]
     several_clients: bool
+    single_runs: bool
+    """Whether no comparison has an interval."""
     concurrency: tuple[ConcurrencyView, ...]
     response_times: bool
     """Whether any result is told in response times."""
@@ -132,6 +134,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         tallies=tuple(_tally(name, rows) for name in others),
         failed=tuple(info for info in report.contender_info if info.failed),
         several_clients=len({row.step.clients for row in rows}) > 1,
+        single_runs=has_no_interval(report.results),
         concurrency=concurrency_views(report, rows, marks),
         response_times=any(one.response_time for one in report.results),
         summaries=tuple(summary_tables(report)),
