@@ -16,6 +16,7 @@ from slowdust.archive.rates import SCAN, ScanRule, rule_by_date, rule_that_repro
 from slowdust.archive.run_directory import LOAD, ArchivedTest, Problem, RunDirectory, TestKey
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
+from slowdust.archive.text import readable
 from slowdust.store.manifest import (
     ArchivedTable,
     BuildFacts,
@@ -95,7 +96,7 @@ def make_experiment(
         imported=Imported(
             kind=KIND,
             mode=str(choices.mode),
-            source=place.name,
+            source=readable(place.name),
             device=", ".join(sorted({run.device for run in runs if run.device})) or None,
             used=place.used + sum(run.used for run in runs),
             by_products=_by_products(place, runs),
@@ -314,7 +315,7 @@ def _by_products(place: Place, runs: Sequence[RunDirectory]) -> dict[str, int]:
 def _skipped(problem: Problem, home: Path) -> SkippedFile:
     inside = problem.path.is_relative_to(home)
     path = problem.path.relative_to(home) if inside else problem.path.name
-    return SkippedFile(file=str(path), reason=problem.reason)
+    return SkippedFile(file=readable(str(path)), reason=problem.reason)
 
 
 def _tables_of(place: Place) -> list[ArchivedTable]:

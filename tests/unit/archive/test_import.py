@@ -187,6 +187,21 @@ def test_nothing_broken_stops_an_import(
     assert "skipped: o.met.empty: empty" in shown
 
 
+@pytest.mark.parametrize("name", [b"sb.o.\xff", b"sb.o.a\nb", b"qps.abs.\xff.tsv"])
+def test_files_whose_names_are_no_text_are_skipped(
+    tmp_path: Path, slowdust: Slowdust, name: bytes
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
+    strange = Path(os.fsdecode(os.fsencode(archive / RUN_A) + b"/" + name))
+    strange.parent.mkdir(exist_ok=True)
+    strange.write_bytes(b"1")
+    printed = slowdust("import", "sysbench", archive)
+    told = name.decode(errors="backslashreplace").replace("\n", "\\n")
+    assert f"skipped: {RUN_A}/{told}: its name is no UTF-8, or has control characters" in printed
+    assert f"skipped: {RUN_A}/{told}: " in slowdust("show", "a")
+    assert len(results(slowdust, "a")) == 2
+
+
 def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust: Slowdust) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
     for number in range(30):
