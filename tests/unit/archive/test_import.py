@@ -202,6 +202,17 @@ def test_files_whose_names_are_no_text_are_skipped(
     assert len(results(slowdust, "a")) == 2
 
 
+def test_an_archive_whose_own_name_is_no_text_is_imported(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    home = tmp_path / os.fsdecode(b"my\xff runs")
+    slowdust("import", "sysbench", write_archive(home, {RUN_A: [OLD], RUN_B: [NEW]}))
+    assert len(results(slowdust, "my-xff-runs")) == 2
+    (home / RUN_A).rename(home / os.fsdecode(b"\xff"))
+    slowdust("import", "sysbench", home / os.fsdecode(b"\xff"), "--name", "run")
+    assert report(slowdust, "run")["contenders"] == ["\\xff"]
+
+
 def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust: Slowdust) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
     for number in range(30):
@@ -312,6 +323,17 @@ def test_an_import_is_replaced_and_a_measurement_is_not(
         writer.write_manifest(manifest)
     complaint = slowdust("import", "sysbench", archive, "--name", "measured", code=2)
     assert "is no import, and is not replaced by one: choose another --name" in complaint
+
+
+@pytest.mark.parametrize("name", ["../x", "", "a/b", ".", "..", "-x", "a b", "a\n"])
+@pytest.mark.parametrize("kind", ["sysbench", "iibench"])
+def test_an_import_stays_in_the_results_folder(
+    tmp_path: Path, slowdust: Slowdust, name: str, kind: str
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
+    complaint = slowdust("import", kind, archive, f"--name={name}", code=2)
+    assert "is no name of an experiment: letters, digits and ._@+- only" in complaint
+    assert {path.name for path in tmp_path.iterdir()} == {"a"}
 
 
 def test_two_processes_read_what_one_reads(
