@@ -300,7 +300,7 @@ def _host(runs: Sequence[RunDirectory], cpus: int | None) -> dict[str, str]:
     facts = {
         "host": sorted({probe.host for probe in probes if probe.host}),
         "kernel": sorted({probe.kernel for probe in probes if probe.kernel}),
-        "processors": [f"{cpus} CPUs"] if cpus else [],
+        "CPUs": [str(cpus)] if cpus else [],
     }
     return {label: ", ".join(values) for label, values in facts.items() if values}
 

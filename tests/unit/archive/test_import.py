@@ -37,6 +37,20 @@ def test_two_runs_are_one_experiment(tmp_path: Path, slowdust: Slowdust) -> None
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("cpus", "lines"), [(8, 1), (16, 2)])
+def test_hosts_of_one_name_with_other_cpus_are_others(
+    tmp_path: Path, slowdust: Slowdust, cpus: int, lines: int
+) -> None:
+    other = NEW.output().replace("8 CPUs", f"{cpus} CPUs")
+    later = Written(rate=1300.0, extra={"o": other})
+    newest = "x.pg184_o2.x10a_c8.pk1"
+    slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]}))
+    slowdust("import", "sysbench", write_archive(tmp_path / "b", {RUN_B: [later], newest: [later]}))
+    manifest = Folder(tmp_path / "results" / "b").read_manifest()
+    assert (manifest.host["host"], manifest.host["CPUs"]) == ("box", str(cpus))
+    assert len(json.loads(slowdust("history", "--json"))["lines"]) == lines
+
+
 def test_one_run_has_neither_interval_nor_verdict(tmp_path: Path, slowdust: Slowdust) -> None:
     slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]}))
     new = results(slowdust, "a")["hot-points.range100", "17.4"]
