@@ -97,6 +97,7 @@ def make_experiment(
             kind=KIND,
             mode=str(choices.mode),
             source=readable(place.name),
+            path=readable(str(place.path.resolve())),
             device=", ".join(sorted({run.device for run in runs if run.device})) or None,
             used=place.used + sum(run.used for run in runs),
             by_products=_by_products(place, runs),

@@ -137,6 +137,7 @@ def _imported(archive: IbenchArchive, mode: Mode) -> Imported:
         kind=KIND,
         mode=mode.value,
         source=readable(archive.path.name),
+        path=readable(str(archive.path.resolve())),
         used=archive.used,
         by_products=dict(archive.by_products),
         skipped=[

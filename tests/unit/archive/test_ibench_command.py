@@ -93,6 +93,13 @@ def test_classic_files_come_back(slowdust: Slowdust) -> None:
             assert (Path("classic") / path).read_text() == (Path("archive") / path).read_text()
 
 
+def test_the_imported_directory_is_not_written_into(slowdust: Slowdust) -> None:
+    write_archive(Path("archive"))
+    slowdust("import", "iibench", "archive")
+    complaint = slowdust("report", "archive", "--classic", "archive", code=2)
+    assert "archive was imported from" in complaint
+
+
 def test_nothing_to_import_is_said(slowdust: Slowdust) -> None:
     Path("archive").mkdir()
     Path("archive/notes.txt").write_text("hello")
