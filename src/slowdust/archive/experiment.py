@@ -74,6 +74,9 @@ def make_experiment(
     records += _of_tables(tables, records, titles, reading)
     if not records:
         return None
+    if choices.mode is Mode.CLEAN:
+        for record in records:
+            slices.leave_out_hardware_of_all_threads(record)
     problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
     problems += contradictions
     measured = {record.contender for record in records}
@@ -361,7 +364,12 @@ def _scan_note(records: Sequence[Slice], choice: ScanChoice) -> list[str]:
 def _notes(records: Sequence[Slice]) -> list[str]:
     """What is told of whole groups of tests, not line by line."""
     notes = []
-    for flag in (slices.FROM_MET, slices.FROM_RATE, table_slices.FROM_TABLE):
+    for flag in (
+        slices.FROM_MET,
+        slices.FROM_RATE,
+        table_slices.FROM_TABLE,
+        slices.RATE_OF_ONE_THREAD,
+    ):
         tests = [record.test for record in records if flag in record.flags]
         if tests:
             names = sorted(set(tests))

@@ -154,6 +154,31 @@ def test_rates_of_scan_in_different_units_are_not_compared(
     assert "published rates are of all threads, as asked for" in printed
 
 
+def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    def bare(dop: int) -> Written:
+        no_rate = frozenset({"o", "r.qps"})
+        return Written(test="scan", rate=125.0, dop=dop, without=no_rate)
+
+    raw = Written(rate=1000.5)
+    archive = write_archive(tmp_path / "nov25", {RUN_A: [raw, bare(8), bare(1)]})
+    (archive / "o.met").write_text(TABLE.replace("point-query.range100", "scan.range10"))
+    found: dict[bool, dict[tuple[str, int], bool]] = {}
+    for compat in (False, True):
+        mode = ["--compat"] if compat else []
+        slowdust("import", "sysbench", archive, "--scan", "one-thread", *mode)
+        several = report(slowdust, "nov25")["results"]
+        found[compat] = {(one["test"], one["clients"]): bool(one.get("per_op")) for one in several}
+        flags = [flag for one in several for flag in one["flags"]]
+        told = sum("and the rate that of one" in flag for flag in flags)
+        assert told == (0 if compat else 3)
+    assert all(found[True].values())
+    assert {key for key, there in found[False].items() if not there} == {
+        ("scan.range100", 8), ("scan.range10", 64)
+    }  # fmt: skip
+
+
 BROKEN = {
     "sb.o.scan.range100.pk1.dop8": b"",
     "sb.vm.scan.range100.pk1.dop8": b"nothing\n",
