@@ -64,6 +64,9 @@ def write_files(directory: Path, files: dict[Path, str]) -> list[Path]:
 
 def _refuse_other(path: Path, text: str) -> None:
     if not path.exists():
+        above = next((one for one in path.parents if one.exists()), path)
+        if above.is_file():
+            raise UsageError(f"{above} is a file: choose another directory")
         return
     if not path.is_file() or path.read_bytes() != text.encode():
         raise UsageError(f"{path} is there with other content: choose another directory")

@@ -122,6 +122,10 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, slowdust: Slowdust) ->
     assert "classic/o.met is there with other content" in complaint
     assert Path("classic/o.met").read_text() == "mine"
     assert not Path("classic/qps.abs.csv").exists()
+    Path("other").mkdir()
+    Path("other", RUN_A).write_text("mine")
+    complaint = slowdust("report", "a", "--classic", "other", code=2)
+    assert f"other/{RUN_A} is a file" in complaint
 
 
 @pytest.mark.parametrize("mode", [[], ["--compat"]])
