@@ -128,8 +128,7 @@ def _sort_files(places: dict[Path, Place], root: Path, directory: Path, names: l
 
 def _strangeness(root: Path, file: Path) -> str | None:
     """Why a file is none to be read, whatever it holds."""
-    below = str(file.relative_to(root))
-    if readable(below) != below:
+    if not str(file.relative_to(root)).isprintable():
         return UNREADABLE_NAME
     return None if file.is_file() else "no regular file"
 

@@ -19,6 +19,8 @@ UNREADABLE_NAME = "its name is no UTF-8, or has control characters"
 
 def readable(name: str) -> str:
     """A name of a file as text: bytes that are no UTF-8, and control characters, escaped."""
+    if name.isprintable():
+        return name
     text = os.fsencode(name).decode(errors="backslashreplace")
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
