@@ -22,7 +22,8 @@ SAME_HOST = (
 )
 """Facts that make two experiments' hosts the same: the machine and where its data lie.
 
-Archived runs have the first two alone: what vmstat and iostat printed of the machine.
+Archived runs have at most the first two: the name that iostat printed, and the number of CPUs that
+the client printed or that follows from its tables. A number of CPUs alone is no identity.
 Memory counts in whole GiB: kernels keep a little more or less of it for themselves. What a
 machine's owner may change between two experiments (kernel, governor, huge pages, mount options)
 makes no other host, since no rate is compared across experiments; differences are told.

@@ -18,8 +18,10 @@ from slowdust.archive.names import FileName, parse_file, parse_label
 from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.run_directory import LOAD
 from slowdust.archive.table_slices import block_name
+from slowdust.archive.text import readable
 from slowdust.archive.vmstat import Vmstat
-from slowdust.store.manifest import ArchivedTable, Manifest
+from slowdust.errors import UsageError
+from slowdust.store.manifest import ArchivedTable, Imported, Manifest
 from slowdust.store.records import Archived, Slice
 
 _CELLS_OF_STORAGE = 9
@@ -36,12 +38,38 @@ def write_archived(manifest: Manifest, slices: Sequence[Slice], directory: Path)
     return write_files(directory, files)
 
 
+def refuse_source(imported: Imported, directory: Path) -> None:
+    """Keep classic files out of the directory that they were imported from.
+
+    Raises:
+        UsageError: it is `directory`.
+    """
+    if readable(str(directory.resolve())) == imported.path:
+        raise UsageError(f"{directory} was imported from: classic files go into another directory")
+
+
 def write_files(directory: Path, files: dict[Path, str]) -> list[Path]:
-    """Write texts below `directory`; their paths."""
+    """Write texts below `directory`; their paths.
+
+    Raises:
+        UsageError: a file is there with other content, and then none is written.
+    """
+    for path, text in files.items():
+        _refuse_other(directory / path, text)
     for path, text in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         (directory / path).write_text(text, newline="")
     return [directory / path for path in files]
+
+
+def _refuse_other(path: Path, text: str) -> None:
+    if not path.exists():
+        above = next((one for one in path.parents if one.exists()), path)
+        if above.is_file():
+            raise UsageError(f"{above} is a file: choose another directory")
+        return
+    if not path.is_file() or path.read_bytes() != text.encode():
+        raise UsageError(f"{path} is there with other content: choose another directory")
 
 
 def _of_test(piece: Slice, archived: Archived) -> dict[Path, str]:

@@ -16,6 +16,7 @@ from slowdust.archive.rates import SCAN, ScanRule, rule_by_date, rule_that_repro
 from slowdust.archive.run_directory import LOAD, ArchivedTest, Problem, RunDirectory, TestKey
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
+from slowdust.archive.text import readable
 from slowdust.store.manifest import (
     ArchivedTable,
     BuildFacts,
@@ -73,6 +74,9 @@ def make_experiment(
     records += _of_tables(tables, records, titles, reading)
     if not records:
         return None
+    if choices.mode is Mode.CLEAN:
+        for record in records:
+            slices.leave_out_hardware_of_all_threads(record)
     problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
     problems += contradictions
     measured = {record.contender for record in records}
@@ -95,7 +99,8 @@ def make_experiment(
         imported=Imported(
             kind=KIND,
             mode=str(choices.mode),
-            source=place.name,
+            source=readable(place.name),
+            path=readable(str(place.path.resolve())),
             device=", ".join(sorted({run.device for run in runs if run.device})) or None,
             used=place.used + sum(run.used for run in runs),
             by_products=_by_products(place, runs),
@@ -299,7 +304,7 @@ def _host(runs: Sequence[RunDirectory], cpus: int | None) -> dict[str, str]:
     facts = {
         "host": sorted({probe.host for probe in probes if probe.host}),
         "kernel": sorted({probe.kernel for probe in probes if probe.kernel}),
-        "processors": [f"{cpus} CPUs"] if cpus else [],
+        "CPUs": [str(cpus)] if cpus else [],
     }
     return {label: ", ".join(values) for label, values in facts.items() if values}
 
@@ -314,7 +319,7 @@ def _by_products(place: Place, runs: Sequence[RunDirectory]) -> dict[str, int]:
 def _skipped(problem: Problem, home: Path) -> SkippedFile:
     inside = problem.path.is_relative_to(home)
     path = problem.path.relative_to(home) if inside else problem.path.name
-    return SkippedFile(file=str(path), reason=problem.reason)
+    return SkippedFile(file=readable(str(path)), reason=problem.reason)
 
 
 def _tables_of(place: Place) -> list[ArchivedTable]:
@@ -359,7 +364,12 @@ def _scan_note(records: Sequence[Slice], choice: ScanChoice) -> list[str]:
 def _notes(records: Sequence[Slice]) -> list[str]:
     """What is told of whole groups of tests, not line by line."""
     notes = []
-    for flag in (slices.FROM_MET, slices.FROM_RATE, table_slices.FROM_TABLE):
+    for flag in (
+        slices.FROM_MET,
+        slices.FROM_RATE,
+        table_slices.FROM_TABLE,
+        slices.RATE_OF_ONE_THREAD,
+    ):
         tests = [record.test for record in records if flag in record.flags]
         if tests:
             names = sorted(set(tests))

@@ -27,6 +27,7 @@ from slowdust.archive.ibench_response import Shares
 from slowdust.archive.ibench_result import StepResult
 from slowdust.archive.reading import Wanting
 from slowdust.archive.run_directory import Problem
+from slowdust.archive.text import UNREADABLE_NAME
 
 FOREIGN = "not a file of the Insert Benchmark"
 SYSBENCH = "sysbench: import it with `slowdust import sysbench`"
@@ -152,7 +153,9 @@ def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found | _F
 def _wanted(archive: IbenchArchive, path: Path) -> IbenchFile | None:
     """What the name says of a file that is worth reading; others are noted."""
     file = parse_file(path.name)
-    if _SYSBENCH.fullmatch(path.name):
+    if not str(path.relative_to(archive.path)).isprintable():
+        archive.problems.append(Problem(path, UNREADABLE_NAME))
+    elif _SYSBENCH.fullmatch(path.name):
         archive.by_products[SYSBENCH] += 1
     elif file is None:
         archive.problems.append(Problem(path, FOREIGN))

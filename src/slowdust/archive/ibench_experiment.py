@@ -15,6 +15,7 @@ from slowdust.archive.ibench_directory import ArchivedStep, IbenchArchive
 from slowdust.archive.ibench_names import in_order, rate_of
 from slowdust.archive.ibench_rates import correction
 from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of
+from slowdust.archive.text import readable
 from slowdust.store.manifest import (
     ArchivedTable,
     Imported,
@@ -135,11 +136,14 @@ def _imported(archive: IbenchArchive, mode: Mode) -> Imported:
     return Imported(
         kind=KIND,
         mode=mode.value,
-        source=archive.path.name,
+        source=readable(archive.path.name),
+        path=readable(str(archive.path.resolve())),
         used=archive.used,
         by_products=dict(archive.by_products),
         skipped=[
-            SkippedFile(file=str(problem.path.relative_to(archive.path)), reason=problem.reason)
+            SkippedFile(
+                file=readable(str(problem.path.relative_to(archive.path))), reason=problem.reason
+            )
             for problem in archive.problems
         ],
         tables=[

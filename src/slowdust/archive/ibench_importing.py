@@ -11,7 +11,7 @@ from slowdust.archive.experiment import ArchivedExperiment
 from slowdust.archive.ibench_directory import read_archive
 from slowdust.archive.ibench_experiment import experiment_of
 from slowdust.archive.ibench_scanning import scan
-from slowdust.archive.importing import Import, store, title_of
+from slowdust.archive.importing import Import, check_name, store, title_of
 from slowdust.archive.scanning import name_of
 
 
@@ -24,8 +24,9 @@ def import_iibench(
     was imported under the same name is replaced.
 
     Raises:
-        UsageError: an experiment of that name was measured here.
+        UsageError: an experiment of that name was measured here, or `name` is none.
     """
+    check_name(name)
     found = Import()
     by_products: Counter[str] = Counter()
     made: dict[str, ArchivedExperiment] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +11,9 @@ from slowdust.archive.choices import Choices
 from slowdust.archive.experiment import ArchivedExperiment, make_experiment
 from slowdust.archive.run_directory import Problem, RunDirectory, read_runs
 from slowdust.archive.scanning import Place, scan
+from slowdust.archive.text import readable
 from slowdust.errors import UsageError
-from slowdust.store.folder import Folder, writing
+from slowdust.store.folder import NAME, Folder, writing
 
 
 @dataclass
@@ -33,8 +35,9 @@ def import_sysbench(
     An experiment that was imported under the same name is replaced.
 
     Raises:
-        UsageError: an experiment of that name was measured here.
+        UsageError: an experiment of that name was measured here, or `name` is none.
     """
+    check_name(name)
     found = Import()
     places = scan(roots)
     runs = _read(places, choices.device)
@@ -76,8 +79,22 @@ def _read(places: Sequence[Place], device: str | None) -> dict[Path, list[RunDir
     return {place.path: [by_path[path] for path in place.runs] for place in places}
 
 
+def check_name(name: str | None) -> None:
+    """Refuse what the user gives as a name and is none.
+
+    Raises:
+        UsageError: it is no name of an experiment.
+    """
+    if name is not None and re.fullmatch(NAME, name) is None:
+        raise UsageError(
+            f"--name '{name}' is no name of an experiment: letters, digits and ._@+- only, "
+            "the first of them a letter or digit"
+        )
+
+
 def title_of(place: str, name: str | None, *, several: bool, taken: set[str]) -> str:
     """What the experiment of the directory called `place` is called."""
+    place = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
     wanted = place if name is None else f"{name}-{place}" if several else name
     title, copies = wanted, 1
     while title in taken:

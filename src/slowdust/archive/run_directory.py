@@ -30,6 +30,7 @@ from slowdust.archive.reading import (
     reads,
 )
 from slowdust.archive.sysbench import LoadOutput, Output
+from slowdust.archive.text import readable
 from slowdust.archive.two_processes import size_of
 
 LOAD = "load"
@@ -104,7 +105,7 @@ class RunDirectory:
     @property
     def name(self) -> str:
         """Of the directory."""
-        return self.path.name
+        return readable(self.path.name)
 
     @property
     def cpus(self) -> int | None:

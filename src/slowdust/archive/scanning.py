@@ -17,6 +17,7 @@ from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import parse_file
 from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.run_directory import FOREIGN, Problem
+from slowdust.archive.text import UNREADABLE_NAME, readable
 
 _RATES = re.compile(r"qps\.(?P<kind>abs|rel)(?:\.(?P<tag>.+))?\.(?P<form>tsv|csv)")
 _HARDWARE = re.compile(r"o\.met(?:\.(?P<tag>.+))?")
@@ -70,7 +71,7 @@ class Place:
     @property
     def known_runs(self) -> set[str]:
         """Names of runs that its directories and tables have."""
-        return {path.name for path in self.runs} | {
+        return {readable(path.name) for path in self.runs} | {
             run for table in self.rates for run in table.table.runs
         }.union(*(table.runs for table in self.hardware))
 
@@ -103,13 +104,17 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _sort_files(places: dict[Path, Place], root: Path, directory: Path, names: list[str]) -> None:
-    strange = [name for name in names if not (directory / name).is_file()]
+    strange = {
+        name: reason
+        for name in names
+        if (reason := _strangeness(root, directory / name)) is not None
+    }
     names = [name for name in names if name not in strange]
     of_run = [name for name in names if name.startswith("sb.") and parse_file(name) is not None]
     home = directory.parent if of_run else directory
     if names or strange:
         place = places.setdefault(home, Place(home, name_of(home, root)))
-        place.problems += [Problem(directory / name, "no regular file") for name in strange]
+        place.problems += [Problem(directory / name, why) for name, why in strange.items()]
         if of_run:
             place.runs[directory] = [name for name in names if not _is_table(name)]
             names = [name for name in names if _is_table(name)]
@@ -119,6 +124,13 @@ def _sort_files(places: dict[Path, Place], root: Path, directory: Path, names: l
             except OSError as error:
                 reason = f"cannot be read: {error.strerror}"
                 place.problems.append(Problem(directory / name, reason))
+
+
+def _strangeness(root: Path, file: Path) -> str | None:
+    """Why a file is none to be read, whatever it holds."""
+    if not str(file.relative_to(root)).isprintable():
+        return UNREADABLE_NAME
+    return None if file.is_file() else "no regular file"
 
 
 def name_of(directory: Path, root: Path) -> str:

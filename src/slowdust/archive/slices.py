@@ -34,6 +34,9 @@ FROM_RATE = "sb.o and sb.met are missing: the rate is that of sb.r.qps"
 PUBLISHED_CPU = (
     "cpu/o and cs/o are the published ones, some 5% too low: vmstat's samples are not there"
 )
+RATE_OF_ONE_THREAD = (
+    "hardware per operation is left out: it is that of all threads, and the rate that of one"
+)
 _ONE_PROCESS = frozenset({"postgres"})
 """DBMS with a process for each connection, of which perf watched one."""
 _US_PER_MS = 1000
@@ -213,6 +216,14 @@ def _add_storage_and_cpu(
     elif told is not None:
         piece.flags.append(PUBLISHED_CPU)
     piece.per_op = use
+
+
+def leave_out_hardware_of_all_threads(piece: Slice) -> None:
+    """What the host did for all threads is not what an operation of one of them took."""
+    one_of_many = piece.unit == Unit.THOUSAND_ROWS_OF_ONE_THREAD.value and piece.clients > 1
+    if one_of_many and piece.per_op is not None:
+        piece.per_op = None
+        piece.flags = [*(flag for flag in piece.flags if flag != PUBLISHED_CPU), RATE_OF_ONE_THREAD]
 
 
 def published_met(test: ArchivedTest, published: Rate) -> Met | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from slowdust.archive.experiment import ArchivedExperiment
 from slowdust.archive.importing import Import
+from slowdust.archive.text import readable
 
 MOST_ALIKE = 20
 """Skipped files of one reason that each get a line; `slowdust show` has all."""
@@ -67,4 +68,4 @@ def _count(number: int, what: str) -> str:
 def _short(path: Path) -> str:
     """Relative to where the user is, if it is below."""
     relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative
+    return readable(str(path) if relative.startswith("..") else relative)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
 import re
 import zlib
 from pathlib import Path
@@ -11,6 +12,19 @@ from pathlib import Path
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What reading a damaged file can raise."""
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
+
+
+UNREADABLE_NAME = "its name is no UTF-8, or has control characters"
+
+
+def readable(name: str) -> str:
+    """A name of a file as text: bytes that are no UTF-8, and control characters, escaped."""
+    if name.isprintable():
+        return name
+    text = os.fsencode(name).decode(errors="backslashreplace")
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )
 
 
 def read_content(path: Path) -> bytes:

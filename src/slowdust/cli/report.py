@@ -80,13 +80,14 @@ def command(
 def _write_classic(
     manifest: Manifest, report: Report, slices: list[Slice], directory: Path
 ) -> list[Path]:
-    from slowdust.archive.classic import write_archived, write_files
+    from slowdust.archive.classic import refuse_source, write_archived, write_files
     from slowdust.archive.classic_tables import write_measured
     from slowdust.archive.ibench_classic import classic_files
     from slowdust.archive.ibench_experiment import KIND
 
     if manifest.imported is None:
         return write_measured(report, slices, directory)
+    refuse_source(manifest.imported, directory)
     if manifest.imported.kind == KIND:
         return write_files(directory, classic_files(manifest.imported, slices))
     return write_archived(manifest, slices, directory)

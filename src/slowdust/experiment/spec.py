@@ -17,6 +17,7 @@ from slowdust.experiment.entrants import ContenderSpec, Entrant, as_table, entra
 from slowdust.experiment.insert_spec import InsertSpec
 from slowdust.experiment.matrix import Matrix
 from slowdust.experiment.values import Duration, Settings, Strict
+from slowdust.store.folder import NAME
 
 _OF_SLICES = {
     "rows": "write it into [insert]",
@@ -43,7 +44,7 @@ class RateSpec(Strict):
 class Spec(Strict):
     """One experiment. Field names are the keys of the TOML file."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$")
+    name: str = Field(pattern=f"^{NAME}$")
     contenders: list[ContenderSpec] = Field(min_length=1)
     matrix: Matrix = Field(default_factory=dict)
     benchmark: str = benchmarks.DEFAULT.name

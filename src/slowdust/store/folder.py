@@ -28,6 +28,8 @@ SPEC_FILE = "experiment.toml"
 MANIFEST_FILE = "manifest.json"
 SLICES_FILE = "slices.ndjson"
 LOGS = "logs"
+NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
+"""What an experiment may be called: its folder lies in the results folder itself."""
 
 
 class _SchemaOnly(msgspec.Struct):

@@ -140,6 +140,8 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """compat: the published numbers to the last digit; clean: without their known errors."""
     source: str
     """The directory's name."""
+    path: str | None = None
+    """The directory's, where it was imported; as text."""
     device: str | None = None
     """By which the lines of iostat were chosen."""
     used: int

@@ -279,6 +279,26 @@ def test_hosts_that_nobody_recorded_are_one_only_on_the_users_word() -> None:
     assert rqps(series_of(together_, "scan")) == {"5.6": 1.0, "5.7": 0.8, "8.0": 0.4}
 
 
+@pytest.mark.parametrize(
+    ("early", "late", "lines"),
+    [
+        ({"host": "box", "CPUs": "8"}, {"host": "box", "CPUs": "8"}, 1),
+        ({"host": "box", "CPUs": "8"}, {"host": "box", "CPUs": "16"}, 2),
+        ({"host": "box", "CPUs": "8"}, {"host": "other", "CPUs": "8"}, 2),
+        ({"CPUs": "8"}, {"CPUs": "8"}, 2),
+    ],
+)
+def test_hosts_of_archived_runs_are_the_same_by_name_and_cpus(
+    early: dict[str, str], late: dict[str, str], lines: int
+) -> None:
+    pairs = (
+        single_runs("early", {"5.6": 1.0, "5.7": 0.8}, host=early),
+        single_runs("late", {"5.7": 1.0, "8.0": 0.5}, host=late),
+    )
+
+    assert len(history_of(experiments(*pairs), choice()).lines) == lines
+
+
 def test_a_host_is_meant_by_words_of_its_facts() -> None:
     manifest, _ = EARLY
     nowhere, _ = single_runs("old", {"5.6": 1.0}, host={})

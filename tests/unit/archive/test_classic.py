@@ -109,3 +109,32 @@ def test_several_numbers_of_clients_stand_in_one_file_of_rates(
     slowdust("report", "a", "--classic", "classic")
     rates = Path("classic", RUN_A, "sb.r.qps.hot-points.range100.pk1").read_text()
     assert rates == "100\t700\tpgsql hot-points range=100\n"
+
+
+def test_files_of_others_are_not_replaced(tmp_path: Path, slowdust: Slowdust) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [Written()], RUN_B: [Written()]})
+    slowdust("import", "sysbench", archive)
+    slowdust("report", "a", "--classic", "classic")
+    slowdust("report", "a", "--classic", "classic")
+    Path("classic/o.met").write_text("mine")
+    Path("classic/qps.abs.csv").unlink()
+    complaint = slowdust("report", "a", "--classic", "classic", code=2)
+    assert "classic/o.met is there with other content" in complaint
+    assert Path("classic/o.met").read_text() == "mine"
+    assert not Path("classic/qps.abs.csv").exists()
+    Path("other").mkdir()
+    Path("other", RUN_A).write_text("mine")
+    complaint = slowdust("report", "a", "--classic", "other", code=2)
+    assert f"other/{RUN_A} is a file" in complaint
+
+
+@pytest.mark.parametrize("mode", [[], ["--compat"]])
+def test_the_imported_directory_is_not_written_into(
+    tmp_path: Path, slowdust: Slowdust, mode: list[str]
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [Written(without=frozenset({"met", "r.qps"}))]})
+    slowdust("import", "sysbench", archive, *mode)
+    before = sorted(archive.rglob("*"))
+    complaint = slowdust("report", "a", "--classic", archive, code=2)
+    assert "a was imported from: classic files go into another directory" in complaint
+    assert sorted(archive.rglob("*")) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -92,6 +93,13 @@ def test_classic_files_come_back(slowdust: Slowdust) -> None:
             assert (Path("classic") / path).read_text() == (Path("archive") / path).read_text()
 
 
+def test_the_imported_directory_is_not_written_into(slowdust: Slowdust) -> None:
+    write_archive(Path("archive"))
+    slowdust("import", "iibench", "archive")
+    complaint = slowdust("report", "archive", "--classic", "archive", code=2)
+    assert "archive was imported from" in complaint
+
+
 def test_nothing_to_import_is_said(slowdust: Slowdust) -> None:
     Path("archive").mkdir()
     Path("archive/notes.txt").write_text("hello")
@@ -100,6 +108,18 @@ def test_nothing_to_import_is_said(slowdust: Slowdust) -> None:
     assert "skipped: archive/notes.txt: not a file of the Insert Benchmark" in said
     assert "slowdust import sysbench" in said
     assert "nothing was found" in said
+
+
+@pytest.mark.parametrize("name", [b"o.ib.\xff", b"mrg.a\nb", b"res.\xff/mrg.l.i0"])
+def test_files_whose_names_are_no_text_are_skipped(slowdust: Slowdust, name: bytes) -> None:
+    write_archive(Path("archive"))
+    strange = Path(os.fsdecode(b"archive/" + name))
+    strange.parent.mkdir(exist_ok=True)
+    strange.write_bytes(b"1")
+    said = slowdust("import", "iibench", "archive")
+    told = name.decode(errors="backslashreplace").replace("\n", "\\n")
+    assert f"skipped: {told}: its name is no UTF-8, or has control characters" in said
+    assert len(report(slowdust, "archive")["results"]) == 20
 
 
 @pytest.mark.parametrize("seed", range(8))

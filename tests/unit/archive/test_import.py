@@ -37,6 +37,20 @@ def test_two_runs_are_one_experiment(tmp_path: Path, slowdust: Slowdust) -> None
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("cpus", "lines"), [(8, 1), (16, 2)])
+def test_hosts_of_one_name_with_other_cpus_are_others(
+    tmp_path: Path, slowdust: Slowdust, cpus: int, lines: int
+) -> None:
+    other = NEW.output().replace("8 CPUs", f"{cpus} CPUs")
+    later = Written(rate=1300.0, extra={"o": other})
+    newest = "x.pg184_o2.x10a_c8.pk1"
+    slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]}))
+    slowdust("import", "sysbench", write_archive(tmp_path / "b", {RUN_B: [later], newest: [later]}))
+    manifest = Folder(tmp_path / "results" / "b").read_manifest()
+    assert (manifest.host["host"], manifest.host["CPUs"]) == ("box", str(cpus))
+    assert len(json.loads(slowdust("history", "--json"))["lines"]) == lines
+
+
 def test_one_run_has_neither_interval_nor_verdict(tmp_path: Path, slowdust: Slowdust) -> None:
     slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]}))
     new = results(slowdust, "a")["hot-points.range100", "17.4"]
@@ -140,6 +154,31 @@ def test_rates_of_scan_in_different_units_are_not_compared(
     assert "published rates are of all threads, as asked for" in printed
 
 
+def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    def bare(dop: int) -> Written:
+        no_rate = frozenset({"o", "r.qps"})
+        return Written(test="scan", rate=125.0, dop=dop, without=no_rate)
+
+    raw = Written(rate=1000.5)
+    archive = write_archive(tmp_path / "nov25", {RUN_A: [raw, bare(8), bare(1)]})
+    (archive / "o.met").write_text(TABLE.replace("point-query.range100", "scan.range10"))
+    found: dict[bool, dict[tuple[str, int], bool]] = {}
+    for compat in (False, True):
+        mode = ["--compat"] if compat else []
+        slowdust("import", "sysbench", archive, "--scan", "one-thread", *mode)
+        several = report(slowdust, "nov25")["results"]
+        found[compat] = {(one["test"], one["clients"]): bool(one.get("per_op")) for one in several}
+        flags = [flag for one in several for flag in one["flags"]]
+        told = sum("and the rate that of one" in flag for flag in flags)
+        assert told == (0 if compat else 3)
+    assert all(found[True].values())
+    assert {key for key, there in found[False].items() if not there} == {
+        ("scan.range100", 8), ("scan.range10", 64)
+    }  # fmt: skip
+
+
 BROKEN = {
     "sb.o.scan.range100.pk1.dop8": b"",
     "sb.vm.scan.range100.pk1.dop8": b"nothing\n",
@@ -185,6 +224,32 @@ def test_nothing_broken_stops_an_import(
     assert found["lost.range100", "10.23"]["qps"] == 7
     shown = slowdust("show", "a")
     assert "skipped: o.met.empty: empty" in shown
+
+
+@pytest.mark.parametrize("name", [b"sb.o.\xff", b"sb.o.a\nb", b"qps.abs.\xff.tsv"])
+def test_files_whose_names_are_no_text_are_skipped(
+    tmp_path: Path, slowdust: Slowdust, name: bytes
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
+    strange = Path(os.fsdecode(os.fsencode(archive / RUN_A) + b"/" + name))
+    strange.parent.mkdir(exist_ok=True)
+    strange.write_bytes(b"1")
+    printed = slowdust("import", "sysbench", archive)
+    told = name.decode(errors="backslashreplace").replace("\n", "\\n")
+    assert f"skipped: {RUN_A}/{told}: its name is no UTF-8, or has control characters" in printed
+    assert f"skipped: {RUN_A}/{told}: " in slowdust("show", "a")
+    assert len(results(slowdust, "a")) == 2
+
+
+def test_an_archive_whose_own_name_is_no_text_is_imported(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    home = tmp_path / os.fsdecode(b"my\xff runs")
+    slowdust("import", "sysbench", write_archive(home, {RUN_A: [OLD], RUN_B: [NEW]}))
+    assert len(results(slowdust, "my-xff-runs")) == 2
+    (home / RUN_A).rename(home / os.fsdecode(b"\xff"))
+    slowdust("import", "sysbench", home / os.fsdecode(b"\xff"), "--name", "run")
+    assert report(slowdust, "run")["contenders"] == ["\\xff"]
 
 
 def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -297,6 +362,17 @@ def test_an_import_is_replaced_and_a_measurement_is_not(
         writer.write_manifest(manifest)
     complaint = slowdust("import", "sysbench", archive, "--name", "measured", code=2)
     assert "is no import, and is not replaced by one: choose another --name" in complaint
+
+
+@pytest.mark.parametrize("name", ["../x", "", "a/b", ".", "..", "-x", "a b", "a\n"])
+@pytest.mark.parametrize("kind", ["sysbench", "iibench"])
+def test_an_import_stays_in_the_results_folder(
+    tmp_path: Path, slowdust: Slowdust, name: str, kind: str
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
+    complaint = slowdust("import", kind, archive, f"--name={name}", code=2)
+    assert "is no name of an experiment: letters, digits and ._@+- only" in complaint
+    assert {path.name for path in tmp_path.iterdir()} == {"a"}
 
 
 def test_two_processes_read_what_one_reads(
