@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from statistics import median
+from statistics import geometric_mean, median
 
 from slowdust.analysis.group_changes import ChangeCounts, GroupChanges
 from slowdust.analysis.model import Report, Result
@@ -97,7 +97,7 @@ def changes_of_group(
         steps=steps,
         overall=overall,
         title=_title(group, len(tests), clients),
-        clauses=[*told, *([] if unchanged else _overall_told(overall, len(versions)))],
+        clauses=[*told, *([] if unchanged else _overall_told(overall, versions, rates))],
     )
 
 
@@ -114,7 +114,9 @@ def changes_against(
         clients=clients,
         steps=steps,
         title=_title(group, len(rates), clients),
-        clauses=[f"with {step.after} instead of {step.before} {_beside(step)}" for step in steps],
+        clauses=[
+            f"with {step.after} instead of {step.before} {_beside(step, rates)}" for step in steps
+        ],
     )
 
 
@@ -124,11 +126,7 @@ def _title(group: str, tests: int, clients: int | None) -> str:
 
 
 def _counted(before: str, after: str, rates: Rates, bands: Bands) -> ChangeCounts | None:
-    ratios = [
-        known[after] / known[before]
-        for known in rates.values()
-        if after in known and known.get(before)
-    ]
+    ratios = _ratios(before, after, rates)
     if not ratios:
         return None
     counts = Counter(bands.of(ratio) for ratio in ratios)
@@ -143,6 +141,14 @@ def _counted(before: str, after: str, rates: Rates, bands: Bands) -> ChangeCount
         big_regressions=counts[Change.BIG_REGRESSION],
         median=median(ratios),
     )
+
+
+def _ratios(before: str, after: str, rates: Rates) -> list[float]:
+    return [
+        known[after] / known[before]
+        for known in rates.values()
+        if after in known and known.get(before)
+    ]
 
 
 def _by_change(step: ChangeCounts) -> dict[Change, int]:
@@ -173,10 +179,11 @@ def _told(step: ChangeCounts) -> str:
     return f"there {verb} {listing(parts)}"
 
 
-def _beside(step: ChangeCounts) -> str:
+def _beside(step: ChangeCounts, rates: Rates) -> str:
     if set(_by_change(step)) == {Change.NONE}:
         return "throughput is the same"
-    return f"{_told(step)}, and {_common(step)}"
+    mean = _mean_of([step.before, step.after], rates)
+    return f"{_told(step)}, and {_common(step, mean)}"
 
 
 def _steps_told(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> list[str]:
@@ -205,19 +212,27 @@ def _stable(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> bool:
     )
 
 
-def _overall_told(overall: ChangeCounts | None, versions: int) -> list[str]:
+def _overall_told(overall: ChangeCounts | None, versions: Sequence[str], rates: Rates) -> list[str]:
     if overall is None:
         return []
-    clauses = [f"for {overall.after} {_common(overall)}"]
-    if versions > 2 and len(_by_change(overall)) > 1:
+    clauses = [f"for {overall.after} {_common(overall, _mean_of(versions, rates))}"]
+    if len(versions) > 2 and len(_by_change(overall)) > 1:
         clauses.insert(0, f"from {overall.before} to {overall.after} {_told(overall)}")
     return clauses
 
 
-def _common(step: ChangeCounts) -> str:
-    """The median test, where most tests are on its side; else the sides.
+def _mean_of(versions: Sequence[str], rates: Rates) -> float | None:
+    """The last / the first, as a history's table has it: of the tests that all versions have."""
+    whole = {test: known for test, known in rates.items() if set(versions) <= set(known)}
+    ratios = [ratio for ratio in _ratios(versions[0], versions[-1], whole) if ratio > 0]
+    return geometric_mean(ratios) if ratios else None
+
+
+def _common(step: ChangeCounts, mean: float | None) -> str:
+    """The median test, where most are on its side and the mean is on no other; else the sides.
 
     The median and not a mean: one test that is 3X as fast is not what the group has in common.
+    But where it outweighs all others, the group has nothing in common.
     """
     counts = _by_change(step)
     sides = {
@@ -225,12 +240,19 @@ def _common(step: ChangeCounts) -> str:
         "similar": counts.get(Change.NONE, 0),
         "faster": sum(counts.get(change, 0) for change in _BETTER),
     }
+    told = listing([f"{count} {side}" for side, count in sides.items() if count])
     if max(sides.values()) * 2 <= step.tests:
-        told = listing([f"{count} {side}" for side, count in sides.items() if count])
         return f"there is no common result: {told}"
     same = sides["similar"] * 2 > step.tests
+    if not same and mean is not None and _opposed(step.median, mean):
+        return f"there is no common result: {told}, yet the geometric mean is {mean:.2f}"
     about = "the same throughput as" if same else throughput(step.median)
     return f"the common result is about {about} {step.before}"
+
+
+def _opposed(one: float, other: float) -> bool:
+    """Whether the two, as they are printed, are on different sides of 1."""
+    return (round(one, 2) - 1) * (round(other, 2) - 1) < 0
 
 
 def has_no_interval(results: Sequence[Result]) -> bool:

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from slowdust.analysis.model import PerOperation, Result
 from slowdust.analysis.phrases import operation
-from slowdust.benchmarks import measured_in_steps
+from slowdust.benchmarks import measured_in_steps, was_imported
 from slowdust.store.records import Microsecond
 
 FLAT = 0.05
@@ -119,8 +119,12 @@ def _could_take(field: str, result: Result, base: Result) -> bool:
 
 
 def _time_us(base: Result) -> Microsecond | None:
-    """What an operation takes a client: a long step's is a row, its response times are of many."""
-    if measured_in_steps(base.benchmark):
+    """What an operation, one of those that the rate counts, takes a client.
+
+    Response times are of other things where a statement of a long step writes many rows, and where
+    an event of sysbench is 16 queries, or a scan of a whole table.
+    """
+    if measured_in_steps(base.benchmark) or was_imported(base.benchmark):
         return base.clients * _US_PER_S / base.qps if base.qps > 0 else None
     if base.latency_us is None:
         return None

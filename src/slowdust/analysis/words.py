@@ -172,8 +172,8 @@ class _Story:
         return summary + by_clients
 
     def _counts(self) -> str:
-        runs = ", one run of each, so that no verdict is possible" if self._unjudged else ""
-        return f"From {self.base} to {self.name}{runs}: {self._verdicts()}."
+        without = " no verdict is possible" if self._unjudged else ""
+        return f"From {self.base} to {self.name}{without}: {self._verdicts()}."
 
     @property
     def _unjudged(self) -> bool:

@@ -248,10 +248,12 @@ def _contradictions(
     if not other:
         return []
     shown = ", ".join(f"{row.test} of {row.run}" for row in other[:3])
+    rates = "1 rate is" if len(other) == 1 else f"{len(other)} rates are"
     return [
         Problem(
             place.rates[0].path,
-            f"{len(other)} rates are not what the runs' own files say, which count: {shown}",
+            f"{rates} not what the runs' own files say, which count: {shown}",
+            partly=True,
         )
     ]
 
@@ -319,7 +321,7 @@ def _by_products(place: Place, runs: Sequence[RunDirectory]) -> dict[str, int]:
 def _skipped(problem: Problem, home: Path) -> SkippedFile:
     inside = problem.path.is_relative_to(home)
     path = problem.path.relative_to(home) if inside else problem.path.name
-    return SkippedFile(file=readable(str(path)), reason=problem.reason)
+    return SkippedFile(file=readable(str(path)), reason=problem.reason, partly=problem.partly)
 
 
 def _tables_of(place: Place) -> list[ArchivedTable]:

@@ -27,7 +27,7 @@ from slowdust.archive.ibench_response import Shares
 from slowdust.archive.ibench_result import StepResult
 from slowdust.archive.reading import Wanting
 from slowdust.archive.run_directory import Problem
-from slowdust.archive.text import UNREADABLE_NAME
+from slowdust.archive.text import UNREADABLE_NAME, counted
 
 FOREIGN = "not a file of the Insert Benchmark"
 SYSBENCH = "sysbench: import it with `slowdust import sysbench`"
@@ -108,6 +108,13 @@ class _FoundClient:
     output: ClientOutput
 
 
+@dataclass(frozen=True)
+class _Damage:
+    """What is wrong with a file whose rest is used."""
+
+    reason: str
+
+
 def read_archive(path: Path, files: Iterable[Path]) -> IbenchArchive:
     """Read the files of an archive, which lie below its directory."""
     archive = IbenchArchive(path)
@@ -128,12 +135,16 @@ def read_archive(path: Path, files: Iterable[Path]) -> IbenchArchive:
     return archive
 
 
-def _note(archive: IbenchArchive, path: Path, reason: str | None) -> None:
-    """What became of a file; `reason` says what is wrong with it."""
-    if reason is None:
-        archive.used += 1
-    else:
-        archive.problems.append(Problem(path, reason))
+def _note(archive: IbenchArchive, path: Path, wrong: str | _Damage | None) -> None:
+    """What became of a file; `wrong` says why it is not used, or what is not used of it."""
+    match wrong:
+        case None:
+            archive.used += 1
+        case _Damage(reason):
+            archive.used += 1
+            archive.problems.append(Problem(path, reason, partly=True))
+        case _:
+            archive.problems.append(Problem(path, wrong))
 
 
 def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found | _FoundClient]:
@@ -160,7 +171,8 @@ def _wanted(archive: IbenchArchive, path: Path) -> IbenchFile | None:
     elif file is None:
         archive.problems.append(Problem(path, FOREIGN))
     elif file.kind is FileKind.SELECTION:
-        archive.problems.append(Problem(path, "a selection: its rows are in other files"))
+        parts = path.name.split(".")
+        archive.by_products[f"{parts[0]}.{parts[-1]}"] += 1
     elif file.kind is FileKind.BY_PRODUCT:
         archive.by_products[".".join(path.name.split(".")[:2])] += 1
     else:
@@ -186,9 +198,9 @@ def _take_runs(archive: IbenchArchive, tables: list[_Found], named: tuple[str, .
         steps = ibench.steps_of(rows, sequences)
         if steps is None:
             steps = ibench.beginning_of(rows, whole)
-            damaged += [f"ends after {len(rows)} steps"] if steps else []
+            damaged += [f"ends after {counted(len(rows), 'step')}"] if steps else []
         if steps is None or not any(rows):
-            reason = f"{len(rows)} steps: which these are is not known" if any(rows) else "torn"
+            reason = f"{counted(len(rows), 'step')}: which is not known" if any(rows) else "torn"
             archive.problems.append(Problem(one.path, reason))
             continue
         tag = next((row.tag for row in rows if row is not None), one.file.tag or "")
@@ -196,17 +208,15 @@ def _take_runs(archive: IbenchArchive, tables: list[_Found], named: tuple[str, .
             reason = "the same run at another size: import each size from its own directory"
             archive.problems.append(Problem(one.path, reason))
             continue
-        archive.used += 1
         for step, row in zip(steps, rows, strict=True):
             if row is not None:
                 archive.step(tag, step).row = row
-        if damaged:
-            archive.problems.append(Problem(one.path, _told(damaged)))
-        else:
+        _note(archive, one.path, _Damage(_told(damaged)) if damaged else None)
+        if not damaged:
             archive.run_tables.append(RunTable(tag, steps))
 
 
-def _take_merged(archive: IbenchArchive, one: _Found) -> str | None:
+def _take_merged(archive: IbenchArchive, one: _Found) -> str | _Damage | None:
     groups, damaged = ibench.read_groups(one.lines)
     step = one.file.step or ""
     differing = []
@@ -227,7 +237,7 @@ def _take_merged(archive: IbenchArchive, one: _Found) -> str | None:
             archive.merged_tables.append(MergedTables(folder, tags, [step]))
     if differing:
         damaged.append(f"not as elsewhere: {', '.join(differing)}")
-    return _told(damaged) if damaged else None
+    return _damage(damaged) if tags else _told(damaged)
 
 
 def _take_relative(archive: IbenchArchive, one: _Found) -> str | None:
@@ -252,13 +262,13 @@ def _take_relative(archive: IbenchArchive, one: _Found) -> str | None:
     return _told(damaged) if damaged else None
 
 
-def _take_client(archive: IbenchArchive, one: _FoundClient) -> str | None:
+def _take_client(archive: IbenchArchive, one: _FoundClient) -> str | _Damage | None:
     step = _step_of(archive, one.path)
     if step is None:
         return "not below a directory of a run and a step"
     step.outputs[one.file.client or 1] = one.output
     step.clients = one.file.clients
-    return None if one.output.ended else "the client did not come to its end"
+    return None if one.output.ended else _Damage("the client did not come to its end")
 
 
 def _take_result(archive: IbenchArchive, one: _Found) -> str | None:
@@ -281,7 +291,7 @@ def _take_response(archive: IbenchArchive, one: _Found) -> str | None:
     return None
 
 
-def _take_merged_response(archive: IbenchArchive, one: _Found) -> str | None:
+def _take_merged_response(archive: IbenchArchive, one: _Found) -> str | _Damage | None:
     found, damaged = ibench_response.read_merged(one.lines)
     beside = [file.name.removeprefix("mrg.").partition(".rt.")[0] for file in _siblings(one.path)]
     step = step_of_directory(one.file.step or "", beside)
@@ -289,14 +299,14 @@ def _take_merged_response(archive: IbenchArchive, one: _Found) -> str | None:
         return "of a step that is not known"
     for tag, shares in found.items():
         archive.step(tag, step).shares[one.file.role or ""] = shares
-    return _told(damaged) if damaged or not found else None
+    return _damage(damaged) if found else _told(damaged)
 
 
 def _siblings(path: Path) -> list[Path]:
     return [file for file in path.parent.iterdir() if file.name.startswith("mrg.")]
 
 
-_TAKERS: dict[FileKind, Callable[[IbenchArchive, _Found], str | None]] = {
+_TAKERS: dict[FileKind, Callable[[IbenchArchive, _Found], str | _Damage | None]] = {
     FileKind.MERGED: _take_merged,
     FileKind.RELATIVE: _take_relative,
     FileKind.RESULT: _take_result,
@@ -313,9 +323,13 @@ def _step_of(archive: IbenchArchive, path: Path) -> ArchivedStep | None:
     return None if step is None else archive.step(run.name, step)
 
 
+def _damage(damaged: list[str]) -> _Damage | None:
+    return _Damage(_told(damaged)) if damaged else None
+
+
 def _told(damaged: list[str]) -> str:
     """The first, and how many more."""
     if not damaged:
         return "nothing in it"
     more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-    return f"{damaged[0][:_SHOWN]!r}{more}: damaged, the rest is used"
+    return f"{damaged[0][:_SHOWN]!r}{more}"

@@ -15,7 +15,7 @@ from slowdust.archive.ibench_directory import ArchivedStep, IbenchArchive
 from slowdust.archive.ibench_names import in_order, rate_of
 from slowdust.archive.ibench_rates import correction
 from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of
-from slowdust.archive.text import readable
+from slowdust.archive.text import counted, readable
 from slowdust.store.manifest import (
     ArchivedTable,
     Imported,
@@ -142,7 +142,9 @@ def _imported(archive: IbenchArchive, mode: Mode) -> Imported:
         by_products=dict(archive.by_products),
         skipped=[
             SkippedFile(
-                file=readable(str(problem.path.relative_to(archive.path))), reason=problem.reason
+                file=readable(str(problem.path.relative_to(archive.path))),
+                reason=problem.reason,
+                partly=problem.partly,
             )
             for problem in archive.problems
         ],
@@ -189,7 +191,7 @@ def _differences(archive: IbenchArchive) -> list[str]:
         )
     if empty := sum(map(_no_size, (step for _, step in steps))):
         found.append(
-            f"resident size is absent in {empty} steps, where 0.0 was published: "
+            f"resident size is absent in {counted(empty, 'step')}, where 0.0 was published: "
             "the process listed last was about to end"
         )
     return found

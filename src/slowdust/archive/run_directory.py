@@ -30,7 +30,7 @@ from slowdust.archive.reading import (
     reads,
 )
 from slowdust.archive.sysbench import LoadOutput, Output
-from slowdust.archive.text import readable
+from slowdust.archive.text import counted, readable
 from slowdust.archive.two_processes import size_of
 
 LOAD = "load"
@@ -46,10 +46,12 @@ _CONFIGURATION = re.compile(r"conf\.diff|.*\.(?:cnf|conf)")
 
 @dataclass(frozen=True)
 class Problem:
-    """A file that could not be used."""
+    """A file that could not be used, or not all of it."""
 
     path: Path
     reason: str
+    partly: bool = False
+    """Whether the rest of it is used."""
 
 
 @dataclass(frozen=True)
@@ -210,8 +212,8 @@ def _give(tests: Sequence[ArchivedTest], file: FileName, found: Found) -> str | 
     """Add what a file tells to its test, or to each of its tests; else what is wrong, in words."""
     if isinstance(found, PrintedRates):
         if len(found.numbers) != len(tests):
-            rates, levels = len(found.numbers), len(tests)
-            return f"{rates} rates for {levels} numbers of clients: which is of which is not known"
+            rates, levels = counted(len(found.numbers), "rate"), counted(len(tests), "number")
+            return f"{rates} for {levels} of clients: which is of which is not known"
         for test, number in zip(tests, found.numbers, strict=True):
             test.rates[file.kind] = PrintedRate(number, found.text)
         return None

@@ -177,8 +177,9 @@ def _count(place: Place, kind: str) -> None:
 
 def _take_rates(place: Place, path: Path, tag: str) -> None:
     table, strange = rate_tables.read_tsv(_lines(path))
-    _complain(place, path, strange)
-    if table.runs and table.rows:
+    usable = bool(table.runs and table.rows)
+    _complain(place, path, strange, partly=usable)
+    if usable:
         place.rates.append(Rates(path, tag, table))
         place.used += 1
     elif not strange:
@@ -187,7 +188,7 @@ def _take_rates(place: Place, path: Path, tag: str) -> None:
 
 def _take_hardware(place: Place, path: Path, tag: str) -> None:
     blocks, strange = met_tables.read(_lines(path))
-    _complain(place, path, strange)
+    _complain(place, path, strange, partly=bool(blocks))
     if blocks:
         place.hardware.append(Hardware(path, tag, blocks))
         place.used += 1
@@ -204,13 +205,13 @@ def _take_counters(place: Place, path: Path, tag: str) -> None:
         place.counters.append(tag)
 
 
-def _complain(place: Place, path: Path, strange: Sequence[str]) -> None:
+def _complain(place: Place, path: Path, strange: Sequence[str], *, partly: bool) -> None:
     """Lines that a hand has put in, or that were torn."""
     if strange:
         shown = " / ".join(repr(line.strip()[:50]) for line in strange[:2])
         more = f" and {len(strange) - 2} more" if len(strange) > 2 else ""
         reason = f"lines that are no part of a table, left out: {shown}{more}"
-        place.problems.append(Problem(path, reason))
+        place.problems.append(Problem(path, reason, partly))
 
 
 def _joined(places: Sequence[Place]) -> list[Place]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from slowdust.archive.experiment import ArchivedExperiment
 from slowdust.archive.importing import Import
-from slowdust.archive.text import readable
+from slowdust.archive.text import counted, readable
+from slowdust.store.manifest import SkippedFile
 
 MOST_ALIKE = 20
 """Skipped files of one reason that each get a line; `slowdust show` has all."""
@@ -22,7 +23,8 @@ def lines_of(found: Import) -> Iterator[str]:
     if found.by_products or found.problems:
         yield "outside of these experiments"
         yield from _by_products(found.by_products)
-        yield from _skipped([(_short(one.path), one.reason) for one in found.problems])
+        problems = found.problems
+        yield from _skipped([SkippedFile(file=_short(p.path), reason=p.reason) for p in problems])
     if not found.experiments:
         yield "nothing was found that an experiment could be made of"
 
@@ -32,37 +34,34 @@ def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:
     imported = manifest.imported
     assert imported is not None
     yield (
-        f"{manifest.experiment}: {_count(len(manifest.contenders), 'contender')}, "
-        f"{_count(len(manifest.tests), 'test')}, {_count(len(experiment.slices), 'result')}, "
+        f"{manifest.experiment}: {counted(len(manifest.contenders), 'contender')}, "
+        f"{counted(len(manifest.tests), 'test')}, {counted(len(experiment.slices), 'result')}, "
         f"{imported.mode}; the base is {manifest.base}"
     )
-    yield f"  {_count(imported.used, 'file')} used"
+    yield f"  {counted(imported.used, 'file')} used"
     yield from _by_products(imported.by_products)
     for note in (*experiment.notes, *imported.differences):
         yield f"  {note}"
-    yield from _skipped([(skipped.file, skipped.reason) for skipped in imported.skipped])
+    yield from _skipped(imported.skipped)
 
 
-def _skipped(files: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _skipped(files: Sequence[SkippedFile]) -> Iterator[str]:
     """A line for each, but of many with the same reason only the first."""
-    told: Counter[str] = Counter()
-    for file, reason in files:
-        told[reason] += 1
-        if told[reason] <= MOST_ALIKE:
-            yield f"  skipped: {file}: {reason}"
-    for reason, count in told.items():
+    told: Counter[tuple[str, str]] = Counter()
+    for one in files:
+        alike = (one.fate, one.reason)
+        told[alike] += 1
+        if told[alike] <= MOST_ALIKE:
+            yield f"  {one.fate}: {one.file}: {one.reason}"
+    for (fate, reason), count in told.items():
         if count > MOST_ALIKE:
-            yield f"  skipped: {count - MOST_ALIKE:,} more: {reason}"
+            yield f"  {fate}: {count - MOST_ALIKE:,} more: {reason}"
 
 
 def _by_products(counts: Mapping[str, int]) -> Iterator[str]:
     if counts:
         told = ", ".join(f"{kind} {count}" for kind, count in counts.items())
-        yield f"  {_count(sum(counts.values()), 'file')} known and not needed: {told}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        yield f"  {counted(sum(counts.values()), 'file')} known and not needed: {told}"
 
 
 def _short(path: Path) -> str:

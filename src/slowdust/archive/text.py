@@ -52,3 +52,8 @@ def is_number(cell: str) -> bool:
         return math.isfinite(float(cell))
     except ValueError:
         return False
+
+
+def counted(number: int, what: str) -> str:
+    """'1 file', '1,200 files'."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -37,3 +37,8 @@ def measured_in_steps(benchmark_name: str) -> bool:
     """Whether the tests of a record's benchmark are long steps, of which each is one slice."""
     known = BENCHMARKS.get(benchmark_name)
     return known is not None and known.measuring is Measuring.STEPS
+
+
+def was_imported(benchmark_name: str) -> bool:
+    """Whether a record's benchmark is one that nobody can run, so that its runs are archived."""
+    return benchmark_name in _ARCHIVED

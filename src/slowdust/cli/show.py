@@ -47,4 +47,4 @@ def _show_import(imported: Imported) -> None:
     for difference in imported.differences:
         click.echo(difference)
     for skipped in imported.skipped:
-        click.echo(f"skipped: {skipped.file}: {skipped.reason}")
+        click.echo(f"{skipped.fate}: {skipped.file}: {skipped.reason}")

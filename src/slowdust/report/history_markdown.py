@@ -12,6 +12,10 @@ from slowdust.report.markdown_table import ABSENT, table
 MARKS = {True: "▲", False: "▼"}
 """At a change point, by whether the new level is the faster one."""
 CHAINED = "*"
+MEAN_AND_MEDIAN = (
+    "The table has the geometric mean of a group's tests, of those that all versions have; the "
+    "common result, in the sentences, is that of its median test."
+)
 
 
 def brief(history: History) -> str:
@@ -20,7 +24,7 @@ def brief(history: History) -> str:
         [
             *_head(line),
             *_groups(line),
-            *told_changes(line.changes),
+            *_changes(line),
             *_by_version(line),
             *_notes(line),
         ]
@@ -35,7 +39,7 @@ def render(history: History) -> str:
         [
             *_head(line),
             *_groups(line),
-            *told_changes(line.changes),
+            *_changes(line),
             *_by_version(line),
             *_notes(line),
             *_tests(line),
@@ -75,6 +79,11 @@ def _groups(line: LineHistory) -> list[str]:
         "",
         *_legend(line.groups),
     ]
+
+
+def _changes(line: LineHistory) -> list[str]:
+    told = told_changes(line.changes)
+    return [MEAN_AND_MEDIAN, "", *told] if told and line.groups else told
 
 
 def _tests(line: LineHistory) -> list[str]:

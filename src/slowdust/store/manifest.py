@@ -108,12 +108,19 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     insert: InsertMethod | None = None
 
 
-class SkippedFile(msgspec.Struct, kw_only=True):
-    """A file of an archive that nothing could be made of."""
+class SkippedFile(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A file of an archive that nothing, or not all, could be made of."""
 
     file: str
     """Relative to the directory that was scanned."""
     reason: str
+    partly: bool = False
+    """Whether the rest of it is used."""
+
+    @property
+    def fate(self) -> str:
+        """What became of it, in words."""
+        return "used in part" if self.partly else "skipped"
 
 
 class ArchivedTable(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -172,6 +172,32 @@ def test_measured_versions_have_their_changes_beside_the_verdicts() -> None:
     assert untold(report) == report.group_changes
 
 
+def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -> None:
+    rows = ["1 0.9", "1 0.9", "1 0.9", "1 3"]
+    found = changes("5.6 5.7", *rows)
+    beside = changes_against(
+        "point",
+        None,
+        ["a", "b"],
+        {
+            f"t{i}": dict(zip("ab", map(float, row.split()), strict=True))
+            for i, row in enumerate(rows)
+        },
+        USUAL,
+    )
+
+    opposed = "there is no common result: 3 slower and 1 faster, yet the geometric mean is 1.22"
+    assert found.clauses[-1] == f"for 5.7 {opposed}"
+    assert beside is not None
+    assert beside.clauses[-1].endswith(opposed)
+
+
+def test_the_mean_is_of_the_tests_that_all_versions_have() -> None:
+    found = changes("5.6 5.7 8.0", "1 1 0.9", "1 1 0.9", "1 1 0.9", "1 - 3")
+
+    assert found.clauses[-1] == "for 8.0 the common result is about 10% less throughput than 5.6"
+
+
 def test_the_tldr_of_single_runs_is_told_in_bands() -> None:
     names = ["mysql@5.6.51", "mysql@5.7.44", "mysql@8.0.28"]
     slices = [

@@ -1,5 +1,6 @@
 """The history as JSON, Markdown and a page, and the command that writes them."""
 
+import html
 import json
 import re
 import sys
@@ -82,6 +83,34 @@ def test_markdown_has_every_test(history: History) -> None:
 
     assert re.search(r"^\| update-index +\| +1\.00 \| ▼ 0\.80 \|", text, re.MULTILINE)
     assert "- update-index: 20% slower from 5.7.44 on, 50% slower from 8.0.28 on" in text
+
+
+def test_text_markdown_and_page_say_which_is_the_mean_and_which_the_median(
+    history: History,
+) -> None:
+    for written in (
+        markdown.brief(history),
+        markdown.render(history),
+        html.unescape(page.render(history)),
+    ):
+        assert written.count("The table has the geometric mean of a group's tests") == 1
+        assert written.count("is that of its median test") == 1
+
+
+def test_no_common_result_contradicts_the_table() -> None:
+    levels = {
+        "point-query": 0.9,
+        "hot-points": 0.9,
+        "random-points.10": 0.9,
+        "random-points.100": 3.0,
+    }
+    runs = single_runs("old", {"5.6.51": 1.0, "5.7.44": levels}, tests=list(levels))
+
+    text = markdown.brief(history_of(experiments(runs), choice()))
+
+    assert re.search(r"^\| Point queries \(4\) +\| +1\.00 \| +1\.22 \|", text, re.MULTILINE)
+    assert "for 5.7.44 there is no common result: 3 slower and 1 faster" in text
+    assert "the common result is" not in text
 
 
 class _Tags(HTMLParser):

@@ -9,7 +9,13 @@ from markupsafe import Markup
 
 from slowdust.analysis.history_model import History, LineHistory, Point, Series
 from slowdust.analysis.phrases import GROUP_TITLES
-from slowdust.report.history_markdown import CHAINED, MARKS, change_at, label_of
+from slowdust.report.history_markdown import (
+    CHAINED,
+    MARKS,
+    MEAN_AND_MEDIAN,
+    change_at,
+    label_of,
+)
 from slowdust.report.html import numbers
 from slowdust.report.html.environment import environment, shipped
 from slowdust.report.html.history_chart import Course, CoursePoint, history_chart
@@ -73,6 +79,7 @@ def render(history: History) -> str:
         style=shipped("page.css"),
         marks=MARKS,
         chained=CHAINED,
+        mean_and_median=MEAN_AND_MEDIAN,
     )
 
 
