@@ -160,7 +160,7 @@ def test_a_step_stays_measured_whatever_its_tables_say(
     with writing(folder) as writer:
         journal = Journal(SPEC, writer, new_manifest(SPEC, [FACTS], method, "1", {}))
         long_steps = LongSteps(
-            cast("Driver", driver), cast("Field", field), journal, workload, PlainView()
+            cast("Driver", driver), cast("Field", field), journal, workload, PlainView(), seed=1
         )
         long_steps.run(1)
         kept = {piece.test: piece.step for piece in folder.read_slices()}
