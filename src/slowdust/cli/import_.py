@@ -8,6 +8,20 @@ import click
 
 from slowdust.cli.options import results_option
 
+_directories = click.argument(
+    "directories",
+    nargs=-1,
+    required=True,
+    metavar="DIR...",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+_name = click.option(
+    "--name", help="Name of the experiment; of several, its beginning.  [the directory's]"
+)
+_mode = click.option(
+    "--compat", "mode", flag_value="compat", help="The published numbers, digit by digit."
+)
+
 
 @click.group("import")
 def command() -> None:
@@ -18,19 +32,9 @@ def command() -> None:
 
 
 @command.command("sysbench")
-@click.argument(
-    "directories",
-    nargs=-1,
-    required=True,
-    metavar="DIR...",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
-@click.option(
-    "--name", help="Name of the experiment; of several, its beginning.  [the directory's]"
-)
-@click.option(
-    "--compat", "mode", flag_value="compat", help="The published numbers, digit by digit."
-)
+@_directories
+@_name
+@_mode
 @click.option("--device", help="Part of the device's name in iostat: md2.  [the busiest]")
 @click.option(
     "--scan",
@@ -76,19 +80,9 @@ def sysbench(  # noqa: PLR0917 - click's options
 
 
 @command.command("iibench")
-@click.argument(
-    "directories",
-    nargs=-1,
-    required=True,
-    metavar="DIR...",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
-@click.option(
-    "--name", help="Name of the experiment; of several, its beginning.  [the directory's]"
-)
-@click.option(
-    "--compat", "mode", flag_value="compat", help="The published numbers, digit by digit."
-)
+@_directories
+@_name
+@_mode
 @click.option("--clients", type=click.IntRange(1), help="How many there were.  [what files tell]")
 @results_option
 def iibench(
