@@ -24,10 +24,10 @@ def counters_of(slices: Sequence[Slice]) -> Counters | None:
 def relative_counters(base: Counters | None, ours: Counters | None) -> dict[str, float] | None:
     """Each counter / the base's, the clock rate first, then the other ratios, then the events.
 
-    None where one of the two has none; a counter that one of them lacks, or that the base has 0
-    of, is left out.
+    None where one of the two has none, or only relative ones; a counter that one of them lacks, or
+    that the base has 0 of, is left out.
     """
-    if base is None or ours is None:
+    if base is None or ours is None or base.relative_to != ours.relative_to:
         return None
     theirs = base.ratios | base.per_operation
     values = ours.ratios | ours.per_operation

@@ -16,6 +16,7 @@ from slowdust.archive.met import Met
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import FileName, parse_file, parse_label
 from slowdust.archive.rate_tables import RateTable
+from slowdust.archive.rates import is_relative, relative_to
 from slowdust.archive.run_directory import LOAD
 from slowdust.archive.table_slices import block_name
 from slowdust.archive.text import readable
@@ -129,7 +130,10 @@ def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict
     for table in tables:
         match table.kind:
             case "rates":
-                files |= _rate_table(table, found)
+                absolute = [one for one in found if not is_relative(one[0].unit)]
+                files |= _rate_table(table, absolute)
+            case "relative rates":
+                files |= _relative_table(table, found)
             case "hardware":
                 files |= _hardware_table(table, found)
             case "counters":
@@ -155,6 +159,34 @@ def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -
         return {}
     absolute = RateTable(tuple(table.runs), rows)
     return rate_files(absolute, table.tag, Path(table.folder))
+
+
+def _relative_table(
+    table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]
+) -> dict[Path, str]:
+    """The two files of relative rates, where that is all there is."""
+    base, *runs = table.runs
+    rates = {
+        (piece.test, archived.run): archived.whole_rate or ""
+        for piece, archived in found
+        if piece.unit == relative_to(base)
+    }
+    tests = {label: parse_label(label) or label for label in table.rows}
+    rows = {
+        label: tuple(rates.get((test, run), "") for run in runs)
+        for label, test in tests.items()
+        if any((test, run) in rates for run in runs)
+    }
+    relative = RateTable(tuple(runs), rows, base)
+    stem = Path(table.folder) / (f"qps.rel.{table.tag}" if table.tag else "qps.rel")
+    return (
+        {
+            Path(f"{stem}.tsv"): rate_tables.write_tsv(relative),
+            Path(f"{stem}.csv"): rate_tables.write_csv(relative),
+        }
+        if rows
+        else {}
+    )
 
 
 def rate_files(absolute: RateTable, tag: str, folder: Path) -> dict[Path, str]:

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust import __version__
-from slowdust.archive import rate_tables, slices, table_slices
+from slowdust.archive import joined_counters, rate_tables, slices, table_slices
+from slowdust.archive.checks import check_runs, check_tables
 from slowdust.archive.choices import Choices, Mode
 from slowdust.archive.differences import differences_of
+from slowdust.archive.joined_counters import JoinedTables, use_joined
 from slowdust.archive.names import parse_run, version_key
-from slowdust.archive.rates import SCAN, ScanRule, rule_by_date, rule_that_reproduces
-from slowdust.archive.run_directory import LOAD, ArchivedTest, Problem, RunDirectory, TestKey
+from slowdust.archive.problems import Problem, recorded
+from slowdust.archive.rates import SCAN, is_relative
+from slowdust.archive.run_directory import LOAD, RunDirectory, TestKey
+from slowdust.archive.scan_choice import ScanChoice, choose_scan_rule
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
 from slowdust.archive.text import readable
@@ -24,21 +28,12 @@ from slowdust.store.manifest import (
     Imported,
     Manifest,
     Method,
-    SkippedFile,
 )
 from slowdust.store.records import SCHEMA, Slice
 
 KIND = "sysbench"
 MARGIN = 0.03
 UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class ScanChoice:
-    """The rule of scan's rate, and how it was found."""
-
-    rule: ScanRule
-    why: str
 
 
 @dataclass
@@ -61,24 +56,27 @@ def make_experiment(
     order = _order(place, runs)
     titles = titles_of(order)
     cpus = next((run.cpus for run in runs if run.cpus), None)
-    choice = choose_scan_rule(place, runs, choices.scan)
+    choice = choose_scan_rule(place.path, runs, choices.scan)
     reading = Reading(choices.mode, choice.rule, cpus)
     clean = _clean_tests(runs) if choices.mode is Mode.CLEAN else set()
     records = _of_runs(runs, titles, reading, clean, choices.clients)
-    tables = table_slices.read_tables(place, _clients_of(records), choices.clients)
-    place.problems += [
+    rows = table_slices.read_tables(place, records, choices.clients)
+    place.problems.extend(rows.problems)
+    place.problems.extend(
         Problem(place.path / table, "the number of clients is not known: give --clients")
-        for table in sorted(tables.without_clients)
-    ]
-    contradictions = _contradictions(place, records, tables)
-    records += _of_tables(tables, records, titles, reading)
+        for table in sorted(rows.without_clients)
+    )
+    records += _of_tables(rows, records, titles, reading)
+    joined = use_joined(place.tables.joined, runs, order, records)
+    place.problems.extend(joined.problems)
     if not records:
         return None
     if choices.mode is Mode.CLEAN:
         for record in records:
             slices.leave_out_hardware_of_all_threads(record)
     problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
-    problems += contradictions
+    problems += check_runs(runs, choice.rule)
+    problems += check_tables(place.tables, runs, choice.rule)
     measured = {record.contender for record in records}
     contenders = [facts_of(run, titles[run]) for run in order if titles[run] in measured]
     rank = {contender.name: place for place, contender in enumerate(contenders)}
@@ -102,59 +100,26 @@ def make_experiment(
             source=readable(place.name),
             path=readable(str(place.path.resolve())),
             device=", ".join(sorted({run.device for run in runs if run.device})) or None,
-            used=place.used + sum(run.used for run in runs),
-            by_products=_by_products(place, runs),
-            skipped=[_skipped(problem, place.path) for problem in problems],
+            used=place.tables.used + joined.used + sum(run.used for run in runs),
+            checked=_checked(place, joined, runs),
+            by_products=_summed([place.tables.by_products, *(run.by_products for run in runs)]),
+            skipped=recorded(problems, place.path),
             tables=_tables_of(place),
             differences=differences_of(runs, choice.rule, choices.mode),
         ),
     )
-    return ArchivedExperiment(manifest, records, [*_scan_note(records, choice), *_notes(records)])
-
-
-def choose_scan_rule(
-    place: Place, runs: Sequence[RunDirectory], wanted: ScanRule | None
-) -> ScanChoice:
-    """By what the user says, by what reproduces the published rates, else by date."""
-    if wanted is not None:
-        return ScanChoice(wanted, "as asked for")
-    scans = [
-        (test.output, published)
-        for run in runs
-        for test in run.tests.values()
-        if test.file.test == SCAN and test.output is not None and (published := _published(test))
-    ]
-    if rule := rule_that_reproduces(scans):
-        return ScanChoice(rule, "which reproduces the published rates")
-    days = sorted(probe.day for run in runs for probe in run.probes if probe.day)
-    path = place.path.resolve()
-    names = [path.name, *(parent.name for parent in path.parents)]
-    if rule := rule_by_date(names, days[0] if days else None):
-        return ScanChoice(rule, "by the date of the run")
-    return ScanChoice(ScanRule.ALL_THREADS, "assumed: neither a published rate nor a date tells")
-
-
-def _published(test: ArchivedTest) -> str | None:
-    if test.met is not None:
-        return test.met.rate
-    printed = test.rates.get("r.qps")
-    return printed.number if printed else None
+    assumed = [*place.assumed, *joined.assumed]
+    manifest.warnings += assumed
+    notes = [*_scan_note(records, choice), *_notes(records), *assumed]
+    return ArchivedExperiment(manifest, records, notes)
 
 
 def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
     """Names of runs: as the first table has them, the base first; else by version."""
-    names = sorted({run.name for run in runs} | place.known_runs, key=version_key)
-    columns = next(
-        (
-            list(table)
-            for table in (
-                *(rates.table.runs for rates in place.rates),
-                *(hardware.runs for hardware in place.hardware),
-            )
-        ),
-        [],
-    )
-    return [*columns, *(name for name in names if name not in columns)]
+    columns = [table.runs for table in place.tables.of_runs]
+    first = list(columns[0]) if columns else []
+    named = {run.name for run in runs}.union(*columns)
+    return [*first, *sorted(named - set(first), key=version_key)]
 
 
 def titles_of(order: Sequence[str]) -> dict[str, str]:
@@ -197,24 +162,12 @@ def _of_runs(
     return found
 
 
-def _clients_of(records: Iterable[Slice]) -> dict[str, int]:
-    """Test as the names of files have it -> its clients, the most of several."""
-    found: dict[str, int] = {}
-    for record in records:
-        if record.test == LOAD:
-            continue
-        if record.archived is not None and record.archived.file is not None:
-            common = record.archived.file
-            found[common] = max(found.get(common, 0), record.clients)
-    return found
-
-
 def _of_tables(
-    tables: table_slices.Tables, records: Sequence[Slice], titles: dict[str, str], reading: Reading
+    rows: table_slices.TableRows, records: Sequence[Slice], titles: dict[str, str], reading: Reading
 ) -> list[Slice]:
     there = {(record.contender, record.test) for record in records}
     found = []
-    for row in tables.rows.values():
+    for row in rows.rows.values():
         title = titles.get(row.run)
         if title is None or (title, row.test) in there:
             continue
@@ -226,36 +179,6 @@ def _of_tables(
         if record.test == LOAD and most:
             record.clients = most[0][0]
     return found
-
-
-def _contradictions(
-    place: Place, records: Sequence[Slice], tables: table_slices.Tables
-) -> list[Problem]:
-    """Tables that say something else than the files of the runs that they are of."""
-    whole = {
-        (record.archived.run, record.archived.file, record.clients): record.archived.whole_rate
-        for record in records
-        if record.archived is not None and record.test != LOAD
-    }
-    other = [
-        row
-        for key, row in tables.rows.items()
-        if row.rate is not None
-        and (made := whole.get(key)) is not None
-        and made.partition("\t")[0] != row.rate
-        and not row.common.startswith(SCAN)
-    ]
-    if not other:
-        return []
-    shown = ", ".join(f"{row.test} of {row.run}" for row in other[:3])
-    rates = "1 rate is" if len(other) == 1 else f"{len(other)} rates are"
-    return [
-        Problem(
-            place.rates[0].path,
-            f"{rates} not what the runs' own files say, which count: {shown}",
-            partly=True,
-        )
-    ]
 
 
 def facts_of(run: str, title: str) -> ContenderFacts:
@@ -281,8 +204,8 @@ def _tests(place: Place, records: Sequence[Slice]) -> list[str]:
     }
     told = [
         test
-        for hardware in place.hardware
-        for name in hardware.blocks
+        for hardware in place.tables.hardware
+        for name in hardware.table.blocks
         for common, test in files
         if name.startswith(table_slices.block_name(test, common, 0).removesuffix(".dop0"))
     ]
@@ -311,41 +234,41 @@ def _host(runs: Sequence[RunDirectory], cpus: int | None) -> dict[str, str]:
     return {label: ", ".join(values) for label, values in facts.items() if values}
 
 
-def _by_products(place: Place, runs: Sequence[RunDirectory]) -> dict[str, int]:
-    total = Counter(place.by_products)
-    for run in runs:
-        total.update(run.by_products)
+def _checked(place: Place, joined: JoinedTables, runs: Sequence[RunDirectory]) -> dict[str, int]:
+    of_tables = place.tables.checked + Counter({"join": joined.checked} if joined.checked else {})
+    return _summed([of_tables, *(run.checked for run in runs)])
+
+
+def _summed(counts: Iterable[Counter[str]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
     return dict(sorted(total.items()))
-
-
-def _skipped(problem: Problem, home: Path) -> SkippedFile:
-    inside = problem.path.is_relative_to(home)
-    path = problem.path.relative_to(home) if inside else problem.path.name
-    return SkippedFile(file=readable(str(path)), reason=problem.reason, partly=problem.partly)
 
 
 def _tables_of(place: Place) -> list[ArchivedTable]:
     found = [
         ArchivedTable(
-            kind="rates",
+            kind="rates" if rates.table.base is None else "relative rates",
             tag=rates.tag,
-            runs=list(rates.table.runs),
+            runs=list(rates.runs),
             rows=list(rates.table.rows),
             folder=_folder(rates.path, place.path),
         )
-        for rates in place.rates
+        for rates in (*place.tables.rates, *place.tables.relative)
     ]
     found += [
         ArchivedTable(
             kind="hardware",
             tag=hardware.tag,
             runs=hardware.runs,
-            rows=list(hardware.blocks),
+            rows=list(hardware.table.blocks),
             folder=_folder(hardware.path, place.path),
         )
-        for hardware in place.hardware
+        for hardware in place.tables.hardware
     ]
-    found += [ArchivedTable(kind="counters", tag=tag, runs=[]) for tag in place.counters]
+    tags = place.tables.counter_tags
+    found += [ArchivedTable(kind="counters", tag=tag, runs=[]) for tag in tags]
     return found
 
 
@@ -354,7 +277,8 @@ def _folder(path: Path, home: Path) -> str:
 
 
 def _scan_note(records: Sequence[Slice], choice: ScanChoice) -> list[str]:
-    units = sorted({record.unit for record in records if record.test.startswith(f"{SCAN}.")})
+    scans = [record.unit for record in records if record.test.startswith(f"{SCAN}.")]
+    units = sorted({unit for unit in scans if not is_relative(unit)})
     if not units:
         return []
     return [
@@ -370,6 +294,9 @@ def _notes(records: Sequence[Slice]) -> list[str]:
         slices.FROM_MET,
         slices.FROM_RATE,
         table_slices.FROM_TABLE,
+        table_slices.FROM_RELATIVE,
+        joined_counters.FROM_JOINED,
+        joined_counters.RELATIVE,
         slices.RATE_OF_ONE_THREAD,
     ):
         tests = [record.test for record in records if flag in record.flags]

@@ -25,13 +25,13 @@ from slowdust.archive.ibench_names import (
 from slowdust.archive.ibench_reading import read_all
 from slowdust.archive.ibench_response import Shares
 from slowdust.archive.ibench_result import StepResult
+from slowdust.archive.problems import OTHER_KIND, Problem
 from slowdust.archive.reading import Wanting
-from slowdust.archive.run_directory import Problem
-from slowdust.archive.text import UNREADABLE_NAME, counted
+from slowdust.archive.text import counted
+from slowdust.store.manifest import Fate
 
 FOREIGN = "not a file of the Insert Benchmark"
-SYSBENCH = "sysbench: import it with `slowdust import sysbench`"
-_SYSBENCH = re.compile(r"(?:sb|qps\.abs|qps\.rel|o\.met|join\d+)(?:\..*)?")
+_OF_OTHER_KIND = re.compile(r"(?:sb|qps\.abs|qps\.rel|o\.met|join\d+)(?:\..*)?")
 _SHOWN = 40
 """Characters of a damaged line that a problem quotes."""
 
@@ -142,7 +142,7 @@ def _note(archive: IbenchArchive, path: Path, wrong: str | _Damage | None) -> No
             archive.used += 1
         case _Damage(reason):
             archive.used += 1
-            archive.problems.append(Problem(path, reason, partly=True))
+            archive.problems.append(Problem(path, reason, Fate.PARTLY))
         case _:
             archive.problems.append(Problem(path, wrong))
 
@@ -164,10 +164,8 @@ def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[_Found | _F
 def _wanted(archive: IbenchArchive, path: Path) -> IbenchFile | None:
     """What the name says of a file that is worth reading; others are noted."""
     file = parse_file(path.name)
-    if not str(path.relative_to(archive.path)).isprintable():
-        archive.problems.append(Problem(path, UNREADABLE_NAME))
-    elif _SYSBENCH.fullmatch(path.name):
-        archive.by_products[SYSBENCH] += 1
+    if _OF_OTHER_KIND.fullmatch(path.name):
+        archive.by_products[OTHER_KIND["sysbench"]] += 1
     elif file is None:
         archive.problems.append(Problem(path, FOREIGN))
     elif file.kind is FileKind.SELECTION:

@@ -15,13 +15,13 @@ from slowdust.archive.ibench_directory import ArchivedStep, IbenchArchive
 from slowdust.archive.ibench_names import in_order, rate_of
 from slowdust.archive.ibench_rates import correction
 from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of
+from slowdust.archive.problems import recorded
 from slowdust.archive.text import counted, readable
 from slowdust.store.manifest import (
     ArchivedTable,
     Imported,
     Manifest,
     Method,
-    SkippedFile,
 )
 from slowdust.store.records import SCHEMA, Slice
 
@@ -140,14 +140,7 @@ def _imported(archive: IbenchArchive, mode: Mode) -> Imported:
         path=readable(str(archive.path.resolve())),
         used=archive.used,
         by_products=dict(archive.by_products),
-        skipped=[
-            SkippedFile(
-                file=readable(str(problem.path.relative_to(archive.path))),
-                reason=problem.reason,
-                partly=problem.partly,
-            )
-            for problem in archive.problems
-        ],
+        skipped=recorded(archive.problems, archive.path),
         tables=[
             *(
                 ArchivedTable(kind=RUN_TABLE, tag=one.tag, runs=[one.tag], rows=list(one.steps))

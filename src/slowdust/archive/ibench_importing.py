@@ -21,10 +21,10 @@ def import_iibench(
     """Make an experiment of each archive below `roots`, and store it.
 
     `clients` is how many each archive had, None where its files have to tell. An experiment that
-    was imported under the same name is replaced.
+    was imported from the same directory under the same name is replaced.
 
     Raises:
-        UsageError: an experiment of that name was measured here, or `name` is none.
+        UsageError: another experiment has that name, or `name` is none.
     """
     check_name(name)
     found = Import()
@@ -32,8 +32,9 @@ def import_iibench(
     made: dict[str, ArchivedExperiment] = {}
     archives = [(root, *one) for root in roots for one in scan(root).items()]
     several = sum(home is not None for _, home, _ in archives) > 1
-    for root, home, files in archives:
-        archive = read_archive(home or root, files)
+    for root, home, there in archives:
+        archive = read_archive(home or root, there.files)
+        archive.problems += there.problems
         experiment = None
         if home is not None:
             title = title_of(name_of(home, root), name, several=several, taken=set(made))

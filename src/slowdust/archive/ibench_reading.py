@@ -9,7 +9,7 @@ from slowdust.archive import ibench_client
 from slowdust.archive.ibench_client import ClientOutput
 from slowdust.archive.ibench_names import FileKind
 from slowdust.archive.reading import Wanting
-from slowdust.archive.text import UNREADABLE, lines_of, read_content
+from slowdust.archive.text import DamagedError, lines_of, read_content
 from slowdust.archive.two_processes import read_shared
 
 Request = tuple[Path, FileKind]
@@ -28,10 +28,8 @@ def _read_some(requests: Sequence[Request]) -> list[Content | Wanting]:
 def _read(path: Path, kind: FileKind) -> Content | Wanting:
     try:
         content = read_content(path)
-    except UNREADABLE as error:
-        return Wanting(f"cannot be read: {error}")
-    if not content.strip():
-        return Wanting("empty")
+    except DamagedError as error:
+        return Wanting(str(error))
     if kind is FileKind.CLIENT:
         return ibench_client.read(content) or Wanting("no whole row")
     return lines_of(content)

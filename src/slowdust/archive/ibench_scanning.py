@@ -7,11 +7,13 @@ directories, lie in.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust.archive.ibench_names import FileKind, parse_file
+from slowdust.archive.problems import Problem
+from slowdust.archive.walking import walk
 
 _OF_A_STEP = (FileKind.CLIENT, FileKind.RESULT, FileKind.RESPONSE)
 _OF_A_TABLE = (FileKind.MERGED, FileKind.RELATIVE, FileKind.MERGED_RESPONSE)
@@ -19,23 +21,33 @@ _TABLES = "res"
 """How directories of tables begin."""
 
 
-def scan(root: Path) -> dict[Path | None, list[Path]]:
-    """Directory of an archive -> its files; None -> those that are in no archive."""
-    files = list(_walk(root))
+@dataclass
+class Found:
+    """What lies in an archive, or in none."""
+
+    files: list[Path] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """Of what cannot be read at all."""
+
+
+def scan(root: Path) -> dict[Path | None, Found]:
+    """Directory of an archive -> what is in it; None -> what is in no archive."""
+    visited = list(walk(root))
+    files = [folder.path / name for folder in visited for name in folder.names]
     homes = {home for file in files if (home := _home(file, root)) is not None}
     with_runs = {file.parent for file in files if _kind(file) is FileKind.RUN}
     kept = {home for home in homes if home in with_runs or homes.isdisjoint(home.parents)}
-    found: dict[Path | None, list[Path]] = {home: [] for home in sorted(kept)}
+    found: dict[Path | None, Found] = {home: Found() for home in sorted(kept)}
+
+    def nearest(path: Path) -> Found:
+        home = next((folder for folder in path.parents if folder in kept), None)
+        return found.setdefault(home, Found())
+
     for file in files:
-        nearest = next((folder for folder in file.parents if folder in kept), None)
-        found.setdefault(nearest, []).append(file)
+        nearest(file).files.append(file)
+    for problem in (problem for folder in visited for problem in folder.problems):
+        nearest(problem.path).problems.append(problem)
     return found
-
-
-def _walk(root: Path) -> Iterator[Path]:
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        yield from (Path(folder, name) for name in sorted(names))
 
 
 def _home(file: Path, root: Path) -> Path | None:

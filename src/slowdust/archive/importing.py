@@ -9,11 +9,13 @@ from pathlib import Path
 
 from slowdust.archive.choices import Choices
 from slowdust.archive.experiment import ArchivedExperiment, make_experiment
-from slowdust.archive.run_directory import Problem, RunDirectory, read_runs
+from slowdust.archive.problems import Problem
+from slowdust.archive.run_directory import RunDirectory, read_runs
 from slowdust.archive.scanning import Place, scan
 from slowdust.archive.text import readable
 from slowdust.errors import UsageError
 from slowdust.store.folder import NAME, Folder, writing
+from slowdust.store.manifest import Imported
 
 
 @dataclass
@@ -32,10 +34,10 @@ def import_sysbench(
 ) -> Import:
     """Make an experiment of each directory that holds runs or their tables, and store it.
 
-    An experiment that was imported under the same name is replaced.
+    An experiment that was imported from the same directory under the same name is replaced.
 
     Raises:
-        UsageError: an experiment of that name was measured here, or `name` is none.
+        UsageError: another experiment has that name, or `name` is none.
     """
     check_name(name)
     found = Import()
@@ -53,7 +55,7 @@ def import_sysbench(
             continue
         found.problems += place.problems
         found.problems += [problem for run in runs[place.path] for problem in run.problems]
-        for kind, count in place.by_products.items():
+        for kind, count in place.tables.by_products.items():
             found.by_products[kind] = found.by_products.get(kind, 0) + count
     store(made, results)
     found.experiments = list(made.values())
@@ -61,13 +63,14 @@ def import_sysbench(
 
 
 def store(made: Mapping[str, ArchivedExperiment], results: Path) -> None:
-    """Write experiments, by name; those that were imported under the same names are replaced.
+    """Write experiments, by name; earlier imports of the same are replaced.
 
     Raises:
-        UsageError: an experiment of that name was measured here; then none is written.
+        UsageError: an experiment of that name is no import of the same kind and directory; then
+            none is written.
     """
-    for title in made:
-        _refuse_measured(Folder(results / title))
+    for title, experiment in made.items():
+        _refuse_other(Folder(results / title), experiment.manifest.imported)
     for title, experiment in made.items():
         _write(Folder(results / title), experiment)
 
@@ -103,12 +106,22 @@ def title_of(place: str, name: str | None, *, several: bool, taken: set[str]) ->
     return title
 
 
-def _refuse_measured(folder: Folder) -> None:
-    if folder.path.exists() and not folder.is_imported():
-        raise UsageError(
-            f"'{folder.name}' in {folder.path.parent} is no import, and is not replaced by one: "
-            f"choose another --name"
-        )
+def _refuse_other(folder: Folder, new: Imported | None) -> None:
+    """Keep what is in `folder`, unless it is an earlier import of the same."""
+    assert new is not None
+    if not folder.path.exists():
+        return
+    there = folder.read_manifest().imported if folder.is_imported() else None
+    if there is None:
+        what = "no import"
+    elif (there.kind, there.path or new.path) != (new.kind, new.path):
+        what = f"the import of {there.path or there.source} as {there.kind}"
+    else:
+        return
+    raise UsageError(
+        f"'{folder.name}' in {folder.path.parent} is {what}, and is not replaced by that of "
+        f"{new.path} as {new.kind}: choose another --name"
+    )
 
 
 def _write(folder: Folder, experiment: ArchivedExperiment) -> None:

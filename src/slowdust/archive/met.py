@@ -28,6 +28,13 @@ class Met:
     cpu: tuple[str, ...]
     """By `_CPU`."""
 
+    def named_cells(self) -> list[tuple[str, str]]:
+        """Columns and numbers; those of the samples are called alike in both tables."""
+        return [
+            *zip(_STORAGE, self.storage, strict=True),
+            *zip(_CPU, self.cpu, strict=True),
+        ]
+
     @property
     def reads_per_o(self) -> str:
         """Storage reads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slowdust.archive.met import Met
 from slowdust.archive.text import is_number
@@ -40,6 +40,10 @@ class MetRow:
             run=run,
         )
 
+    def named_cells(self) -> dict[str, str]:
+        """Column -> number."""
+        return dict(zip(_HEADER, self.cells(), strict=True))
+
     def cells(self) -> tuple[str, ...]:
         """The numbers."""
         return (
@@ -69,14 +73,25 @@ def block(file_name: str, rows: Sequence[MetRow]) -> str:
     ]
     lines.append(_RELATIVE)
     for row in others:
-        first, *rest = (_relative(row.cells()[place], base.cells()[place]) for place in kept)
+        cells = relative(row, base)
+        first, *rest = (cells[_HEADER[place]] for place in kept)
         lines.append("\t".join([f"{first}\t", *rest, row.run]))
     return "".join(f"{line}\n" for line in lines)
 
 
-def read(lines: Sequence[str]) -> tuple[dict[str, list[MetRow]], list[str]]:
-    """File name of a test -> its absolute rows; and the lines that are no part of a table."""
-    blocks: dict[str, list[MetRow]] = {}
+@dataclass(frozen=True)
+class MetTable:
+    """All blocks of a file."""
+
+    blocks: dict[str, list[MetRow]] = field(default_factory=dict)
+    """File name of a test -> its absolute rows."""
+    relative: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    """File name of a test and run -> column -> value relative to the first run, as printed."""
+
+
+def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
+    """The blocks, and the lines that are no part of one."""
+    table = MetTable()
     strange: list[str] = []
     names: Sequence[str] = ()
     test = part = ""
@@ -91,12 +106,20 @@ def read(lines: Sequence[str]) -> tuple[dict[str, list[MetRow]], list[str]]:
         elif row and part == _ABSOLUTE:
             cells = dict(zip(names, row, strict=False))
             if len(row) == len(names) and test and all(map(_is_cell, row[:-1])):
-                blocks.setdefault(test, []).append(_row(cells))
+                table.blocks.setdefault(test, []).append(_row(cells))
             else:
                 strange.append(line)
+        elif row and part == _RELATIVE and len(row) == len(names):
+            table.relative[test, row[-1]] = dict(zip(names, row[:-1], strict=False))
         elif row and part != _RELATIVE:
             strange.append(line)
-    return blocks, strange
+    return table, strange
+
+
+def relative(row: MetRow, base: MetRow) -> dict[str, str]:
+    """Column -> value relative to the base, as printed."""
+    pairs = zip(_HEADER, row.cells(), base.cells(), strict=True)
+    return {name: _relative(ours, theirs) for name, ours, theirs in pairs}
 
 
 def _row(cells: Mapping[str, str]) -> MetRow:

@@ -6,12 +6,15 @@ is per 10 s; per query it has to be divided by the rate.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from slowdust.archive.collation import collation
 from slowdust.archive.text import is_number
 
 NOT_SUPPORTED = "-1"
+INFINITE = "INF"
+"""Of a relative value, where the base is 0."""
 LAST = "faults"
 """The event that ends an iteration that was completed."""
 SECONDS = 10
@@ -61,6 +64,7 @@ _EXTRACTED: tuple[tuple[str, str, int], ...] = (
 )
 """Name in the extraction, event, and which field of its line: the order of the extraction, with
 its own spellings."""
+_NAMES = dict.fromkeys(name for name, _, _ in _EXTRACTED)
 _RATIOS = frozenset(name for name, _, field in _EXTRACTED if field == _REMARK)
 """Ratios by themselves, whatever the rate."""
 
@@ -125,12 +129,72 @@ def joined_relative(contenders: Sequence[Mapping[str, str]]) -> str:
 
     Two counters that are both missing are 1.000 there.
     """
-    lines = []
-    for name in _common(contenders):
-        base, *others = (float(values[name]) for values in contenders)
-        cells = [f"{value / base:.3f}" if base else "INF" for value in others]
-        lines.append("\t".join([*cells, name]) + "\n")
-    return "".join(lines)
+    base, *others = contenders
+    columns = [relative(values, base) for values in others]
+    return "".join(
+        "\t".join([*(column.get(name, INFINITE) for column in columns), name]) + "\n"
+        for name in _common(contenders)
+    )
+
+
+def relative(values: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
+    """Each value / the base's, as published; where that is 0 there is none."""
+    return {
+        name: f"{float(value) / float(base[name]):.3f}"
+        for name, value in values.items()
+        if is_number(value) and is_number(base.get(name, "")) and float(base[name])
+    }
+
+
+def is_ratio(name: str) -> bool:
+    """Whether the counter is one by itself, whatever the rate."""
+    return name in _RATIOS
+
+
+def read_joined(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
+    """Counter -> value as printed for each column of join.abs; and lines that are no part of it."""
+    rows = [(line, line.split()) for line in lines if line.strip()]
+    return _columns([(line, cells[0], cells[1:]) for line, cells in rows])
+
+
+def read_joined_relative(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
+    """The same of join.rel. `INF`, where the base had 0, is left out."""
+    rows = [(line, line.split()) for line in lines if line.strip()]
+    return _columns([(line, cells[-1], cells[:-1]) for line, cells in rows])
+
+
+def _columns(
+    rows: Sequence[tuple[str, str, Sequence[str]]],
+) -> tuple[list[dict[str, str]], list[str]]:
+    """Of lines, their counters and their values; most lines have a value for each column."""
+    widths = Counter(len(values) for _, _, values in rows)
+    width = widths.most_common(1)[0][0] if widths else 0
+    columns: list[dict[str, str]] = [{} for _ in range(width)]
+    strange = []
+    for line, name, values in rows:
+        good = all(is_number(value) or value == INFINITE for value in values)
+        if name not in _NAMES or len(values) != width or not good:
+            strange.append(line)
+            continue
+        for column, value in zip(columns, values, strict=True):
+            if value != INFINITE:
+                column[name] = value
+    return (columns if any(columns) else []), strange
+
+
+def read_raw(lines: Sequence[str]) -> dict[str, str]:
+    """Counter -> value as printed of a file .raw or .sorted, in the order of the extraction.
+
+    Raises:
+        ValueError: a line is none of such a file.
+    """
+    found = {}
+    for line in lines:
+        name, tab, value = line.partition("\t")
+        if not tab or name not in _NAMES or not is_number(value):
+            raise ValueError(f"no counter: {line[:40]!r}")
+        found[name] = value
+    return {name: found[name] for name in _NAMES if name in found}
 
 
 def _event(row: Sequence[str]) -> str:

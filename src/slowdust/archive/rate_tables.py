@@ -6,6 +6,7 @@ A relative rate is made of the rates as printed, that is rounded to integers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ def order_of_suffixes(suffixes: Iterable[str]) -> list[str]:
 def relative(table: RateTable) -> RateTable:
     """Each rate / the first run's."""
     rows = {
-        label: tuple(_relative(rate, rates[0]) for rate in rates[1:])
+        label: tuple(relative_rate(rate, rates[0]) for rate in rates[1:])
         for label, rates in table.rows.items()
     }
     return RateTable(table.runs[1:], rows, base=table.runs[0])
@@ -84,18 +85,39 @@ def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
     for line in lines:
         if line.startswith(_RELATIVE):
             base = line.removeprefix(_RELATIVE).strip()
-        elif found := _COLUMN.fullmatch(line.strip()):
+        elif (found := _COLUMN.fullmatch(line.strip())) and found["run"].isprintable():
             runs[int(found[1])] = found["run"]
         elif line.strip() and not _TITLES.fullmatch(line.rstrip()):
-            *cells, label = line.split("\t")
-            if len(cells) == len(runs) and all(_is_rate(cell) for cell in cells):
-                rows[label.strip()] = tuple(cells)
+            *cells, label = (cell.strip() for cell in line.split("\t"))
+            known = rows.get(label, tuple(cells)) == tuple(cells)
+            if len(cells) == len(runs) and known and all(map(_is_rate, cells)):
+                rows[label] = tuple(cells)
             else:
                 strange.append(line)
     return RateTable(tuple(runs[number] for number in sorted(runs)), rows, base), strange
 
 
-def _relative(rate: str, base: str) -> str:
+def read_csv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
+    """The table, whose columns are called by their numbers; and the lines that are no part of it.
+
+    Most lines have as many cells as the table has columns.
+    """
+    split = [(line, line.strip().split(",")) for line in lines if line.strip()]
+    widths = Counter(len(cells) - 1 for _, cells in split)
+    width = widths.most_common(1)[0][0] if widths else 0
+    rows: dict[str, tuple[str, ...]] = {}
+    strange: list[str] = []
+    for line, (label, *cells) in split:
+        if len(cells) == width and label not in rows and all(map(_is_rate, cells)):
+            rows[label] = tuple(cells)
+        else:
+            strange.append(line)
+    runs = tuple(f"col-{number}" for number in range(1, width + 1))
+    return RateTable(runs, rows), strange
+
+
+def relative_rate(rate: str, base: str) -> str:
+    """Of two rates as printed; an empty text where one is missing."""
     return f"{float(rate) / float(base):.2f}" if rate and base and float(base) else ""
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from slowdust.archive import iostat, met, perf_stat, processes, sysbench, vmstat
 from slowdust.archive.iostat import Iostat
@@ -15,11 +13,12 @@ from slowdust.archive.met import Met
 from slowdust.archive.names import FileName
 from slowdust.archive.processes import Peaks
 from slowdust.archive.sysbench import LoadOutput, Output
-from slowdust.archive.text import is_number
+from slowdust.archive.text import DamagedError, is_number, lines_of, read_content
 from slowdust.archive.two_processes import read_shared
 from slowdust.archive.vmstat import Vmstat
 
 PREPARE = "prepare."
+_COUNTERS = "perf.hw"
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,15 @@ Request = tuple[str, FileName, str | None]
 
 def reads(file: FileName) -> bool:
     """Whether files of this kind are read; others are by-products."""
-    return file.extraction is None and file.kind.removeprefix(PREPARE) in _READERS
+    return _reader_of(file) is not None
 
 
 def busiest_device(paths: Sequence[str]) -> str | None:
     """The device that most was read from and written to in files of iostat."""
     total: Counter[str] = Counter()
     for path in paths:
-        content = _content(path)
-        if not isinstance(content, Wanting):
-            total.update(iostat.traffic(content))
+        with suppress(DamagedError):
+            total.update(iostat.traffic(read_content(path)))
     return iostat.busiest(total)
 
 
@@ -83,23 +81,13 @@ def _read_some(requests: Sequence[Request]) -> list[Found | Wanting]:
     return [_read(path, file, device) for path, file, device in requests]
 
 
-def _content(path: str) -> bytes | Wanting:
-    try:
-        content = Path(path).read_bytes()
-        if path.endswith(".gz"):
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        told = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return Wanting(f"cannot be read: {told}")
-    return content if content.strip() else Wanting("empty")
-
-
 def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
-    content = _content(path)
-    if isinstance(content, Wanting):
-        return content
     try:
-        return _READERS[file.kind.removeprefix(PREPARE)](content, file, device)
+        reader = _reader_of(file)
+        assert reader is not None
+        return reader(read_content(path), file, device)
+    except DamagedError as error:
+        return Wanting(str(error))
     except (ValueError, ArithmeticError, LookupError) as error:
         return Wanting(f"not as it should be: {error}")
 
@@ -122,7 +110,7 @@ def _read_cpu(content: bytes, file: FileName, device: str | None) -> Found | Wan
 
 
 def _read_met(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    return met.read(_lines(content)) or Wanting("torn")
+    return met.read(lines_of(content)) or Wanting("torn")
 
 
 def _read_processes(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
@@ -130,7 +118,7 @@ def _read_processes(content: bytes, file: FileName, device: str | None) -> Found
 
 
 def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    line = _lines(content)[0]
+    line = lines_of(content)[0]
     *rates, text = line.split("\t")
     if not rates or not all(map(is_number, rates)):
         return Wanting(f"no rate: {line[:40]!r}")
@@ -140,8 +128,14 @@ def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wa
 def _read_counters(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
     if file.iteration is None:
         return Wanting("no iteration in its name")
-    values = perf_stat.extract(_lines(content))
+    values = perf_stat.extract(lines_of(content))
     return values if perf_stat.LAST in values else Wanting(INCOMPLETE)
+
+
+def _read_extraction(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    if file.iteration is None:
+        return Wanting("no iteration in its name")
+    return perf_stat.read_raw(lines_of(content))
 
 
 def _read_last(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
@@ -162,11 +156,13 @@ _READERS: dict[str, _Reader] = {
     "r.rtavg": _read_rate,
     "r.rtmax": _read_rate,
     "r.rt95": _read_rate,
-    "perf.hw": _read_counters,
+    _COUNTERS: _read_counters,
     "perf.last": _read_last,
 }
 """By kind of file."""
 
 
-def _lines(content: bytes) -> list[str]:
-    return content.decode(errors="replace").splitlines()
+def _reader_of(file: FileName) -> _Reader | None:
+    if file.extraction is not None:
+        return _read_extraction if file.kind == _COUNTERS else None
+    return _READERS.get(file.kind.removeprefix(PREPARE))

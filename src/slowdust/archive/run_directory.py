@@ -15,6 +15,7 @@ from pathlib import Path
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.names import FileName, parse_file
+from slowdust.archive.problems import Problem
 from slowdust.archive.processes import Peaks
 from slowdust.archive.reading import (
     INCOMPLETE,
@@ -32,6 +33,7 @@ from slowdust.archive.reading import (
 from slowdust.archive.sysbench import LoadOutput, Output
 from slowdust.archive.text import counted, readable
 from slowdust.archive.two_processes import size_of
+from slowdust.store.manifest import Fate
 
 LOAD = "load"
 """What the load of the tables is called among the tests."""
@@ -41,17 +43,11 @@ _STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
 _TELLING = 3
 """Files of iostat that are enough to tell which device was used."""
 _BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b.*")
+_WHOLE = 0.9
+"""Of a test's seconds: sampling begins before the client and ends with it or later."""
+_ENOUGH = 0.5
+"""Below it, means are of a part of the test that may be unlike the rest."""
 _CONFIGURATION = re.compile(r"conf\.diff|.*\.(?:cnf|conf)")
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A file that could not be used, or not all of it."""
-
-    path: Path
-    reason: str
-    partly: bool = False
-    """Whether the rest of it is used."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +75,15 @@ class ArchivedTest:
     """By iteration."""
     last_iteration: int | None = None
     """Of the counters: the last one that was completed."""
+    extracted: dict[tuple[int, str], Extraction] = field(default_factory=dict)
+    """By iteration and form (`raw`, `sorted`)."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Of its files, by kind, or by what `extraction_kind` calls it."""
+
+    @property
+    def is_load(self) -> bool:
+        """Of the tables, before the tests."""
+        return self.load is not None or self.file.kind.startswith(PREPARE)
 
     @property
     def dop(self) -> int | None:
@@ -100,6 +105,8 @@ class RunDirectory:
     """By which iostat's lines were chosen."""
     used: int = 0
     """Files that something was read from."""
+    checked: Counter[str] = field(default_factory=Counter)
+    """Files that were only compared with what they are made of, by kind."""
     by_products: Counter[str] = field(default_factory=Counter)
     """Files that are known and of no use here, by kind."""
     problems: list[Problem] = field(default_factory=list)
@@ -154,13 +161,58 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
     for (run, name, file), found in answers:
         if isinstance(found, Wanting):
             _set_aside(run, name, file, found)
-        elif wrong := _give(_tests_of(run, file), file, found):
+        elif wrong := _give(_tests_of(run, file), name, file, found):
             run.problems.append(Problem(run.path / name, wrong))
         else:
             run.used += 1
     for run in runs:
+        _use_extractions(run)
         _leave_out_incomplete(run)
+        _leave_out_cut(run)
     return runs
+
+
+def _use_extractions(run: RunDirectory) -> None:
+    """Counters whose own file is not there; others will be compared with it."""
+    for test in run.tests.values():
+        counted_before = set(test.counters)
+        for (iteration, form), values in sorted(test.extracted.items()):
+            if iteration in counted_before:
+                run.checked[f"sb.perf.hw.{form}"] += 1
+                run.used -= 1
+            else:
+                test.counters.setdefault(iteration, values)
+
+
+def _leave_out_cut(run: RunDirectory) -> None:
+    """Samples of less than half of a test; of those that end later it is said."""
+    for test in run.tests.values():
+        seconds = test.load.seconds if test.load else test.output and test.output.elapsed
+        if not seconds:
+            continue
+        prefix = PREPARE if test.load is not None else ""
+        for kind in ("vm", "io"):
+            samples = _samples(test, kind)
+            if samples is None or samples >= _WHOLE * seconds:
+                continue
+            told = f"cut: {counted(samples, 'sample')} of a test of {seconds:.0f} s"
+            path = run.path / test.names[f"{prefix}{kind}"]
+            if samples >= _ENOUGH * seconds:
+                run.problems.append(Problem(path, told, Fate.PARTLY))
+                continue
+            run.problems.append(Problem(path, told))
+            run.used -= 1
+            if kind == "vm":
+                test.cpu = None
+            else:
+                test.storage = None
+
+
+def _samples(test: ArchivedTest, kind: str) -> int | None:
+    """One a second."""
+    if kind == "vm":
+        return test.cpu.clean.samples if test.cpu else None
+    return test.storage.samples if test.storage else None
 
 
 def _leave_out_incomplete(run: RunDirectory) -> None:
@@ -208,7 +260,7 @@ def _tests_of(run: RunDirectory, file: FileName) -> list[ArchivedTest]:
     return [run.tests.setdefault((common, file.dop), ArchivedTest(file))]
 
 
-def _give(tests: Sequence[ArchivedTest], file: FileName, found: Found) -> str | None:
+def _give(tests: Sequence[ArchivedTest], name: str, file: FileName, found: Found) -> str | None:
     """Add what a file tells to its test, or to each of its tests; else what is wrong, in words."""
     if isinstance(found, PrintedRates):
         if len(found.numbers) != len(tests):
@@ -216,11 +268,24 @@ def _give(tests: Sequence[ArchivedTest], file: FileName, found: Found) -> str | 
             return f"{rates} for {levels} of clients: which is of which is not known"
         for test, number in zip(tests, found.numbers, strict=True):
             test.rates[file.kind] = PrintedRate(number, found.text)
+            test.names[file.kind] = name
         return None
     if len(tests) > 1:
         return f"of which of {len(tests)} numbers of clients it is, is not known"
     _add(tests[0], file, found)
+    tests[0].names[_kind(file)] = name
     return None
+
+
+def _kind(file: FileName) -> str:
+    if file.extraction is not None:
+        return extraction_kind(file.iteration or 0, file.extraction)
+    return file.kind
+
+
+def extraction_kind(iteration: int, form: str) -> str:
+    """What a file of counters is called among `ArchivedTest.names`."""
+    return f"perf.hw.{iteration}.{form}"
 
 
 def _add(test: ArchivedTest, file: FileName, found: Found) -> None:
@@ -239,5 +304,7 @@ def _add(test: ArchivedTest, file: FileName, found: Found) -> None:
             test.peaks = found
         case LastIteration():
             test.last_iteration = found.number
+        case Mapping() if file.extraction is not None:
+            test.extracted[file.iteration or 0, file.extraction] = found
         case Mapping():
             test.counters[file.iteration or 0] = found

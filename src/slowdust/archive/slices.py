@@ -66,7 +66,7 @@ def rate_of(test: ArchivedTest, scan: ScanRule) -> Rate | None:
             return made
     unit = scan.unit if is_scan else Unit.QUERIES
     if test.met is not None:
-        return Rate(test.met.rate, Unit.ROWS if test.file.kind.startswith("prepare") else unit)
+        return Rate(test.met.rate, Unit.ROWS if test.is_load else unit)
     if printed := test.rates.get("r.qps"):
         return Rate(printed.number, unit) if float(printed.number) > 0 else None
     return None
@@ -89,10 +89,9 @@ def slice_of(
     if published is None:
         return None
     rate, unit = _rate(test, published, reading.mode)
-    is_load = test.load is not None or test.file.kind.startswith("prepare")
     piece = Slice(
         benchmark=BENCHMARK,
-        test=LOAD if is_load else test.file.suffix,
+        test=LOAD if test.is_load else test.file.suffix,
         clients=clients,
         contender=contender,
         incarnation=1,
@@ -110,8 +109,8 @@ def slice_of(
     if test.counters:
         first = test.counters[min(test.counters)]
         said = parse_run(run.name)
-        piece.counters = _counters(first, rate, said.dbms if said else None)
-    if not is_load and test.output is None:
+        piece.counters = counters_of(first, rate, said.dbms if said else None)
+    if not test.is_load and test.output is None:
         piece.flags.append(FROM_MET if test.met else FROM_RATE)
     return piece
 
@@ -255,7 +254,8 @@ def _cpu_us(percent: float, cpus: int | None) -> tuple[Microsecond | None, Micro
     return (None, share) if cpus is None else (share * cpus, None)
 
 
-def _counters(values: Extraction, rate: float, dbms: str | None) -> Counters:
+def counters_of(values: Extraction, rate: float, dbms: str | None) -> Counters:
+    """Of one iteration, per operation."""
     return Counters(
         per_operation={
             name: value / perf_stat.SECONDS / rate

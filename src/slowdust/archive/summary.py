@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from slowdust.archive.experiment import ArchivedExperiment
+from slowdust.archive.file_counts import by_products, counts_of
 from slowdust.archive.importing import Import
 from slowdust.archive.text import counted, readable
-from slowdust.store.manifest import SkippedFile
+from slowdust.store.manifest import Fate, SkippedFile
 
 MOST_ALIKE = 20
 """Skipped files of one reason that each get a line; `slowdust show` has all."""
@@ -22,9 +23,12 @@ def lines_of(found: Import) -> Iterator[str]:
         yield from _of_experiment(experiment)
     if found.by_products or found.problems:
         yield "outside of these experiments"
-        yield from _by_products(found.by_products)
+        for line in by_products(found.by_products):
+            yield f"  {line}"
         problems = found.problems
-        yield from _skipped([SkippedFile(file=_short(p.path), reason=p.reason) for p in problems])
+        yield from _skipped(
+            [SkippedFile(file=_short(p.path), reason=p.reason, fate=p.fate) for p in problems]
+        )
     if not found.experiments:
         yield "nothing was found that an experiment could be made of"
 
@@ -38,8 +42,8 @@ def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:
         f"{counted(len(manifest.tests), 'test')}, {counted(len(experiment.slices), 'result')}, "
         f"{imported.mode}; the base is {manifest.base}"
     )
-    yield f"  {counted(imported.used, 'file')} used"
-    yield from _by_products(imported.by_products)
+    for line in counts_of(imported):
+        yield f"  {line}"
     for note in (*experiment.notes, *imported.differences):
         yield f"  {note}"
     yield from _skipped(imported.skipped)
@@ -47,21 +51,15 @@ def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:
 
 def _skipped(files: Sequence[SkippedFile]) -> Iterator[str]:
     """A line for each, but of many with the same reason only the first."""
-    told: Counter[tuple[str, str]] = Counter()
+    told: Counter[tuple[Fate, str]] = Counter()
     for one in files:
-        alike = (one.fate, one.reason)
+        alike = (one.fate, "" if one.fate is Fate.DIFFERS else one.reason)
         told[alike] += 1
         if told[alike] <= MOST_ALIKE:
             yield f"  {one.fate}: {one.file}: {one.reason}"
     for (fate, reason), count in told.items():
         if count > MOST_ALIKE:
-            yield f"  {fate}: {count - MOST_ALIKE:,} more: {reason}"
-
-
-def _by_products(counts: Mapping[str, int]) -> Iterator[str]:
-    if counts:
-        told = ", ".join(f"{kind} {count}" for kind, count in counts.items())
-        yield f"  {counted(sum(counts.values()), 'file')} known and not needed: {told}"
+            yield f"  {fate}: {count - MOST_ALIKE:,} more" + (f": {reason}" if reason else "")
 
 
 def _short(path: Path) -> str:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from slowdust.archive.found_tables import Rates
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import parse_file, parse_label
-from slowdust.archive.rates import SCAN, ScanRule, Unit
+from slowdust.archive.problems import Problem
+from slowdust.archive.rates import SCAN, ScanRule, Unit, relative_to
 from slowdust.archive.run_directory import LOAD
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import BENCHMARK
+from slowdust.archive.text import counted
+from slowdust.store.manifest import Fate
 from slowdust.store.records import Archived, Slice, UsePerOperation
 
+FROM_RELATIVE = "from a table of relative rates alone: absolute ones are not known"
 FROM_TABLE = "from a table alone: the run's files are not there"
 _PREPARE = "sb.prepare.met."
 _DOP = re.compile(r"dop(\d+)")
@@ -35,47 +40,91 @@ class Row:
     rate: str | None = None
     """Of the table of rates."""
     hardware: MetRow | None = None
+    relative_to: str | None = None
+    """The run that `rate` is relative to, where no absolute one is known."""
 
 
 @dataclass
-class Tables:
+class TableRows:
     """Everything that the tables of an experiment say."""
 
     rows: dict[Key, Row] = field(default_factory=dict)
     without_clients: set[str] = field(default_factory=set)
     """Names of tables whose number of clients is not known."""
+    problems: list[Problem] = field(default_factory=list)
 
 
-def read_tables(place: Place, clients_of: Mapping[str, int], clients: int | None) -> Tables:
+def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> TableRows:
     """Merge the tables of an experiment.
 
-    `clients_of` is test -> clients, as the runs' files say, for tables of rates, which do not;
-    `clients` is what the user says.
+    `records` are those of the runs' own files; their clients are also those of tables of rates,
+    which do not say. `clients` is what the user says.
     """
-    tables = Tables()
-    known = dict(clients_of)
-    for table in place.hardware:
-        for name, rows in table.blocks.items():
+    found = TableRows()
+    in_runs = [one.archived for one in records if one.archived is not None and one.test != LOAD]
+    known = _clients_of(records)
+    for table in place.tables.hardware:
+        for name, rows in table.table.blocks.items():
             for row in _of_block(name, rows):
-                tables.rows.setdefault((row.run, row.common, row.clients), row)
+                found.rows.setdefault((row.run, row.common, row.clients), row)
                 known.setdefault(row.common, row.clients)
     fallback = clients or _dop_of(place) or (max(known.values()) if known else None)
-    for rates in place.rates:
-        for label, values in rates.table.rows.items():
-            suffix = parse_label(label)
-            if suffix is None:
+    for rates in place.tables.rates:
+        for row in _of_rates(found, rates, known, fallback):
+            there = found.rows.setdefault((row.run, row.common, row.clients), row)
+            there.rate = there.rate or row.rate
+    absolute = {(one.run, one.file) for one in in_runs}
+    absolute |= {(row.run, row.common) for row in found.rows.values()}
+    for rates in place.tables.relative:
+        by_test: dict[str, list[Row]] = {}
+        for row in _of_rates(found, rates, known, fallback):
+            by_test.setdefault(row.common, []).append(row)
+        mixed = 0
+        for of_test in by_test.values():
+            with_absolute = sum((row.run, row.common) in absolute for row in of_test)
+            mixed += 0 < with_absolute < len(of_test)
+            if not with_absolute:
+                for row in of_test:
+                    found.rows.setdefault((row.run, row.common, row.clients), row)
+        if mixed:
+            reason = f"not used: {counted(mixed, 'row')} of which some runs have absolute rates"
+            found.problems.append(Problem(rates.path, reason, Fate.PARTLY))
+    return found
+
+
+def _clients_of(records: Iterable[Slice]) -> dict[str, int]:
+    """Test as the names of files have it -> its clients, the most of several."""
+    found: dict[str, int] = {}
+    for record in records:
+        if record.archived is not None and record.archived.file and record.test != LOAD:
+            common = record.archived.file
+            found[common] = max(found.get(common, 0), record.clients)
+    return found
+
+
+def _of_rates(
+    found: TableRows, rates: Rates, known: Mapping[str, int], fallback: int | None
+) -> Iterator[Row]:
+    """Of a table; those of its base are 1, if it has one."""
+    base = rates.table.base
+    ones = [] if base is None else ["1"]
+    for label, values in rates.table.rows.items():
+        for run, rate in zip(rates.runs, (*ones, *values), strict=True):
+            common = common_of(label, run)
+            if common is None or not rate:
                 continue
-            for run, rate in zip(rates.table.runs, values, strict=True):
-                common = f"{suffix}.{'pk0' if run.endswith(_PK0) else 'pk1'}"
-                count = known.get(common, fallback)
-                if count is None:
-                    tables.without_clients.add(rates.path.name)
-                elif rate:
-                    row = tables.rows.setdefault(
-                        (run, common, count), Row(run, common, suffix, count)
-                    )
-                    row.rate = row.rate or rate
-    return tables
+            count = known.get(common, fallback)
+            if count is None:
+                found.without_clients.add(rates.path.name)
+            else:
+                test = common.rpartition(".")[0]
+                yield Row(run, common, test, count, rate=rate, relative_to=base)
+
+
+def common_of(label: str, run: str) -> str | None:
+    """The test of a table's row as the names of the run's files have it; None if it is none."""
+    suffix = parse_label(label)
+    return None if suffix is None else f"{suffix}.{'pk0' if run.endswith(_PK0) else 'pk1'}"
 
 
 def _of_block(name: str, rows: list[MetRow]) -> Iterator[Row]:
@@ -104,8 +153,6 @@ def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slic
     rate = row.rate or (hardware.rate if hardware else "")
     if not rate or float(rate) <= 0:
         return None
-    is_scan = row.common.partition(".")[0] == SCAN
-    unit = Unit.ROWS if row.test == LOAD else scan.unit if is_scan else Unit.QUERIES
     return Slice(
         benchmark=BENCHMARK,
         test=row.test,
@@ -115,9 +162,9 @@ def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slic
         block=0,
         slot=0,
         qps=float(rate),
-        unit=unit.value,
+        unit=_unit(row, scan),
         per_op=_use(hardware, cpus) if hardware else None,
-        flags=[FROM_TABLE],
+        flags=[FROM_TABLE if row.relative_to is None else FROM_RELATIVE],
         archived=Archived(
             run=row.run,
             file=row.common,
@@ -125,6 +172,14 @@ def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slic
             table_row=list(hardware.cells()) if hardware else None,
         ),
     )
+
+
+def _unit(row: Row, scan: ScanRule) -> str:
+    if row.relative_to is not None:
+        return relative_to(row.relative_to)
+    if row.test == LOAD:
+        return Unit.ROWS.value
+    return (scan.unit if row.common.partition(".")[0] == SCAN else Unit.QUERIES).value
 
 
 def _use(row: MetRow, cpus: int | None) -> UsePerOperation:

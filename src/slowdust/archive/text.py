@@ -9,12 +9,12 @@ import re
 import zlib
 from pathlib import Path
 
-UNREADABLE = (OSError, EOFError, zlib.error)
-"""What reading a damaged file can raise."""
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
+_HOLE = b"\0"
 
 
-UNREADABLE_NAME = "its name is no UTF-8, or has control characters"
+class DamagedError(Exception):
+    """A file of which nothing can be used, and why, in words."""
 
 
 def readable(name: str) -> str:
@@ -27,10 +27,29 @@ def readable(name: str) -> str:
     )
 
 
-def read_content(path: Path) -> bytes:
-    """All of a file, decompressed. Raises one of `UNREADABLE`."""
-    content = path.read_bytes()
-    return gzip.decompress(content) if path.suffix == ".gz" else content
+def read_content(path: str | Path) -> bytes:
+    """All of a file of text, decompressed.
+
+    Raises:
+        DamagedError: it cannot be read, or there is nothing in it, or it is no text.
+    """
+    try:
+        content = Path(path).read_bytes()
+        if str(path).endswith(".gz"):
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DamagedError(told_of(error)) from error
+    if not content.strip():
+        raise DamagedError("empty")
+    if _HOLE in content:
+        raise DamagedError("there are NUL bytes in it: a hole, or no text")
+    return content
+
+
+def told_of(error: Exception) -> str:
+    """Why something cannot be read."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return f"cannot be read: {reason}"
 
 
 def lines_of(content: bytes) -> list[str]:

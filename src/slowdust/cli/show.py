@@ -42,8 +42,11 @@ def command(name: str, results: Path) -> None:
 
 
 def _show_import(imported: Imported) -> None:
+    from slowdust.archive.file_counts import counts_of
+
     click.echo(f"imported: {imported.kind} from {imported.source}, {imported.mode}")
-    click.echo(f"files used: {imported.used}")
+    for line in counts_of(imported):
+        click.echo(line)
     for difference in imported.differences:
         click.echo(difference)
     for skipped in imported.skipped:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
 from slowdust.store.records import Second
@@ -108,26 +110,30 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     insert: InsertMethod | None = None
 
 
+class Fate(StrEnum):
+    """What became of a file of an archive, in words."""
+
+    SKIPPED = "skipped"
+    PARTLY = "used in part"
+    DIFFERS = "differs from what it is made of"
+    """What it is made of is there, too, and counts."""
+
+
 class SkippedFile(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A file of an archive that nothing, or not all, could be made of."""
 
     file: str
     """Relative to the directory that was scanned."""
     reason: str
-    partly: bool = False
-    """Whether the rest of it is used."""
-
-    @property
-    def fate(self) -> str:
-        """What became of it, in words."""
-        return "used in part" if self.partly else "skipped"
+    fate: Fate = Fate.SKIPPED
 
 
 class ArchivedTable(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A summary table of an archive: what it is called and which runs and tests it is of."""
 
     kind: str
-    """rates (qps.abs, qps.rel), hardware (o.met), counters (join), or one of another import."""
+    """rates (qps.abs, qps.rel), relative rates (qps.rel alone), hardware (o.met), counters (join),
+    or one of another import."""
     tag: str
     """What tells it from others in its name: `wm1` of `qps.abs.wm1.tsv`."""
     runs: list[str]
@@ -153,6 +159,8 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """By which the lines of iostat were chosen."""
     used: int
     """Files that something was read from."""
+    checked: dict[str, int] = {}
+    """Kind -> files that were only compared with what they are made of."""
     by_products: dict[str, int] = {}
     """Kind -> files of it that are known, and of no use here."""
     skipped: list[SkippedFile] = []

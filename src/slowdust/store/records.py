@@ -128,6 +128,9 @@ class Counters(msgspec.Struct, kw_only=True, omit_defaults=True):
     of_one_process: bool = False
     """Whether one process of many was counted, beside the operations of all: then
     `per_operation` has a meaning only relative to another contender's."""
+    relative_to: str | None = None
+    """The archived run whose counters are 1, where only what the others are relative to these
+    was published; None where counters are what was counted."""
 
 
 class Archived(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -10,7 +10,7 @@ from slowdust.archive.ibench_classic import SUMMARY, classic_files
 from slowdust.archive.ibench_directory import IbenchArchive, read_archive
 from slowdust.archive.ibench_experiment import experiment_of
 from slowdust.archive.ibench_scanning import scan
-from slowdust.store.manifest import Manifest
+from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.records import Slice
 from tests.unit.archive.ibench_files import (
     RESULT,
@@ -26,9 +26,9 @@ OLD, NEW = "8m.pg1110_o2.c1", "8m.pg174_o2.c1"
 
 
 def archive_in(folder: Path) -> IbenchArchive:
-    [(path, files)] = scan(folder).items()
+    [(path, found)] = scan(folder).items()
     assert path is not None
-    return read_archive(path, files)
+    return read_archive(path, found.files)
 
 
 def experiment_in(
@@ -158,7 +158,7 @@ def test_broken_files_are_one_line_each(tmp_path: Path) -> None:
         "rel.l.i0": "'not what mrg.l.i0 gives'",
         "rel.l.x": "relative numbers alone: there is no mrg.l.x beside it",
     }
-    partly = {problem.path.name for problem in archive.problems if problem.partly}
+    partly = {problem.path.name for problem in archive.problems if problem.fate is Fate.PARTLY}
     assert partly == {f"o.sum.t.{NEW}", "mrg.l.i0"}
     assert "cannot be read" in problems(archive)["o.ib.dop8.1.gz"]
     assert list(archive.runs["pg174_o2.c1"]) == list(STEPS[:-1])
@@ -217,7 +217,7 @@ def test_archives_are_found_below_a_directory(tmp_path: Path) -> None:
     write_merged(tmp_path / "tables" / "res.x", "l.i0", [[row(NEW, "l.i0")]])
     (tmp_path / "readme").touch()
     found = scan(tmp_path)
-    assert {path: len(files) for path, files in found.items()} == {
+    assert {path: len(there.files) for path, there in found.items()} == {
         tmp_path / "80m" / "sum": 1,
         tmp_path / "8m": 3,
         tmp_path / "tables": 2,

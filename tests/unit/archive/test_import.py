@@ -217,9 +217,10 @@ def test_nothing_broken_stops_an_import(
     assert "o.met.empty: empty" in skipped
     assert "qps.abs.gone.tsv: no regular file" in skipped
     assert f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8: no regular file" in skipped
-    assert "qps.rel.alone.tsv: there is no qps.abs.tsv beside it" in skipped
-    assert "Insert Benchmark: import it with `slowdust import iibench` 1" in printed
-    assert "1 rate is not what the runs' own files say, which count" in printed or mode
+    assert "qps.rel.alone.tsv: no rows" in skipped
+    assert "  1 file of the other kind: `slowdust import iibench` reads them" in printed
+    differing = "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 there, 1000"
+    assert f"  differs from what it is made of: {differing} from the run's files" in printed
     found = results(slowdust, "a")
     assert found["hot-points.range100", "17.4"]["rqps"] > 1.1
     assert found["lost.range100", "10.23"]["qps"] == 7
@@ -363,7 +364,8 @@ def test_an_import_is_replaced_and_a_measurement_is_not(
     with writing(Folder(tmp_path / "results" / "measured")) as writer:
         writer.write_manifest(manifest)
     complaint = slowdust("import", "sysbench", archive, "--name", "measured", code=2)
-    assert "is no import, and is not replaced by one: choose another --name" in complaint
+    assert "'measured' in results is no import, and is not replaced by" in complaint
+    assert "choose another --name" in complaint
 
 
 @pytest.mark.parametrize("name", ["../x", "", "a/b", ".", "..", "-x", "a b", "a\n"])

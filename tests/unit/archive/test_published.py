@@ -134,7 +134,8 @@ def test_tables_of_allocators() -> None:
 def test_tables_of_hardware_per_operation() -> None:
     runs = sorted(path.name for path in WORK_MEM.glob("x.*"))
     published = WORK_MEM / "o.met.dop1"
-    blocks, strange = met_tables.read(lines(published))
+    table, strange = met_tables.read(lines(published))
+    blocks = table.blocks
     assert (len(blocks), strange) == (39, [])
     made = []
     for name in blocks:
@@ -147,6 +148,6 @@ def test_tables_of_hardware_per_operation() -> None:
 
 def test_relative_hardware_of_a_summary_alone() -> None:
     published = MALLOC / "o.met.inno80g"
-    blocks, _ = met_tables.read(lines(published))
-    made = [met_tables.block(name, rows) + "\n" for name, rows in blocks.items()]
+    table, _ = met_tables.read(lines(published))
+    made = [met_tables.block(name, rows) + "\n" for name, rows in table.blocks.items()]
     assert "".join(made) == published.read_text()

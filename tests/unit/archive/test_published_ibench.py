@@ -27,7 +27,7 @@ PUBLISHED = JANUARY / "published" / "21_01_21_ibench_20m.summary_tables.html"
 def archive() -> IbenchArchive:
     [(path, found)] = scan(SIZE).items()
     assert path is not None
-    return read_archive(path, found)
+    return read_archive(path, found.files)
 
 
 @pytest.fixture(scope="module", params=list(Mode))
@@ -46,7 +46,8 @@ def files(imported: tuple[Manifest, list[Slice]]) -> dict[Path, str]:
 
 
 def test_an_archive_is_found_from_above() -> None:
-    assert {path: len(found) for path, found in scan(JANUARY).items()} == {SIZE: 212, None: 1}
+    found = {path: len(there.files) for path, there in scan(JANUARY).items()}
+    assert found == {SIZE: 212, None: 1}
 
 
 def test_everything_but_the_selections_is_used(archive: IbenchArchive) -> None:

@@ -145,8 +145,8 @@ def test_a_table_without_a_column_is_written_without_it() -> None:
         "sb.met.scan.range100.pk1.dop1", "--- absolute", "cpu/o\t\tr/o\trKB/o\twKB/o\to/s\tdbms",
         "0.1\t0\t0\t0\t10\ta", "0.2\t0\t0\tx\t20\tb", "--- relative to first result",
     ]  # fmt: skip
-    blocks, strange = met_tables.read(lines)
-    [rows] = blocks.values()
+    table, strange = met_tables.read(lines)
+    [rows] = table.blocks.values()
     assert (rows[0].switches, strange) == ("", [lines[4]])
     assert met_tables.block(lines[0], rows).splitlines()[2:4] == lines[2:4]
 

@@ -1,0 +1,227 @@
+"""Files that are made of others, compared with what these give: edited by hand, or damaged.
+
+What a file is made of counts; a difference is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from slowdust.archive import met, met_tables, rate_tables
+from slowdust.archive.found_tables import Derived, Hardware, Rates, Tables
+from slowdust.archive.met_tables import MetRow
+from slowdust.archive.names import parse_file
+from slowdust.archive.problems import Problem
+from slowdust.archive.rates import ScanRule
+from slowdust.archive.run_directory import ArchivedTest, RunDirectory, extraction_kind
+from slowdust.archive.slices import published_met, rate_of
+from slowdust.archive.table_slices import common_of
+from slowdust.archive.text import is_number
+from slowdust.store.manifest import Fate
+
+_SHOWN = 3
+"""Cells of a file that are told; of more it is told how many."""
+_NOTHING = "nothing"
+Cell = tuple[str, str, str]
+"""Where it is, what is there, and what its source gives."""
+
+
+def check_runs(runs: Iterable[RunDirectory], scan: ScanRule) -> Iterator[Problem]:
+    """Files of runs that are made of other files of them."""
+    for run in runs:
+        for test in run.tests.values():
+            yield from _met(run, test, scan)
+            yield from _rates(run, test, scan)
+            yield from _extractions(run, test)
+
+
+def check_tables(tables: Tables, runs: Sequence[RunDirectory], scan: ScanRule) -> Iterator[Problem]:
+    """Tables that are made of each other, or of files of runs."""
+    for derived in tables.derived:
+        yield from _derived(derived)
+    rates, hardware = _published(runs, scan)
+    for table in tables.rates:
+        yield from _absolute(table, rates)
+    for hardware_table in tables.hardware:
+        yield from _blocks(hardware_table, hardware)
+        yield from _relative_blocks(hardware_table)
+    of_tables = {
+        (row.run, file.common): {row.rate}
+        for one in tables.hardware
+        for name, rows in one.table.blocks.items()
+        if (file := parse_file(name)) is not None and name.startswith("sb.met.")
+        for row in rows
+    }
+    for table in tables.relative:
+        yield from _relative(table, of_tables | rates)
+
+
+def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Problem]:
+    """A line, if anything in the file is not as its source has it."""
+    found = [(what, there, made) for what, there, made in cells if not _same(there, made)]
+    if found:
+        told = "; ".join(
+            f"{what}, {there or _NOTHING} there, {made or _NOTHING} from {source}"
+            for what, there, made in islice(found, _SHOWN)
+        )
+        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        yield Problem(path, told + more, Fate.DIFFERS)
+
+
+def _same(there: str, made: str) -> bool:
+    if there == made:
+        return True
+    return is_number(there) and is_number(made) and float(there) == float(made)
+
+
+def _met(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Problem]:
+    published = rate_of(test, scan)
+    if test.met is None or published is None:
+        return
+    name = test.names[f"{'prepare.' if test.is_load else ''}met"]
+    if test.storage is not None and test.cpu is not None:
+        made = met.make(published.text, test.storage, test.cpu.published)
+        pairs = zip(test.met.named_cells(), made.named_cells(), strict=True)
+        compared = [(title, there, cell) for (title, there), (_, cell) in pairs]
+        source = "sb.o, sb.io and sb.vm"
+    else:
+        compared, source = [("o/s", test.met.rate, published.text)], "sb.o"
+    yield from differing(run.path / name, compared, source)
+
+
+def _rates(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Problem]:
+    output, published = test.output, rate_of(test, scan)
+    if output is None or published is None:
+        return
+    made = {
+        "r.qps": f"{published.value:.0f}",
+        "r.rtavg": output.average_ms,
+        "r.rtmax": output.longest_ms,
+        "r.rt95": output.p95_ms,
+    }
+    for kind, printed in test.rates.items():
+        if expected := made.get(kind):
+            cell = ("the rate" if kind == "r.qps" else "the time", printed.number, expected)
+            yield from differing(run.path / test.names[kind], [cell], "sb.o")
+
+
+def _extractions(run: RunDirectory, test: ArchivedTest) -> Iterator[Problem]:
+    for (iteration, form), values in test.extracted.items():
+        made = test.counters.get(iteration)
+        if made is not None and made is not values:
+            path = run.path / test.names[extraction_kind(iteration, form)]
+            cells = [
+                (name, values.get(name, ""), made.get(name, "")) for name in {**made, **values}
+            ]
+            yield from differing(path, cells, f"sb.perf.hw.{test.file.common}.{iteration}")
+
+
+RatesOfTests = Mapping[tuple[str, str], set[str]]
+"""Run and `FileName.common` -> its rates, of each number of clients, as tables have them."""
+
+
+def _published(
+    runs: Iterable[RunDirectory], scan: ScanRule
+) -> tuple[dict[tuple[str, str], set[str]], dict[tuple[str, str], MetRow]]:
+    """Rates, and rows of hardware by the name of the block and run."""
+    rates: dict[tuple[str, str], set[str]] = {}
+    rows: dict[tuple[str, str], MetRow] = {}
+    for run in runs:
+        for test in run.tests.values():
+            published = rate_of(test, scan)
+            if published is None:
+                continue
+            if not test.is_load:
+                rates.setdefault((run.name, test.file.common), set()).add(f"{published.value:.0f}")
+            if (made := published_met(test, published)) is not None:
+                threads = f".dop{test.dop}" if test.dop and not test.is_load else ""
+                kind = "prepare.met" if test.is_load else "met"
+                block = f"sb.{kind}.{test.file.common}{threads}"
+                rows[block, run.name] = MetRow.of(made, run.name)
+    return rates, rows
+
+
+def _derived(derived: Derived) -> Iterator[Problem]:
+    source, table = derived.source, derived.table
+    made = source.table
+    if table.base is not None and made.base is None:
+        made = rate_tables.relative(made)
+    if len(table.runs) != len(made.runs):
+        counts = (f"{len(table.runs)}", f"{len(made.runs)}")
+        yield from differing(derived.path, [("columns", *counts)], source.path.name)
+        return
+    cells = (
+        (f"{label} of {run}", *pair)
+        for label in {**made.rows, **table.rows}
+        for run, pair in zip(
+            made.runs, _pairs(table.rows.get(label), made.rows.get(label)), strict=False
+        )
+    )
+    yield from differing(derived.path, cells, source.path.name)
+
+
+def _pairs(there: Sequence[str] | None, made: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    """Cells of a row that one of both may not have."""
+    width = len(there or made or ())
+    nothing = [""] * width
+    return zip(there or nothing, made or nothing, strict=True)
+
+
+def _absolute(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
+    cells = []
+    for label, values in table.table.rows.items():
+        for run, there in zip(table.table.runs, values, strict=True):
+            made = _rates_of(label, run, known)
+            if there and made and there not in made:
+                cells.append((f"{label} of {run}", there, min(made)))
+    yield from differing(table.path, cells, "the run's files")
+
+
+def _relative(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
+    """One beside which there are no absolute rates."""
+    cells = []
+    for label, values in table.table.rows.items():
+        base = _rates_of(label, table.table.base or "", known)
+        for run, there in zip(table.table.runs, values, strict=True):
+            made = {
+                rate_tables.relative_rate(rate, other)
+                for rate in _rates_of(label, run, known)
+                for other in base
+            }
+            if made and there not in made:
+                cells.append((f"{label} of {run}", there, min(made)))
+    yield from differing(table.path, cells, "the rates of the runs")
+
+
+def _rates_of(label: str, run: str, known: RatesOfTests) -> set[str]:
+    return known.get((run, common_of(label, run) or ""), set())
+
+
+def _blocks(table: Hardware, known: Mapping[tuple[str, str], MetRow]) -> Iterator[Problem]:
+    cells = (
+        (f"{name}, {column} of {row.run}", there, cell)
+        for name, rows in table.table.blocks.items()
+        for row in rows
+        if (made := known.get((name, row.run))) is not None
+        for (column, there), cell in zip(row.named_cells().items(), made.cells(), strict=True)
+        if there
+    )
+    yield from differing(table.path, cells, "the run's files")
+
+
+def _relative_blocks(table: Hardware) -> Iterator[Problem]:
+    """Relative rows are made of the absolute ones of the same block."""
+    blocks = table.table.blocks
+    rows = {(name, row.run): row for name, block in blocks.items() for row in block}
+    cells = []
+    for (name, run), printed in table.table.relative.items():
+        if (row := rows.get((name, run))) is not None:
+            made = met_tables.relative(row, blocks[name][0])
+            cells += [
+                (f"{name}, relative {column} of {run}", there, made[column])
+                for column, there in printed.items()
+                if column in made
+            ]
+    yield from differing(table.path, cells, "its absolute rows")

@@ -1,0 +1,64 @@
+"""The directories of an archive, and their files as far as they can be read at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowdust.archive.problems import Problem
+from slowdust.archive.text import told_of
+
+UNREADABLE_NAME = "its name is no UTF-8, or has control characters"
+NOT_FOLLOWED = "a link to a directory, which is not followed"
+NO_FILE = "no regular file"
+"""A pipe, a socket, a device, a link to nothing: reading it could wait for ever."""
+
+
+@dataclass(frozen=True)
+class Visited:
+    """A directory."""
+
+    path: Path
+    names: list[str]
+    """Of its files that can be read, in order."""
+    problems: list[Problem]
+    """Of everything else in it, but for the directories that are visited."""
+
+
+def walk(root: Path) -> Iterator[Visited]:
+    """`root` and the directories below it, from the top.
+
+    Links to directories are not followed: what they lead to is read where it is, or is not part
+    of the archive; so there are no loops.
+    """
+    unread: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=unread.append):
+        folders.sort()
+        yield _visited(root, Path(folder), folders, sorted(names))
+    for error in unread:
+        path = Path(error.filename)
+        yield Visited(path.parent, [], [Problem(path, told_of(error))])
+
+
+def _visited(root: Path, folder: Path, folders: list[str], names: list[str]) -> Visited:
+    below = "" if folder == root else str(folder.relative_to(root))
+    wrong = {
+        name: reason
+        for name in names
+        if (reason := _strangeness(f"{below}{name}", f"{folder}{os.sep}{name}"))
+    }
+    wrong |= {name: NOT_FOLLOWED for name in folders if folder.joinpath(name).is_symlink()}
+    return Visited(
+        folder,
+        [name for name in names if name not in wrong],
+        [Problem(folder / name, reason) for name, reason in wrong.items()],
+    )
+
+
+def _strangeness(name: str, path: str) -> str | None:
+    """Why a file is none to be read, whatever it holds; `name` is what the archive calls it."""
+    if not name.isprintable():
+        return UNREADABLE_NAME
+    return None if os.path.isfile(path) else NO_FILE  # noqa: PTH113 - thousands of files

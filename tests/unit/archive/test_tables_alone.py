@@ -1,0 +1,190 @@
+"""Files that are made of others are read where these are not there: they say less."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowdust.archive import rate_tables
+from tests.unit.archive.command import Slowdust, report, results, slowdust
+from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
+
+__all__ = ["slowdust"]
+
+OLD, NEW = Written(counters=(100, 110)), Written(rate=1200.25, counters=(90, 95))
+SCAN_OLD, SCAN_NEW = Written(test="scan", rate=11.25), Written(test="scan", rate=13.75)
+BASE = "postgres@10.23:x10a_c8+o2"
+RELATIVE = f"""\
+Relative to: {RUN_A}
+col-1 : {RUN_B}
+
+col-1
+1.20\thot-points_range=100
+1.22\tscan_range=100
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a").mkdir()
+    return tmp_path / "a"
+
+
+@pytest.fixture
+def made(tmp_path: Path, slowdust: Slowdust) -> Path:
+    """All that is made of two runs, and nothing of these."""
+    write_archive(tmp_path / "raw", {RUN_A: [OLD], RUN_B: [NEW]})
+    slowdust("import", "sysbench", "raw", "--compat")
+    slowdust("report", "raw", "--classic", "made")
+    return tmp_path / "made"
+
+
+def test_relative_rates_alone_are_compared_as_they_were_published(
+    folder: Path, slowdust: Slowdust
+) -> None:
+    (folder / "qps.rel.x.tsv").write_text(RELATIVE)
+    printed = slowdust("import", "sysbench", folder, "--clients", "8")
+    assert "from a table of relative rates alone: absolute ones are not known: 4 results" in printed
+    assert "scan: published rates" not in printed
+    found = results(slowdust, "a")
+    old, new = found["hot-points.range100", "10.23"], found["hot-points.range100", "17.4"]
+    assert (old["qps"], new["qps"]) == (1, 1.20)
+    assert old["unit"] == new["unit"] == f"relative to {RUN_A}"
+    assert new["rqps"] == pytest.approx(1.20)
+    assert found["scan.range100", "17.4"]["rqps"] == pytest.approx(1.22)
+    slowdust("report", "a", "--classic", "classic", "--md", "--html", "page.html")
+    assert {path.name for path in Path("classic").iterdir()} == {"qps.rel.x.tsv", "qps.rel.x.csv"}
+    assert Path("classic/qps.rel.x.tsv").read_text() == RELATIVE
+
+
+def test_relative_rates_of_tests_with_absolute_ones_are_only_compared(
+    folder: Path, slowdust: Slowdust
+) -> None:
+    write_archive(folder, {RUN_A: [OLD, SCAN_OLD], RUN_B: [NEW]})
+    (folder / "qps.rel.x.tsv").write_text(RELATIVE.replace("1.20", "1.33"))
+    printed = slowdust("import", "sysbench", folder)
+    assert (
+        f"differs from what it is made of: qps.rel.x.tsv: hot-points_range=100 of {RUN_B}, "
+        "1.33 there, 1.20 from the rates of the runs" in printed
+    )
+    assert "qps.rel.x.tsv: not used: 1 row of which some runs have absolute rates" in printed
+    found = results(slowdust, "a")
+    assert found["hot-points.range100", "17.4"]["rqps"] == pytest.approx(1200.25 / 1000.5)
+    assert ("scan.range100", "17.4") not in found
+
+
+@pytest.mark.parametrize(
+    ("beside", "told", "base"),
+    [
+        ((), "columns without names, numbered here", "col-1"),
+        (("qps.rel.tsv",), "", BASE),
+        (("o.met",), "columns without names, taken to be those of o.met", BASE),
+        (
+            (RUN_A, RUN_B), "columns without names, taken to be the run directories, the oldest",
+            BASE,
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_without_names_of_columns_says_what_they_are_taken_to_be(
+    *, made: Path, folder: Path, slowdust: Slowdust, beside: tuple[str, ...], told: str, base: str
+) -> None:
+    for name in ("qps.abs.csv", *beside):
+        if (made / name).is_file():
+            (folder / name).write_text((made / name).read_text())
+    for name in {RUN_A, RUN_B} & set(beside):
+        Written(test="point-query").write(folder / name)
+    printed = slowdust("import", "sysbench", folder, "--clients", "8")
+    assert ("columns without names" in printed) == bool(told)
+    assert told in printed
+    found = report(slowdust, "a")
+    assert found["base"] == base
+    rates = {one["contender"]: one["qps"] for one in found["results"] if one["group"] == "point"}
+    assert {1000, 1200} <= set(rates.values()) or beside == (RUN_A, RUN_B)
+    assert any(told in warning for warning in found["warnings"]) or not told
+
+
+def test_relative_rates_without_names_have_a_base_and_numbers(
+    made: Path, folder: Path, slowdust: Slowdust
+) -> None:
+    (folder / "qps.rel.csv").write_text((made / "qps.rel.csv").read_text())
+    slowdust("import", "sysbench", folder, "--clients", "8")
+    found = report(slowdust, "a")
+    assert found["contenders"] == ["base", "col-1"]
+    assert [one.get("rqps") for one in found["results"]] == [1, pytest.approx(1.20)]
+
+
+def test_a_table_without_names_below_is_of_the_runs_above(made: Path, slowdust: Slowdust) -> None:
+    write_archive(made, {RUN_A: [OLD], RUN_B: [NEW]})
+    (made / "tables").mkdir()
+    (made / "tables" / "qps.abs.csv").write_text("point-query_range=100,10,20\n")
+    slowdust("import", "sysbench", made)
+    found = results(slowdust, "made")
+    assert found["point-query.range100", "17.4"]["rqps"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize("form", ["raw", "sorted"])
+def test_extracted_counters_are_those_of_the_run(made: Path, slowdust: Slowdust, form: str) -> None:
+    runs = {RUN_A: [Written()], RUN_B: [Written(rate=1200.25)]}
+    write_archive(made, runs)
+    for path in [*made.glob("join*"), *made.rglob("sb.perf*")]:
+        if not path.name.endswith(f".{form}") or path.name.startswith("join"):
+            path.unlink()
+    slowdust("import", "sysbench", made)
+    expected, found = (
+        results(slowdust, name)["hot-points.range100", "17.4"]["counters_relative"]
+        for name in ("raw", "made")
+    )
+    assert found == pytest.approx(expected, rel=1e-3)
+    slowdust("report", "made", "--classic", "again")
+    written = sorted(Path("again", RUN_A).glob("*.raw"))
+    assert [path.name[-5:] for path in written] == ["1.raw", "2.raw"]
+    assert written[0].read_text().startswith("cycles\t100\nGHz\t2.705\nbus-cycles\t-1\n")
+
+
+@pytest.mark.parametrize("kind", ["abs", "rel"])
+def test_joined_counters_are_divided_by_the_rates(
+    made: Path, slowdust: Slowdust, kind: str
+) -> None:
+    for path in [*made.glob("join*"), *made.rglob("sb.perf*")]:
+        if not path.name.startswith(f"join1.{kind}"):
+            path.unlink()
+    printed = slowdust("import", "sysbench", made)
+    assert "join*: columns without names, taken to be the runs in their order" in printed
+    found = results(slowdust, "made")["hot-points.range100", "17.4"]
+    expected = results(slowdust, "raw")["hot-points.range100", "17.4"]["counters_relative"]
+    assert found["counters_relative"] == pytest.approx(expected, rel=1e-3)
+    assert "bus-cycles" not in found["counters_relative"]
+    assert found["counters"].get("relative_to") == (RUN_A if kind == "rel" else None)
+    [flag] = [flag for flag in found["flags"] if flag.startswith("counters are")]
+    assert f"{flag}: 2 results, hot-points.range100" in printed
+    assert ("those of a joined table" in flag) == (kind == "abs")
+
+
+def test_joined_counters_that_nothing_can_be_made_of_are_skipped(
+    made: Path, slowdust: Slowdust
+) -> None:
+    join = next(made.glob("join1.abs*"))
+    three = "\n".join(f"{line} 7" for line in join.read_text().splitlines())
+    for path in made.rglob("sb.perf*"):
+        path.unlink()
+    join.with_name(join.name.replace("hot-points", "scan")).write_text(join.read_text())
+    join.with_name(join.name.replace("hot-points", "gone.x")).write_text(join.read_text())
+    join.with_name(join.name.replace(".all.", ".b.")).write_text(three)
+    printed = slowdust("import", "sysbench", made)
+    assert (
+        "join1.abs.all.sb.perf.hw.scan.range100.pk1.1.sorted: counters of 10 s, and no" in printed
+    )
+    assert (
+        "join1.abs.all.sb.perf.hw.gone.x.range100.pk1.1.sorted: of counters of no known" in printed
+    )
+    assert "which of 2 runs its columns are of is not known" in printed
+
+
+def test_rows_that_are_none_are_told_apart_from_rows() -> None:
+    table, strange = rate_tables.read_csv(["a_range=1,5,6", "", "b_range=1,5", "c_range=1,x,6"])
+    assert (dict(table.rows), table.runs) == ({"a_range=1": ("5", "6")}, ("col-1", "col-2"))
+    assert strange == ["b_range=1,5", "c_range=1,x,6"]
+    lines = ["col-1 : a", "col-2 : \x00", "1\tx_range=1", "1\tx_range=1", "2\tx_range=1"]
+    table, strange = rate_tables.read_tsv(lines)
+    assert (table.runs, strange) == (("a",), [lines[1], lines[-1]])
