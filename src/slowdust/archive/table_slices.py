@@ -69,27 +69,39 @@ def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> 
                 found.rows.setdefault((row.run, row.common, row.clients), row)
                 known.setdefault(row.common, row.clients)
     fallback = clients or _dop_of(place) or (max(known.values()) if known else None)
+    compared = {(one.run, one.file) for one in in_runs}
+    compared |= {(row.run, row.common) for row in found.rows.values()}
     for rates in place.tables.rates:
+        others = 0
         for row in _of_rates(found, rates, known, fallback):
             there = found.rows.setdefault((row.run, row.common, row.clients), row)
+            others += there.rate not in (None, row.rate)
             there.rate = there.rate or row.rate
-    absolute = {(one.run, one.file) for one in in_runs}
-    absolute |= {(row.run, row.common) for row in found.rows.values()}
+        _complain(found, rates, others, "rate", "that another table has otherwise")
+    absolute = compared | {(row.run, row.common) for row in found.rows.values()}
     for rates in place.tables.relative:
         by_test: dict[str, list[Row]] = {}
         for row in _of_rates(found, rates, known, fallback):
             by_test.setdefault(row.common, []).append(row)
-        mixed = 0
+        others = 0
         for of_test in by_test.values():
-            with_absolute = sum((row.run, row.common) in absolute for row in of_test)
-            mixed += 0 < with_absolute < len(of_test)
-            if not with_absolute:
-                for row in of_test:
+            keys = {(row.run, row.common) for row in of_test}
+            if keys.isdisjoint(absolute):
+                first = [
                     found.rows.setdefault((row.run, row.common, row.clients), row)
-        if mixed:
-            reason = f"not used: {counted(mixed, 'row')} of which some runs have absolute rates"
-            found.problems.append(Problem(rates.path, reason, Fate.PARTLY))
+                    for row in of_test
+                ]
+                others += first != of_test
+            else:
+                others += not keys <= compared
+        _complain(found, rates, others, "row", "whose rates, of some runs at least, are elsewhere")
     return found
+
+
+def _complain(found: TableRows, rates: Rates, count: int, what: str, why: str) -> None:
+    if count:
+        reason = f"not used: {counted(count, what)} {why}"
+        found.problems.append(Problem(rates.path, reason, Fate.PARTLY))
 
 
 def _clients_of(records: Iterable[Slice]) -> dict[str, int]:

@@ -68,10 +68,27 @@ def test_relative_rates_of_tests_with_absolute_ones_are_only_compared(
         f"differs from what it is made of: qps.rel.x.tsv: hot-points_range=100 of {RUN_B}, "
         "1.33 there, 1.20 from the rates of the runs" in printed
     )
-    assert "qps.rel.x.tsv: not used: 1 row of which some runs have absolute rates" in printed
+    assert "qps.rel.x.tsv: not used: 1 row whose rates, of some runs at least" in printed
     found = results(slowdust, "a")
     assert found["hot-points.range100", "17.4"]["rqps"] == pytest.approx(1200.25 / 1000.5)
     assert ("scan.range100", "17.4") not in found
+
+
+@pytest.mark.parametrize(("first", "second"), [("abs", "abs"), ("abs", "rel"), ("rel", "rel")])
+def test_of_two_tables_of_the_same_runs_the_first_counts(
+    folder: Path, slowdust: Slowdust, first: str, second: str
+) -> None:
+    tables = {
+        "abs": f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\n10\t12\thot-points_range=100\n",
+        "rel": f"Relative to: {RUN_A}\ncol-1 : {RUN_B}\n\n1.20\thot-points_range=100\n",
+    }
+    (folder / f"qps.{first}.x.tsv").write_text(tables[first])
+    other = tables[second].replace("12", "13").replace("1.20", "1.30")
+    (folder / f"qps.{second}.y.tsv").write_text(other)
+    printed = slowdust("import", "sysbench", folder, "--clients", "8")
+    what = "rate that another table" if second == "abs" else "row whose rates"
+    assert f"used in part: qps.{second}.y.tsv: not used: 1 {what}" in printed
+    assert results(slowdust, "a")["hot-points.range100", "17.4"]["rqps"] == pytest.approx(1.2)
 
 
 @pytest.mark.parametrize(
