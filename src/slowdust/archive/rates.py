@@ -29,6 +29,8 @@ class Unit(Enum):
     ROWS = "rows/s"
     THOUSAND_ROWS = "thousand rows/s"
     THOUSAND_ROWS_OF_ONE_THREAD = "thousand rows/s of one thread"
+    UNKNOWN = "unknown units"
+    """A rate of scan that neither of the two rules gives: these round to integers."""
 
 
 _RELATIVE = "relative to "
@@ -58,6 +60,13 @@ class ScanRule(Enum):
         )
 
 
+def unit_of(test: str, rate: str, scan: ScanRule) -> Unit:
+    """Of a rate of a test, by `FileName.test`, that was published."""
+    if test != SCAN:
+        return Unit.QUERIES
+    return scan.unit if float(rate).is_integer() else Unit.UNKNOWN
+
+
 @dataclass(frozen=True)
 class Rate:
     """As it was published: the text is what later formulas divide by."""
@@ -69,6 +78,11 @@ class Rate:
     def value(self) -> float:
         """In `unit`."""
         return float(self.text)
+
+    @property
+    def whole(self) -> str:
+        """As the tables have it: an integer, but of rates whose unit is not known."""
+        return self.text if self.unit is Unit.UNKNOWN else f"{self.value:.0f}"
 
 
 def published_rate(test: str, output: Output, scan: ScanRule) -> Rate | None:

@@ -15,6 +15,7 @@ from slowdust.archive.rates import (
     Unit,
     clean_scan_rate,
     published_rate,
+    unit_of,
 )
 from slowdust.archive.reading import Extraction
 from slowdust.archive.run_directory import LOAD, ArchivedTest, RunDirectory
@@ -57,19 +58,20 @@ class Reading:
 
 def rate_of(test: ArchivedTest, scan: ScanRule) -> Rate | None:
     """The published rate, from what is left to make it of; None where nothing is."""
-    is_scan = test.file.test == SCAN
     if test.load is not None:
         return Rate(test.load.inserts, Unit.ROWS)
     if test.output is not None:
         made = published_rate(test.file.test, test.output, scan)
         if made is not None and made.value > 0:
             return made
-    unit = scan.unit if is_scan else Unit.QUERIES
+    name = test.file.test
     if test.met is not None:
-        return Rate(test.met.rate, Unit.ROWS if test.is_load else unit)
-    if printed := test.rates.get("r.qps"):
-        return Rate(printed.number, unit) if float(printed.number) > 0 else None
-    return None
+        rate = test.met.rate
+        return Rate(rate, Unit.ROWS if test.is_load else unit_of(name, rate, scan))
+    printed = test.rates.get("r.qps")
+    if printed is None or float(printed.number) <= 0:
+        return None
+    return Rate(printed.number, unit_of(name, printed.number, scan))
 
 
 def slice_of(
@@ -103,7 +105,7 @@ def slice_of(
         unit=unit.value,
         response=_response(test),
         server=_server(test),
-        archived=_archived(run, test, _text(test, published, reading.mode, rate)),
+        archived=_archived(run, test, _divisor(test, published, reading.mode, rate)),
     )
     _add_storage_and_cpu(piece, test, published, reading, clean_cpu=clean_cpu)
     if test.counters:
@@ -117,7 +119,7 @@ def slice_of(
 
 def _rate(test: ArchivedTest, published: Rate, mode: Mode) -> tuple[float, Unit]:
     if mode is Mode.COMPAT:
-        return float(f"{published.value:.0f}"), published.unit
+        return float(published.whole), published.unit
     if test.file.test == SCAN and test.output is not None:
         clean = clean_scan_rate(test.output)
         if clean:
@@ -131,19 +133,19 @@ def _seconds(test: ArchivedTest) -> float | None:
     return test.output.elapsed if test.output else None
 
 
-def _text(test: ArchivedTest, published: Rate, mode: Mode, rate: float) -> str:
+def _divisor(test: ArchivedTest, published: Rate, mode: Mode, rate: float) -> Rate:
     """The rate by which the classic files divide."""
-    clean_scan = mode is Mode.CLEAN and test.file.test == SCAN
-    return f"{rate:.0f}" if clean_scan else published.text
+    clean_scan = mode is Mode.CLEAN and test.file.test == SCAN and test.output is not None
+    return Rate(f"{rate:.0f}", Unit.THOUSAND_ROWS) if clean_scan else published
 
 
-def _archived(run: RunDirectory, test: ArchivedTest, rate: str) -> Archived:
+def _archived(run: RunDirectory, test: ArchivedTest, rate: Rate) -> Archived:
     """Texts and sums for the classic files."""
     archived = Archived(
         run=run.name,
         file=test.file.common,
-        rate=rate,
-        whole_rate=f"{float(rate):.0f}\t{_behind_rate(test)}",
+        rate=rate.text,
+        whole_rate=f"{rate.whole}\t{_behind_rate(test)}",
         counters={str(number): dict(found) for number, found in test.counters.items()},
     )
     if test.storage is not None:

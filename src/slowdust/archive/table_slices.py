@@ -10,7 +10,7 @@ from slowdust.archive.found_tables import Rates
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import parse_file, parse_label
 from slowdust.archive.problems import Problem
-from slowdust.archive.rates import SCAN, ScanRule, Unit, relative_to
+from slowdust.archive.rates import ScanRule, Unit, relative_to, unit_of
 from slowdust.archive.run_directory import LOAD
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import BENCHMARK
@@ -120,10 +120,14 @@ def _of_rates(
     """Of a table; those of its base are 1, if it has one."""
     base = rates.table.base
     ones = [] if base is None else ["1"]
+    zeros = 0
     for label, values in rates.table.rows.items():
         for run, rate in zip(rates.runs, (*ones, *values), strict=True):
             common = common_of(label, run)
             if common is None or not rate:
+                continue
+            if not float(rate):
+                zeros += 1
                 continue
             count = known.get(common, fallback)
             if count is None:
@@ -131,6 +135,7 @@ def _of_rates(
             else:
                 test = common.rpartition(".")[0]
                 yield Row(run, common, test, count, rate=rate, relative_to=base)
+    _complain(found, rates, zeros, "rate", "of 0, of which there is no ratio")
 
 
 def common_of(label: str, run: str) -> str | None:
@@ -174,7 +179,7 @@ def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slic
         block=0,
         slot=0,
         qps=float(rate),
-        unit=_unit(row, scan),
+        unit=_unit(row, rate, scan),
         per_op=_use(hardware, cpus) if hardware else None,
         flags=[FROM_TABLE if row.relative_to is None else FROM_RELATIVE],
         archived=Archived(
@@ -186,12 +191,12 @@ def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slic
     )
 
 
-def _unit(row: Row, scan: ScanRule) -> str:
+def _unit(row: Row, rate: str, scan: ScanRule) -> str:
     if row.relative_to is not None:
         return relative_to(row.relative_to)
     if row.test == LOAD:
         return Unit.ROWS.value
-    return (scan.unit if row.common.partition(".")[0] == SCAN else Unit.QUERIES).value
+    return unit_of(row.common.partition(".")[0], rate, scan).value
 
 
 def _use(row: MetRow, cpus: int | None) -> UsePerOperation:

@@ -58,6 +58,26 @@ def test_relative_rates_alone_are_compared_as_they_were_published(
     assert Path("classic/qps.rel.x.tsv").read_text() == RELATIVE
 
 
+def test_rates_that_say_too_little_are_told(folder: Path, slowdust: Slowdust) -> None:
+    relative = RELATIVE.replace("1.20", "0.00")
+    (folder / "qps.rel.x.tsv").write_text(relative)
+    printed = slowdust("import", "sysbench", folder, "--clients", "8")
+    assert "used in part: qps.rel.x.tsv: not used: 1 rate of 0, of which there is no" in printed
+    found = results(slowdust, "a")
+    assert ("hot-points.range100", "17.4") not in found
+    assert ("scan.range100", "17.4") in found
+
+
+def test_a_rate_of_scan_that_no_rule_gives_has_no_unit(folder: Path, slowdust: Slowdust) -> None:
+    rows = "0.349\t0.438\tscan_range=100\n5\t6\tscan.warm_range=100\n"
+    (folder / "qps.abs.x.tsv").write_text(f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\n{rows}")
+    slowdust("import", "sysbench", folder, "--clients", "8")
+    found = results(slowdust, "a")
+    assert found["scan.range100", "17.4"]["unit"] == "unknown units"
+    assert found["scan.range100", "17.4"]["rqps"] == pytest.approx(0.438 / 0.349)
+    assert found["scan.warm.range100", "17.4"]["unit"] == "thousand rows/s"
+
+
 def test_relative_rates_of_tests_with_absolute_ones_are_only_compared(
     folder: Path, slowdust: Slowdust
 ) -> None:
