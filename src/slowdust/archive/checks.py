@@ -14,6 +14,7 @@ from slowdust.archive.found_tables import Derived, Hardware, Rates, Tables
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import parse_file
 from slowdust.archive.problems import Problem
+from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import ScanRule
 from slowdust.archive.run_directory import ArchivedTest, RunDirectory, extraction_kind
 from slowdust.archive.slices import published_met, rate_of
@@ -148,7 +149,7 @@ def _derived(derived: Derived) -> Iterator[Problem]:
     source, table = derived.source, derived.table
     made = source.table
     if table.base is not None and made.base is None:
-        made = rate_tables.relative(made)
+        made = rate_tables.relative(_with_first(made, table))
     if len(table.runs) != len(made.runs):
         counts = (f"{len(table.runs)}", f"{len(made.runs)}")
         yield from differing(derived.path, [("columns", *counts)], source.path.name)
@@ -161,6 +162,16 @@ def _derived(derived: Derived) -> Iterator[Problem]:
         )
     )
     yield from differing(derived.path, cells, source.path.name)
+
+
+def _with_first(absolute: RateTable, relative: RateTable) -> RateTable:
+    """The columns of a table of rates that a relative one says to be of, in its order."""
+    wanted = (relative.base or "", *relative.runs)
+    if not set(wanted) <= set(absolute.runs):
+        return absolute  # as .csv, which has no names
+    places = [absolute.runs.index(run) for run in wanted]
+    rows = {label: tuple(row[at] for at in places) for label, row in absolute.rows.items()}
+    return RateTable(wanted, rows)
 
 
 def _pairs(there: Sequence[str] | None, made: Sequence[str] | None) -> Iterator[tuple[str, str]]:

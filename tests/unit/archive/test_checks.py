@@ -119,6 +119,18 @@ def test_an_edited_cell_is_one_line_and_does_not_count(
     assert report(slowdust, "after")["results"] == report(slowdust, "before")["results"]
 
 
+def test_relative_rates_may_be_of_another_base_than_the_first_column(
+    archive: Path, slowdust: Slowdust
+) -> None:
+    (archive / "qps.rel.csv").unlink()
+    table = f"Relative to: {RUN_B}\ncol-1 : {RUN_A}\n\ncol-1\n0.83\thot-points_range=100\n"
+    (archive / "qps.rel.tsv").write_text(table)
+    assert differing(slowdust("import", "sysbench", archive)) == []
+    (archive / "qps.rel.tsv").write_text(table.replace("0.83", "0.84"))
+    [line] = differing(slowdust("import", "sysbench", archive))
+    assert line.endswith(f"of {RUN_A}, 0.84 there, 0.83 from qps.abs.tsv")
+
+
 def test_more_than_a_few_cells_of_a_file_are_counted(archive: Path, slowdust: Slowdust) -> None:
     raw = archive / RUN_A / f"sb.perf.hw.{TEST.common}.1.raw"
     raw.write_text(raw.read_text().replace("\t100", "\t101"))
