@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import random
 from pathlib import Path
 
 import pytest
 
 from slowdust.archive import perf_stat
 from tests.unit.archive.command import Slowdust, report, results, slowdust
+from tests.unit.archive.damage import damage
 from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -188,3 +190,17 @@ def test_a_line_that_is_no_counter_makes_an_extraction_useless() -> None:
     for line in ("ipc 1.5", "ipc\tx", "mood\t5", "\x00"):
         with pytest.raises(ValueError, match="no counter"):
             perf_stat.read_raw(["cycles\t7", line])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_damaged_does_not_stop_an_import(
+    archive: Path, slowdust: Slowdust, seed: int
+) -> None:
+    rng = random.Random(seed)
+    files = sorted(path for path in archive.rglob("*") if path.is_file())
+    names = [path.name for path in files]
+    for path in rng.sample(files, rng.choice([5, len(files)])):
+        if path.exists():
+            damage(path, rng, names)
+    slowdust("import", "sysbench", archive, "--clients", "8")
+    slowdust("report", "made", "--md", "--html", "page.html", "--classic", "classic")

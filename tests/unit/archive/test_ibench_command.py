@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.damage import damage
 from tests.unit.archive.ibench_files import (
     RESULT,
     STEPS,
@@ -19,6 +20,7 @@ from tests.unit.archive.ibench_files import (
 )
 
 __all__ = ["slowdust"]
+NAMES = ["mrg.l.i9", "o.ib.dop0.1", "o.sum.t.", "rel.q1.1", "o.res.dop0", "x.gz", "mrg.qr0.L1"]
 OLD, NEW = "8m.my5649.c1", "8m.my8044.c1.badcnf"
 
 
@@ -129,29 +131,7 @@ def test_whatever_is_damaged_does_not_stop_an_import(slowdust: Slowdust, seed: i
     rng = random.Random(seed)
     files = sorted(path for path in Path("archive").glob("**/*.*") if path.is_file())
     for path in rng.sample(files, 30):
-        _damage(path, rng)
+        damage(path, rng, NAMES)
     slowdust("import", "iibench", "archive")
     if "archive " in slowdust("list"):
         slowdust("report", "archive", "--md", "--html", "page.html", "--classic", "classic")
-
-
-def _damage(path: Path, rng: random.Random) -> None:
-    content = path.read_bytes()
-    cells = content.split(b"\t")
-    for _ in range(3):
-        words = [b"nan", b"inf", b"-1", b"1e999", b"", b"0", b"NA", b"\xff", b"1.2.3"]
-        cells[rng.randrange(len(cells))] = rng.choice(words)
-    lines = content.splitlines(keepends=True)
-    rng.shuffle(lines)
-    names = ["mrg.l.i9", "o.ib.dop0.1", "o.sum.t.", "rel.q1.1", "o.res.dop0", "x.gz", "mrg.qr0.L1"]
-    match rng.randrange(5):
-        case 0:
-            path.write_bytes(content[: rng.randrange(len(content))])
-        case 1:
-            path.write_bytes(b"\t".join(cells))
-        case 2:
-            path.write_bytes(b"".join(lines))
-        case 3:
-            path.rename(path.with_name(rng.choice(names)))
-        case _:
-            path.unlink()
