@@ -59,7 +59,7 @@ def _home(file: Path, root: Path) -> Path | None:
         above = file.parent.parent if file.parent.name.startswith(_TABLES) else file.parent
         return _within(root, (above, file.parent))
     if kind in _OF_A_STEP:
-        return _within(root, (file.parents[2], file.parents[1], file.parent))
+        return _within(root, reversed(file.parents[:3]))
     return None
 
 

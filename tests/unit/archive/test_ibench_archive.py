@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from slowdust.analysis.analyse import analyse
 from slowdust.archive.choices import Mode
 from slowdust.archive.ibench_classic import SUMMARY, classic_files
@@ -224,3 +226,11 @@ def test_archives_are_found_below_a_directory(tmp_path: Path) -> None:
         None: 1,
     }
     assert list(scan(tmp_path / "8m" / "res.a")) == [tmp_path / "8m" / "res.a"]
+
+
+def test_a_client_of_no_step_lies_in_the_directory_that_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_client(Path("a"), clients=1, client=1, inserts=[1])
+    assert list(scan(Path("a"))) == [Path("a")]
