@@ -36,6 +36,11 @@ class Met:
         ]
 
     @property
+    def seconds(self) -> float:
+        """Samples of storage: one a second."""
+        return float(self.storage[0])
+
+    @property
     def reads_per_o(self) -> str:
         """Storage reads."""
         return self.storage[5]

@@ -187,7 +187,7 @@ def _use_extractions(run: RunDirectory) -> None:
 def _leave_out_cut(run: RunDirectory) -> None:
     """Samples of less than half of a test; of those that end later it is said."""
     for test in run.tests.values():
-        seconds = test.load.seconds if test.load else test.output and test.output.elapsed
+        seconds = _length(test)
         if not seconds:
             continue
         prefix = PREPARE if test.load is not None else ""
@@ -206,6 +206,15 @@ def _leave_out_cut(run: RunDirectory) -> None:
                 test.cpu = None
             else:
                 test.storage = None
+
+
+def _length(test: ArchivedTest) -> float | None:
+    """Seconds; by the published number of samples where nothing else tells."""
+    if test.load is not None:
+        return test.load.seconds
+    if test.output is not None:
+        return test.output.elapsed
+    return test.met.seconds if test.met is not None else None
 
 
 def _samples(test: ArchivedTest, kind: str) -> int | None:

@@ -161,6 +161,16 @@ def cut(content: str, share: float) -> bytes:
     return gzip.compress("".join(lines[: int(share * len(lines))]).encode())
 
 
+def test_where_sb_o_is_missing_the_published_samples_tell_how_long_a_test_was(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    bare = Written(without=frozenset({"o", "vm"}))
+    archive = write_archive(tmp_path / "a", {RUN_A: [bare]})
+    (archive / RUN_A / f"sb.vm.{SUFFIX}.gz").write_bytes(cut(TEST.vmstat(), 0.3))
+    printed = slowdust("import", "sysbench", archive)
+    assert f"skipped: {RUN_A}/sb.vm.{SUFFIX}.gz: cut: 17 samples of a test of 60 s" in printed
+
+
 @pytest.mark.parametrize(("kind", "field"), [("vm", "host_cs"), ("io", "writes")])
 def test_samples_of_less_than_half_of_a_test_are_not_used(
     tmp_path: Path, slowdust: Slowdust, kind: str, field: str
