@@ -16,30 +16,21 @@ from statistics import fmean
 
 from slowdust.analysis.bands import Bands, Rates, changes_of_group
 from slowdust.analysis.chaining import Experiment, Member, Ratio, connected, ratios_to
-from slowdust.analysis.change_points import (
-    FEWEST_WITHOUT_INTERVALS,
-    Change,
-    ChangePointsUnavailableError,
-    NoiseOf,
-    changes,
-    noise_of_intervals,
-    noise_of_scatter,
-)
 from slowdust.analysis.circumstances import (
     Circumstances,
     circumstances_of,
     differences_of_hosts,
 )
 from slowdust.analysis.group_changes import GroupChanges
+from slowdust.analysis.history_changes import mark_changes
 from slowdust.analysis.history_model import (
-    ChangePoint,
     History,
     LineHistory,
     Point,
     Series,
     Version,
 )
-from slowdust.analysis.phrases import GROUP_TITLES, listing, shortened, speed
+from slowdust.analysis.phrases import GROUP_TITLES, listing, shortened
 from slowdust.analysis.relative import Step
 from slowdust.analysis.versions import Release, in_order, lines_of
 
@@ -127,7 +118,7 @@ def _line_history(
         *_chained(tests),
     ]
     notes += differences_of_hosts([experiment.manifest for experiment, _ in kept])
-    notes += _mark_changes([*groups, *tests], margin)
+    notes += mark_changes([*groups, *tests], margin, choice.bands)
     return LineHistory(
         line=line,
         benchmark=where.benchmark,
@@ -223,7 +214,7 @@ def _mean_of(points: Sequence[Point]) -> Point:
     They do in part, since they share restarts; as if each erred on its own would be too sure.
     """
     log = fmean(math.log(point.rqps) for point in points)
-    reaches = [reach for point in points if (reach := _reach(point)) is not None]
+    reaches = [reach for point in points if (reach := point.reach) is not None]
     ratio = Ratio(
         log=log,
         reach=fmean(reaches) if len(reaches) == len(points) else None,
@@ -231,51 +222,6 @@ def _mean_of(points: Sequence[Point]) -> Point:
     )
     through = dict.fromkeys(version for point in points for version in point.through)
     return _point(points[0].version, ratio, list(through))
-
-
-def _reach(point: Point) -> float | None:
-    if point.low is None or point.high is None:
-        return None
-    return math.log(point.high / point.low) / 2
-
-
-def _mark_changes(all_series: Sequence[Series], margin: float) -> list[str]:
-    """Find the change points of each series; sentences where none can be looked for."""
-    logs = [[math.log(point.rqps) for point in series.points] for series in all_series]
-    known = [noise_of_intervals([_reach(p) for p in series.points]) for series in all_series]
-    unknown = [index for index, noise in enumerate(known) if noise is None]
-    scatter = noise_of_scatter([logs[index] for index in unknown])
-    noises: list[NoiseOf | None] = list(known)
-    for index, noise in zip(unknown, scatter, strict=True):
-        noises[index] = noise
-    for series, values, noise in zip(all_series, logs, noises, strict=True):
-        if noise is None:
-            continue
-        try:
-            found = changes(values, noise, len(all_series), math.log1p(margin))
-        except ChangePointsUnavailableError:
-            return [
-                "Change points are not marked: the library that finds them, ruptures, is not "
-                "installed; it does not come for this version of Python."
-            ]
-        series.change_points = [_change_point(series, change) for change in found]
-    if all(noise is None for noise in noises):
-        return [
-            f"Change points are not looked for: single runs of fewer than "
-            f"{FEWEST_WITHOUT_INTERVALS} versions do not say how large their noise is."
-        ]
-    return []
-
-
-def _change_point(series: Series, change: Change) -> ChangePoint:
-    ratio = math.exp(change.shift)
-    version = series.points[change.place].version
-    return ChangePoint(
-        version=version,
-        before=series.points[change.place - 1].version,
-        ratio=ratio,
-        words=f"{speed(ratio)} from {version} on",
-    )
 
 
 def _in_bands(

@@ -108,7 +108,7 @@ def test_no_common_result_contradicts_the_table() -> None:
 
     text = markdown.brief(history_of(experiments(runs), choice()))
 
-    assert re.search(r"^\| Point queries \(4\) +\| +1\.00 \| +1\.22 \|", text, re.MULTILINE)
+    assert re.search(r"^\| Point queries \(4\) +\| +1\.00 \| △ 1\.22 \|", text, re.MULTILINE)
     assert "for 5.7.44 there is no common result: 3 slower and 1 faster" in text
     assert "the common result is" not in text
 
@@ -151,6 +151,21 @@ def test_the_page_shows_chained_versions_and_change_points(history: History) -> 
     assert 'title="50% slower from 8.0.28 on; 95% interval' in written
     assert "chained through 5.7.44; from early, late" in written
     assert re.search(r'class="shift middle k\d \w+">▼</text>', written)
+
+
+def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own() -> None:
+    runs = single_runs("old", {"5.6": 1.0, "5.7": 1.3, "8.0": 0.7})
+    found = history_of(experiments(runs), choice())
+    text, written = markdown.brief(found), page.render(found)
+
+    assert re.search(r"^\| Writes \(1\) +\| +1\.00 \| △ 1\.30 \| ▽ 0\.70 \|", text, re.MULTILINE)
+    assert "△ ▽: from here on throughput is at another level, by size alone." in text
+    assert "Change points by size alone:\n\n- 5.7: 4 tests faster (30%)" in text
+    assert "Change points, the first version of the new level" not in text
+    assert re.search(r'class="shift middle k\d \w+">▽</text>', written)
+    assert "by more than noise" not in written
+    (line,) = json.loads(data.render(found))["lines"]
+    assert line["tests"][0]["change_points"][0]["by_size_alone"] is True
 
 
 def test_names_from_outside_are_escaped() -> None:
