@@ -78,14 +78,13 @@ def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
 
 
 def _benchmarks(experiment: Experiment) -> list[str]:
-    base = experiment.manifest.base
-    return list(dict.fromkeys(one.benchmark for one in experiment.report(base).results))
+    return list(dict.fromkeys(step.benchmark for step in experiment.steps))
 
 
 def _with_results(experiment: Experiment, benchmark: str) -> set[str]:
     """The contenders that did not drop out before they were measured."""
-    results = experiment.report(experiment.manifest.base).results
-    return {one.contender for one in results if one.benchmark == benchmark}
+    of_it = [one for step, one in experiment.steps.items() if step.benchmark == benchmark]
+    return {name for one in of_it for name in one.contenders}
 
 
 def _line_history(
@@ -153,10 +152,9 @@ class _Details:
         self.groups: dict[Step, str] = {}
         self.units: dict[Step, str] = {}
         for experiment, _ in members:
-            for result in experiment.report(experiment.manifest.base).results:
-                step = Step(result.benchmark, result.test, result.clients)
-                self.groups.setdefault(step, result.group)
-                self.units.setdefault(step, result.unit)
+            for step, measured in experiment.steps.items():
+                self.groups.setdefault(step, measured.group)
+                self.units.setdefault(step, measured.unit)
 
     @property
     def order(self) -> list[Step]:

@@ -62,7 +62,6 @@ def command(
     from slowdust.errors import UsageError
     from slowdust.report import history as data
     from slowdust.report import history_markdown as markdown
-    from slowdust.report.html import history as page
 
     experiments = _experiments(names, results)
     if host is not None:
@@ -82,6 +81,8 @@ def command(
             f"of one DBMS, or what was asked for leaves none"
         )
     if html is not None:
+        from slowdust.report.html import history as page
+
         html.write_text(page.render(history))
         click.echo(f"history: {html}", err=form is not None)
     if form is not None:
