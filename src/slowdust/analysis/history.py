@@ -21,6 +21,8 @@ from slowdust.analysis.circumstances import (
     circumstances_of,
     differences_of_hosts,
 )
+from slowdust.analysis.config_hints import hints
+from slowdust.analysis.configs import Configs, configs_told
 from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.history_changes import mark_changes
 from slowdust.analysis.history_model import (
@@ -33,6 +35,7 @@ from slowdust.analysis.history_model import (
 from slowdust.analysis.phrases import GROUP_TITLES, listing, shortened
 from slowdust.analysis.relative import Step
 from slowdust.analysis.versions import Release, in_order, lines_of
+from slowdust.store.manifest import ContenderFacts
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Choice:
     base: str | None
     """A version; the first unless named."""
     bands: Bands
+    configs: Configs | None
+    """The only ones, taken for one; each its own if None."""
     hosts_are_one: bool
     """Of those experiments that do not say on which host they ran: the user's word."""
 
@@ -52,16 +57,13 @@ def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
     """A line's history for each benchmark, host and amount of data; the largest first."""
     gathered: dict[tuple[Circumstances, str], list[Member]] = {}
     for experiment in experiments:
-        lines = lines_of(experiment.manifest.contenders)
         for benchmark in filter(choice.benchmark, _benchmarks(experiment)):
             where = circumstances_of(experiment.manifest, benchmark)
             if choice.hosts_are_one:
                 where = replace(where, alone="")
             present = _with_results(experiment, benchmark)
-            for line, releases in lines.items():
-                known = {one: name for one, name in releases.items() if name in present}
-                if known:
-                    gathered.setdefault((where, line), []).append((experiment, known))
+            for line, releases in _lines_of(present, choice.configs).items():
+                gathered.setdefault((where, line), []).append((experiment, releases))
     lines_found = []
     single: dict[str, None] = {}
     for (where, line), members in gathered.items():
@@ -73,6 +75,8 @@ def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
     told = {found.line for found in lines_found}
     alone = [line for line in single if line not in told]
     notes = [f"Without two versions that can be compared: {shortened(alone)}."] if alone else []
+    if choice.configs is None:
+        notes += hints(gathered, alone)
     lines_found.sort(key=lambda one: (one.benchmark, -len(one.versions), one.line))
     return History(lines=lines_found, notes=notes)
 
@@ -81,10 +85,17 @@ def _benchmarks(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(step.benchmark for step in experiment.steps))
 
 
-def _with_results(experiment: Experiment, benchmark: str) -> set[str]:
+def _with_results(experiment: Experiment, benchmark: str) -> list[ContenderFacts]:
     """The contenders that did not drop out before they were measured."""
     of_it = [one for step, one in experiment.steps.items() if step.benchmark == benchmark]
-    return {name for one in of_it for name in one.contenders}
+    names = {name for one in of_it for name in one.contenders}
+    return [contender for contender in experiment.manifest.contenders if contender.name in names]
+
+
+def _lines_of(
+    contenders: Sequence[ContenderFacts], configs: Configs | None
+) -> dict[str, dict[Release, str]]:
+    return lines_of(contenders) if configs is None else configs.releases(contenders)
 
 
 def _line_history(
@@ -115,6 +126,7 @@ def _line_history(
         *_left_out(releases, versions, base, choice),
         *_without(untold, base),
         *_chained(tests),
+        *(configs_told(versions, kept) if choice.configs else []),
     ]
     notes += differences_of_hosts([experiment.manifest for experiment, _ in kept])
     notes += mark_changes([*groups, *tests], margin, choice.bands)
@@ -234,7 +246,8 @@ def _in_bands(
     for (group, clients), of_group in rates.items():
         told = clients if len(levels) > 1 else None
         of_group_rates: Rates = of_group
-        counted = changes_of_group(group, told, versions, of_group_rates, bands)
+        present = [one for one in versions if any(one in known for known in of_group.values())]
+        counted = changes_of_group(group, told, present, of_group_rates, bands)
         if counted is not None:
             counted.line = line
             found.append(counted)

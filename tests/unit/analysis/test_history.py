@@ -244,6 +244,15 @@ def test_changes_are_told_in_bands() -> None:
     ]
 
 
+def test_a_group_that_some_versions_do_not_have_is_told_from_one_that_has_it_to_the_next() -> None:
+    both = measured("both", {"5.6": 1.0, "8.0": 0.5}, tests=["scan"])
+    other = measured("other", {"5.6": 1.0, "5.7": 1.0, "8.0": 1.0}, tests=["update-index"], seed=2)
+
+    (scan,) = [one for one in only_line(both, other).changes if one.group == "range"]
+
+    assert scan.clauses[0] == "from 5.6 to 8.0 there is a big regression"
+
+
 def test_only_what_was_chosen_is_in_it() -> None:
     assert [one.name for one in only_line(EARLY, test="scan").tests] == ["scan"]
     assert history_of(experiments(EARLY), choice(benchmark="insert")).lines == []

@@ -1,5 +1,6 @@
 """The history as JSON, Markdown and a page, and the command that writes them."""
 
+import copy
 import html
 import json
 import re
@@ -198,6 +199,24 @@ def test_the_command_reads_the_results_folder(
     assert (tmp_path / "out.html").read_text() == page.render(
         history_of(experiments(EARLY, LATE), choice())
     )
+
+
+def test_the_command_takes_configs_for_one(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    manifest, slices = EARLY
+    manifest = copy.deepcopy(manifest)
+    manifest.contenders[1].config = "small"
+    keep(tmp_path / "results", manifest, slices)
+
+    code, _, errors = slowdust("history")
+    assert code == 2
+    assert "--config 'default,small' makes one line of mysql and mysql:small." in errors
+
+    code, text, _ = slowdust("history", "--config", "default,small")
+    assert code == 0
+    assert "# mysql:default,small\n" in text
+    assert "Several configs are taken for one: default (5.6.51) and small (5.7.44)." in text
 
 
 def test_the_report_tells_changes_in_the_bands_that_were_asked_for(
