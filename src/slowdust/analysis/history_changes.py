@@ -75,6 +75,6 @@ def _change_point(series: Series, change: Change, *, by_size_alone: bool) -> Cha
         version=version,
         before=series.points[change.place - 1].version,
         ratio=ratio,
-        words=f"{words}, {BY_SIZE_ALONE}" if by_size_alone else words,
+        words=f"{words} ({BY_SIZE_ALONE})" if by_size_alone else words,
         by_size_alone=by_size_alone,
     )

@@ -7,10 +7,12 @@ import re
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
 import pytest
+from markupsafe import Markup
 
 from slowdust.analysis.history import history_of
 from slowdust.analysis.history_model import History
@@ -18,6 +20,9 @@ from slowdust.cli.main import main
 from slowdust.report import history as data
 from slowdust.report import history_markdown as markdown
 from slowdust.report.html import history as page
+from slowdust.report.html.courses import Course, CoursePoint
+from slowdust.report.html.history_chart import HEIGHT, Sign, history_chart
+from slowdust.report.html.marks import marks_of
 from tests.unit.synthetic_history import choice, experiments, keep, measured, single_runs
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "history.schema.json"
@@ -167,6 +172,42 @@ def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own() -> Non
     assert "by more than noise" not in written
     (line,) = json.loads(data.render(found))["lines"]
     assert line["tests"][0]["change_points"][0]["by_size_alone"] is True
+
+
+def chart_of(changes: int) -> Markup:
+    """Two versions, as many lines, which all get slower."""
+    marks = marks_of(["", *map(str, range(changes))], "")
+    points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
+    courses = [Course(str(index), marks[str(index)], points) for index in range(changes)]
+    signs = [Sign(1, faster=False, sign="▼", mark=course.mark) for course in courses]
+    return history_chart(["1.0", "1.1"], courses, signs, "chart")
+
+
+@pytest.mark.parametrize("changes", [1, 2, 3])
+def test_changes_of_one_version_are_drawn_below_each_other_and_above_the_axis(changes: int) -> None:
+    heights = [
+        float(y) for y in re.findall(r'y="([\d.]+)" class="shift[^>]*>▼</text>', chart_of(changes))
+    ]
+
+    assert len(heights) == changes
+    assert all(after - before >= 12 for before, after in pairwise(heights))
+    assert max(heights) <= HEIGHT
+
+
+def test_many_changes_of_one_version_are_counted() -> None:
+    assert re.findall(r'class="shift[^>]*>([^<]*)</text>', chart_of(12)) == ["▼ 12"]
+
+
+def test_long_labels_of_versions_have_room_and_end() -> None:
+    labels = ["17.6", "17.6 /home/someone/builds/postgres-patched"]
+    points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
+    mark = marks_of(["", "scan"], "")["scan"]
+
+    chart = history_chart(labels, [Course("scan", mark, points)], [], "chart")
+
+    assert ">17.6 /home/someone/…</text>" in chart
+    width = re.search(r"min-width:(\d+)px", chart)
+    assert width is not None and int(width[1]) > 2 * 20 * 7
 
 
 def test_names_from_outside_are_escaped() -> None:

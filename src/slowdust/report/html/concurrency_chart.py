@@ -25,7 +25,7 @@ def concurrency_chart(courses: Sequence[Course], margin: float, title: str) -> M
     if len(levels) < 2:
         return Markup()
     x = Logarithmic(levels[0], levels[-1], EDGE, svg.WIDTH - EDGE)
-    ground = Ground(x, axis_of_ratios(courses, margin, HEIGHT), levels, margin)
+    ground = Ground(x, axis_of_ratios(courses, margin, HEIGHT), levels, margin, HEIGHT)
     return draw(title, courses, ground, _clients, _level_labels(levels, x))
 
 

@@ -57,12 +57,23 @@ class Ground:
     """Places on the axis that have a line upwards."""
     margin: float
     """Share around 1 within which a difference does not matter: shaded."""
+    height: float
+    apart: float = 0.0
+    """Drawing units between the lines, where intervals at one place would lie on each other."""
 
 
-def axis_of_ratios(courses: Sequence[Course], margin: float, height: float) -> Logarithmic:
-    """A logarithmic axis upwards that holds all `courses`."""
+def axis_of_ratios(
+    courses: Sequence[Course], margin: float, bottom: float, top: float = 0.0
+) -> Logarithmic:
+    """A logarithmic axis from `bottom` (pixels) up to `top` that holds all `courses`."""
     points = [point for course in courses for point in course.points]
-    return Logarithmic(*ratio_domain(points, margin, WIDEST_STRAY), height, 0)
+    return Logarithmic(*ratio_domain(points, margin, WIDEST_STRAY), bottom, top)
+
+
+def with_whiskers(courses: Sequence[Course]) -> bool:
+    """Whether the chart shows intervals."""
+    known = any(point.low is not None for course in courses for point in course.points)
+    return known and len(courses) <= MOST_WITH_WHISKERS
 
 
 def draw(
@@ -76,37 +87,46 @@ def draw(
     y = ground.y
     ticks = ratio_ticks(y.low, y.high, _MOST_TICKS)
     top, bottom = y(min(y.high, 1 + ground.margin)), y(max(y.low, 1 - ground.margin))
-    height = y.start
+    shown = with_whiskers(courses)
+    middle = (len(courses) - 1) / 2
     return svg.Frame(
         title=title,
-        height=height,
+        height=ground.height,
         css_class="clients",
         behind=(
             svg.band(0, svg.WIDTH, top, bottom, "margin-band"),
             *(svg.level(y(tick), "one" if tick == 1 else "grid") for tick in ticks),
-            *(svg.upright(ground.x(stop), 0, height, "grid") for stop in ground.stops),
+            *(svg.upright(ground.x(stop), 0, ground.height, "grid") for stop in ground.stops),
         ),
-        marks=tuple(_line(course, ground, name_of, len(courses)) for course in courses),
+        marks=tuple(
+            _line(course, ground, name_of, (index - middle) * ground.apart, whiskers=shown)
+            for index, course in enumerate(courses)
+        ),
         labels=(*(svg.text("0", y(t) + 4, "tick end", f"{t:g}", dx=-8) for t in ticks), *labels),
     ).markup()
 
 
-def _line(course: Course, ground: Ground, name_of: Callable[[float], str], courses: int) -> Markup:
+def _line(
+    course: Course,
+    ground: Ground,
+    name_of: Callable[[float], str],
+    aside: float,
+    *,
+    whiskers: bool,
+) -> Markup:
     x, y = ground.x, ground.y
-    placed = [(x(point.at), y(point.rqps)) for point in course.points]
-    whiskers = ""
-    if courses <= MOST_WITH_WHISKERS:
-        whiskers = svg.lines(
-            (x(point.at), _inside(y, point.low), x(point.at), _inside(y, point.high))
-            for point in course.points
-            if point.low is not None and point.high is not None
-        )
+    placed = [(x(point.at) + aside, y(point.rqps)) for point in course.points]
+    intervals = svg.lines(
+        (x(point.at) + aside, _inside(y, point.low), x(point.at) + aside, _inside(y, point.high))
+        for point in course.points
+        if whiskers and point.low is not None and point.high is not None
+    )
     words = "; ".join(f"{name_of(point.at)}: {point.rqps:.2f}" for point in course.points)
     return Markup('<g class="{}"><title>{}</title>{}{}{}</g>').format(
         course.mark.css_class,
         f"{course.label}: {words}",
         svg.path("course", svg.lines((*a, *b) for a, b in pairwise(placed))),
-        svg.path("whisker", whiskers),
+        svg.path("whisker", intervals),
         svg.path("dot big", svg.dots(placed)),
     )
 

@@ -174,7 +174,6 @@ def _signs(versions: Sequence[str], series: Series, mark: Mark) -> list[Sign]:
     return [
         Sign(
             place=versions.index(point.version),
-            rqps=point.rqps,
             faster=change.ratio > 1,
             sign=mark_of(change),
             mark=mark,

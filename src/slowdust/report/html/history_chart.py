@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from slowdust.report.html import svg
 from slowdust.report.html.cells import FASTER_BAND
-from slowdust.report.html.courses import EDGE, Course, Ground, axis_of_ratios, draw
+from slowdust.report.html.courses import EDGE, Course, Ground, axis_of_ratios, draw, with_whiskers
 from slowdust.report.html.marks import Mark
 from slowdust.report.html.scale import Linear
 
 HEIGHT = 240.0
 
 PER_VERSION = 64
-"""Pixels that a version needs, lest the labels below touch."""
+"""Pixels that a version needs at least."""
+PER_LETTER = 7.5
+"""Of a version's label, in pixels; lest two of them touch."""
+LONGEST_LABEL = 20
+"""Letters; the build of a release may be a whole path."""
 
-_MARK_ABOVE = 8.0
-"""Pixels between a point and the sign of its change."""
+MOST_SIGNS = 3
+"""Of one kind above or below a version; more are counted."""
+
+_APART = 7.0
+"""Drawing units between two lines' intervals at one version."""
+_SIGN = 12.0
+"""Height of the sign of a change, in pixels."""
+_FROM_POINT = 8.0
+"""Pixels between a point and the sign nearest to it."""
+_BASELINE = 9.0
+"""Of a sign below its top."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +42,6 @@ class Sign:
 
     place: int
     """Of the version on the axis."""
-    rqps: float
     faster: bool
     sign: str
     mark: Mark
@@ -38,29 +51,63 @@ class Sign:
 def history_chart(
     versions: Sequence[str], courses: Sequence[Course], signs: Sequence[Sign], title: str
 ) -> Markup:
-    """Versions at equal distances; the first is the level at 1, the shaded band no change."""
+    """Versions at equal distances; the first is the level at 1, the shaded band no change.
+
+    Changes of level are above all points of their version, or below them if it is slower.
+    """
     if not any(course.points for course in courses) or len(versions) < 2:
         return Markup()
     x = Linear(0, len(versions) - 1, EDGE, svg.WIDTH - EDGE)
     margin = FASTER_BAND - 1
-    ground = Ground(x, axis_of_ratios(courses, margin, HEIGHT), range(len(versions)), margin)
+    y = axis_of_ratios(
+        courses,
+        margin,
+        bottom=HEIGHT - _room(one for one in signs if not one.faster),
+        top=_room(one for one in signs if one.faster),
+    )
+    apart = _APART if with_whiskers(courses) else 0.0
+    ground = Ground(x, y, range(len(versions)), margin, HEIGHT, apart)
     labels = [
         *(
-            svg.text(svg.share(x(place)), HEIGHT + 15, "tick middle", version)
+            svg.text(svg.share(x(place)), HEIGHT + 15, "tick middle", _shortened(version))
             for place, version in enumerate(versions)
         ),
-        *(_drawn(sign, ground) for sign in signs),
+        *_drawn(signs, courses, ground),
     ]
     chart = draw(title, courses, ground, lambda at: versions[int(at)], labels)
-    width = PER_VERSION * len(versions) + 60
-    return Markup('<div style="min-width:{}px">{}</div>').format(width, chart)
+    longest = max(len(_shortened(version)) for version in versions)
+    width = max(PER_VERSION, PER_LETTER * longest + 12) * len(versions) + 60
+    return Markup('<div style="min-width:{}px">{}</div>').format(round(width), chart)
 
 
-def _drawn(sign: Sign, ground: Ground) -> Markup:
-    """An arrow above or below its point."""
-    return svg.text(
-        svg.share(ground.x(sign.place)),
-        ground.y(sign.rqps) + (-_MARK_ABOVE if sign.faster else _MARK_ABOVE + 9),
-        f"shift middle {sign.mark.css_class}",
-        sign.sign,
-    )
+def _shortened(version: str) -> str:
+    return version if len(version) <= LONGEST_LABEL else f"{version[: LONGEST_LABEL - 1]}…"
+
+
+def _room(signs: Iterator[Sign]) -> float:
+    """Pixels for the highest heap of signs that any version has in one direction."""
+    heaps = Counter(sign.place for sign in signs).values()
+    highest = max((count if count <= MOST_SIGNS else 1 for count in heaps), default=0)
+    return _FROM_POINT + _SIGN * highest if highest else 0.0
+
+
+def _drawn(signs: Sequence[Sign], courses: Sequence[Course], ground: Ground) -> Iterator[Markup]:
+    """Arrows, one above the other, beyond the outermost point of their version."""
+    heaps: dict[tuple[int, bool], list[Sign]] = {}
+    for sign in signs:
+        heaps.setdefault((sign.place, sign.faster), []).append(sign)
+    for (place, faster), heap in heaps.items():
+        heights = [ground.y(p.rqps) for one in courses for p in one.points if p.at == place]
+        at = svg.share(ground.x(place))
+        if faster:
+            tops = [min(heights) - _FROM_POINT - _SIGN * index for index in range(len(heap))]
+        else:
+            tops = [
+                max(heights) + _FROM_POINT + _BASELINE + _SIGN * index for index in range(len(heap))
+            ]
+        if len(heap) > MOST_SIGNS:
+            shown = "".join(dict.fromkeys(sign.sign for sign in heap))
+            yield svg.text(at, tops[0], "shift middle", f"{shown} {len(heap)}")
+            continue
+        for top, sign in zip(tops, heap, strict=True):
+            yield svg.text(at, top, f"shift middle {sign.mark.css_class}", sign.sign)
