@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowdust.analysis.known import known
 from slowdust.report.html import svg
 from slowdust.report.html.cells import FASTER_BAND
 from slowdust.report.html.courses import EDGE, Course, Ground, axis_of_ratios, draw, with_whiskers
@@ -53,7 +54,7 @@ def history_chart(
 ) -> Markup:
     """Versions at equal distances; the first is the level at 1, the shaded band no change.
 
-    Changes of level are above all points of their version, or below them if it is slower.
+    Changes of level are above all of their version, or below them if it is slower.
     """
     if not any(course.points for course in courses) or len(versions) < 2:
         return Markup()
@@ -92,12 +93,12 @@ def _room(signs: Iterator[Sign]) -> float:
 
 
 def _drawn(signs: Sequence[Sign], courses: Sequence[Course], ground: Ground) -> Iterator[Markup]:
-    """Arrows, one above the other, beyond the outermost point of their version."""
+    """Arrows, one above the other, beyond all points and intervals of their version."""
     heaps: dict[tuple[int, bool], list[Sign]] = {}
     for sign in signs:
         heaps.setdefault((sign.place, sign.faster), []).append(sign)
     for (place, faster), heap in heaps.items():
-        heights = [ground.y(p.rqps) for one in courses for p in one.points if p.at == place]
+        heights = _heights(courses, place, ground)
         at = svg.share(ground.x(place))
         if faster:
             tops = [min(heights) - _FROM_POINT - _SIGN * index for index in range(len(heap))]
@@ -111,3 +112,13 @@ def _drawn(signs: Sequence[Sign], courses: Sequence[Course], ground: Ground) -> 
             continue
         for top, sign in zip(tops, heap, strict=True):
             yield svg.text(at, top, f"shift middle {sign.mark.css_class}", sign.sign)
+
+
+def _heights(courses: Sequence[Course], place: int, ground: Ground) -> list[float]:
+    """Of all that is drawn at a version."""
+    points = [point for course in courses for point in course.points if point.at == place]
+    values = [point.rqps for point in points]
+    if with_whiskers(courses):
+        ends = known(end for point in points for end in (point.low, point.high))
+        values += [min(max(end, ground.y.low), ground.y.high) for end in ends]
+    return [ground.y(value) for value in values]
