@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from slowdust.analysis.chaining import Member, connected
 from slowdust.analysis.circumstances import Circumstances
+from slowdust.analysis.configs import ADDITION
 from slowdust.analysis.phrases import MOST_LISTED, shortened
 from slowdust.analysis.versions import LineParts, Release, parts_of
 
@@ -19,29 +21,38 @@ def hints(gathered: Gathered, alone: Collection[str]) -> list[str]:
     First those that differ in nothing but their configs; only where there are none those that
     were also compiled, or started, in another way.
     """
-    return _hints(gathered, alone, _but_configs, "") or _hints(
-        gathered, alone, _but_configs_and_additions, "+*"
-    )
+    return _hints(gathered, alone, _CONFIGS) or _hints(gathered, alone, _CONFIGS_AND_ADDITIONS)
 
 
-def _but_configs(parts: LineParts) -> tuple[str, ...]:
-    return parts.system, parts.additions, parts.rest
+@dataclass(frozen=True)
+class _Varied:
+    """What lines may differ in that are to be one."""
+
+    same: Callable[[LineParts], tuple[str, ...]]
+    """What they have in common."""
+    name: Callable[[LineParts], str]
+    """The pattern that means one of them."""
+    all_of_them: str
+    """The pattern that means all, where they are too many to be listed."""
 
 
-def _but_configs_and_additions(parts: LineParts) -> tuple[str, ...]:
-    return parts.system, parts.rest
+_CONFIGS = _Varied(
+    same=lambda parts: (parts.system, parts.additions, parts.rest),
+    name=lambda parts: parts.config,
+    all_of_them="*",
+)
+_CONFIGS_AND_ADDITIONS = _Varied(
+    same=lambda parts: (parts.system, parts.rest),
+    name=lambda parts: parts.config + parts.additions,
+    all_of_them=f"*,*{ADDITION}*",
+)
 
 
-def _hints(
-    gathered: Gathered,
-    alone: Collection[str],
-    alike: Callable[[LineParts], tuple[str, ...]],
-    additions: str,
-) -> list[str]:
+def _hints(gathered: Gathered, alone: Collection[str], varied: _Varied) -> list[str]:
     groups: dict[tuple[Circumstances, tuple[str, ...]], dict[LineParts, Sequence[Member]]] = {}
     for (where, _), members in gathered.items():
         parts = _parts(members[0])
-        groups.setdefault((where, alike(parts)), {})[parts] = members
+        groups.setdefault((where, varied.same(parts)), {})[parts] = members
     told = []
     for group in groups.values():
         joined = _joined(group)
@@ -51,8 +62,8 @@ def _hints(
             if any(release in joined for _, contenders in members for release in contenders)
         }
         if len(joined) > 1 and len(beside) > 1 and any(one.line in alone for one in beside):
-            names = list(dict.fromkeys(f"{parts.config}{additions}" for parts in beside))
-            pattern = ",".join(names) if len(names) <= MOST_LISTED else f"*{additions}"
+            names = list(dict.fromkeys(map(varied.name, beside)))
+            pattern = ",".join(names) if len(names) <= MOST_LISTED else varied.all_of_them
             lines = [parts.line for parts in beside]
             told.append(f"--config '{pattern}' makes one line of {shortened(lines)}.")
     return list(dict.fromkeys(told))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -87,19 +87,29 @@ class Configs:
         return facts[0].name
 
 
-def configs_told(versions: Sequence[Release], members: Iterable[Member]) -> list[str]:
-    """A sentence where the versions of a line are of several configs: which are of which."""
-    found: dict[str, dict[Release, None]] = {}
+def configs_of(versions: Sequence[Release], members: Iterable[Member]) -> dict[str, list[Release]]:
+    """Config, with what follows it -> the versions of a line that were measured with it.
+
+    Empty where there is but one.
+    """
+    found: dict[str, set[Release]] = {}
     for experiment, contenders in members:
         parts = {one.name: parts_of(one) for one in experiment.manifest.contenders}
-        for release in versions:
-            if release in contenders:
-                own = parts[contenders[release]]
-                found.setdefault(own.config + own.additions, {})[release] = None
+        for release, contender in contenders.items():
+            if release in versions:
+                own = parts[contender]
+                found.setdefault(own.config + own.additions, set()).add(release)
     if len(found) < 2:
-        return []
+        return {}
+    return {
+        config: [one for one in versions if one in releases] for config, releases in found.items()
+    }
+
+
+def configs_told(configs: Mapping[str, Sequence[Release]]) -> list[str]:
+    """A sentence where several are taken for one: which versions are of which."""
     each = [
-        f"{config} ({listing([one.label for one in versions if one in releases])})"
-        for config, releases in found.items()
+        f"{config} ({listing([one.label for one in releases])})"
+        for config, releases in configs.items()
     ]
-    return [f"Several configs are taken for one: {listing(each)}."]
+    return [f"Several configs are taken for one: {listing(each)}."] if each else []

@@ -22,7 +22,7 @@ from slowdust.analysis.circumstances import (
     differences_of_hosts,
 )
 from slowdust.analysis.config_hints import hints
-from slowdust.analysis.configs import Configs, configs_told
+from slowdust.analysis.configs import Configs, configs_of, configs_told
 from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.history_changes import mark_changes
 from slowdust.analysis.history_model import (
@@ -122,11 +122,12 @@ def _line_history(
     groups = _groups(tests, [one.label for one in versions])
     margin = max(experiment.manifest.method.margin for experiment, _ in kept)
     untold = [step for step in details.order if step not in ratios and choice.test(step.test)]
+    configs = configs_of(versions, kept) if choice.configs else {}
     notes = [
         *_left_out(releases, versions, base, choice),
         *_without(untold, base),
         *_chained(tests),
-        *(configs_told(versions, kept) if choice.configs else []),
+        *configs_told(configs),
     ]
     notes += differences_of_hosts([experiment.manifest for experiment, _ in kept])
     notes += mark_changes([*groups, *tests], margin, choice.bands)
@@ -141,6 +142,7 @@ def _line_history(
                 label=one.label,
                 version=one.version,
                 experiments=[experiment.name for experiment, known in kept if one in known],
+                configs=[config for config, releases in configs.items() if one in releases],
             )
             for one in versions
         ],

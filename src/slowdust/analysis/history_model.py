@@ -74,6 +74,8 @@ class Version(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str
     experiments: list[str]
     """That measured it."""
+    configs: list[str] = []
+    """With which it was measured, and what follows them; absent where all versions have one."""
 
 
 class LineHistory(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -42,6 +42,9 @@ def test_versions_that_need_different_configs_have_one_line() -> None:
     (line,) = lines_of(EACH_ITS_OWN, configs="cz10*,cz11a")
 
     assert line.line == "mysql:cz10*,cz11a+rel"
+    assert [version.configs for version in line.versions] == [
+        ["cz10a+rel"], ["cz10b+rel"], ["cz11a+rel"]
+    ]  # fmt: skip
     assert versions(line) == ["5.6.51", "5.7.44", "8.0.43"]
     assert [point.rqps for point in line.tests[0].points] == pytest.approx([1.0, 0.8, 0.5])
     assert (
@@ -52,6 +55,8 @@ def test_versions_that_need_different_configs_have_one_line() -> None:
 
 def test_others_are_left_out() -> None:
     assert versions(lines_of(EACH_ITS_OWN, configs="cz10*")[0]) == ["5.6.51", "5.7.44"]
+    one_config = archived("one", {"8.0:cz11a": 1.0, "8.4:cz11a": 0.9})
+    assert [one.configs for one in lines_of(one_config, configs="*")[0].versions] == [[], []]
     assert lines_of(EACH_ITS_OWN, configs="cz12*") == []
 
 
@@ -94,8 +99,19 @@ def test_how_it_was_compiled_has_to_be_the_same_unless_a_pattern_says_otherwise(
     assert lines_of(runs, configs="cz1*") == []
     (line,) = lines_of(runs, configs="cz1*+*o2nofp")
     assert (line.line, versions(line)) == ("mysql:cz1*+*o2nofp", ["5.6", "8.0"])
-    assert "--config 'cz10a+*,cz11a+*' makes one line of" in history.notes[-1]
-    assert len(lines_of(runs, configs="cz10a+*,cz11a+*")) == 1
+    assert "--config 'cz10a+o2nofp,cz11a+rel_o2nofp' makes one line of" in history.notes[-1]
+    assert len(lines_of(runs, configs="cz10a+o2nofp,cz11a+rel_o2nofp")) == 1
+
+
+def test_what_the_hint_says_gives_a_history_also_where_there_are_many_configs() -> None:
+    few = archived("few", {"5.6:a": 1.0, "5.7:b+rel": 0.9})
+    rates = {f"8.0.{place}:c{place}+r{place}": 1.0 for place in range(1, 9)}
+    many = archived("many", {"8.0.0:c0": 1.0} | rates)
+
+    for runs, wanted in ((few, "a,b+rel"), (many, "*,*+*")):
+        (hint,) = history_of(experiments(runs), choice()).notes[1:]
+        assert hint.startswith(f"--config '{wanted}' makes one line of")
+        assert len(lines_of(runs, configs=wanted)) == 1
 
 
 def test_of_several_configs_of_a_version_the_earlier_pattern_counts() -> None:
