@@ -10,8 +10,9 @@ from pathlib import Path
 from slowdust import __version__
 from slowdust.archive import rate_tables, slices, table_slices
 from slowdust.archive.choices import Choices, Mode
+from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.differences import differences_of
-from slowdust.archive.names import parse_run, version_key
+from slowdust.archive.names import order_of_runs
 from slowdust.archive.rates import SCAN, ScanRule, rule_by_date, rule_that_reproduces
 from slowdust.archive.run_directory import LOAD, ArchivedTest, Problem, RunDirectory, TestKey
 from slowdust.archive.scanning import Place
@@ -19,8 +20,6 @@ from slowdust.archive.slices import Reading
 from slowdust.archive.text import readable
 from slowdust.store.manifest import (
     ArchivedTable,
-    BuildFacts,
-    ContenderFacts,
     Imported,
     Manifest,
     Method,
@@ -30,7 +29,6 @@ from slowdust.store.records import SCHEMA, Slice
 
 KIND = "sysbench"
 MARGIN = 0.03
-UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,8 @@ def make_experiment(
             differences=differences_of(runs, choice.rule, choices.mode),
         ),
     )
-    return ArchivedExperiment(manifest, records, [*_scan_note(records, choice), *_notes(records)])
+    notes = [*undecoded(contenders), *_scan_note(records, choice), *_notes(records)]
+    return ArchivedExperiment(manifest, records, notes)
 
 
 def choose_scan_rule(
@@ -143,7 +142,7 @@ def _published(test: ArchivedTest) -> str | None:
 
 def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
     """Names of runs: as the first table has them, the base first; else by version."""
-    names = sorted({run.name for run in runs} | place.known_runs, key=version_key)
+    names = sorted({run.name for run in runs} | place.known_runs, key=order_of_runs)
     columns = next(
         (
             list(table)
@@ -155,14 +154,6 @@ def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
         [],
     )
     return [*columns, *(name for name in names if name not in columns)]
-
-
-def titles_of(order: Sequence[str]) -> dict[str, str]:
-    """Run -> contender; runs that would be called alike keep their own names."""
-    said = {run: parse_run(run) for run in order}
-    titles = {run: name.title if name else run for run, name in said.items()}
-    times = Counter(titles.values())
-    return {run: title if times[title] == 1 else run for run, title in titles.items()}
 
 
 def _clean_tests(runs: Sequence[RunDirectory]) -> set[TestKey]:
@@ -256,20 +247,6 @@ def _contradictions(
             partly=True,
         )
     ]
-
-
-def facts_of(run: str, title: str) -> ContenderFacts:
-    """What the name of a run says of its contender."""
-    said = parse_run(run)
-    build = f"archived, compiled as {said.build}" if said and said.build else "archived"
-    return ContenderFacts(
-        name=title,
-        dbms=said.dbms if said else UNKNOWN,
-        build=BuildFacts(source=build, version=said.version if said else UNKNOWN),
-        config=(said.config if said else None) or UNKNOWN,
-        settings={},
-        archived=run,
-    )
 
 
 def _tests(place: Place, records: Sequence[Slice]) -> list[str]:

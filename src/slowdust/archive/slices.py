@@ -37,7 +37,7 @@ PUBLISHED_CPU = (
 RATE_OF_ONE_THREAD = (
     "hardware per operation is left out: it is that of all threads, and the rate that of one"
 )
-_ONE_PROCESS = frozenset({"postgres"})
+_ONE_PROCESS = frozenset({"postgres", "orioledb"})
 """DBMS with a process for each connection, of which perf watched one."""
 _US_PER_MS = 1000
 _US_PER_S = 1e6
