@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust import __version__
-from slowdust.archive import rate_tables, slices, table_slices
+from slowdust.archive import named_clients, rate_tables, slices, table_slices
 from slowdust.archive.choices import Choices, Mode
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.differences import differences_of
+from slowdust.archive.named_clients import NamedClients
 from slowdust.archive.names import order_of_runs
 from slowdust.archive.rates import SCAN, ScanRule, rule_by_date, rule_that_reproduces
 from slowdust.archive.run_directory import LOAD, ArchivedTest, Problem, RunDirectory, TestKey
@@ -62,10 +63,15 @@ def make_experiment(
     choice = choose_scan_rule(place, runs, choices.scan)
     reading = Reading(choices.mode, choice.rule, cpus)
     clean = _clean_tests(runs) if choices.mode is Mode.CLEAN else set()
-    records = _of_runs(runs, titles, reading, clean, choices.clients)
-    tables = table_slices.read_tables(place, _clients_of(records), choices.clients)
+    named = None if choices.clients else _named_clients(place, runs)
+    records = _of_runs(
+        runs, titles, reading, clean, named.count if named is not None else choices.clients
+    )
+    tables = table_slices.read_tables(place, _levels_of(records), choices.clients)
+    if named is not None:
+        tables.named.add(named)
     place.problems += [
-        Problem(place.path / table, "the number of clients is not known: give --clients")
+        Problem(place.path / table, named_clients.NOT_KNOWN)
         for table in sorted(tables.without_clients)
     ]
     contradictions = _contradictions(place, records, tables)
@@ -107,7 +113,12 @@ def make_experiment(
             differences=differences_of(runs, choice.rule, choices.mode),
         ),
     )
-    notes = [*undecoded(contenders), *_scan_note(records, choice), *_notes(records)]
+    notes = [
+        *undecoded(contenders),
+        *named_clients.notes(tables.named),
+        *_scan_note(records, choice),
+        *_notes(records),
+    ]
     return ArchivedExperiment(manifest, records, notes)
 
 
@@ -183,20 +194,25 @@ def _of_runs(
             if record:
                 found.append(record)
             else:
-                what = "no rate" if count else "the number of clients is not known"
+                what = "no rate" if count else named_clients.NOT_KNOWN
                 run.problems.append(Problem(run.path / f"*.{key[0]}", what))
     return found
 
 
-def _clients_of(records: Iterable[Slice]) -> dict[str, int]:
-    """Test as the names of files have it -> its clients, the most of several."""
-    found: dict[str, int] = {}
+def _named_clients(place: Place, runs: Iterable[RunDirectory]) -> NamedClients | None:
+    """What names of directories tell; None where the runs' files do."""
+    untold = any(run.dop is None and run.tests for run in runs)
+    return named_clients.of_directory(place.path) if untold else None
+
+
+def _levels_of(records: Iterable[Slice]) -> dict[str, set[int]]:
+    """Test as the names of files have it -> its numbers of clients."""
+    found: dict[str, set[int]] = {}
     for record in records:
         if record.test == LOAD:
             continue
         if record.archived is not None and record.archived.file is not None:
-            common = record.archived.file
-            found[common] = max(found.get(common, 0), record.clients)
+            found.setdefault(record.archived.file, set()).add(record.clients)
     return found
 
 
@@ -348,6 +364,7 @@ def _notes(records: Sequence[Slice]) -> list[str]:
         slices.FROM_RATE,
         table_slices.FROM_TABLE,
         slices.RATE_OF_ONE_THREAD,
+        slices.COUNTERS_OF_ALL_THREADS,
     ):
         tests = [record.test for record in records if flag in record.flags]
         if tests:

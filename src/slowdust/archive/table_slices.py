@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from slowdust.archive import named_clients
 from slowdust.archive.met_tables import MetRow
+from slowdust.archive.named_clients import NamedClients
 from slowdust.archive.names import parse_file, parse_label
+from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import SCAN, ScanRule, Unit
 from slowdust.archive.run_directory import LOAD
 from slowdust.archive.scanning import Place
@@ -16,7 +18,6 @@ from slowdust.store.records import Archived, Slice, UsePerOperation
 
 FROM_TABLE = "from a table alone: the run's files are not there"
 _PREPARE = "sb.prepare.met."
-_DOP = re.compile(r"dop(\d+)")
 _PK0 = ".pk0"
 
 Key = tuple[str, str, int]
@@ -44,38 +45,58 @@ class Tables:
     rows: dict[Key, Row] = field(default_factory=dict)
     without_clients: set[str] = field(default_factory=set)
     """Names of tables whose number of clients is not known."""
+    named: set[NamedClients] = field(default_factory=set)
+    """Numbers of clients that only names tell."""
 
 
-def read_tables(place: Place, clients_of: Mapping[str, int], clients: int | None) -> Tables:
+def read_tables(
+    place: Place, levels_of: Mapping[str, Iterable[int]], clients: int | None
+) -> Tables:
     """Merge the tables of an experiment.
 
-    `clients_of` is test -> clients, as the runs' files say, for tables of rates, which do not;
-    `clients` is what the user says.
+    `levels_of` is test -> numbers of clients, as the runs' files say, for tables of rates, which
+    do not; `clients` is what the user says.
     """
     tables = Tables()
-    known = dict(clients_of)
+    levels = {common: set(found) for common, found in levels_of.items()}
     for table in place.hardware:
         for name, rows in table.blocks.items():
             for row in _of_block(name, rows):
                 tables.rows.setdefault((row.run, row.common, row.clients), row)
-                known.setdefault(row.common, row.clients)
-    fallback = clients or _dop_of(place) or (max(known.values()) if known else None)
+                levels.setdefault(row.common, set()).add(row.clients)
+    of_place = named_clients.of_directory(place.path)
     for rates in place.rates:
-        for label, values in rates.table.rows.items():
-            suffix = parse_label(label)
-            if suffix is None:
+        in_name = named_clients.of_table(rates.path)
+        named = None if clients else in_name or of_place
+        for run, suffix, rate in _cells(rates.table):
+            common = f"{suffix}.{'pk0' if run.endswith(_PK0) else 'pk1'}"
+            if common in levels:
+                count = _level(levels[common], in_name)
+            elif named is not None:
+                count = named.count
+                tables.named.add(named)
+            elif clients or levels:
+                count = clients or max(map(max, levels.values()))
+            else:
+                tables.without_clients.add(rates.path.name)
                 continue
-            for run, rate in zip(rates.table.runs, values, strict=True):
-                common = f"{suffix}.{'pk0' if run.endswith(_PK0) else 'pk1'}"
-                count = known.get(common, fallback)
-                if count is None:
-                    tables.without_clients.add(rates.path.name)
-                elif rate:
-                    row = tables.rows.setdefault(
-                        (run, common, count), Row(run, common, suffix, count)
-                    )
-                    row.rate = row.rate or rate
+            row = tables.rows.setdefault((run, common, count), Row(run, common, suffix, count))
+            row.rate = row.rate or rate
     return tables
+
+
+def _cells(table: RateTable) -> Iterator[tuple[str, str, str]]:
+    """Run, test and rate, where there is one."""
+    for label, values in table.rows.items():
+        suffix = parse_label(label)
+        for run, rate in zip(table.runs, values, strict=True):
+            if suffix is not None and rate:
+                yield run, suffix, rate
+
+
+def _level(levels: Collection[int], named: NamedClients | None) -> int:
+    """Which of several numbers of clients a table is of: as it is called, else the most."""
+    return named.count if named is not None and named.count in levels else max(levels)
 
 
 def _of_block(name: str, rows: list[MetRow]) -> Iterator[Row]:
@@ -91,11 +112,6 @@ def _of_block(name: str, rows: list[MetRow]) -> Iterator[Row]:
             clients=file.dop or 1,
             hardware=row,
         )
-
-
-def _dop_of(place: Place) -> int | None:
-    found = _DOP.search(place.path.name)
-    return int(found[1]) if found else None
 
 
 def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slice | None:
