@@ -268,13 +268,8 @@ def tell_changes(report: Report) -> list[str]:
     return [
         "One run of each contender: this says how large changes are, and not whether another run "
         "would find them. The common result is that of the median test.",
-        *words_of(report),
+        *(changes.sentence for changes in report.group_changes),
     ]
-
-
-def words_of(report: Report) -> list[str]:
-    """The sentences of all groups."""
-    return [changes.sentence for changes in report.group_changes]
 
 
 def untold(report: Report) -> list[GroupChanges]:

@@ -12,7 +12,7 @@ from slowdust.experiment.journal import Beginning
 from slowdust.experiment.live import watching
 from slowdust.experiment.run import run_experiment
 from slowdust.experiment.spec import Spec
-from slowdust.report import html
+from slowdust.report import html, tldr
 
 
 def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
@@ -34,8 +34,7 @@ def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
     report = analyse(manifest, slices)
     page = folder.path / "report.html"
     page.write_text(html.render(report, slices))
-    for sentence in (*report.notices, *report.tldr):
-        click.echo(sentence)
+    click.echo("\n".join(tldr.lines(report)))
     click.echo(f"report: {page}", err=True)
     dropped_out = any(contender.failed for contender in manifest.contenders)
     return 1 if dropped_out or manifest.failed_steps else 0

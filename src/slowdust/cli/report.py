@@ -50,11 +50,12 @@ def command(
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.analyse import analyse
-    from slowdust.analysis.bands import USUAL, words_of
+    from slowdust.analysis.bands import USUAL, untold
     from slowdust.report import csv as table
     from slowdust.report import html as page
     from slowdust.report import json as data
-    from slowdust.report import markdown
+    from slowdust.report import markdown, tldr
+    from slowdust.report.markdown_changes import told_changes
 
     folder = _find(name, results)
     slices = folder.read_slices()
@@ -70,10 +71,8 @@ def command(
         destination = html or folder.path / "report.html"
         destination.write_text(page.render(report, slices))
         if form is None:
-            words = words_of(report) if bands is not None else []
-            told = [*report.notices, *report.tldr]
-            for sentence in (*told, *(more for more in words if more not in told)):
-                click.echo(sentence)
+            more = told_changes(untold(report)) if bands is not None else []
+            click.echo("\n".join((*tldr.lines(report), *more)))
         click.echo(f"report: {destination}", err=form is not None)
 
 

@@ -19,9 +19,10 @@ from slowdust.analysis.model import (
 from slowdust.analysis.phrases import MOST_LISTED, change, clients, listing, operation
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
-from slowdust.report.markdown_changes import changes_section
+from slowdust.report.markdown_changes import changes_section, told_changes
 from slowdust.report.markdown_steps import details_of_steps, summaries
 from slowdust.report.markdown_table import ABSENT, table
+from slowdust.report.tldr import passages
 
 _PER_OPERATION = (
     ("server_cpu_us", "server cpu/o us"),
@@ -47,7 +48,7 @@ def render(report: Report) -> str:
     sections = [
         [f"# {report.experiment}", "", f"{_when(report)}he base is {report.base}."],
         *([f"> {notice}"] for notice in report.notices),
-        ["## tl;dr", "", *(f"- {sentence}" for sentence in report.tldr)],
+        ["## tl;dr", "", *_tldr(report)],
         *summaries(report),
         _throughput(report),
         changes_section(report),
@@ -65,6 +66,13 @@ def render(report: Report) -> str:
         ["## Host", "", *_facts(report.host)] if report.host else [],
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def _tldr(report: Report) -> list[str]:
+    told = []
+    for passage in passages(report):
+        told += [f"- {passage}"] if isinstance(passage, str) else told_changes(passage)
+    return told
 
 
 def _when(report: Report) -> str:

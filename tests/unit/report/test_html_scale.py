@@ -77,12 +77,14 @@ def test_the_domain_of_ratios_holds_intervals_unless_they_stray() -> None:
     assert high > 1.06
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.9, 1.1), (0.5, 1.2), (0.2, 4), (0.001, 3000)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.9, 1.1), (0.97, 1.9), (0.62, 1.55), (0.5, 1.2), (0.2, 4), (0.001, 3000)]
+)
 def test_ratio_ticks_have_1_and_stay_few(low: float, high: float) -> None:
     ticks = ratio_ticks(low, high)
 
     assert any(math.isclose(tick, 1) for tick in ticks)
-    assert 2 <= len(ticks) <= 9
+    assert 3 <= len(ticks) <= 9
     assert all(low <= tick * (1 + 1e-9) and tick <= high * (1 + 1e-9) for tick in ticks)
 
 

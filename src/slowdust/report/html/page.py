@@ -23,6 +23,7 @@ from slowdust.report.html.marks import Looks, Mark, marks_of
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups
 from slowdust.report.html.sections import Section, sections_of
 from slowdust.report.html.sla import sla_failure
+from slowdust.report.tldr import Passage, passages
 from slowdust.store.records import Slice
 
 MOST_IN_ONE_FOREST = 4
@@ -63,6 +64,7 @@ class Page:
     overview: tuple[Row, ...]
     """Columns of a table with a line for each contender: empty with few of them or many tests."""
     sections: tuple[Section, ...]
+    tldr: tuple[Passage, ...]
     group_changes: tuple[GroupChanges, ...]
     """Empty where they are the tl;dr already."""
     forests: tuple[Forest, ...]
@@ -129,6 +131,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         groups=groups,
         overview=_overview(rows, others),
         sections=sections_of(report, rows, slices, Looks(marks, shown), failures),
+        tldr=tuple(passages(report)),
         group_changes=tuple(untold(report)),
         forests=_forests(report, groups, others, marks),
         tallies=tuple(_tally(name, rows) for name in others),

@@ -178,18 +178,25 @@ def ratio_domain(
     return low / air, high * air
 
 
+_LADDERS = ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
+"""Steps of a decade, the finest first."""
+
+
 def ratio_ticks(low: float, high: float, most_ticks: int = 9) -> list[float]:
     """Ticks of a logarithmic axis of ratios around 1, with 1 among them where it is inside.
 
-    Narrow axes count in even steps (0.9, 0.95, 1, 1.05), wide ones in 1-2-5 steps of each decade.
+    Narrow axes count in even steps (0.9, 0.95, 1, 1.05), wide ones in the finest steps of each
+    decade that there is room for.
     """
-    if high / low <= 2.5:
+    if high / low <= 2:
         return linear_ticks(low, high, most_ticks)
-    ladder = decade_ticks(low, high, (1, 2, 5))
-    return ladder if len(ladder) <= most_ticks else decade_ticks(low, high, (1,))
+    for factors in _LADDERS:
+        if len(ladder := decade_ticks(low, high, factors)) <= most_ticks:
+            return ladder
+    return ladder
 
 
-def decade_ticks(low: float, high: float, factors: Sequence[int]) -> list[float]:
+def decade_ticks(low: float, high: float, factors: Sequence[float]) -> list[float]:
     """`factors` of every power of ten within `low`..`high`."""
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     ticks = (factor * 10.0**power for power in powers for factor in factors)
