@@ -16,7 +16,15 @@ from slowdust.analysis.model import (
     Result,
     TestConcurrency,
 )
-from slowdust.analysis.phrases import MOST_LISTED, change, clients, listing, operation
+from slowdust.analysis.phrases import (
+    MOST_LISTED,
+    OF_TRANSACTIONS,
+    SYSBENCH,
+    change,
+    clients,
+    listing,
+    operation,
+)
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.markdown_changes import changes_section, told_changes
@@ -40,6 +48,7 @@ _OF_HOST = (
     ("host_write_kb", "host wKB/o"),
 )
 """Where nothing of the server alone is known."""
+_QUERIES = "queries/s"
 _MB = 1 << 20
 
 
@@ -241,8 +250,12 @@ def _columns(report: Report) -> dict[str, str]:
 
 
 def _what_operations_are(report: Report) -> list[str]:
-    """Of long steps, whose operations are what their rates count."""
+    """Of long steps and archived runs, whose operations are what their rates count."""
     tests: dict[str, dict[str, None]] = {}
+    if report.imported == SYSBENCH:
+        others = {r.test: operation(r.unit) for r in report.results if r.unit != _QUERIES}
+        told = [f", in {test} {what}" for test, what in others.items() if what != "operation"]
+        return [f"An operation (o) is a query{''.join(told)}."]
     for result in report.results:
         if measured_in_steps(result.benchmark):
             tests.setdefault(operation(result.unit), {})[result.test] = None
@@ -288,8 +301,8 @@ def _change(ratio: float | None) -> str:
 
 
 def _latency(report: Report) -> list[str]:
-    columns = columns_of_latency(report.results)
-    if not columns:
+    columns = columns_of_latency(report.results, report.imported)
+    if not columns or all(result.latency_us is None for result in report.results):
         return []
     rows = [
         [*_label(steps), name, *_percentiles(result.latency_us, columns)]
@@ -297,7 +310,12 @@ def _latency(report: Report) -> list[str]:
         for name, result in steps.items()
     ]
     header = ["test", "clients", "contender", *columns]
-    return ["## Response time, microseconds", "", *table(header, rows, left=1)]
+    return [
+        "## Response time, microseconds",
+        "",
+        *([OF_TRANSACTIONS, ""] if report.imported == SYSBENCH else []),
+        *table(header, rows, left=1),
+    ]
 
 
 def _percentiles(latency: LatencyUs | None, columns: Sequence[str]) -> list[str]:
@@ -344,15 +362,17 @@ def _contenders(report: Report) -> list[str]:
         [
             info.name,
             info.version,
-            ABSENT if info.binary_bytes is None else f"{info.binary_bytes / _MB:.1f} MB",
+            *([] if report.imported else [_binary(info)]),
             info.source,
             *(values[place] or ABSENT for _, values in particular),
-            _settings(info),
+            info.config if report.imported else _settings(info),
         ]
         for place, info in enumerate(infos)
     ]
     titles = [title for title, _ in particular]
     header = ["contender", "version", "binary", "source", *titles, "settings unlike the base's"]
+    if report.imported:
+        header = ["contender", "version", "source", *titles, "config"]
     failed = [
         line
         for info in infos
@@ -367,6 +387,10 @@ def _contenders(report: Report) -> list[str]:
         *(["", *(f"- {sentence}" for sentence in unknown)] if unknown else []),
         *failed,
     ]
+
+
+def _binary(info: ContenderInfo) -> str:
+    return ABSENT if info.binary_bytes is None else f"{info.binary_bytes / _MB:.1f} MB"
 
 
 def _settings(info: ContenderInfo) -> str:

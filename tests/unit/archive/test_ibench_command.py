@@ -66,7 +66,7 @@ def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust)
     assert not any("incarnations" in notice for notice in told["notices"])
     slowdust("report", "ib", "--html", "page.html")
     page = Path("page.html").read_text()
-    assert "single runs, which have no intervals" in page
+    assert "of single runs, without intervals" in page
     assert "with 95% intervals" not in page
 
 

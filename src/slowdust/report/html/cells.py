@@ -27,10 +27,10 @@ _ICONS: dict[Band, str] = {"slower": "▼", "faster": "▲", "between": "·"}
 
 
 def band(rqps: float | None) -> Band:
-    """The colour of a relative rate; what was not measured has none."""
-    if rqps is None or SLOWER_BAND < rqps < FASTER_BAND:
+    """The colour of a relative rate, as it is printed; what was not measured has none."""
+    if rqps is None or SLOWER_BAND < round(rqps, 2) < FASTER_BAND:
         return "between"
-    return "slower" if rqps <= SLOWER_BAND else "faster"
+    return "slower" if round(rqps, 2) <= SLOWER_BAND else "faster"
 
 
 def band_of(result: Result) -> Band:

@@ -73,6 +73,8 @@ class Page:
     several_clients: bool
     single_runs: bool
     """Whether no comparison has an interval."""
+    counted: bool
+    """Whether hardware counters are shown."""
     concurrency: tuple[ConcurrencyView, ...]
     response_times: bool
     """Whether any result is told in response times."""
@@ -94,6 +96,14 @@ class Page:
     all_settings: tuple[str, ...]
     unknown_settings: tuple[str, ...]
     """Sentences: which version does not know which optional settings."""
+
+    def column(self, items: Iterable[object], field: str) -> bool:
+        """Whether a table of `items` has a column for a field of theirs.
+
+        What was not measured is seen to be missing; but archives lack so much that only what
+        some of them have is shown.
+        """
+        return self.report.imported is None or any(getattr(one, field) is not None for one in items)
 
     def row_of(self, test: str, clients: int) -> Row:
         """The row of a long step, which has a result."""
@@ -138,6 +148,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         failed=tuple(info for info in report.contender_info if info.failed),
         several_clients=len({row.step.clients for row in rows}) > 1,
         single_runs=has_no_interval(report.results),
+        counted=any(one.counters_relative for one in report.results),
         concurrency=concurrency_views(report, rows, marks),
         response_times=any(one.response_time for one in report.results),
         summaries=tuple(summary_tables(report)),
@@ -147,11 +158,16 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         short=short_names(report.contenders),
         shown=shown,
         particulars=_particulars(report.contender_info),
-        host_line=" · ".join(list(report.host.values())[:HOST_FACTS_IN_LINE]),
+        host_line=_host_line(report.host),
         differing_settings=_names(info.differing for info in report.contender_info),
         all_settings=_names(info.settings for info in report.contender_info),
         unknown_settings=tuple(unknown_settings(report.contender_info)),
     )
+
+
+def _host_line(host: Mapping[str, str]) -> str:
+    told = [f"{value} CPUs" if label == "CPUs" else value for label, value in host.items()]
+    return " · ".join(told[:HOST_FACTS_IN_LINE])
 
 
 def _particulars(infos: Sequence[ContenderInfo]) -> dict[str, dict[str, str | None]]:
