@@ -11,7 +11,7 @@ from slowdust.analysis.known import known
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
 from slowdust.analysis.phrases import clients, listing
 from slowdust.analysis.summary import Shade, SummaryCell, SummaryTable, summary_tables
-from slowdust.report.markdown_table import ABSENT, table
+from slowdust.report.markdown_table import ABSENT, known_columns, table
 
 MOST_STALLS = 40
 """Rows of the list of stalls; the JSON report has all."""
@@ -29,6 +29,8 @@ _US_PER_S = 1_000_000
 _STEP = ("test", "clients", "contender")
 
 _Key = tuple[str, int, str]
+
+_OF_SIZES = "Medians of the incarnations; settling is maintenance and waiting after the step."
 
 
 def summaries(report: Report) -> list[list[str]]:
@@ -139,11 +141,17 @@ def _writers(report: Report) -> list[str]:
         "lag s",
         "SLA",
     ]
+    told = [
+        "Of the worst incarnation. Due: rows that the schedule had and that were not written by",
+        "the end. The SLA is 95% of the target for inserts and for deletes.",
+    ]
+    if report.imported:
+        header, rows = known_columns(header, rows)
+        told = ["The SLA is 95% of the target for inserts and for deletes."]
     return [
         "## Writers beside the queries",
         "",
-        "Of the worst incarnation. Due: rows that the schedule had and that were not written by",
-        "the end. The SLA is 95% of the target for inserts and for deletes.",
+        *told,
         "",
         *table(header, rows, left=1),
     ]
@@ -168,12 +176,17 @@ def _roles(report: Report) -> list[str]:
     if not rows:
         return []
     header = [*_STEP, "incarnation", "seconds", "rate", "p50 us", "p99 us", "max us"]
+    header += ["client cpu us", "errors", "retries"]
+    title = "## Steps, incarnation by incarnation"
+    if report.imported:
+        header, rows = known_columns(header, rows)
+        title = "## Steps, role by role"
     return [
-        "## Steps, incarnation by incarnation",
+        title,
         "",
         "Response times are of statements; client CPU is microseconds per row, or per query.",
         "",
-        *table([*header, "client cpu us", "errors", "retries"], rows, left=1),
+        *table(header, rows, left=1),
     ]
 
 
@@ -198,7 +211,7 @@ def _buckets(report: Report) -> list[str]:
     return [
         "## Response times of statements",
         "",
-        "Statements up to each bound, of all incarnations.",
+        f"Statements up to each bound{'' if report.imported else ', of all incarnations'}.",
         "",
         *table(header, rows, left=1),
     ]
@@ -239,11 +252,12 @@ def _sizes(report: Report) -> list[str]:
     if not any(cell != ABSENT for row in rows for cell in row[len(_STEP) :]):
         return []
     header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB", "settling s"]
+    if report.imported:
+        header, rows = known_columns(header, rows)
     return [
         "## Sizes at the end of each step",
         "",
-        "Medians of the incarnations; settling is maintenance and waiting after the step.",
-        "",
+        *([] if report.imported else [_OF_SIZES, ""]),
         *table(header, rows, left=1),
     ]
 

@@ -229,3 +229,29 @@ def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
     # One rate for two numbers of clients, and counters of one of them, tell nothing.
     assert "1 rate for 2 numbers of clients" in printed
     assert "perf.hw.hot-points.range100.pk1.1: of which of 2 numbers of clients it is" in printed
+
+
+def test_a_page_shows_only_what_an_archive_has(tmp_path: Path, slowdust: Slowdust) -> None:
+    scan = Written(test="scan", rate=11.25)
+    point = Written(rate=1000.5, without=frozenset({"ps"}))
+    runs = {RUN_A: [point, scan], RUN_B: [point, scan]}
+    slowdust("import", "sysbench", write_archive(tmp_path / "feb25", runs))
+    slowdust("report", "feb25", "--html", "page.html")
+    page = Path("page.html").read_text().partition("<script>")[0]
+    assert "Archived runs of sysbench, one of each contender" in page
+    assert "8 CPUs" in page
+    for there in ("Response time of a transaction", "Relative rates", "Per thousand rows"):
+        assert there in page, there
+    for word in (
+        "incarnation",
+        "slice",
+        "interval lies",
+        "Striped",
+        "SHA-256",
+        "Idle ones",
+        "cs/o",
+    ):
+        assert word not in page, word
+    text = slowdust("report", "feb25", "--md")
+    assert "Response times are of transactions, rates of queries" in text
+    assert "An operation (o) is a query, in scan.range100 a thousand rows." in text

@@ -16,11 +16,12 @@ from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.phrases import matrix_labels, short_names
 from slowdust.analysis.summary import Summary, summary_tables
+from slowdust.report.html.cells import LONGEST_UNBROKEN
 from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
 from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.marks import Looks, Mark, marks_of
-from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups
+from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.html.sections import Section, sections_of
 from slowdust.report.html.sla import sla_failure
 from slowdust.report.tldr import Passage, passages
@@ -71,6 +72,8 @@ class Page:
     tallies: tuple[Tally, ...]
     failed: tuple[ContenderInfo, ...]
     several_clients: bool
+    usual_clients: int | None
+    """Of the tests that do not say theirs."""
     single_runs: bool
     """Whether no comparison has an interval."""
     counted: bool
@@ -89,6 +92,8 @@ class Page:
     """Contender -> its name where there is little room."""
     shown: Mapping[str, str]
     """Contender -> its name, without what a matrix leaves the same for all."""
+    heads: Mapping[str, str]
+    """Contender -> its name at the head of a column: the short one where one would be too long."""
     particulars: Mapping[str, Mapping[str, str | None]]
     """Engine, environment and allocator, those that any contender has: title -> by contender."""
     host_line: str
@@ -131,6 +136,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
     groups = table_groups(rows)
     others = tuple(name for name in report.contenders if name != report.base)
     shown = matrix_labels(report.contenders) or {name: name for name in report.contenders}
+    short = short_names(report.contenders)
     failures = failures_of(report.failed_steps, rows)
     rated = {one.contender for one in report.results if one.rqps is not None}
     return Page(
@@ -146,6 +152,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         forests=_forests(report, groups, others, marks),
         tallies=tuple(_tally(name, rows) for name in others),
         failed=tuple(info for info in report.contender_info if info.failed),
+        usual_clients=usual_clients([row.step for row in rows]),
         several_clients=len({row.step.clients for row in rows}) > 1,
         single_runs=has_no_interval(report.results),
         counted=any(one.counters_relative for one in report.results),
@@ -154,9 +161,12 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         summaries=tuple(summary_tables(report)),
         failures=failures,
         failed_in={row.anchor: failed_contenders(failures, row) for row in rows},
-        rate_heading="rate" if any(row.long for row in rows) else "operations/s",
-        short=short_names(report.contenders),
+        rate_heading=(
+            "rate" if report.imported or any(row.long for row in rows) else "operations/s"
+        ),
+        short=short,
         shown=shown,
+        heads=short if max(map(len, shown.values())) > LONGEST_UNBROKEN else shown,
         particulars=_particulars(report.contender_info),
         host_line=_host_line(report.host),
         differing_settings=_names(info.differing for info in report.contender_info),
