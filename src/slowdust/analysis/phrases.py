@@ -9,6 +9,8 @@ from itertools import takewhile
 
 _DOUBLE, _HUNDREDTH = 1.995, 0.005
 """A ratio from the one on, or below the other, is written as a multiple: percentages end at 99%."""
+LONGEST_UNBROKEN = 22
+"""Characters of a contender's name that a sentence, or the head of a column, holds."""
 MOST_LISTED = 6
 """Names that one sentence lists."""
 GROUP_TITLES = {
@@ -136,12 +138,17 @@ def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
 
 def told_apart(contenders: Sequence[str]) -> dict[str, str]:
     """Contender -> the parts of its name between those that all begin and end with."""
+    return _unlike_parts(contenders) or short_names(contenders)
+
+
+def _unlike_parts(contenders: Sequence[str]) -> dict[str, str] | None:
+    """The same; None where that leaves them nothing, or does not tell them apart."""
     parts = [_BETWEEN_PARTS.split(name) for name in contenders]
     ahead = _alike_at_first(parts)
     behind = _alike_at_first([own[ahead:][::-1] for own in parts])
     short = ["".join(own[ahead : len(own) - behind]).strip(":+_/@ ") for own in parts]
     if not all(short) or len(set(short)) < len(short):
-        return short_names(contenders)
+        return None
     return dict(zip(contenders, short, strict=True))
 
 
@@ -154,7 +161,8 @@ def _alike_at_first(lists: Sequence[Sequence[str]]) -> int:
 def short_names(contenders: Sequence[str]) -> dict[str, str]:
     """Contender -> its name without what all have in common.
 
-    That is the contender of a matrix, or the DBMS, and what stands behind the version.
+    That is the contender of a matrix, or the DBMS, and what stands behind the version; of long
+    names all that they begin and end with alike.
     """
     if (labels := matrix_labels(contenders)) is not None:
         return labels
@@ -166,4 +174,7 @@ def short_names(contenders: Sequence[str]) -> dict[str, str]:
     alike = len({found["rest"] for found in parts.values() if found}) == 1
     if alike and len(set(versions)) == len(contenders):
         return dict(zip(contenders, versions, strict=True))
-    return {name: name.partition("@")[2] for name in contenders}
+    without_system = {name: name.partition("@")[2] for name in contenders}
+    if max(map(len, without_system.values())) <= LONGEST_UNBROKEN:
+        return without_system
+    return _unlike_parts(contenders) or without_system

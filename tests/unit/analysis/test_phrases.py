@@ -1,6 +1,6 @@
 import pytest
 
-from slowdust.analysis.phrases import change, operation, speed, throughput
+from slowdust.analysis.phrases import change, operation, short_names, speed, throughput
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,13 @@ def test_changes_are_percentages_up_to_99_and_factors_beyond(
 )
 def test_an_operation_is_what_the_rate_counts(unit: str, one: str) -> None:
     assert operation(unit) == one
+
+
+def test_long_names_are_told_by_what_they_do_not_have_in_common() -> None:
+    mallocs = [f"mysql@8.0.40:z11e_{name}_c32r128+rel_o2nofp" for name in ("glibc", "jemalloc")]
+    configs = ["mysql@8.0.40:small", "mysql@8.0.40:large"]
+
+    assert list(short_names(mallocs).values()) == ["glibc", "jemalloc"]
+    assert list(short_names(configs).values()) == ["8.0.40:small", "8.0.40:large"]
+    alone = ["mysql@8.0.40:z11e_glibcmalloc_c32r128+rel_o2nofp"]
+    assert list(short_names(alone).values()) == ["8.0.40"]

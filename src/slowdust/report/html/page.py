@@ -14,9 +14,8 @@ from slowdust.analysis.bands import has_no_interval, untold
 from slowdust.analysis.contenders import unknown_settings
 from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.model import ContenderInfo, Report
-from slowdust.analysis.phrases import matrix_labels, short_names
+from slowdust.analysis.phrases import LONGEST_UNBROKEN, matrix_labels, short_names
 from slowdust.analysis.summary import Summary, summary_tables
-from slowdust.report.html.cells import LONGEST_UNBROKEN
 from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
 from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, forest
