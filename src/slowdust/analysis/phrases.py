@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 
-_DOUBLE, _HUNDREDTH = 1.995, 0.005
-"""A ratio from the one on, or below the other, is written as a multiple: percentages end at 99%."""
+_HUNDRED, _DOUBLE, _HUNDREDTH = 99.95, 1.995, 0.005
+"""A ratio from twice on, or below a hundredth, is a multiple: percentages end at 99%."""
 LONGEST_UNBROKEN = 22
 """Characters of a contender's name that a sentence, or the head of a column, holds."""
 MOST_LISTED = 6
@@ -78,7 +78,7 @@ def throughput(ratio: float) -> str:
 def _multiple(ratio: float) -> str | None:
     """'2.1X', '0.004X'; None where a percentage says it."""
     if ratio >= _DOUBLE:
-        return f"{ratio:.1f}X"
+        return f"{ratio:,.0f}X" if ratio >= _HUNDRED else f"{ratio:.1f}X"
     if ratio >= _HUNDREDTH:
         return None
     decimals = -math.floor(math.log10(ratio)) if ratio > 0 else 0

@@ -11,6 +11,8 @@ from slowdust.analysis.phrases import change, operation, short_names, speed, thr
         (1.004, ("flat", "0.4% faster", "0.4% more throughput than")),
         (1.99, ("up 99%", "99% faster", "99% more throughput than")),
         (2.14, ("2.1X", "2.1X as fast", "2.1X the throughput of")),
+        (99.94, ("99.9X", "99.9X as fast", "99.9X the throughput of")),
+        (3104.2, ("3,104X", "3,104X as fast", "3,104X the throughput of")),
         (0.0051, ("down 99%", "99% slower", "99% less throughput than")),
         (0.0042, ("0.004X", "0.004X as fast", "0.004X the throughput of")),
         (0.00042, ("0.0004X", "0.0004X as fast", "0.0004X the throughput of")),
