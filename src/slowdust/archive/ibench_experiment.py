@@ -111,9 +111,9 @@ def _clients(archive: IbenchArchive, given: int | None) -> tuple[int, str | None
     )
     guesses.pop(0, None)
     if not guesses:
-        return 1, "the number of clients is not known: taken to be 1 (--clients tells it)"
+        return 1, "the number of clients is not known: taken to be 1 (--clients overrides it)"
     count = guesses.most_common(1)[0][0]
-    return count, f"{told(count)}, by the insert rates beside the queries (--clients tells it)"
+    return count, f"{told(count)}, by the insert rates beside the queries (--clients overrides it)"
 
 
 def _host(archive: IbenchArchive) -> dict[str, str]:

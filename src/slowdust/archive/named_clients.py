@@ -48,7 +48,7 @@ def notes(found: set[NamedClients]) -> list[str]:
         sources = sorted(one.source for one in found if one.count == count)
         more = f" and {len(sources) - _MOST_LISTED} more" if sources[_MOST_LISTED:] else ""
         told = f"{', '.join(sources[:_MOST_LISTED])}{more}"
-        lines.append(f"{counted(count, 'client')}, by the name of {told} (--clients tells it)")
+        lines.append(f"{counted(count, 'client')}, by the name of {told} (--clients overrides it)")
     return lines
 
 

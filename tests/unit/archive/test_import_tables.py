@@ -70,7 +70,7 @@ def test_names_tell_the_number_of_clients_where_nothing_else_does(
     (tmp_path / folder).mkdir(parents=True)
     (tmp_path / folder / table).write_text(RATES)
     printed = slowdust("import", "sysbench", tmp_path / folder, "--name", "a")
-    assert f"  4 clients, by the name of {source} (--clients tells it)" in printed.splitlines()
+    assert f"  4 clients, by the name of {source} (--clients overrides it)" in printed.splitlines()
     assert clients_told(slowdust, "a") == {4}
     printed = slowdust("import", "sysbench", tmp_path / folder, "--name", "a", "--clients", "7")
     assert "by the name of" not in printed
