@@ -30,6 +30,7 @@ _STEP = ("test", "clients", "contender")
 
 _Key = tuple[str, int, str]
 
+_INCARNATION = "incarnation"
 _OF_SIZES = "Medians of the incarnations; settling is maintenance and waiting after the step."
 
 
@@ -146,7 +147,7 @@ def _writers(report: Report) -> list[str]:
         "the end. The SLA is 95% of the target for inserts and for deletes.",
     ]
     if report.imported:
-        header, rows = known_columns(header, rows)
+        header, rows = _of_archive(header, rows)
         told = ["The SLA is 95% of the target for inserts and for deletes."]
     return [
         "## Writers beside the queries",
@@ -175,11 +176,11 @@ def _roles(report: Report) -> list[str]:
     ]
     if not rows:
         return []
-    header = [*_STEP, "incarnation", "seconds", "rate", "p50 us", "p99 us", "max us"]
+    header = [*_STEP, _INCARNATION, "seconds", "rate", "p50 us", "p99 us", "max us"]
     header += ["client cpu us", "errors", "retries"]
     title = "## Steps, incarnation by incarnation"
     if report.imported:
-        header, rows = known_columns(header, rows)
+        header, rows = _of_archive(header, rows)
         title = "## Steps, role by role"
     return [
         title,
@@ -188,6 +189,17 @@ def _roles(report: Report) -> list[str]:
         "",
         *table(header, rows, left=1),
     ]
+
+
+def _of_archive(
+    header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """A table without what archives lack; each of their runs is an incarnation of its own."""
+    hidden = [
+        [ABSENT if title == _INCARNATION else cell for title, cell in zip(header, row, strict=True)]
+        for row in rows
+    ]
+    return known_columns(header, hidden)
 
 
 def _us(value: float | None) -> str:
@@ -253,7 +265,7 @@ def _sizes(report: Report) -> list[str]:
         return []
     header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB", "settling s"]
     if report.imported:
-        header, rows = known_columns(header, rows)
+        header, rows = _of_archive(header, rows)
     return [
         "## Sizes at the end of each step",
         "",
@@ -275,7 +287,7 @@ def _stalls(report: Report) -> list[str]:
     left = len(found) - len(shown)
     header = [
         *_STEP,
-        "incarnation",
+        _INCARNATION,
         "second",
         "role",
         "rate",
@@ -289,6 +301,9 @@ def _stalls(report: Report) -> list[str]:
         "host wMB/s",
         "cs/s",
     ]
+    rows = [_stall(run, stall) for run, stall in shown]
+    if report.imported:
+        header, rows = _of_archive(header, rows)
     logged = [
         f"- {run.test}, {run.contender}, incarnation {run.incarnation}, second {stall.second}: "
         f"{line}"
@@ -304,7 +319,7 @@ def _stalls(report: Report) -> list[str]:
         "statement that ended the silence took a second or more.",
         *([f"The first {MOST_STALLS}; {left} more are in the JSON report."] if left else []),
         "",
-        *table(header, [_stall(run, stall) for run, stall in shown], left=1),
+        *table(header, rows, left=1),
         *(["", "In the servers' logs meanwhile:", "", *dict.fromkeys(logged)] if logged else []),
     ]
 

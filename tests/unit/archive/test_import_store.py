@@ -52,3 +52,15 @@ def test_an_import_stays_in_the_results_folder(
     complaint = slowdust("import", kind, archive, f"--name={name}", code=2)
     assert "is no name of an experiment: letters, digits and ._@+- only" in complaint
     assert {path.name for path in tmp_path.iterdir()} == {"a"}
+
+
+def test_a_run_whose_name_says_no_version_is_last_and_told(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    archive = write_archive(tmp_path / "a", {"x.in80.cy9.pk1": [OLD], RUN_B: [NEW]})
+    printed = slowdust("import", "sysbench", archive)
+    assert "  version not decoded: x.in80.cy9.pk1" in printed.splitlines()
+    contenders = report(slowdust, "a")["contenders"]
+    assert contenders == ["postgres@17.4:x10a_c8+o2", "x.in80.cy9.pk1"]
+    shown = slowdust("show", "a")
+    assert shown.splitlines()[0] == "a: imported, measured 2025-03-04"
