@@ -1,4 +1,4 @@
-"""How long it takes to import 4,000 files of 100 MB, of each benchmark, and to report on them."""
+"""How long it takes to import 4,000 files of 100 MB, of each benchmark, and to tell of them."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def _rows_of(kind: str, write: Callable[[Path], None]) -> Iterator[Row]:
         what = f"slowdust import {kind} of {len(files):,} files, {size / 1e6:.0f} MB"
         yield _row(what, median_seconds("import", kind, str(archive), *results), 3.0)
         yield _row("slowdust report over them", median_seconds("report", *results), 2.0)
+        yield _row("slowdust history of them", median_seconds("history", *results), 1.0)
 
 
 def _row(what: str, seconds: float, goal: float) -> Row:

@@ -9,6 +9,7 @@ import msgspec
 
 from slowdust.analysis.bands import USUAL, Bands
 from slowdust.analysis.chaining import Experiment
+from slowdust.analysis.configs import Configs
 from slowdust.analysis.history import Choice
 from slowdust.store.folder import SLICES_FILE, Folder, writing
 from slowdust.store.manifest import Manifest
@@ -96,6 +97,7 @@ def choice(
     test: str | None = None,
     base: str | None = None,
     bands: Bands = USUAL,
+    configs: str | None = None,
     unrecorded_is_one: bool = False,
 ) -> Choice:
     """Everything, unless a test says otherwise."""
@@ -104,5 +106,6 @@ def choice(
         test=lambda name: test in {None, name},
         base=base,
         bands=bands,
+        configs=None if configs is None else Configs.of(configs),
         hosts_are_one=unrecorded_is_one,
     )

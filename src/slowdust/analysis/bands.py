@@ -9,6 +9,7 @@ they are all there is.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,10 @@ from slowdust.analysis.versions import Release, in_order
 
 Rates = Mapping[str, Mapping[str, float]]
 """Test -> version -> throughput, relative to one and the same version, or absolute."""
+
+
+_HALF_OF_LAST_DIGIT = 0.005
+"""Tables print ratios with two decimals."""
 
 
 class Change(Enum):
@@ -67,6 +72,12 @@ class Bands:
         if ratio > 1:
             return Change.BIG_IMPROVEMENT if off >= self.big else Change.SMALL_IMPROVEMENT
         return Change.BIG_REGRESSION if off >= self.big else Change.SMALL_REGRESSION
+
+    @property
+    def least_log(self) -> float:
+        """The smallest |ln ratio| that is a change: rounded up, it just reaches `change`."""
+        printed = math.ceil(round(self.change * 100, 6)) / 100
+        return math.log1p(printed - _HALF_OF_LAST_DIGIT)
 
 
 USUAL = Bands()

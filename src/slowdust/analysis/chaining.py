@@ -12,11 +12,12 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean, variance
 
-from slowdust.analysis.analyse import analyse
-from slowdust.analysis.model import Report, Result
-from slowdust.analysis.relative import Step
+from slowdust.analysis.model import Result
+from slowdust.analysis.relative import Step, step_of
+from slowdust.analysis.results import group_of, in_order, outline, results_of
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
@@ -35,13 +36,22 @@ class Ratio:
     """Releases between the two, from the base on."""
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Of one step of an experiment: what it is, and who has it."""
+
+    group: str
+    unit: str
+    """The base's, or that of the first contender who has it."""
+    contenders: frozenset[str]
+
+
 class Experiment:
-    """One experiment, judged relative to whichever contender is asked for."""
+    """One experiment, compared with whichever contender is asked for."""
 
     def __init__(self, manifest: Manifest, slices: Sequence[Slice]) -> None:
         self.manifest = manifest
         self._slices = slices
-        self._reports: dict[str, Report] = {}
         self._ratios: dict[str, dict[Step, dict[str, Ratio]]] = {}
 
     @property
@@ -49,22 +59,40 @@ class Experiment:
         """Of the experiment."""
         return self.manifest.experiment
 
-    def report(self, base: str) -> Report:
-        """The report relative to the contender `base`."""
-        if base not in self._reports:
-            self._reports[base] = analyse(self.manifest, self._slices, base)
-        return self._reports[base]
+    @cached_property
+    def steps(self) -> dict[Step, Measured]:
+        """What was measured, in the report's order."""
+        units: dict[Step, dict[str, str]] = {}
+        for piece in self._slices:
+            units.setdefault(step_of(piece), {}).setdefault(piece.contender, piece.unit)
+        ranks = self._with_first(self.manifest.base)
+        return {
+            step: Measured(
+                group=group_of(step),
+                unit=next(units[step][name] for name in ranks if name in units[step]),
+                contenders=frozenset(units[step]),
+            )
+            for step in in_order(units, self.manifest.tests)
+        }
 
     def against(self, base: str) -> dict[Step, dict[str, Ratio]]:
-        """Step -> contender -> ratio, where the report compares it; the base is among them."""
+        """Step -> contender -> ratio, where a report relative to `base` compares it.
+
+        The base is among them.
+        """
         if base not in self._ratios:
             found: dict[Step, dict[str, Ratio]] = defaultdict(dict)
-            for result in self.report(base).results:
+            ranks = self._with_first(base)
+            for result in results_of(self.manifest, self._slices, ranks, [], outline):
                 if (ratio := self._ratio(result)) is not None:
                     step = Step(result.benchmark, result.test, result.clients)
                     found[step][result.contender] = ratio
             self._ratios[base] = {step: rates for step, rates in found.items() if base in rates}
         return self._ratios[base]
+
+    def _with_first(self, base: str) -> list[str]:
+        names = [contender.name for contender in self.manifest.contenders]
+        return [base, *(name for name in names if name != base)]
 
     def _ratio(self, result: Result) -> Ratio | None:
         if result.rqps is None:
@@ -109,7 +137,8 @@ def ratios_to(
     while any(newest.values()):
         further: dict[Step, dict[Release, list[tuple[int, Ratio]]]] = {}
         for middle in [one for one in releases if any(one in new for new in newest.values())]:
-            for step, links in _links(middle, members).items():
+            further_on = _leading_on(middle, members, chains)
+            for step, links in _links(middle, further_on).items():
                 if middle not in newest.get(step, ()):
                     continue
                 for release in links.keys() - chains[step].keys():
@@ -125,6 +154,26 @@ def ratios_to(
         step: {release: found[release] for release in releases if release in found}
         for step, found in chains.items()
     }
+
+
+def _leading_on(
+    middle: Release, members: Sequence[Member], chains: Mapping[Step, Mapping[Release, Ratio]]
+) -> list[Member]:
+    """Experiments that have `middle` beside a release that nothing has led to yet."""
+    return [
+        (experiment, contenders)
+        for experiment, contenders in members
+        if middle in contenders
+        and any(
+            contenders[middle] in measured.contenders
+            and any(
+                contender in measured.contenders and release not in chains[step]
+                for release, contender in contenders.items()
+            )
+            for step, measured in experiment.steps.items()
+            if step in chains
+        )
+    ]
 
 
 def _links(base: Release, members: Sequence[Member]) -> dict[Step, dict[Release, Ratio]]:

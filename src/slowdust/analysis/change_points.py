@@ -11,17 +11,24 @@ of n - 1 variables that are the square of Student's t, whose degrees of freedom 
 (the chi-squared where s is known); the penalty is the quantile that this exceeds with a
 probability of `FALSE_ALARM` over all series of a history together (Bonferroni). What is below
 the noise is so hardly ever found, however many series there are.
+
+Of a few single runs the noise is not known. All that can be said there is which changes are large
+enough to matter (`changes_by_size`); whether they are noise is not told.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
-import numpy.typing as npt
+
+from slowdust.analysis.bands import Bands
+from slowdust.analysis.bands import Change as Band
+from slowdust.analysis.partition import FloatArray, segment_ends
 
 FALSE_ALARM = 0.05
 """Probability of any change point in a history in which nothing changed."""
@@ -30,12 +37,6 @@ FEWEST_WITHOUT_INTERVALS = 6
 LEAST_SCATTER = 0.01
 """Noise that a single run has at least, in ln rqps, however alike a few happen to be."""
 _DECIDED_MOVES = 1e-9
-
-FloatArray = npt.NDArray[np.float64]
-
-
-class ChangePointsUnavailableError(Exception):
-    """The library is not there for this Python."""
 
 
 @dataclass(frozen=True)
@@ -61,60 +62,63 @@ def changes(
 ) -> list[Change]:
     """The changes of level of one of `count` series, in ln rqps.
 
-    Changes smaller than `least` are left out. Raises `ChangePointsUnavailableError`.
+    Changes smaller than `least` do not count. Raises `ChangePointsUnavailableError`.
     """
     if len(series) < 2:
         return []
     values = np.asarray(series, dtype=np.float64)
     weights = np.asarray(noise.deviations, dtype=np.float64) ** -2.0
     pen = penalty(len(series), count, noise.freedom)
-    ends = _segment_ends(np.column_stack((values, weights)), pen)
-    starts = [0, *ends[:-1]]
-    means = [
-        float(np.average(values[start:end], weights=weights[start:end]))
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    found = [
-        Change(place, after - before)
-        for place, before, after in zip(starts[1:], means[:-1], means[1:], strict=True)
-    ]
-    return [change for change in found if abs(change.shift) >= max(least, _DECIDED_MOVES)]
+    smallest = max(least, _DECIDED_MOVES)
+    return _changes(values, weights, pen, lambda shift: abs(shift) >= smallest)
+
+
+def changes_by_size(series: Sequence[float], bands: Bands) -> list[Change]:
+    """The changes of level of a series whose noise nobody knows: those that are no small ones.
+
+    A lone step between two levels is found if and only if `bands` call it a change, wherever it
+    is: at the ends of n versions, where it saves least, a step d saves d^2 (n - 1) / n. Raises
+    `ChangePointsUnavailableError`.
+    """
+    if len(series) < 2:
+        return []
+    values = np.asarray(series, dtype=np.float64)
+    pen = bands.least_log**2 * (1 - 1 / len(series)) * (1 - _DECIDED_MOVES)
+    return _changes(
+        values,
+        np.ones_like(values),
+        pen,
+        lambda shift: bands.of(math.exp(shift)) is not Band.NONE,
+    )
 
 
 def penalty(length: int, count: int, freedom: float = math.inf) -> float:
     """What a segment more has to save, in units of the noise's variance."""
-    from scipy.stats import t
+    from scipy.special import ndtri, stdtrit
 
     tail = FALSE_ALARM / count / (length - 1) / 2
-    return float(t.isf(tail, freedom)) ** 2
+    return float(ndtri(tail) if math.isinf(freedom) else stdtrit(freedom, tail)) ** 2
 
 
-def _segment_ends(signal: FloatArray, pen: float) -> list[int]:
-    """Ends (exclusive) of the best segments of `signal`, rows of value and weight."""
-    try:
-        from ruptures import Pelt
-        from ruptures.base import BaseCost
-    except ImportError as error:
-        raise ChangePointsUnavailableError(str(error)) from error
-
-    class WeightedMean(BaseCost):  # type: ignore[misc]
-        """Squared distance from the segment's mean, both weighted."""
-
-        model = "weighted-mean"
-        min_size = 1
-
-        def fit(self, signal: FloatArray) -> WeightedMean:
-            self.signal = signal
-            return self
-
-        def error(self, start: int, end: int) -> float:
-            values, weights = self.signal[start:end].T
-            squares = weights * (values - np.average(values, weights=weights)) ** 2
-            return float(squares.sum())
-
-    # One version is enough for a segment: the newest one may be what changed.
-    search = Pelt(custom_cost=WeightedMean(), min_size=1, jump=1).fit(signal)
-    return [int(end) for end in search.predict(pen=pen)]
+def _changes(
+    values: FloatArray, weights: FloatArray, pen: float, counts: Callable[[float], bool]
+) -> list[Change]:
+    """Where segments meet, but for the smallest steps, one by one, as long as they do not count."""
+    ends = segment_ends(values, weights, pen)
+    while True:
+        starts = [0, *ends[:-1]]
+        means = [
+            float(np.average(values[start:end], weights=weights[start:end]))
+            for start, end in zip(starts, ends, strict=True)
+        ]
+        found = [
+            Change(place, after - before)
+            for place, (before, after) in zip(starts[1:], pairwise(means), strict=True)
+        ]
+        too_small = [change for change in found if not counts(change.shift)]
+        if not too_small:
+            return found
+        ends.remove(min(too_small, key=lambda change: abs(change.shift)).place)
 
 
 def noise_of_intervals(reaches: Sequence[float | None]) -> NoiseOf | None:

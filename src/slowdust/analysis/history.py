@@ -16,32 +16,26 @@ from statistics import fmean
 
 from slowdust.analysis.bands import Bands, Rates, changes_of_group
 from slowdust.analysis.chaining import Experiment, Member, Ratio, connected, ratios_to
-from slowdust.analysis.change_points import (
-    FEWEST_WITHOUT_INTERVALS,
-    Change,
-    ChangePointsUnavailableError,
-    NoiseOf,
-    changes,
-    noise_of_intervals,
-    noise_of_scatter,
-)
 from slowdust.analysis.circumstances import (
     Circumstances,
     circumstances_of,
     differences_of_hosts,
 )
+from slowdust.analysis.config_hints import hints
+from slowdust.analysis.configs import Configs, configs_of, configs_told
 from slowdust.analysis.group_changes import GroupChanges
+from slowdust.analysis.history_changes import mark_changes
 from slowdust.analysis.history_model import (
-    ChangePoint,
     History,
     LineHistory,
     Point,
     Series,
     Version,
 )
-from slowdust.analysis.phrases import GROUP_TITLES, listing, shortened, speed
+from slowdust.analysis.phrases import GROUP_TITLES, listing, shortened
 from slowdust.analysis.relative import Step
 from slowdust.analysis.versions import Release, in_order, lines_of
+from slowdust.store.manifest import ContenderFacts
 
 
 @dataclass(frozen=True)
@@ -53,6 +47,8 @@ class Choice:
     base: str | None
     """A version; the first unless named."""
     bands: Bands
+    configs: Configs | None
+    """The only ones, taken for one; each its own if None."""
     hosts_are_one: bool
     """Of those experiments that do not say on which host they ran: the user's word."""
 
@@ -61,16 +57,13 @@ def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
     """A line's history for each benchmark, host and amount of data; the largest first."""
     gathered: dict[tuple[Circumstances, str], list[Member]] = {}
     for experiment in experiments:
-        lines = lines_of(experiment.manifest.contenders)
         for benchmark in filter(choice.benchmark, _benchmarks(experiment)):
             where = circumstances_of(experiment.manifest, benchmark)
             if choice.hosts_are_one:
                 where = replace(where, alone="")
             present = _with_results(experiment, benchmark)
-            for line, releases in lines.items():
-                known = {one: name for one, name in releases.items() if name in present}
-                if known:
-                    gathered.setdefault((where, line), []).append((experiment, known))
+            for line, releases in _lines_of(present, choice.configs).items():
+                gathered.setdefault((where, line), []).append((experiment, releases))
     lines_found = []
     single: dict[str, None] = {}
     for (where, line), members in gathered.items():
@@ -82,19 +75,27 @@ def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
     told = {found.line for found in lines_found}
     alone = [line for line in single if line not in told]
     notes = [f"Without two versions that can be compared: {shortened(alone)}."] if alone else []
+    if choice.configs is None:
+        notes += hints(gathered, alone)
     lines_found.sort(key=lambda one: (one.benchmark, -len(one.versions), one.line))
     return History(lines=lines_found, notes=notes)
 
 
 def _benchmarks(experiment: Experiment) -> list[str]:
-    base = experiment.manifest.base
-    return list(dict.fromkeys(one.benchmark for one in experiment.report(base).results))
+    return list(dict.fromkeys(step.benchmark for step in experiment.steps))
 
 
-def _with_results(experiment: Experiment, benchmark: str) -> set[str]:
+def _with_results(experiment: Experiment, benchmark: str) -> list[ContenderFacts]:
     """The contenders that did not drop out before they were measured."""
-    results = experiment.report(experiment.manifest.base).results
-    return {one.contender for one in results if one.benchmark == benchmark}
+    of_it = [one for step, one in experiment.steps.items() if step.benchmark == benchmark]
+    names = {name for one in of_it for name in one.contenders}
+    return [contender for contender in experiment.manifest.contenders if contender.name in names]
+
+
+def _lines_of(
+    contenders: Sequence[ContenderFacts], configs: Configs | None
+) -> dict[str, dict[Release, str]]:
+    return lines_of(contenders) if configs is None else configs.releases(contenders)
 
 
 def _line_history(
@@ -121,13 +122,15 @@ def _line_history(
     groups = _groups(tests, [one.label for one in versions])
     margin = max(experiment.manifest.method.margin for experiment, _ in kept)
     untold = [step for step in details.order if step not in ratios and choice.test(step.test)]
+    configs = configs_of(versions, kept) if choice.configs else {}
     notes = [
         *_left_out(releases, versions, base, choice),
         *_without(untold, base),
         *_chained(tests),
+        *configs_told(configs),
     ]
     notes += differences_of_hosts([experiment.manifest for experiment, _ in kept])
-    notes += _mark_changes([*groups, *tests], margin)
+    notes += mark_changes([*groups, *tests], margin, choice.bands)
     return LineHistory(
         line=line,
         benchmark=where.benchmark,
@@ -139,6 +142,7 @@ def _line_history(
                 label=one.label,
                 version=one.version,
                 experiments=[experiment.name for experiment, known in kept if one in known],
+                configs=[config for config, releases in configs.items() if one in releases],
             )
             for one in versions
         ],
@@ -162,10 +166,9 @@ class _Details:
         self.groups: dict[Step, str] = {}
         self.units: dict[Step, str] = {}
         for experiment, _ in members:
-            for result in experiment.report(experiment.manifest.base).results:
-                step = Step(result.benchmark, result.test, result.clients)
-                self.groups.setdefault(step, result.group)
-                self.units.setdefault(step, result.unit)
+            for step, measured in experiment.steps.items():
+                self.groups.setdefault(step, measured.group)
+                self.units.setdefault(step, measured.unit)
 
     @property
     def order(self) -> list[Step]:
@@ -223,7 +226,7 @@ def _mean_of(points: Sequence[Point]) -> Point:
     They do in part, since they share restarts; as if each erred on its own would be too sure.
     """
     log = fmean(math.log(point.rqps) for point in points)
-    reaches = [reach for point in points if (reach := _reach(point)) is not None]
+    reaches = [reach for point in points if (reach := point.reach) is not None]
     ratio = Ratio(
         log=log,
         reach=fmean(reaches) if len(reaches) == len(points) else None,
@@ -231,51 +234,6 @@ def _mean_of(points: Sequence[Point]) -> Point:
     )
     through = dict.fromkeys(version for point in points for version in point.through)
     return _point(points[0].version, ratio, list(through))
-
-
-def _reach(point: Point) -> float | None:
-    if point.low is None or point.high is None:
-        return None
-    return math.log(point.high / point.low) / 2
-
-
-def _mark_changes(all_series: Sequence[Series], margin: float) -> list[str]:
-    """Find the change points of each series; sentences where none can be looked for."""
-    logs = [[math.log(point.rqps) for point in series.points] for series in all_series]
-    known = [noise_of_intervals([_reach(p) for p in series.points]) for series in all_series]
-    unknown = [index for index, noise in enumerate(known) if noise is None]
-    scatter = noise_of_scatter([logs[index] for index in unknown])
-    noises: list[NoiseOf | None] = list(known)
-    for index, noise in zip(unknown, scatter, strict=True):
-        noises[index] = noise
-    for series, values, noise in zip(all_series, logs, noises, strict=True):
-        if noise is None:
-            continue
-        try:
-            found = changes(values, noise, len(all_series), math.log1p(margin))
-        except ChangePointsUnavailableError:
-            return [
-                "Change points are not marked: the library that finds them, ruptures, is not "
-                "installed; it does not come for this version of Python."
-            ]
-        series.change_points = [_change_point(series, change) for change in found]
-    if all(noise is None for noise in noises):
-        return [
-            f"Change points are not looked for: single runs of fewer than "
-            f"{FEWEST_WITHOUT_INTERVALS} versions do not say how large their noise is."
-        ]
-    return []
-
-
-def _change_point(series: Series, change: Change) -> ChangePoint:
-    ratio = math.exp(change.shift)
-    version = series.points[change.place].version
-    return ChangePoint(
-        version=version,
-        before=series.points[change.place - 1].version,
-        ratio=ratio,
-        words=f"{speed(ratio)} from {version} on",
-    )
 
 
 def _in_bands(
@@ -290,7 +248,8 @@ def _in_bands(
     for (group, clients), of_group in rates.items():
         told = clients if len(levels) > 1 else None
         of_group_rates: Rates = of_group
-        counted = changes_of_group(group, told, versions, of_group_rates, bands)
+        present = [one for one in versions if any(one in known for known in of_group.values())]
+        counted = changes_of_group(group, told, present, of_group_rates, bands)
         if counted is not None:
             counted.line = line
             found.append(counted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from slowdust.analysis.group_changes import GroupChanges
@@ -24,8 +26,15 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The versions over which ratios of different experiments are chained, from the base on;
     empty where one experiment has measured it beside the base."""
 
+    @property
+    def reach(self) -> float | None:
+        """Half-width of the interval, in ln rqps; None without one."""
+        if self.low is None or self.high is None:
+            return None
+        return math.log(self.high / self.low) / 2
 
-class ChangePoint(msgspec.Struct, kw_only=True):
+
+class ChangePoint(msgspec.Struct, kw_only=True, omit_defaults=True):
     """From a version on, throughput is at another level."""
 
     version: str
@@ -36,6 +45,9 @@ class ChangePoint(msgspec.Struct, kw_only=True):
     """The new level / the old one."""
     words: str
     """'12% slower from 8.0.28 on'."""
+    by_size_alone: bool = False
+    """Of single runs too few to say how large their noise is: the change is large enough to
+    matter, and may be noise. Otherwise it is more than noise."""
 
 
 class Series(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -62,6 +74,8 @@ class Version(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str
     experiments: list[str]
     """That measured it."""
+    configs: list[str] = []
+    """With which it was measured, and what follows them; absent where all versions have one."""
 
 
 class LineHistory(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -19,6 +19,7 @@ _NAMED = re.compile(
     r"[a-z]+@[^/:+\s#]+(?P<parts>[^\s#]*)(?P<copy>#\d+)?(?P<points>( [^\s=]+=\S*)*)"
 )
 """A contender that is named by its version: `mysql@9.7.4+jemalloc`, a matrix's points behind it."""
+_PARTS = re.compile(r"(?P<engine>/[^:+]+)?(?::(?P<config>[^+]*))?(?P<additions>.*)")
 
 
 @dataclass(frozen=True)
@@ -37,21 +38,47 @@ class Release:
         return f"{self.version} {self.build}" if self.build else self.version
 
 
+@dataclass(frozen=True)
+class LineParts:
+    """What makes a contender's line."""
+
+    system: str
+    """DBMS and engine: `mysql/innodb`."""
+    config: str
+    additions: str
+    """Environment, or how it was compiled: `+jemalloc`."""
+    rest: str
+    """A copy's number, a matrix's points: `#2 fsync=off`."""
+
+    @property
+    def line(self) -> str:
+        """`mysql/innodb:small+jemalloc fsync=off`."""
+        config = f":{self.config}" if self.config != PLAIN_CONFIG else ""
+        return f"{self.system}{config}{self.additions}{self.rest}"
+
+
+def parts_of(facts: ContenderFacts) -> LineParts:
+    """The contender without its version, in parts."""
+    named = _NAMED.fullmatch(facts.name)
+    if facts.archived and named is None:
+        # Without a version it is no release of any line.
+        return LineParts(facts.name, PLAIN_CONFIG, "", "")
+    rest = (named["copy"] or "") + named["points"] if named else ""
+    if named and facts.archived and (found := _PARTS.fullmatch(named["parts"])):
+        # How it was compiled is in its name alone.
+        config = found["config"] or PLAIN_CONFIG
+        return LineParts(facts.dbms + (found["engine"] or ""), config, found["additions"], rest)
+    return LineParts(
+        system=f"{facts.dbms}/{facts.engine}" if facts.engine else facts.dbms,
+        config=facts.config,
+        additions="".join(f"+{part}" for part in facts.environment),
+        rest=rest,
+    )
+
+
 def line_of(facts: ContenderFacts) -> str:
     """The contender without its version: `mysql/innodb:small+jemalloc fsync=off`."""
-    named = _NAMED.fullmatch(facts.name)
-    if facts.archived:
-        # How it was compiled is in its name alone; without a version it is no release of any line.
-        return facts.dbms + named["parts"] + (named["copy"] or "") if named else facts.name
-    return "".join(
-        (
-            facts.dbms,
-            f"/{facts.engine}" if facts.engine else "",
-            f":{facts.config}" if facts.config != PLAIN_CONFIG else "",
-            *(f"+{part}" for part in facts.environment),
-            (named["copy"] or "") + named["points"] if named else "",
-        )
-    )
+    return parts_of(facts).line
 
 
 def release_of(facts: ContenderFacts) -> Release:

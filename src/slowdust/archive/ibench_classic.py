@@ -1,4 +1,4 @@
-"""An imported Insert Benchmark as the files that it was published in, to the last digit.
+"""The classic files of an Insert Benchmark; of an imported one those published, to the last digit.
 
 o.sum.t.<tag> for each run; in each directory of tables mrg.<step>, rel.<step> and the summary.
 """
@@ -17,37 +17,36 @@ from slowdust.store.records import Slice
 
 SUMMARY = "summary_tables.html"
 
-_Rows = dict[str, dict[str, Row]]
+Rows = dict[str, dict[str, Row]]
 """Step -> run -> its row."""
 
 
 def classic_files(imported: Imported, slices: Sequence[Slice]) -> dict[Path, str]:
     """Path, relative to the archive's directory, and content of each file."""
-    return dict(_files(imported, slices))
-
-
-def _files(imported: Imported, slices: Sequence[Slice]) -> Iterator[tuple[Path, str]]:
-    rows = _rows(slices)
     clients = max((piece.clients for piece in slices), default=1)
-    for table in imported.tables:
+    return files_of(imported.tables, _rows(slices), clients)
+
+
+def files_of(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> dict[Path, str]:
+    """Path and content of the files of `tables`; `clients` tell what the writers' SLA is."""
+    return dict(_files(tables, rows, clients))
+
+
+def _files(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> Iterator[tuple[Path, str]]:
+    for table in tables:
         if table.kind == RUN_TABLE:
             yield from _run(table, rows)
         elif table.kind == MERGED_TABLES:
             yield from _merged(table, rows)
-    for folder in dict.fromkeys(
-        table.folder for table in imported.tables if table.kind == MERGED_TABLES
-    ):
-        tables = [
-            table
-            for table in imported.tables
-            if table.kind == MERGED_TABLES and table.folder == folder
-        ]
-        if (summary := _summary(tables, rows, clients)) is not None:
+    merged = [table for table in tables if table.kind == MERGED_TABLES]
+    for folder in dict.fromkeys(table.folder for table in merged):
+        of_folder = [table for table in merged if table.folder == folder]
+        if (summary := _summary(of_folder, rows, clients)) is not None:
             yield Path(folder, SUMMARY), summary
 
 
-def _rows(slices: Sequence[Slice]) -> _Rows:
-    found: _Rows = {}
+def _rows(slices: Sequence[Slice]) -> Rows:
+    found: Rows = {}
     for piece in slices:
         if (archived := piece.archived) is not None and archived.file and archived.table_row:
             of_step = found.setdefault(archived.file, {})
@@ -55,14 +54,14 @@ def _rows(slices: Sequence[Slice]) -> _Rows:
     return found
 
 
-def _run(table: ArchivedTable, rows: _Rows) -> Iterator[tuple[Path, str]]:
+def _run(table: ArchivedTable, rows: Rows) -> Iterator[tuple[Path, str]]:
     run = without_size(table.tag)
     found = [row for step in table.rows if (row := rows.get(step, {}).get(run)) is not None]
     if len(found) == len(table.rows):
-        yield Path(f"o.sum.t.{table.tag}"), ibench.write([found])
+        yield Path(table.folder, f"o.sum.t.{table.tag}"), ibench.write([found])
 
 
-def _merged(table: ArchivedTable, rows: _Rows) -> Iterator[tuple[Path, str]]:
+def _merged(table: ArchivedTable, rows: Rows) -> Iterator[tuple[Path, str]]:
     for step in table.rows:
         groups = [
             [ibench.merged(rows[step][run]) for run in group if run in rows.get(step, {})]
@@ -75,7 +74,7 @@ def _merged(table: ArchivedTable, rows: _Rows) -> Iterator[tuple[Path, str]]:
             yield Path(table.folder, f"rel.{step}"), ibench.write(relative)
 
 
-def _summary(tables: Sequence[ArchivedTable], rows: _Rows, clients: int) -> str | None:
+def _summary(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> str | None:
     """Of the runs that have every step; None where there are none."""
     steps = {
         step: {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from slowdust.analysis.sla import SHARE
 from slowdust.analysis.summary import Shade, shades_of
@@ -103,7 +104,7 @@ def _rates(columns: Sequence[Column], tags: Sequence[str]) -> str:
         for column in columns
     ]
     rows = [
-        f"<tr><td>{tag}</td> "
+        f"<tr><td>{escape(tag)}</td> "
         + "".join(
             _cell(str(column.rate(tag)), _COLOURS[shade[tag]])
             for column, shade in zip(columns, shades, strict=True)
@@ -125,14 +126,15 @@ def _relative(columns: Sequence[Column], tags: Sequence[str]) -> str:
         return _cell(f"{ratio:.2f}", colour)
 
     rows = [
-        f"<tr><td>{tag}</td> " + "".join(cell(column, tag) for column in columns) for tag in tags
+        f"<tr><td>{escape(tag)}</td> " + "".join(cell(column, tag) for column in columns)
+        for tag in tags
     ]
     return _table(_HEAD_RELATIVE, columns, rows)
 
 
 def _insert_rates(columns: Sequence[Column], tags: Sequence[str]) -> str:
     rows = [
-        f"<tr><td>{tag}</td>"
+        f"<tr><td>{escape(tag)}</td>"
         + "".join(
             _cell(str(column.inserts(tag)), None if column.meets_sla(tag) else "cmin")
             for column in columns

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     help="Only hosts whose facts have all these words; 'unrecorded': those that do not say, "
     "taken as one.",
 )
+@click.option(
+    "--config",
+    metavar="LIST",
+    help="Only these configs, by name or pattern, comma separated, taken for one: their versions "
+    "are one line.",
+)
 @click.option("--base", metavar="VERSION", help="Relative to this version.  [the first]")
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to F."
@@ -40,6 +46,7 @@ def command(
     benchmark: str | None,
     tests: str | None,
     host: str | None,
+    config: str | None,
     base: str | None,
     html: Path | None,
     form: str | None,
@@ -55,14 +62,15 @@ def command(
     \b
     slowdust history
     slowdust history --test 'point*,hot-points' --html history.html
+    slowdust history --config 'cz10a*,cz11a*'
     """
     from slowdust.analysis.bands import USUAL
     from slowdust.analysis.circumstances import UNRECORDED, is_host
+    from slowdust.analysis.configs import Configs
     from slowdust.analysis.history import Choice, history_of
     from slowdust.errors import UsageError
     from slowdust.report import history as data
     from slowdust.report import history_markdown as markdown
-    from slowdust.report.html import history as page
 
     experiments = _experiments(names, results)
     if host is not None:
@@ -73,21 +81,28 @@ def command(
         test=lambda name: any(fnmatchcase(name, pattern) for pattern in patterns),
         base=base,
         bands=bands or USUAL,
+        configs=None if config is None else Configs.of(config),
         hosts_are_one=(host or "").casefold() == UNRECORDED,
     )
     history = history_of(experiments, choice)
     if not history.lines:
         raise UsageError(
             f"nothing has a history: none of {len(experiments)} experiments compares two versions "
-            f"of one DBMS, or what was asked for leaves none"
+            f"of one DBMS, or what was asked for leaves none{_behind(history.notes)}"
         )
     if html is not None:
+        from slowdust.report.html import history as page
+
         html.write_text(page.render(history))
         click.echo(f"history: {html}", err=form is not None)
     if form is not None:
         sys.stdout.write({"md": markdown.render, "json": data.render}[form](history))
     elif html is None:
         sys.stdout.write(markdown.brief(history))
+
+
+def _behind(notes: list[str]) -> str:
+    return f". {' '.join(notes)}" if notes else ""
 
 
 def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:

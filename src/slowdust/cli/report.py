@@ -83,7 +83,10 @@ def _write_classic(
     from slowdust.archive.classic_tables import write_measured
     from slowdust.archive.ibench_classic import classic_files
     from slowdust.archive.ibench_experiment import KIND
+    from slowdust.archive.ibench_measured import measured_files
 
+    if manifest.imported is None and manifest.method.insert is not None:
+        return write_files(directory, measured_files(manifest, report, slices))
     if manifest.imported is None:
         return write_measured(report, slices, directory)
     refuse_source(manifest.imported, directory)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.history_changes import BY_SIZE_ALONE
 from slowdust.analysis.history_model import ChangePoint, History, LineHistory, Series
 from slowdust.analysis.phrases import GROUP_TITLES, clients, distance
 from slowdust.report.markdown_changes import told_changes
 from slowdust.report.markdown_table import ABSENT, table
 
-MARKS = {True: "▲", False: "▼"}
-"""At a change point, by whether the new level is the faster one."""
+_MARKS = {(False, True): "▲", (False, False): "▼", (True, True): "△", (True, False): "▽"}
+"""At a change point, by whether size alone tells of it, and whether the new level is faster."""
 CHAINED = "*"
+NEW_LEVEL = "from here on throughput is at another level"
 MEAN_AND_MEDIAN = (
     "The table has the geometric mean of a group's tests, of those that all versions have; the "
     "common result, in the sentences, is that of its median test."
@@ -125,19 +127,32 @@ def change_at(series: Series, version: str) -> ChangePoint | None:
     return next((one for one in series.change_points if one.version == version), None)
 
 
+def mark_of(change: ChangePoint) -> str:
+    """Its arrow: hollow where size alone tells of it."""
+    return _MARKS[change.by_size_alone, change.ratio > 1]
+
+
+def marks_shown(*, by_size_alone: bool) -> str:
+    """Both arrows, as legends have them."""
+    return " ".join(mark for (alone, _), mark in _MARKS.items() if alone == by_size_alone)
+
+
 def _cell(series: Series, version: str) -> str:
     point = next((point for point in series.points if point.version == version), None)
     if point is None:
         return ABSENT
     change = change_at(series, version)
-    mark = f"{MARKS[change.ratio > 1]} " if change else ""
+    mark = f"{mark_of(change)} " if change else ""
     return f"{mark}{point.rqps:.2f}{CHAINED if point.through else ''}"
 
 
 def _legend(all_series: Sequence[Series]) -> list[str]:
     told = []
-    if any(series.change_points for series in all_series):
-        told.append("▲ ▼: from here on throughput is at another level.")
+    kinds = {change.by_size_alone for series in all_series for change in series.change_points}
+    if False in kinds:
+        told.append(f"{marks_shown(by_size_alone=False)}: {NEW_LEVEL}.")
+    if True in kinds:
+        told.append(f"{marks_shown(by_size_alone=True)}: {NEW_LEVEL}, {BY_SIZE_ALONE}.")
     if any(point.through for series in all_series for point in series.points):
         told.append(f"{CHAINED}: chained over versions that experiments share.")
     return [" ".join(told), ""] if told else []
@@ -145,17 +160,27 @@ def _legend(all_series: Sequence[Series]) -> list[str]:
 
 def _by_version(line: LineHistory) -> list[str]:
     """'5.7.10: 24 tests slower (5% to 12%), 5 tests faster (77% to 2.9X)'."""
+    return [
+        *_counted(line, "Change points, the first version of the new level:", by_size_alone=False),
+        *_counted(line, f"Change points {BY_SIZE_ALONE}:", by_size_alone=True),
+    ]
+
+
+def _counted(line: LineHistory, title: str, *, by_size_alone: bool) -> list[str]:
     told = []
     for version in line.versions[1:]:
         ratios = [
-            change.ratio for series in line.tests if (change := change_at(series, version.label))
+            change.ratio
+            for series in line.tests
+            if (change := change_at(series, version.label)) is not None
+            and change.by_size_alone == by_size_alone
         ]
         slower = sorted((ratio for ratio in ratios if ratio < 1), reverse=True)
         faster = sorted(ratio for ratio in ratios if ratio > 1)
         parts = [_span(slower, "slower"), _span(faster, "faster")]
         if ratios:
             told.append(f"- {version.label}: {', '.join(filter(None, parts))}")
-    return ["", "Change points, the first version of the new level:", "", *told] if told else []
+    return ["", title, "", *told] if told else []
 
 
 def _span(ratios: Sequence[float], word: str) -> str:

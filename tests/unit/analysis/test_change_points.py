@@ -1,20 +1,26 @@
 """What is found in seeded noise: nothing, and in a true step: that step."""
 
+import math
+import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+from slowdust.analysis import partition
+from slowdust.analysis.bands import USUAL, Bands
 from slowdust.analysis.change_points import (
     FALSE_ALARM,
-    ChangePointsUnavailableError,
     NoiseOf,
     changes,
+    changes_by_size,
     noise_of_intervals,
     noise_of_scatter,
     penalty,
 )
+from slowdust.analysis.partition import ChangePointsUnavailableError
 
 KNOWN = float("inf")
 
@@ -161,6 +167,73 @@ def test_single_runs_of_any_noise_have_no_change_point_and_a_step_has() -> None:
     assert found >= 55
 
 
+@pytest.mark.parametrize("versions", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize(
+    ("ratio", "change"),
+    [(1.044, False), (1.046, True), (2.0, True), (0.956, False), (0.954, True), (0.3, True)],
+)
+def test_by_size_alone_a_lone_step_is_found_where_bands_call_it_one(
+    versions: int,
+    ratio: float,
+    change: bool,  # noqa: FBT001
+) -> None:
+    for place in range(1, versions):
+        series = [0.0] * place + [math.log(ratio)] * (versions - place)
+
+        assert [one.place for one in changes_by_size(series, USUAL)] == ([place] if change else [])
+
+
+def test_by_size_alone_several_steps_are_found_and_what_lies_between_is_not() -> None:
+    series = [math.log(rqps) for rqps in (1.0, 1.01, 1.30, 1.28, 0.70)]
+
+    found = changes_by_size(series, USUAL)
+
+    assert [change.place for change in found] == [2, 4]
+    assert [math.exp(change.shift) for change in found] == pytest.approx([1.284, 0.543], abs=0.001)
+
+
+def test_by_size_alone_many_small_steps_add_up_to_one_that_counts() -> None:
+    series = [0.0, -0.04, -0.08, -0.12]
+
+    (change,) = changes_by_size(series, USUAL)
+
+    assert abs(change.shift) > 0.05
+
+
+@pytest.mark.parametrize(("bands", "found"), [(Bands(0.10, 0.2), [2]), (Bands(0.03, 0.2), [2, 3])])
+def test_by_size_alone_the_bands_say_which_changes_count(bands: Bands, found: list[int]) -> None:
+    series = [0.0, 0.0, -0.2, -0.24]
+
+    assert [change.place for change in changes_by_size(series, bands)] == found
+
+
+def test_the_library_is_loaded_without_what_takes_a_second() -> None:
+    code = (
+        "import sys; from slowdust.analysis.change_points import NoiseOf, changes; "
+        "found = changes([0.0, -0.5], NoiseOf([0.01, 0.01], 1e9), 1); "
+        "assert [change.place for change in found] == [1]; "
+        "assert not {'scipy.stats', 'scipy.signal', 'ruptures'} & set(sys.modules); "
+        "import ruptures; assert ruptures.Pelt and ruptures.KernelCPD"
+    )
+
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.usefixtures("library_not_loaded")
+def test_a_library_that_is_built_otherwise_is_loaded_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "_NOT_LOADED", {"ruptures": (), "ruptures.detection": ("x",)})
+
+    assert places([0.0, -0.5], known(0.01, 2)) == [1]
+
+
+@pytest.fixture
+def library_not_loaded() -> Iterator[None]:
+    partition._pelt.cache_clear()
+    yield
+    partition._pelt.cache_clear()
+
+
+@pytest.mark.usefixtures("library_not_loaded")
 def test_without_the_library_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ruptures", None)
 

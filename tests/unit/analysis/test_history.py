@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from slowdust.analysis.bands import Bands
 from slowdust.analysis.chaining import Ratio, together
 from slowdust.analysis.circumstances import is_host
 from slowdust.analysis.history import history_of
@@ -174,14 +175,37 @@ def test_a_true_step_is_marked_and_noise_is_not() -> None:
     assert [one.name for one in (*flat.tests, *flat.groups) if one.change_points] == []
 
 
-def test_single_runs_have_no_interval_and_few_of_them_no_change_points() -> None:
-    line = only_line(single_runs("few", {"5.6": 1.0, "5.7": 1.0, "8.0": 0.5}))
+def test_few_single_runs_have_no_interval_and_change_points_by_size_alone() -> None:
+    levels = {"5.6": 1.0, "5.7": 1.02, "8.0": {"scan": 0.5, "hot-points": 1.04}}
+
+    line = only_line(single_runs("few", levels, tests=["scan", "hot-points"]))
 
     points = series_of(line, "scan").points
     assert [point.low for point in points] == [None, None, None]
-    assert [point.rqps for point in points] == pytest.approx([1.0, 1.0, 0.5])
-    assert all(not series.change_points for series in line.tests)
+    assert [point.rqps for point in points] == pytest.approx([1.0, 1.02, 0.5])
+    (change,) = series_of(line, "scan").change_points
+    assert change.by_size_alone
+    assert (change.version, change.words) == ("8.0", "50% slower from 8.0 on (by size alone)")
+    assert series_of(line, "hot-points").change_points == []
     assert any("fewer than 6 versions" in note for note in line.notes)
+
+
+def test_by_size_alone_the_bands_say_what_is_a_change() -> None:
+    runs = single_runs("few", {"5.6": 1.0, "8.0": 0.88}, tests=["scan"])
+
+    assert len(series_of(only_line(runs), "scan").change_points) == 1
+    wide = only_line(runs, bands=Bands(0.2, 0.3))
+    assert series_of(wide, "scan").change_points == []
+    assert any("from 20% on" in note for note in wide.notes)
+
+
+def test_what_stands_above_noise_is_never_by_size_alone() -> None:
+    line = only_line(LATE)
+
+    found = [change for one in (*line.tests, *line.groups) for change in one.change_points]
+    assert found
+    assert not any(change.by_size_alone for change in found)
+    assert not any("by size alone" in note for note in line.notes)
 
 
 def test_many_single_runs_say_themselves_how_noisy_they_are() -> None:
@@ -197,6 +221,7 @@ def test_many_single_runs_say_themselves_how_noisy_they_are() -> None:
 
     assert {c.version for one in line.tests for c in one.change_points} == {"8.0.3"}
     assert all(one.change_points for one in line.tests)
+    assert not any(c.by_size_alone for one in line.tests for c in one.change_points)
 
 
 def test_rates_of_different_units_are_not_compared() -> None:
@@ -217,6 +242,15 @@ def test_changes_are_told_in_bands() -> None:
         "from 8.0.28 to 9.5.0 throughput is stable",
         "for 9.5.0 the common result is about 50% less throughput than 5.7.44",
     ]
+
+
+def test_a_group_that_some_versions_do_not_have_is_told_from_one_that_has_it_to_the_next() -> None:
+    both = measured("both", {"5.6": 1.0, "8.0": 0.5}, tests=["scan"])
+    other = measured("other", {"5.6": 1.0, "5.7": 1.0, "8.0": 1.0}, tests=["update-index"], seed=2)
+
+    (scan,) = [one for one in only_line(both, other).changes if one.group == "range"]
+
+    assert scan.clauses[0] == "from 5.6 to 8.0 there is a big regression"
 
 
 def test_only_what_was_chosen_is_in_it() -> None:

@@ -1,15 +1,18 @@
 """The history as JSON, Markdown and a page, and the command that writes them."""
 
+import copy
 import html
 import json
 import re
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
 import pytest
+from markupsafe import Markup
 
 from slowdust.analysis.history import history_of
 from slowdust.analysis.history_model import History
@@ -17,6 +20,9 @@ from slowdust.cli.main import main
 from slowdust.report import history as data
 from slowdust.report import history_markdown as markdown
 from slowdust.report.html import history as page
+from slowdust.report.html.courses import Course, CoursePoint
+from slowdust.report.html.history_chart import HEIGHT, Sign, history_chart
+from slowdust.report.html.marks import marks_of
 from tests.unit.synthetic_history import choice, experiments, keep, measured, single_runs
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "history.schema.json"
@@ -108,7 +114,7 @@ def test_no_common_result_contradicts_the_table() -> None:
 
     text = markdown.brief(history_of(experiments(runs), choice()))
 
-    assert re.search(r"^\| Point queries \(4\) +\| +1\.00 \| +1\.22 \|", text, re.MULTILINE)
+    assert re.search(r"^\| Point queries \(4\) +\| +1\.00 \| △ 1\.22 \|", text, re.MULTILINE)
     assert "for 5.7.44 there is no common result: 3 slower and 1 faster" in text
     assert "the common result is" not in text
 
@@ -153,6 +159,57 @@ def test_the_page_shows_chained_versions_and_change_points(history: History) -> 
     assert re.search(r'class="shift middle k\d \w+">▼</text>', written)
 
 
+def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own() -> None:
+    runs = single_runs("old", {"5.6": 1.0, "5.7": 1.3, "8.0": 0.7})
+    found = history_of(experiments(runs), choice())
+    text, written = markdown.brief(found), page.render(found)
+
+    assert re.search(r"^\| Writes \(1\) +\| +1\.00 \| △ 1\.30 \| ▽ 0\.70 \|", text, re.MULTILINE)
+    assert "△ ▽: from here on throughput is at another level, by size alone." in text
+    assert "Change points by size alone:\n\n- 5.7: 4 tests faster (30%)" in text
+    assert "Change points, the first version of the new level" not in text
+    assert re.search(r'class="shift middle k\d \w+">▽</text>', written)
+    assert "by more than noise" not in written
+    (line,) = json.loads(data.render(found))["lines"]
+    assert line["tests"][0]["change_points"][0]["by_size_alone"] is True
+
+
+def chart_of(changes: int) -> Markup:
+    """Two versions, as many lines, which all get slower."""
+    marks = marks_of(["", *map(str, range(changes))], "")
+    points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
+    courses = [Course(str(index), marks[str(index)], points) for index in range(changes)]
+    signs = [Sign(1, faster=False, sign="▼", mark=course.mark) for course in courses]
+    return history_chart(["1.0", "1.1"], courses, signs, "chart")
+
+
+@pytest.mark.parametrize("changes", [1, 2, 3])
+def test_changes_of_one_version_are_drawn_below_each_other_and_above_the_axis(changes: int) -> None:
+    heights = [
+        float(y) for y in re.findall(r'y="([\d.]+)" class="shift[^>]*>▼</text>', chart_of(changes))
+    ]
+
+    assert len(heights) == changes
+    assert all(after - before >= 12 for before, after in pairwise(heights))
+    assert max(heights) <= HEIGHT
+
+
+def test_many_changes_of_one_version_are_counted() -> None:
+    assert re.findall(r'class="shift[^>]*>([^<]*)</text>', chart_of(12)) == ["▼ 12"]
+
+
+def test_long_labels_of_versions_have_room_and_end() -> None:
+    labels = ["17.6", "17.6 /home/someone/builds/postgres-patched"]
+    points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
+    mark = marks_of(["", "scan"], "")["scan"]
+
+    chart = history_chart(labels, [Course("scan", mark, points)], [], "chart")
+
+    assert ">17.6 /home/someone/…</text>" in chart
+    width = re.search(r"min-width:(\d+)px", chart)
+    assert width is not None and int(width[1]) > 2 * 20 * 7
+
+
 def test_names_from_outside_are_escaped() -> None:
     odd = single_runs("<b>odd</b>", {"5.6": 1.0, "<i>": 0.5})
 
@@ -183,6 +240,24 @@ def test_the_command_reads_the_results_folder(
     assert (tmp_path / "out.html").read_text() == page.render(
         history_of(experiments(EARLY, LATE), choice())
     )
+
+
+def test_the_command_takes_configs_for_one(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    manifest, slices = EARLY
+    manifest = copy.deepcopy(manifest)
+    manifest.contenders[1].config = "small"
+    keep(tmp_path / "results", manifest, slices)
+
+    code, _, errors = slowdust("history")
+    assert code == 2
+    assert "--config 'default,small' makes one line of mysql and mysql:small." in errors
+
+    code, text, _ = slowdust("history", "--config", "default,small")
+    assert code == 0
+    assert "# mysql:default,small\n" in text
+    assert "Several configs are taken for one: default (5.6.51) and small (5.7.44)." in text
 
 
 def test_the_report_tells_changes_in_the_bands_that_were_asked_for(

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.model import Course, Report
-from slowdust.report.html.concurrency_chart import LevelPoint, Series, concurrency_chart
+from slowdust.report.html.concurrency_chart import concurrency_chart
+from slowdust.report.html.courses import Course as Line
+from slowdust.report.html.courses import CoursePoint
 from slowdust.report.html.marks import Mark
 from slowdust.report.html.rows import Row
 
@@ -47,12 +49,12 @@ def concurrency_views(
 
 
 def _chart(report: Report, rows: Sequence[Row], marks: Mapping[str, Mark], test: str) -> Markup:
-    series = [
-        Series(
-            name,
+    lines = [
+        Line(
+            f"{name}, rqps by clients",
             marks[name],
             tuple(
-                LevelPoint(row.step.clients, cell.rqps, cell.low, cell.high)
+                CoursePoint(row.step.clients, cell.rqps, cell.low, cell.high)
                 for row in rows
                 for cell in row.cells
                 if cell is not None and cell.contender == name and cell.rqps
@@ -62,4 +64,4 @@ def _chart(report: Report, rows: Sequence[Row], marks: Mapping[str, Mark], test:
         if name != report.base
     ]
     title = f"Rate of {test} relative to {report.base}, by number of clients"
-    return concurrency_chart([one for one in series if one.points], report.margin, title)
+    return concurrency_chart([one for one in lines if one.points], report.margin, title)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowdust.analysis.history_changes import BY_SIZE_ALONE
 from slowdust.analysis.history_model import History, LineHistory, Point, Series
 from slowdust.analysis.phrases import GROUP_TITLES
 from slowdust.report.history_markdown import (
     CHAINED,
-    MARKS,
     MEAN_AND_MEDIAN,
     change_at,
     label_of,
+    mark_of,
+    marks_shown,
 )
 from slowdust.report.html import numbers
+from slowdust.report.html.courses import Course, CoursePoint
 from slowdust.report.html.environment import environment, shipped
-from slowdust.report.html.history_chart import Course, CoursePoint, history_chart
+from slowdust.report.html.history_chart import Sign, history_chart
 from slowdust.report.html.marks import Mark, marks_of
 
 MOST_UNFOLDED = 4
@@ -77,10 +80,22 @@ def render(history: History) -> str:
         lines=[_view(line, index) for index, line in enumerate(history.lines)],
         history=history,
         style=shipped("page.css"),
-        marks=MARKS,
+        kinds=_kinds(history),
+        above_noise=marks_shown(by_size_alone=False),
+        by_size_alone=marks_shown(by_size_alone=True),
         chained=CHAINED,
         mean_and_median=MEAN_AND_MEDIAN,
     )
+
+
+def _kinds(history: History) -> set[str]:
+    """The change points that the page has, for its glossary."""
+    return {
+        BY_SIZE_ALONE if change.by_size_alone else "above noise"
+        for line in history.lines
+        for series in (*line.groups, *line.tests)
+        for change in series.change_points
+    }
 
 
 def _view(line: LineHistory, index: int) -> LineView:
@@ -112,9 +127,15 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
         for series in all_series
     ]
     marks = marks_of(["", *labels], "")
+    versions = [one.label for one in line.versions]
     courses = [
-        _course(line, series, label, marks)
+        _course(versions, series, label, marks[label])
         for series, label in zip(all_series, labels, strict=True)
+    ]
+    signs = [
+        sign
+        for series, label in zip(all_series, labels, strict=True)
+        for sign in _signs(versions, series, marks[label])
     ]
     told = f"{title} of {line.line}: throughput relative to {line.base}, by version"
     return Panel(
@@ -129,7 +150,7 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
             )
             for series, label in zip(all_series, labels, strict=True)
         ),
-        chart=history_chart([one.label for one in line.versions], courses, told),
+        chart=history_chart(versions, courses, signs, told),
         changes=tuple(
             f"{label}: {', '.join(change.words for change in series.change_points)}"
             for series, label in zip(all_series, labels, strict=True)
@@ -138,22 +159,28 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
     )
 
 
-def _course(line: LineHistory, series: Series, label: str, marks: Mapping[str, Mark]) -> Course:
-    places = {version.label: place for place, version in enumerate(line.versions)}
+def _course(versions: Sequence[str], series: Series, label: str, mark: Mark) -> Course:
     return Course(
-        label=label,
-        mark=marks[label],
+        label=f"{label}, relative throughput by version",
+        mark=mark,
         points=tuple(
-            CoursePoint(
-                place=places[point.version],
-                rqps=point.rqps,
-                low=point.low,
-                high=point.high,
-                change=change.ratio if (change := change_at(series, point.version)) else None,
-            )
+            CoursePoint(versions.index(point.version), point.rqps, point.low, point.high)
             for point in series.points
         ),
     )
+
+
+def _signs(versions: Sequence[str], series: Series, mark: Mark) -> list[Sign]:
+    return [
+        Sign(
+            place=versions.index(point.version),
+            faster=change.ratio > 1,
+            sign=mark_of(change),
+            mark=mark,
+        )
+        for point in series.points
+        if (change := change_at(series, point.version)) is not None
+    ]
 
 
 def _cell(series: Series, version: str) -> Cell:
@@ -164,7 +191,7 @@ def _cell(series: Series, version: str) -> Cell:
     return Cell(
         rqps=point.rqps,
         shown=numbers.ratio(point.rqps) + (CHAINED if point.through else ""),
-        mark=MARKS[change.ratio > 1] if change else "",
+        mark=mark_of(change) if change else "",
         title="; ".join((*([change.words] if change else []), *_origin(point))),
     )
 

@@ -2,129 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from markupsafe import Markup
 
+from slowdust.analysis.known import known
 from slowdust.report.html import svg
 from slowdust.report.html.cells import FASTER_BAND
+from slowdust.report.html.courses import EDGE, Course, Ground, axis_of_ratios, draw, with_whiskers
 from slowdust.report.html.marks import Mark
-from slowdust.report.html.scale import Linear, Logarithmic, ratio_domain, ratio_ticks
+from slowdust.report.html.scale import Linear
 
 HEIGHT = 240.0
 
-MOST_WITH_WHISKERS = 6
-"""Lines whose intervals can be told apart in one chart."""
-
 PER_VERSION = 64
-"""Pixels that a version needs, lest the labels below touch."""
+"""Pixels that a version needs at least."""
+PER_LETTER = 7.5
+"""Of a version's label, in pixels; lest two of them touch."""
+LONGEST_LABEL = 20
+"""Letters; the build of a release may be a whole path."""
 
-_EDGE = 40.0
-"""Drawing units left free beside the first version and the last."""
+MOST_SIGNS = 3
+"""Of one kind above or below a version; more are counted."""
 
-WIDEST_STRAY = 1.5
-"""How far an interval may reach beyond all points before it is cut off."""
-
-_MARK_ABOVE = 8.0
-"""Pixels between a point and the sign of its change."""
+_APART = 7.0
+"""Drawing units between two lines' intervals at one version."""
+_SIGN = 12.0
+"""Height of the sign of a change, in pixels."""
+_FROM_POINT = 8.0
+"""Pixels between a point and the sign nearest to it."""
+_BASELINE = 9.0
+"""Of a sign below its top."""
 
 
 @dataclass(frozen=True)
-class CoursePoint:
-    """A version of a line."""
+class Sign:
+    """Where another level begins."""
 
     place: int
     """Of the version on the axis."""
-    rqps: float
-    low: float | None
-    high: float | None
-    change: float | None
-    """The new level / the old one, where another level begins."""
-
-
-@dataclass(frozen=True)
-class Course:
-    """One line of the chart."""
-
-    label: str
+    faster: bool
+    sign: str
     mark: Mark
-    points: tuple[CoursePoint, ...]
+    """Of its line."""
 
 
-def history_chart(versions: Sequence[str], courses: Sequence[Course], title: str) -> Markup:
-    """Versions at equal distances; the first is the level at 1, the shaded band no change."""
-    points = [point for course in courses for point in course.points]
-    if not points or len(versions) < 2:
-        return Markup()
-    x = Linear(0, len(versions) - 1, _EDGE, svg.WIDTH - _EDGE)
-    margin = FASTER_BAND - 1
-    y = Logarithmic(*ratio_domain(points, margin, WIDEST_STRAY), HEIGHT, 0)
-    low, high = max(y.low, 1 - margin), min(y.high, 1 + margin)
-    chart = svg.Frame(
-        title=title,
-        height=HEIGHT,
-        css_class="clients",
-        behind=(
-            svg.band(0, svg.WIDTH, y(high), y(low), "margin-band"),
-            *(
-                svg.level(y(tick), "one" if tick == 1 else "grid")
-                for tick in ratio_ticks(y.low, y.high, 7)
-            ),
-            *(svg.upright(x(place), 0, HEIGHT, "grid") for place in range(len(versions))),
-        ),
-        marks=tuple(_line(course, versions, x, y, len(courses)) for course in courses),
-        labels=(
-            *(
-                svg.text("0", y(tick) + 4, "tick end", f"{tick:g}", dx=-8)
-                for tick in ratio_ticks(y.low, y.high, 7)
-            ),
-            *(
-                svg.text(svg.share(x(place)), HEIGHT + 15, "tick middle", version)
-                for place, version in enumerate(versions)
-            ),
-            *(sign for course in courses for sign in _signs(course, x, y)),
-        ),
-    ).markup()
-    width = PER_VERSION * len(versions) + 60
-    return Markup('<div style="min-width:{}px">{}</div>').format(width, chart)
-
-
-def _line(
-    course: Course, versions: Sequence[str], x: Linear, y: Logarithmic, courses: int
+def history_chart(
+    versions: Sequence[str], courses: Sequence[Course], signs: Sequence[Sign], title: str
 ) -> Markup:
-    placed = [(x(point.place), y(point.rqps)) for point in course.points]
-    whiskers = ""
-    if courses <= MOST_WITH_WHISKERS:
-        whiskers = svg.lines(
-            (x(point.place), _inside(y, point.low), x(point.place), _inside(y, point.high))
-            for point in course.points
-            if point.low is not None and point.high is not None
-        )
-    words = "; ".join(f"{versions[point.place]}: {point.rqps:.2f}" for point in course.points)
-    return Markup('<g class="{}"><title>{}</title>{}{}{}</g>').format(
-        course.mark.css_class,
-        f"{course.label}, relative throughput by version: {words}",
-        svg.path("course", svg.lines((*a, *b) for a, b in pairwise(placed))),
-        svg.path("whisker", whiskers),
-        svg.path("dot big", svg.dots(placed)),
+    """Versions at equal distances; the first is the level at 1, the shaded band no change.
+
+    Changes of level are above all of their version, or below them if it is slower.
+    """
+    if not any(course.points for course in courses) or len(versions) < 2:
+        return Markup()
+    x = Linear(0, len(versions) - 1, EDGE, svg.WIDTH - EDGE)
+    margin = FASTER_BAND - 1
+    y = axis_of_ratios(
+        courses,
+        margin,
+        bottom=HEIGHT - _room(one for one in signs if not one.faster),
+        top=_room(one for one in signs if one.faster),
     )
-
-
-def _signs(course: Course, x: Linear, y: Logarithmic) -> list[Markup]:
-    """An arrow above or below each point at which another level begins."""
-    return [
-        svg.text(
-            svg.share(x(point.place)),
-            y(point.rqps) + (-_MARK_ABOVE if point.change > 1 else _MARK_ABOVE + 9),
-            f"shift middle {course.mark.css_class}",
-            "▲" if point.change > 1 else "▼",
-        )
-        for point in course.points
-        if point.change is not None
+    apart = _APART if with_whiskers(courses) else 0.0
+    ground = Ground(x, y, range(len(versions)), margin, HEIGHT, apart)
+    labels = [
+        *(
+            svg.text(svg.share(x(place)), HEIGHT + 15, "tick middle", _shortened(version))
+            for place, version in enumerate(versions)
+        ),
+        *_drawn(signs, courses, ground),
     ]
+    chart = draw(title, courses, ground, lambda at: versions[int(at)], labels)
+    longest = max(len(_shortened(version)) for version in versions)
+    width = max(PER_VERSION, PER_LETTER * longest + 12) * len(versions) + 60
+    return Markup('<div style="min-width:{}px">{}</div>').format(round(width), chart)
 
 
-def _inside(y: Logarithmic, value: float) -> float:
-    return y(min(max(value, y.low), y.high))
+def _shortened(version: str) -> str:
+    return version if len(version) <= LONGEST_LABEL else f"{version[: LONGEST_LABEL - 1]}…"
+
+
+def _room(signs: Iterator[Sign]) -> float:
+    """Pixels for the highest heap of signs that any version has in one direction."""
+    heaps = Counter(sign.place for sign in signs).values()
+    highest = max((count if count <= MOST_SIGNS else 1 for count in heaps), default=0)
+    return _FROM_POINT + _SIGN * highest if highest else 0.0
+
+
+def _drawn(signs: Sequence[Sign], courses: Sequence[Course], ground: Ground) -> Iterator[Markup]:
+    """Arrows, one above the other, beyond all points and intervals of their version."""
+    heaps: dict[tuple[int, bool], list[Sign]] = {}
+    for sign in signs:
+        heaps.setdefault((sign.place, sign.faster), []).append(sign)
+    for (place, faster), heap in heaps.items():
+        heights = _heights(courses, place, ground)
+        at = svg.share(ground.x(place))
+        if faster:
+            tops = [min(heights) - _FROM_POINT - _SIGN * index for index in range(len(heap))]
+        else:
+            tops = [
+                max(heights) + _FROM_POINT + _BASELINE + _SIGN * index for index in range(len(heap))
+            ]
+        if len(heap) > MOST_SIGNS:
+            shown = "".join(dict.fromkeys(sign.sign for sign in heap))
+            yield svg.text(at, tops[0], "shift middle", f"{shown} {len(heap)}")
+            continue
+        for top, sign in zip(tops, heap, strict=True):
+            yield svg.text(at, top, f"shift middle {sign.mark.css_class}", sign.sign)
+
+
+def _heights(courses: Sequence[Course], place: int, ground: Ground) -> list[float]:
+    """Of all that is drawn at a version."""
+    points = [point for course in courses for point in course.points if point.at == place]
+    values = [point.rqps for point in points]
+    if with_whiskers(courses):
+        ends = known(end for point in points for end in (point.low, point.high))
+        values += [min(max(end, ground.y.low), ground.y.high) for end in ends]
+    return [ground.y(value) for value in values]

@@ -1,0 +1,104 @@
+"""Ratios within an experiment are its report's, and no more of them are made than are needed."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from slowdust.analysis import chaining
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.chaining import Experiment, Member, ratios_to
+from slowdust.analysis.model import PlanDifference, Result
+from slowdust.analysis.relative import Step
+from slowdust.analysis.results import Summary
+from slowdust.analysis.versions import Release
+from slowdust.store.manifest import Manifest
+from slowdust.store.records import Slice
+from tests.unit.synthetic import Noise
+from tests.unit.synthetic_history import measured, single_runs
+
+Pair = tuple[Manifest, list[Slice]]
+NOISE = Noise(slice=0.02, drift=0.05)
+LEVELS = {"5.6": 1.0, "5.7": 0.8, "8.0": 0.5}
+
+
+def member(pair: Pair, *versions: str) -> Member:
+    experiment = Experiment(*pair)
+    return experiment, {Release(one): f"mysql@{one}" for one in versions}
+
+
+@pytest.mark.parametrize("base", ["mysql@5.6", "mysql@8.0"])
+@pytest.mark.parametrize(
+    "pair", [measured("one", LEVELS, noise=NOISE), single_runs("one", LEVELS)], ids=["long", "few"]
+)
+def test_ratios_are_those_of_the_report(base: str, pair: Pair) -> None:
+    manifest, slices = pair
+    report = analyse(manifest, slices, base)
+
+    found = Experiment(manifest, slices).against(base)
+
+    assert report.results
+    for result in report.results:
+        ratio = found[Step(result.benchmark, result.test, result.clients)][result.contender]
+        assert result.rqps == pytest.approx(math.exp(ratio.log))
+        known = result.low is not None
+        assert (ratio.reach is not None) == known
+        if result.low is not None and ratio.reach is not None:
+            assert result.low == pytest.approx(math.exp(ratio.log - ratio.reach))
+
+
+def test_steps_are_in_the_reports_order_with_groups_and_units() -> None:
+    manifest, slices = measured("one", LEVELS)
+
+    steps = Experiment(manifest, slices).steps
+
+    groups = {
+        Step(result.benchmark, result.test, result.clients): (result.group, result.unit)
+        for result in analyse(manifest, slices).results
+    }
+    assert [(step, (one.group, one.unit)) for step, one in steps.items()] == list(groups.items())
+
+
+@pytest.mark.parametrize(("base", "comparisons"), [("5.6", 1), ("8.0", 1)])
+def test_what_one_experiment_has_is_compared_once(
+    base: str, comparisons: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    releases = [Release(version) for version in LEVELS]
+    calls = counted(monkeypatch)
+
+    found = ratios_to(Release(base), releases, [member(measured("one", LEVELS), *LEVELS)])
+
+    assert all(list(ratios) == releases for ratios in found.values())
+    assert len(calls) == comparisons
+
+
+def test_a_chain_compares_each_experiment_with_the_version_that_leads_into_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    early = member(measured("early", {"5.6": 1.0, "5.7": 0.8}), "5.6", "5.7")
+    late = member(measured("late", {"5.7": 1.0, "8.0": 0.5}, seed=2), "5.7", "8.0")
+    calls = counted(monkeypatch)
+
+    found = ratios_to(Release("5.6"), [Release(one) for one in LEVELS], [early, late])
+
+    assert all(len(ratios) == 3 for ratios in found.values())
+    assert calls == [("early", "mysql@5.6"), ("late", "mysql@5.7")]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Experiment and base of each comparison that is made from now on."""
+    calls: list[tuple[str, str]] = []
+    original = chaining.results_of
+
+    def counting(
+        manifest: Manifest,
+        slices: Sequence[Slice],
+        contenders: Sequence[str],
+        differences: Sequence[PlanDifference],
+        summarise: Summary,
+    ) -> list[Result]:
+        calls.append((manifest.experiment, contenders[0]))
+        return original(manifest, slices, contenders, differences, summarise)
+
+    monkeypatch.setattr(chaining, "results_of", counting)
+    return calls

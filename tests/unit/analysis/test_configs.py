@@ -1,0 +1,158 @@
+"""Contenders whose configs match are one line."""
+
+import pytest
+
+from slowdust.analysis.configs import Configs
+from slowdust.analysis.history import history_of
+from slowdust.analysis.history_model import LineHistory
+from slowdust.errors import UsageError
+from slowdust.store.manifest import Manifest
+from slowdust.store.records import Slice
+from tests.unit.synthetic_history import choice, experiments, single_runs
+
+Pair = tuple[Manifest, list[Slice]]
+
+
+def archived(name: str, rates: dict[str, float]) -> Pair:
+    """An import of `VERSION:CONFIG+BUILD` -> throughput."""
+    manifest, slices = single_runs(name, rates, tests=["scan", "hot-points"])
+    for contender in manifest.contenders:
+        _, _, behind = contender.name.partition("@")
+        version, _, behind = behind.partition(":")
+        contender.build.version = version
+        contender.config = behind.partition("+")[0] or "default"
+        contender.archived = f"x.{contender.name}"
+    return manifest, slices
+
+
+def lines_of(*pairs: Pair, configs: str | None = None) -> list[LineHistory]:
+    return history_of(experiments(*pairs), choice(configs=configs)).lines
+
+
+def versions(line: LineHistory) -> list[str]:
+    return [version.label for version in line.versions]
+
+
+EACH_ITS_OWN = archived(
+    "each", {"5.6.51:cz10a+rel": 1.0, "5.7.44:cz10b+rel": 0.8, "8.0.43:cz11a+rel": 0.5}
+)
+
+
+def test_versions_that_need_different_configs_have_one_line() -> None:
+    (line,) = lines_of(EACH_ITS_OWN, configs="cz10*,cz11a")
+
+    assert line.line == "mysql:cz10*,cz11a+rel"
+    assert [version.configs for version in line.versions] == [
+        ["cz10a+rel"], ["cz10b+rel"], ["cz11a+rel"]
+    ]  # fmt: skip
+    assert versions(line) == ["5.6.51", "5.7.44", "8.0.43"]
+    assert [point.rqps for point in line.tests[0].points] == pytest.approx([1.0, 0.8, 0.5])
+    assert (
+        "Several configs are taken for one: cz10a+rel (5.6.51), cz10b+rel (5.7.44) and "
+        "cz11a+rel (8.0.43)." in line.notes
+    )
+
+
+def test_others_are_left_out() -> None:
+    assert versions(lines_of(EACH_ITS_OWN, configs="cz10*")[0]) == ["5.6.51", "5.7.44"]
+    one_config = archived("one", {"8.0:cz11a": 1.0, "8.4:cz11a": 0.9})
+    assert [one.configs for one in lines_of(one_config, configs="*")[0].versions] == [[], []]
+    assert lines_of(EACH_ITS_OWN, configs="cz12*") == []
+
+
+def test_without_it_configs_have_lines_of_their_own_and_the_option_is_named() -> None:
+    history = history_of(experiments(EACH_ITS_OWN), choice())
+
+    assert history.lines == []
+    assert history.notes == [
+        "Without two versions that can be compared: mysql:cz10a+rel, mysql:cz10b+rel and "
+        "mysql:cz11a+rel.",
+        "--config 'cz10a,cz10b,cz11a' makes one line of mysql:cz10a+rel, mysql:cz10b+rel and "
+        "mysql:cz11a+rel.",
+    ]
+    assert len(lines_of(EACH_ITS_OWN, configs="cz10a,cz10b,cz11a")) == 1
+
+
+def test_the_option_is_not_named_where_it_would_not_help() -> None:
+    allocators = archived("one", {"8.0.40:glibc+rel": 1.0, "8.0.40:jemalloc+rel": 1.1})
+    apart = [archived("a", {"5.6:x": 1.0}), archived("b", {"5.7:y": 1.0})]
+
+    for pairs in ([allocators], apart):
+        notes = history_of(experiments(*pairs), choice()).notes
+        assert not any("--config" in note for note in notes)
+
+
+def test_a_line_with_a_history_may_be_what_a_version_alone_belongs_to() -> None:
+    runs = archived("runs", {"5.6:cz10a": 1.0, "8.0:cz11a": 0.8, "8.4:cz11a": 0.7})
+
+    history = history_of(experiments(runs), choice())
+
+    assert [versions(line) for line in history.lines] == [["8.0", "8.4"]]
+    assert "--config 'cz10a,cz11a' makes one line of mysql:cz10a and mysql:cz11a." in history.notes
+
+
+def test_how_it_was_compiled_has_to_be_the_same_unless_a_pattern_says_otherwise() -> None:
+    runs = archived("runs", {"5.6:cz10a+o2nofp": 1.0, "8.0:cz11a+rel_o2nofp": 0.8})
+
+    history = history_of(experiments(runs), choice())
+
+    assert lines_of(runs, configs="cz1*") == []
+    (line,) = lines_of(runs, configs="cz1*+*o2nofp")
+    assert (line.line, versions(line)) == ("mysql:cz1*+*o2nofp", ["5.6", "8.0"])
+    assert "--config 'cz10a+o2nofp,cz11a+rel_o2nofp' makes one line of" in history.notes[-1]
+    assert len(lines_of(runs, configs="cz10a+o2nofp,cz11a+rel_o2nofp")) == 1
+
+
+def test_what_the_hint_says_gives_a_history_also_where_there_are_many_configs() -> None:
+    few = archived("few", {"5.6:a": 1.0, "5.7:b+rel": 0.9})
+    rates = {f"8.0.{place}:c{place}+r{place}": 1.0 for place in range(1, 9)}
+    many = archived("many", {"8.0.0:c0": 1.0} | rates)
+
+    for runs, wanted in ((few, "a,b+rel"), (many, "*,*+*")):
+        (hint,) = history_of(experiments(runs), choice()).notes[1:]
+        assert hint.startswith(f"--config '{wanted}' makes one line of")
+        assert len(lines_of(runs, configs=wanted)) == 1
+
+
+def test_of_several_configs_of_a_version_the_earlier_pattern_counts() -> None:
+    runs = archived("runs", {"5.6:a": 1.0, "5.7:a": 0.8, "5.7:b": 0.6, "8.0:b": 0.5})
+
+    def rates(configs: str) -> list[float]:
+        (line,) = lines_of(runs, configs=configs)
+        return [point.rqps for point in line.tests[0].points]
+
+    assert rates("a,b") == pytest.approx([1.0, 0.8, 0.5])
+    assert rates("b,a") == pytest.approx([1.0, 0.6, 0.5])
+    with pytest.raises(UsageError, match=r"mysql@5\.7:a and mysql@5\.7:b .*--config 'a,\*'"):
+        lines_of(runs, configs="*")
+    assert rates("a,*") == pytest.approx([1.0, 0.8, 0.5])
+
+
+def test_several_configs_of_a_version_that_is_alone_are_no_error() -> None:
+    allocators = archived("one", {"8.0.40:glibc": 1.0, "8.0.40:jemalloc": 1.1})
+
+    assert len(lines_of(EACH_ITS_OWN, allocators, configs="*")) == 1
+
+
+def test_experiments_with_different_configs_are_chained() -> None:
+    late = archived("late", {"8.0.43:cz11b+rel": 1.0, "9.5.0:cz11b+rel": 0.5})
+
+    (line,) = lines_of(EACH_ITS_OWN, late, configs="cz*")
+
+    assert versions(line) == ["5.6.51", "5.7.44", "8.0.43", "9.5.0"]
+    assert line.tests[0].points[-1].rqps == pytest.approx(0.25)
+    assert any("cz11b+rel (8.0.43 and 9.5.0)" in note for note in line.notes)
+
+
+def test_measured_contenders_without_a_config_have_the_default_one() -> None:
+    manifest, slices = single_runs("own", {"5.6": 1.0, "5.7": 0.8})
+    manifest.contenders[1].config = "small"
+
+    (line,) = lines_of((manifest, slices), configs="default,small")
+
+    assert line.line == "mysql:default,small"
+    assert versions(line) == ["5.6", "5.7"]
+
+
+def test_patterns_are_written_with_commas() -> None:
+    assert Configs.of("a, b*") == Configs(("a", "b*"))
