@@ -69,6 +69,7 @@ def analyse(
     report = Report(
         experiment=manifest.experiment,
         started=manifest.started,
+        imported=manifest.imported.kind if manifest.imported else None,
         base=base,
         contenders=contenders,
         margin=manifest.method.margin,

@@ -91,7 +91,7 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
         **(_imported(manifest.imported) if manifest.imported else {}),
         **(_slices(method) if method.insert is None else _insert_steps(method.insert)),
         "clients": ", ".join(map(str, manifest.clients)),
-        "incarnations": str(method.incarnations),
+        **({} if manifest.imported else {"incarnations": str(method.incarnations)}),
         "margin": f"{method.margin:.1%}",
         **_told("seed", method.seed, "d"),
         "slowdust": manifest.slowdust,

@@ -16,16 +16,19 @@ _NS_PER_US = 1000.0
 _MEASURED = ("p50", "p95", "p99", "max")
 
 
-def columns_of_latency(results: Iterable[Result]) -> tuple[str, ...]:
-    """Fields of `LatencyUs` for a table: those measured here, or those that archived runs have."""
+def columns_of_latency(results: Iterable[Result], imported: str | None) -> tuple[str, ...]:
+    """Fields of `LatencyUs` for a table: those measured here, or those that archived runs have.
+
+    `imported` is the report's.
+    """
+    if imported is None:
+        return _MEASURED
     found = [result.latency_us for result in results if result.latency_us is not None]
-    if any(one.mean is not None for one in found):
-        return tuple(
-            name
-            for name in ("mean", *_MEASURED)
-            if any(getattr(one, name) is not None for one in found)
-        )
-    return _MEASURED if found else ()
+    return tuple(
+        name
+        for name in ("mean", *_MEASURED)
+        if any(getattr(one, name) is not None for one in found)
+    )
 
 
 def latency_us(histograms: Sequence[Histogram]) -> LatencyUs | None:

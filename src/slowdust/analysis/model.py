@@ -340,6 +340,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     experiment: str
     started: str | None = None
     """ISO 8601, UTC; of archived runs the day, where they tell it."""
+    imported: str | None = None
+    """What its archived runs are of: sysbench, iibench; absent where Slowdust itself measured."""
     base: str
     contenders: list[str]
     margin: float

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 
-_DOUBLE = 1.995
-"""A ratio from here on is written as a multiple: percentages end at 99%."""
+_HUNDRED, _DOUBLE, _HUNDREDTH = 99.95, 1.995, 0.005
+"""A ratio from twice on, or below a hundredth, is a multiple: percentages end at 99%."""
+LONGEST_UNBROKEN = 22
+"""Characters of a contender's name that a sentence, or the head of a column, holds."""
 MOST_LISTED = 6
 """Names that one sentence lists."""
 GROUP_TITLES = {
@@ -23,7 +26,17 @@ _OPERATIONS = {
     "indexed rows/s": "indexed row",
     "range queries/s": "query",
     "point queries/s": "query",
+    "queries/s": "query",
+    "thousand rows/s": "thousand rows",
+    "thousand rows/s of one thread": "thousand rows",
 }
+SYSBENCH = "sysbench"
+"""What archived runs of sysbench are called."""
+OF_TRANSACTIONS = (
+    "Response times are of transactions, rates of queries: read-only, read-write and write-only "
+    "tests have many queries in a transaction."
+)
+"""Of archived runs of sysbench."""
 _AFTER_AT = re.compile(r"(?P<version>[^:+/ ]+)(?P<rest>.*)")
 _OF_MATRIX = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
 """'mysql@9.7.4 fsync=off log_bin=on'. A name of the user's own may have blanks too."""
@@ -31,9 +44,9 @@ _BETWEEN_PARTS = re.compile(r"([@/:+_ ])")
 
 
 def change(ratio: float) -> str:
-    """A ratio as its change: 'up 30%', 'down 4%', 'flat'; from twice its multiple, '2.1X'."""
-    if ratio >= _DOUBLE:
-        return f"{ratio:.1f}X"
+    """A ratio as its change: 'up 30%', 'down 4%', 'flat'; beyond 99% its multiple, '2.1X'."""
+    if multiple := _multiple(ratio):
+        return multiple
     percent = round(abs(ratio - 1) * 100)
     if percent == 0:
         return "flat"
@@ -42,25 +55,34 @@ def change(ratio: float) -> str:
 
 def speed(rqps: float) -> str:
     """Relative throughput in words: '7% slower', '12% faster', '2.1X as fast'."""
-    if rqps >= _DOUBLE:
-        return f"{distance(rqps)} as fast"
+    if multiple := _multiple(rqps):
+        return f"{multiple} as fast"
     return f"{distance(rqps)} {'faster' if rqps > 1 else 'slower'}"
 
 
 def distance(rqps: float) -> str:
     """How far relative throughput is from 1: '7%', '0.4%', '2.1X'."""
-    if rqps >= _DOUBLE:
-        return f"{rqps:.1f}X"
+    if multiple := _multiple(rqps):
+        return multiple
     percent = abs(rqps - 1) * 100
     return f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"
 
 
 def throughput(ratio: float) -> str:
     """A ratio before the version it is to: '20% less throughput than', '2.1X the throughput of'."""
+    if multiple := _multiple(ratio):
+        return f"{multiple} the throughput of"
+    return f"{distance(ratio)} {'more' if ratio > 1 else 'less'} throughput than"
+
+
+def _multiple(ratio: float) -> str | None:
+    """'2.1X', '0.004X'; None where a percentage says it."""
     if ratio >= _DOUBLE:
-        return f"{ratio:.1f}X the throughput of"
-    percent = min(99, round(abs(ratio - 1) * 100))
-    return f"{percent}% {'more' if ratio > 1 else 'less'} throughput than"
+        return f"{ratio:,.0f}X" if ratio >= _HUNDRED else f"{ratio:.1f}X"
+    if ratio >= _HUNDREDTH:
+        return None
+    decimals = -math.floor(math.log10(ratio)) if ratio > 0 else 0
+    return f"{ratio:.{decimals}f}X"
 
 
 def group_title(group: str, tests: int) -> str:
@@ -79,7 +101,7 @@ def step_label(test: str, count: int, levels: Collection[int]) -> str:
 
 
 def operation(unit: str) -> str:
-    """One of what a rate counts: 'insert', 'indexed row', 'query', else 'operation'."""
+    """One of what a rate counts: 'insert', 'indexed row', 'query', ..., else 'operation'."""
     return _OPERATIONS.get(unit, "operation")
 
 
@@ -116,12 +138,17 @@ def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
 
 def told_apart(contenders: Sequence[str]) -> dict[str, str]:
     """Contender -> the parts of its name between those that all begin and end with."""
+    return _unlike_parts(contenders) or short_names(contenders)
+
+
+def _unlike_parts(contenders: Sequence[str]) -> dict[str, str] | None:
+    """The same; None where that leaves them nothing, or does not tell them apart."""
     parts = [_BETWEEN_PARTS.split(name) for name in contenders]
     ahead = _alike_at_first(parts)
     behind = _alike_at_first([own[ahead:][::-1] for own in parts])
     short = ["".join(own[ahead : len(own) - behind]).strip(":+_/@ ") for own in parts]
     if not all(short) or len(set(short)) < len(short):
-        return short_names(contenders)
+        return None
     return dict(zip(contenders, short, strict=True))
 
 
@@ -134,7 +161,8 @@ def _alike_at_first(lists: Sequence[Sequence[str]]) -> int:
 def short_names(contenders: Sequence[str]) -> dict[str, str]:
     """Contender -> its name without what all have in common.
 
-    That is the contender of a matrix, or the DBMS, and what stands behind the version.
+    That is the contender of a matrix, or the DBMS, and what stands behind the version; of long
+    names all that they begin and end with alike.
     """
     if (labels := matrix_labels(contenders)) is not None:
         return labels
@@ -146,4 +174,7 @@ def short_names(contenders: Sequence[str]) -> dict[str, str]:
     alike = len({found["rest"] for found in parts.values() if found}) == 1
     if alike and len(set(versions)) == len(contenders):
         return dict(zip(contenders, versions, strict=True))
-    return {name: name.partition("@")[2] for name in contenders}
+    without_system = {name: name.partition("@")[2] for name in contenders}
+    if max(map(len, without_system.values())) <= LONGEST_UNBROKEN:
+        return without_system
+    return _unlike_parts(contenders) or without_system

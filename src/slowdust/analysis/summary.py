@@ -100,6 +100,26 @@ class Summary:
         return tuple(filter(None, (self.absolute, self.relative, self.insert_rate)))
 
 
+@dataclass(frozen=True)
+class _Captions:
+    """What is said below the tables."""
+
+    absolute: str
+    relative: str
+    insert_rate: str
+
+
+_MEASURED = _Captions(
+    absolute="Median of the incarnations.",
+    relative="Paired within each incarnation; whether a difference is more than noise is the "
+    "verdict's to say.",
+    insert_rate="Of the worst incarnation; the last row is what was asked of all clients.",
+)
+_ARCHIVED = _Captions(
+    absolute="Of one run each.",
+    relative="Of one run each: nothing says whether a difference is more than noise.",
+    insert_rate="The last row is what was asked of all clients.",
+)
 _MISSED = "the writers missed their SLA: not compared"
 
 _ByTest = Mapping[str, Mapping[str, Result]]
@@ -108,6 +128,7 @@ _ByTest = Mapping[str, Mapping[str, Result]]
 
 def summary_tables(report: Report) -> list[Summary]:
     """One `Summary` for each number of clients; empty unless the report has long steps."""
+    captions = _MEASURED if report.imported is None else _ARCHIVED
     by_clients: dict[int, dict[str, dict[str, Result]]] = {}
     for result in report.results:
         if measured_in_steps(result.benchmark):
@@ -116,21 +137,21 @@ def summary_tables(report: Report) -> list[Summary]:
     return [
         Summary(
             clients=clients,
-            absolute=_absolute(by_test, report.contenders),
-            relative=_relative(by_test, report.contenders),
-            insert_rate=_insert_rate(by_test, report.contenders),
+            absolute=_absolute(by_test, report.contenders, captions),
+            relative=_relative(by_test, report.contenders, captions),
+            insert_rate=_insert_rate(by_test, report.contenders, captions),
         )
         for clients, by_test in sorted(by_clients.items())
     ]
 
 
-def _absolute(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
+def _absolute(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) -> SummaryTable:
     columns = {
         SummaryColumn(test, _unit(results)): _shaded(results) for test, results in by_test.items()
     }
     return SummaryTable(
         title="Rates",
-        caption="Median of the incarnations.",
+        caption=captions.absolute,
         legend=(
             (Shade.BEST, "in the highest quarter of what the step's rates span"),
             (Shade.WORST, "in the lowest quarter, unless all are within a fifth of the highest"),
@@ -174,7 +195,7 @@ def shades_of(rates: Mapping[str, int], missed: Collection[str]) -> dict[str, Sh
     return {name: shade(name) for name in rates}
 
 
-def _relative(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
+def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) -> SummaryTable:
     columns = {
         SummaryColumn(test, "x the base"): {
             name: SummaryCell(result.rqps, _band(result), missed_its_sla(result))
@@ -184,8 +205,7 @@ def _relative(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable:
     }
     return SummaryTable(
         title="Relative to the first row",
-        caption="Paired within each incarnation; whether a difference is more than noise is the "
-        "verdict's to say.",
+        caption=captions.relative,
         legend=(
             (Shade.FASTER, f"from {CLEARLY_FASTER:.2f} on"),
             (Shade.SLOWER, f"up to {CLEARLY_SLOWER:.2f}"),
@@ -207,7 +227,9 @@ def _band(result: Result) -> Shade:
     return Shade.FASTER if shown >= CLEARLY_FASTER else Shade.PLAIN
 
 
-def _insert_rate(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable | None:
+def _insert_rate(
+    by_test: _ByTest, contenders: Sequence[str], captions: _Captions
+) -> SummaryTable | None:
     columns: dict[SummaryColumn, dict[str, SummaryCell]] = {}
     for test, results in by_test.items():
         kept = {name: result.writers for name, result in results.items() if result.writers}
@@ -226,7 +248,7 @@ def _insert_rate(by_test: _ByTest, contenders: Sequence[str]) -> SummaryTable | 
         return None
     return SummaryTable(
         title="Insert rate beside the queries",
-        caption="Of the worst incarnation; the last row is what was asked of all clients.",
+        caption=captions.insert_rate,
         legend=((Shade.SLA_MISSED, "inserts or deletes were under 95% of the target"),),
         columns=tuple(columns),
         rows=_rows(columns.values(), [*contenders, TARGET]),

@@ -11,34 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from slowdust.store.manifest import ContenderFacts
+from slowdust.versions import version_order
 
 PLAIN_CONFIG = "default"
 """Of a contender that names none; left out of a line's name."""
-_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
-_BEFORE_RELEASE = re.compile(r"[-.~_ ]?(?P<stage>dmr|alpha|beta|m|rc)[-.]?(?P<number>\d*)", re.I)
-_STAGES = ("dmr", "alpha", "m", "beta", "rc")
 _NAMED = re.compile(
     r"[a-z]+@[^/:+\s#]+(?P<parts>[^\s#]*)(?P<copy>#\d+)?(?P<points>( [^\s=]+=\S*)*)"
 )
 """A contender that is named by its version: `mysql@9.7.4+jemalloc`, a matrix's points behind it."""
 _PARTS = re.compile(r"(?P<engine>/[^:+]+)?(?::(?P<config>[^+]*))?(?P<additions>.*)")
-
-VersionOrder = tuple[tuple[int, ...], int, int, str]
-
-
-def version_order(version: str) -> VersionOrder:
-    """What versions are sorted by: 9.6.24 < 10.2 < 17beta1 < 17rc1 < 17 < 17.0 < 17.6.
-
-    What has no number at all comes first, by its letters.
-    """
-    numbers = _NUMBERS.search(version)
-    if numbers is None:
-        return (), 0, 0, version
-    parts = tuple(map(int, numbers[0].split(".")))
-    early = _BEFORE_RELEASE.match(version, numbers.end())
-    if early is None:
-        return parts, len(_STAGES), 0, version
-    return parts, _STAGES.index(early["stage"].lower()), int(early["number"] or 0), version
 
 
 @dataclass(frozen=True)
@@ -79,6 +60,9 @@ class LineParts:
 def parts_of(facts: ContenderFacts) -> LineParts:
     """The contender without its version, in parts."""
     named = _NAMED.fullmatch(facts.name)
+    if facts.archived and named is None:
+        # Without a version it is no release of any line.
+        return LineParts(facts.name, PLAIN_CONFIG, "", "")
     rest = (named["copy"] or "") + named["points"] if named else ""
     if named and facts.archived and (found := _PARTS.fullmatch(named["parts"])):
         # How it was compiled is in its name alone.

@@ -117,9 +117,10 @@ class _Pair:
         """The verdict; of one archived run, which has none, the classic band that it is in."""
         if self.ours.verdict is not None:
             return self.ours.verdict
-        if self.rqps >= CLEARLY_FASTER:
+        printed = round(self.rqps, 2)
+        if printed >= CLEARLY_FASTER:
             return "faster"
-        return "slower" if self.rqps <= CLEARLY_SLOWER else "same"
+        return "slower" if printed <= CLEARLY_SLOWER else "same"
 
 
 class _Story:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from slowdust.archive.found_tables import Rates, Tables
-from slowdust.archive.names import version_key
+from slowdust.archive.names import order_of_runs
 
 Around = tuple[Tables, Collection[str]]
 """The tables of a directory, and the names of its run directories."""
@@ -34,7 +34,7 @@ def _as_many(table: Rates, around: Sequence[Around]) -> tuple[Sequence[str], str
             if other.named and len(other.runs) == width:
                 return other.runs, f"taken to be those of {other.path.name}"
         if len(directories) == width:
-            runs = sorted(directories, key=version_key)
+            runs = sorted(directories, key=order_of_runs)
             return runs, "taken to be the run directories, the oldest version first"
     base = [] if table.table.base is None else [table.table.base]
     return [*base, *(f"col-{number}" for number in range(1, width + 1 - len(base)))], ""

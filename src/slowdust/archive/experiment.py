@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust import __version__
-from slowdust.archive import joined_counters, rate_tables, slices, table_slices
+from slowdust.archive import joined_counters, named_clients, rate_tables, slices, table_slices
 from slowdust.archive.checks import check_runs, check_tables
 from slowdust.archive.choices import Choices, Mode
+from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.differences import differences_of
 from slowdust.archive.joined_counters import JoinedTables, use_joined
-from slowdust.archive.names import parse_run, version_key
+from slowdust.archive.named_clients import NamedClients
+from slowdust.archive.names import order_of_runs
 from slowdust.archive.problems import Problem, recorded
 from slowdust.archive.rates import SCAN, is_relative
 from slowdust.archive.run_directory import LOAD, RunDirectory, TestKey
@@ -23,8 +25,6 @@ from slowdust.archive.slices import Reading
 from slowdust.archive.text import readable
 from slowdust.store.manifest import (
     ArchivedTable,
-    BuildFacts,
-    ContenderFacts,
     Imported,
     Manifest,
     Method,
@@ -33,7 +33,6 @@ from slowdust.store.records import SCHEMA, Slice
 
 KIND = "sysbench"
 MARGIN = 0.03
-UNKNOWN = "unknown"
 
 
 @dataclass
@@ -59,11 +58,16 @@ def make_experiment(
     choice = choose_scan_rule(place.path, runs, choices.scan)
     reading = Reading(choices.mode, choice.rule, cpus)
     clean = _clean_tests(runs) if choices.mode is Mode.CLEAN else set()
-    records = _of_runs(runs, titles, reading, clean, choices.clients)
+    named = None if choices.clients else _named_clients(place, runs)
+    records = _of_runs(
+        runs, titles, reading, clean, named.count if named is not None else choices.clients
+    )
     rows = table_slices.read_tables(place, records, choices.clients)
+    if named is not None:
+        rows.named.add(named)
     place.problems.extend(rows.problems)
     place.problems.extend(
-        Problem(place.path / table, "the number of clients is not known: give --clients")
+        Problem(place.path / table, named_clients.NOT_KNOWN)
         for table in sorted(rows.without_clients)
     )
     records += _of_tables(rows, records, titles, reading)
@@ -110,7 +114,13 @@ def make_experiment(
     )
     assumed = [*place.assumed, *joined.assumed]
     manifest.warnings += assumed
-    notes = [*_scan_note(records, choice), *_notes(records), *assumed]
+    notes = [
+        *undecoded(contenders),
+        *named_clients.notes(rows.named),
+        *_scan_note(records, choice),
+        *_notes(records),
+        *assumed,
+    ]
     return ArchivedExperiment(manifest, records, notes)
 
 
@@ -119,15 +129,7 @@ def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
     columns = [table.runs for table in place.tables.of_runs]
     first = list(columns[0]) if columns else []
     named = {run.name for run in runs}.union(*columns)
-    return [*first, *sorted(named - set(first), key=version_key)]
-
-
-def titles_of(order: Sequence[str]) -> dict[str, str]:
-    """Run -> contender; runs that would be called alike keep their own names."""
-    said = {run: parse_run(run) for run in order}
-    titles = {run: name.title if name else run for run, name in said.items()}
-    times = Counter(titles.values())
-    return {run: title if times[title] == 1 else run for run, title in titles.items()}
+    return [*first, *sorted(named - set(first), key=order_of_runs)]
 
 
 def _clean_tests(runs: Sequence[RunDirectory]) -> set[TestKey]:
@@ -157,9 +159,15 @@ def _of_runs(
             if record:
                 found.append(record)
             else:
-                what = "no rate" if count else "the number of clients is not known"
+                what = "no rate" if count else named_clients.NOT_KNOWN
                 run.problems.append(Problem(run.path / f"*.{key[0]}", what))
     return found
+
+
+def _named_clients(place: Place, runs: Iterable[RunDirectory]) -> NamedClients | None:
+    """What names of directories tell; None where the runs' files do."""
+    untold = any(run.dop is None and run.tests for run in runs)
+    return named_clients.of_directory(place.path) if untold else None
 
 
 def _of_tables(
@@ -179,20 +187,6 @@ def _of_tables(
         if record.test == LOAD and most:
             record.clients = most[0][0]
     return found
-
-
-def facts_of(run: str, title: str) -> ContenderFacts:
-    """What the name of a run says of its contender."""
-    said = parse_run(run)
-    build = f"archived, compiled as {said.build}" if said and said.build else "archived"
-    return ContenderFacts(
-        name=title,
-        dbms=said.dbms if said else UNKNOWN,
-        build=BuildFacts(source=build, version=said.version if said else UNKNOWN),
-        config=(said.config if said else None) or UNKNOWN,
-        settings={},
-        archived=run,
-    )
 
 
 def _tests(place: Place, records: Sequence[Slice]) -> list[str]:
@@ -298,6 +292,7 @@ def _notes(records: Sequence[Slice]) -> list[str]:
         joined_counters.FROM_JOINED,
         joined_counters.RELATIVE,
         slices.RATE_OF_ONE_THREAD,
+        slices.COUNTERS_OF_ALL_THREADS,
     ):
         tests = [record.test for record in records if flag in record.flags]
         if tests:

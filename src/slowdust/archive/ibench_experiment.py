@@ -9,12 +9,14 @@ from statistics import median
 import slowdust
 from slowdust.analysis.phrases import clients as told
 from slowdust.archive.choices import Mode
-from slowdust.archive.experiment import MARGIN, ArchivedExperiment, facts_of, titles_of
+from slowdust.archive.contenders import facts_of, titles_of, undecoded
+from slowdust.archive.experiment import MARGIN, ArchivedExperiment
 from slowdust.archive.ibench import SEPARATOR, Row
 from slowdust.archive.ibench_directory import ArchivedStep, IbenchArchive
 from slowdust.archive.ibench_names import in_order, rate_of
 from slowdust.archive.ibench_rates import correction
 from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of
+from slowdust.archive.names import order_of_runs
 from slowdust.archive.problems import recorded
 from slowdust.archive.text import counted, readable
 from slowdust.store.manifest import (
@@ -66,12 +68,13 @@ def experiment_of(
     if not slices:
         return None
     tests = list(dict.fromkeys(piece.test for piece in slices))
+    contenders = [facts_of(run, title) for run, title in titles.items()]
     manifest = Manifest(
         schema=SCHEMA,
         experiment=name,
         slowdust=slowdust.__version__,
         base=next(iter(titles.values())),
-        contenders=[facts_of(run, title) for run, title in titles.items()],
+        contenders=contenders,
         tests=tests,
         clients=sorted({piece.clients for piece in slices}),
         method=Method(margin=MARGIN, incarnations=1),
@@ -80,7 +83,7 @@ def experiment_of(
         imported=_imported(archive, mode),
     )
     _number_the_slots(slices)
-    return ArchivedExperiment(manifest, slices, warnings)
+    return ArchivedExperiment(manifest, slices, [*undecoded(contenders), *warnings])
 
 
 def _runs_in_order(archive: IbenchArchive) -> list[str]:
@@ -91,7 +94,7 @@ def _runs_in_order(archive: IbenchArchive) -> list[str]:
         default=(),
     )
     listed = [tag for group in widest for tag in group]
-    return list(dict.fromkeys([*listed, *sorted(archive.runs)]))
+    return list(dict.fromkeys([*listed, *sorted(archive.runs, key=order_of_runs)]))
 
 
 def _clients(archive: IbenchArchive, given: int | None) -> tuple[int, str | None]:
@@ -108,9 +111,9 @@ def _clients(archive: IbenchArchive, given: int | None) -> tuple[int, str | None
     )
     guesses.pop(0, None)
     if not guesses:
-        return 1, "the number of clients is not known: taken to be 1 (--clients tells it)"
+        return 1, "the number of clients is not known: taken to be 1 (--clients overrides it)"
     count = guesses.most_common(1)[0][0]
-    return count, f"{told(count)}, by the insert rates beside the queries (--clients tells it)"
+    return count, f"{told(count)}, by the insert rates beside the queries (--clients overrides it)"
 
 
 def _host(archive: IbenchArchive) -> dict[str, str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from slowdust.versions import VersionOrder, version_order
+
 _FILE = re.compile(
     r"sb\.(?P<kind>r\.\w+|perf\.(?:hw|last)|pgs\.\w+|prepare\.\w+|\w+)"
     r"\.(?P<test>[a-z][a-z-]*)(?:\.(?P<phase>pre|warm|warmpre))?"
@@ -16,10 +18,22 @@ _FILE = re.compile(
     r"(?:\.(?P<extraction>raw|sorted))?(?:\.gz)?"
 )
 _LABEL = re.compile(r"(?P<test>[a-z][a-z-]*(?:\.(?:pre|warm|warmpre))?)_range=(?P<range>\d+)")
-_RUN = re.compile(
-    r"(?:x\.)?(?P<letters>[a-z]+)(?P<digits>\d+)(?:_(?P<build>[A-Za-z0-9_]+?))?"
-    r"(?:\.(?P<config>[A-Za-z0-9_]+))?(?:\.(?P<flag>[a-z]+))?(?:\.pk[01])?"
+_PREFIX, _KEY = re.compile(r"x\."), re.compile(r"\.pk[01]")
+_HEAD = re.compile(
+    r"(?P<letters>[a-z]+)(?P<version>(?P<digits>\d+)(?P<stage>(?:alpha|beta|rc)\d+|devel)?|devel)"
+    r"(?:[_-](?P<build>[\w-]+))?"
 )
+_ORIOLEDB = re.compile(r"pg_oriole_patches(?P<major>\d+)_(?P<patches>\d+)(?:_(?P<build>[\w-]+))?")
+"""Builds of the fork of Postgres that OrioleDB needs are called by its tags: patches17_5."""
+_CONFIG = re.compile(r"[\w-]+(?:\.[\w-]+)*?")
+_FLAG = re.compile(r"(?P<config>.+)\.(?P<flag>[a-z]+)")
+_DAY = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
+_HASH = r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,40}(?![^_])"
+_REVISION = re.compile(
+    rf"(?:^|_)(?:(?:(?P<short>\d\d{_DAY})(?=_{_HASH})|(?P<long>20\d\d{_DAY}(?:\d{{4}})?)(?![^_]))"
+    rf"(?:_(?P<dated>{_HASH}))?|(?P<hash>{_HASH}))(?P<numbers>(?:_\d+(?![^_]))*)"
+)
+"""A date with or without a time, of six digits only before a hash; a hash; what is counted on."""
 _DBMS = {
     "pg": "postgres",
     "my": "mysql",
@@ -28,6 +42,7 @@ _DBMS = {
     "fbmy": "myrocks",
     "mo": "mongodb",
 }
+_ORIOLE = "orioledb"
 _DBMS_OF_TWO_DIGIT_PARTS = frozenset({"ma"})
 """Their versions are written with two digits for each part: 110803."""
 _FIRST_POSTGRES_OF_TWO_PARTS = 10
@@ -76,7 +91,11 @@ class RunName:
     """What the name of a run directory says of its contender."""
 
     dbms: str
-    version: str
+    version: str | None
+    """With the date and the hash of what was built, where it has them: `8.0.32-20241023-ba9709c9`.
+
+    None where the digits do not say.
+    """
     build: str | None
     """How it was compiled: `o2nofp`."""
     config: str | None
@@ -84,8 +103,13 @@ class RunName:
     """What else is special of it: `badcnf`."""
 
     @property
-    def title(self) -> str:
-        """The contender as Slowdust writes one: `postgres@11.10:x10a_c32r128`."""
+    def title(self) -> str | None:
+        """The contender as Slowdust writes one: `postgres@11.10:x10a_c32r128`.
+
+        None without a version.
+        """
+        if self.version is None:
+            return None
         config = f":{self.config}" if self.config else ""
         additions = "".join(f"+{addition}" for addition in (self.build, self.flag) if addition)
         return f"{self.dbms}@{self.version}{config}{additions}"
@@ -114,35 +138,74 @@ def parse_label(label: str) -> str | None:
     return None if found is None else f"{found['test']}.range{found['range']}"
 
 
-def version_key(run: str) -> tuple[str, tuple[int, ...], str]:
-    """The order of runs: by DBMS and version, then by name."""
+def order_of_runs(run: str) -> tuple[bool, str, VersionOrder, str]:
+    """What runs are sorted by: DBMS and version, then name; last those whose names do not say."""
     said = parse_run(run)
-    if said is None:
-        return "", (), run
-    return said.dbms, tuple(int(part) for part in said.version.split(".")), run
+    known = said is not None and said.version is not None
+    dbms = said.dbms if said else ""
+    return not known, dbms, version_order((said and said.version) or ""), run
 
 
 def parse_run(name: str) -> RunName | None:
     """What the name says; None for a directory that is no run's, or of an unknown DBMS."""
-    found = _RUN.fullmatch(name)
+    head, _, config = _without_ends(name).partition(".")
+    if config and not _CONFIG.fullmatch(config):
+        return None
+    if found := _ORIOLEDB.fullmatch(head):
+        return _run(_ORIOLE, f"{found['major']}-patches{found['patches']}", found["build"], config)
+    found = _HEAD.fullmatch(head)
     if found is None or found["letters"] not in _DBMS:
         return None
-    version = parse_version(found["letters"], found["digits"])
-    if version is None:
-        return None
-    return RunName(_DBMS[found["letters"]], version, found["build"], found["config"], found["flag"])
+    version = (
+        parse_version(found["letters"], found["digits"]) if found["digits"] else found["version"]
+    )
+    if version and found["stage"]:
+        version += found["stage"]
+    return _run(_DBMS[found["letters"]], version, found["build"], config)
+
+
+def _without_ends(name: str) -> str:
+    start = found.end() if (found := _PREFIX.match(name)) else 0
+    end = len(name) - len(".pk1")
+    return name[start:end] if _KEY.fullmatch(name[end:]) else name[start:]
+
+
+def _run(dbms: str, version: str | None, build: str | None, config: str) -> RunName:
+    compiled, revision = _parse_build(build or "")
+    flagged = _FLAG.fullmatch(config)
+    return RunName(
+        dbms,
+        "-".join([version, *revision]) if version else None,
+        compiled if version else build,
+        (flagged["config"] if flagged else config) or None,
+        flagged["flag"] if flagged else None,
+    )
+
+
+def _parse_build(build: str) -> tuple[str | None, list[str]]:
+    """How it was compiled, and of what: `rel_end_241023_ba9709c9_971` -> rel_end, 20241023, ...
+
+    Numbers right behind a date or a hash belong to it. What stands behind them, as the names of
+    patches do, is of the first part.
+    """
+    found = _REVISION.search(build)
+    if found is None:
+        return build or None, []
+    date = f"20{found['short']}" if found["short"] else found["long"]
+    revision = [date, found["dated"] or found["hash"], *found["numbers"].split("_")]
+    compiled = [build[: found.start()], build[found.end() :].lstrip("_")]
+    return "_".join(filter(None, compiled)) or None, [part for part in revision if part]
 
 
 def parse_version(letters: str, digits: str) -> str | None:
-    """`pg`, `1110` -> 11.10; `my`, `8044` -> 8.0.44; `ma`, `110803` -> 11.8.3.
+    """`pg`, `1110` -> 11.10; `my`, `8044` -> 8.0.44; `ma`, `110803` -> 11.8.3 (`1108` -> 11.8).
 
-    None where the digits are too few to say.
+    None where the digits do not say.
     """
     if letters in _DBMS_OF_TWO_DIGIT_PARTS:
-        if len(digits) < 5:
+        if len(digits) not in (4, 6):
             return None
-        parts = [digits[:-4], digits[-4:-2], digits[-2:]]
-        return ".".join(str(int(part)) for part in parts)
+        return ".".join(str(int(digits[start : start + 2])) for start in range(0, len(digits), 2))
     if letters == "pg":
         return _postgres_version(digits)
     if len(digits) < 2:
@@ -152,8 +215,8 @@ def parse_version(letters: str, digits: str) -> str | None:
 
 
 def _postgres_version(digits: str) -> str | None:
-    if digits[0] == str(_POSTGRES_OF_THREE_PARTS) and len(digits) > 2:
-        return f"{digits[0]}.{digits[1]}.{int(digits[2:])}"
+    if digits[0] == str(_POSTGRES_OF_THREE_PARTS) and len(digits) > 1:
+        return ".".join([digits[0], digits[1], *([str(int(digits[2:]))] if digits[2:] else [])])
     major, minor = digits[:2], digits[2:]
     if len(major) < 2 or int(major) < _FIRST_POSTGRES_OF_TWO_PARTS:
         return None

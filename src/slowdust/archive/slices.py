@@ -38,7 +38,10 @@ PUBLISHED_CPU = (
 RATE_OF_ONE_THREAD = (
     "hardware per operation is left out: it is that of all threads, and the rate that of one"
 )
-_ONE_PROCESS = frozenset({"postgres"})
+COUNTERS_OF_ALL_THREADS = (
+    "counters per operation are left out: they are those of all threads, and the rate that of one"
+)
+_ONE_PROCESS = frozenset({"postgres", "orioledb"})
 """DBMS with a process for each connection, of which perf watched one."""
 _US_PER_MS = 1000
 _US_PER_S = 1e6
@@ -220,11 +223,20 @@ def _add_storage_and_cpu(
 
 
 def leave_out_hardware_of_all_threads(piece: Slice) -> None:
-    """What the host did for all threads is not what an operation of one of them took."""
-    one_of_many = piece.unit == Unit.THOUSAND_ROWS_OF_ONE_THREAD.value and piece.clients > 1
-    if one_of_many and piece.per_op is not None:
+    """What the host did for all threads is not what an operation of one of them took.
+
+    Nor what the server's process did, where one serves all; a process for each thread did that.
+    """
+    if piece.unit != Unit.THOUSAND_ROWS_OF_ONE_THREAD.value or piece.clients == 1:
+        return
+    flags = [flag for flag in piece.flags if flag != PUBLISHED_CPU]
+    if piece.per_op is not None:
         piece.per_op = None
-        piece.flags = [*(flag for flag in piece.flags if flag != PUBLISHED_CPU), RATE_OF_ONE_THREAD]
+        flags.append(RATE_OF_ONE_THREAD)
+    if piece.counters is not None and not piece.counters.of_one_process:
+        piece.counters.per_operation = {}
+        flags.append(COUNTERS_OF_ALL_THREADS)
+    piece.flags = flags
 
 
 def published_met(test: ArchivedTest, published: Rate) -> Met | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from slowdust.archive import named_clients
 from slowdust.archive.found_tables import Rates
 from slowdust.archive.met_tables import MetRow
+from slowdust.archive.named_clients import NamedClients
 from slowdust.archive.names import parse_file, parse_label
 from slowdust.archive.problems import Problem
 from slowdust.archive.rates import ScanRule, Unit, relative_to, unit_of
@@ -21,7 +22,6 @@ from slowdust.store.records import Archived, Slice, UsePerOperation
 FROM_RELATIVE = "from a table of relative rates alone: absolute ones are not known"
 FROM_TABLE = "from a table alone: the run's files are not there"
 _PREPARE = "sb.prepare.met."
-_DOP = re.compile(r"dop(\d+)")
 _PK0 = ".pk0"
 
 Key = tuple[str, str, int]
@@ -51,7 +51,31 @@ class TableRows:
     rows: dict[Key, Row] = field(default_factory=dict)
     without_clients: set[str] = field(default_factory=set)
     """Names of tables whose number of clients is not known."""
+    named: set[NamedClients] = field(default_factory=set)
+    """Numbers of clients that only names tell."""
     problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass
+class _Clients:
+    """What tells the number of clients of a table of rates, which does not."""
+
+    levels: dict[str, set[int]]
+    """Test as the names of files have it -> its numbers of clients."""
+    given: int | None
+    """By the user."""
+    of_place: NamedClients | None
+
+    def of(self, rates: Rates, common: str, found: TableRows) -> int | None:
+        """Of a test of a table; what only names tell is noted."""
+        in_name = named_clients.of_table(rates.path)
+        if common in self.levels:
+            levels = self.levels[common]
+            return in_name.count if in_name and in_name.count in levels else max(levels)
+        if self.given is None and (named := in_name or self.of_place) is not None:
+            found.named.add(named)
+            return named.count
+        return self.given or max((max(one) for one in self.levels.values()), default=None)
 
 
 def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> TableRows:
@@ -61,31 +85,36 @@ def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> 
     which do not say. `clients` is what the user says.
     """
     found = TableRows()
-    in_runs = [one.archived for one in records if one.archived is not None and one.test != LOAD]
-    known = _clients_of(records)
+    in_runs = [
+        (one.archived.run, one.archived.file, one.clients)
+        for one in records
+        if one.archived is not None and one.archived.file is not None and one.test != LOAD
+    ]
+    levels: dict[str, set[int]] = {}
+    for _, common, count in in_runs:
+        levels.setdefault(common, set()).add(count)
     for table in place.tables.hardware:
         for name, rows in table.table.blocks.items():
             for row in _of_block(name, rows):
                 found.rows.setdefault((row.run, row.common, row.clients), row)
-                known.setdefault(row.common, row.clients)
-    fallback = clients or _dop_of(place) or (max(known.values()) if known else None)
-    compared = {(one.run, one.file) for one in in_runs}
-    compared |= {(row.run, row.common) for row in found.rows.values()}
+                levels.setdefault(row.common, set()).add(row.clients)
+    told = _Clients(levels, clients, named_clients.of_directory(place.path))
+    compared = {*in_runs, *found.rows}
     for rates in place.tables.rates:
         others = 0
-        for row in _of_rates(found, rates, known, fallback):
+        for row in _of_rates(found, rates, told):
             there = found.rows.setdefault((row.run, row.common, row.clients), row)
             others += there.rate not in (None, row.rate)
             there.rate = there.rate or row.rate
         _complain(found, rates, others, "rate", "that another table has otherwise")
-    absolute = compared | {(row.run, row.common) for row in found.rows.values()}
+    absolute = compared | found.rows.keys()
     for rates in place.tables.relative:
         by_test: dict[str, list[Row]] = {}
-        for row in _of_rates(found, rates, known, fallback):
+        for row in _of_rates(found, rates, told):
             by_test.setdefault(row.common, []).append(row)
         others = 0
         for of_test in by_test.values():
-            keys = {(row.run, row.common) for row in of_test}
+            keys = {(row.run, row.common, row.clients) for row in of_test}
             if keys.isdisjoint(absolute):
                 first = [
                     found.rows.setdefault((row.run, row.common, row.clients), row)
@@ -104,19 +133,7 @@ def _complain(found: TableRows, rates: Rates, count: int, what: str, why: str) -
         found.problems.append(Problem(rates.path, reason, Fate.PARTLY))
 
 
-def _clients_of(records: Iterable[Slice]) -> dict[str, int]:
-    """Test as the names of files have it -> its clients, the most of several."""
-    found: dict[str, int] = {}
-    for record in records:
-        if record.archived is not None and record.archived.file and record.test != LOAD:
-            common = record.archived.file
-            found[common] = max(found.get(common, 0), record.clients)
-    return found
-
-
-def _of_rates(
-    found: TableRows, rates: Rates, known: Mapping[str, int], fallback: int | None
-) -> Iterator[Row]:
+def _of_rates(found: TableRows, rates: Rates, clients: _Clients) -> Iterator[Row]:
     """Of a table; those of its base are 1, if it has one."""
     base = rates.table.base
     ones = [] if base is None else ["1"]
@@ -129,7 +146,7 @@ def _of_rates(
             if not float(rate):
                 zeros += 1
                 continue
-            count = known.get(common, fallback)
+            count = clients.of(rates, common, found)
             if count is None:
                 found.without_clients.add(rates.path.name)
             else:
@@ -157,11 +174,6 @@ def _of_block(name: str, rows: list[MetRow]) -> Iterator[Row]:
             clients=file.dop or 1,
             hardware=row,
         )
-
-
-def _dop_of(place: Place) -> int | None:
-    found = _DOP.search(place.path.name)
-    return int(found[1]) if found else None
 
 
 def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slice | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from slowdust.builds import cache, named
-from slowdust.builds.catalog import Entry, catalog_of, version_key
+from slowdust.builds.catalog import Entry, catalog_of, version_parts
 from slowdust.builds.model import Build, Progress
 from slowdust.builds.recognise import from_directory
 from slowdust.builds.sources import archive
@@ -27,7 +27,7 @@ def resolve(dbms: str, version: str, progress: Progress) -> Build:
     if directory is not None:
         return dataclasses.replace(from_directory(directory), version=version)
     # Archives of the user's own are in the cache, but not in the catalog.
-    own = cache.load(dbms, version) if version_key(version) else None
+    own = cache.load(dbms, version) if version_parts(version) else None
     return own or cache.obtain(catalog, catalog.find(version), progress)
 
 
@@ -47,7 +47,7 @@ def resolve_archive(
         else Entry(dbms, version, (archive.given(location, version, sha256),))
     )
     name = f"{dbms}@{entry.version}"
-    if not version_key(entry.version):
+    if not version_parts(entry.version):
         raise UsageError(f"{name} has no version: write the archive's, for example {dbms}@8.0.40")
     if cache.cached(dbms, entry.version):
         raise UsageError(f"{name} is in the cache: run 'slowdust builds remove {name}' first")

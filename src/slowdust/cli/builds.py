@@ -13,9 +13,10 @@ import click
 
 from slowdust import builds as server_builds
 from slowdust.builds import allocators, cache, named, sources
-from slowdust.builds.catalog import catalog_of, known_dbms, version_key
+from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts
+from slowdust.versions import version_order
 
 _NAMES_METAVAR = "DBMS@VERSION|allocator@NAME..."
 
@@ -163,7 +164,7 @@ def _print_phase(name: str, phase: str) -> None:
 def _catalog_rows() -> Iterator[_Row]:
     for dbms in known_dbms():
         known = {entry.version: entry for entry in catalog_of(dbms).entries}
-        for version in sorted(known.keys() | set(cache.versions(dbms)), key=version_key):
+        for version in sorted(known.keys() | set(cache.versions(dbms)), key=version_order):
             record = cache.cached(dbms, version)
             if record is None:
                 source = sources.describe(known[version].origins[0])

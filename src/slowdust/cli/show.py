@@ -22,8 +22,11 @@ def command(name: str, results: Path) -> None:
 
     folder = Folder(results / name)
     manifest = folder.read_manifest()
-    click.echo(f"{manifest.experiment}: started {manifest.started or 'nobody knows when'}")
-    click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
+    if manifest.imported is None:
+        click.echo(f"{manifest.experiment}: started {manifest.started or 'nobody knows when'}")
+        click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
+    else:
+        click.echo(f"{manifest.experiment}: imported, {_when(manifest.started)}")
     for contender in manifest.contenders:
         click.echo(f"\n{contender.name}: {contender.build.version}")
         sha256 = contender.build.sha256
@@ -39,6 +42,10 @@ def command(name: str, results: Path) -> None:
         _show_import(manifest.imported)
     for label, value in manifest.host.items():
         click.echo(f"{label}: {value}")
+
+
+def _when(day: str | None) -> str:
+    return f"measured {day}" if day else "nothing says when it was measured"
 
 
 def _show_import(imported: Imported) -> None:

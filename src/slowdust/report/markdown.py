@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from slowdust.analysis.contenders import unknown_settings
 from slowdust.analysis.flags import ONE_RUN
 from slowdust.analysis.latency import columns_of_latency
 from slowdust.analysis.model import (
-    ContenderInfo,
     LatencyUs,
     Memory,
     PerOperation,
@@ -16,10 +14,19 @@ from slowdust.analysis.model import (
     Result,
     TestConcurrency,
 )
-from slowdust.analysis.phrases import MOST_LISTED, change, clients, listing, operation
+from slowdust.analysis.phrases import (
+    MOST_LISTED,
+    OF_TRANSACTIONS,
+    SYSBENCH,
+    change,
+    clients,
+    listing,
+    operation,
+)
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.markdown_changes import changes_section, told_changes
+from slowdust.report.markdown_contenders import contenders_section
 from slowdust.report.markdown_steps import details_of_steps, summaries
 from slowdust.report.markdown_table import ABSENT, table
 from slowdust.report.tldr import passages
@@ -40,7 +47,7 @@ _OF_HOST = (
     ("host_write_kb", "host wKB/o"),
 )
 """Where nothing of the server alone is known."""
-_MB = 1 << 20
+_QUERIES = "queries/s"
 
 
 def render(report: Report) -> str:
@@ -61,7 +68,7 @@ def render(report: Report) -> str:
         *details_of_steps(report),
         _warnings(report),
         _plans(report),
-        _contenders(report),
+        contenders_section(report),
         ["## Method", "", *_facts(report.method)] if report.method else [],
         ["## Host", "", *_facts(report.host)] if report.host else [],
     ]
@@ -241,8 +248,12 @@ def _columns(report: Report) -> dict[str, str]:
 
 
 def _what_operations_are(report: Report) -> list[str]:
-    """Of long steps, whose operations are what their rates count."""
+    """Of long steps and archived runs, whose operations are what their rates count."""
     tests: dict[str, dict[str, None]] = {}
+    if report.imported == SYSBENCH:
+        others = {r.test: operation(r.unit) for r in report.results if r.unit != _QUERIES}
+        told = [f", in {test} a {what}" for test, what in others.items() if what != "operation"]
+        return [f"An operation (o) is a query{''.join(told)}."]
     for result in report.results:
         if measured_in_steps(result.benchmark):
             tests.setdefault(operation(result.unit), {})[result.test] = None
@@ -288,8 +299,8 @@ def _change(ratio: float | None) -> str:
 
 
 def _latency(report: Report) -> list[str]:
-    columns = columns_of_latency(report.results)
-    if not columns:
+    columns = columns_of_latency(report.results, report.imported)
+    if not columns or all(result.latency_us is None for result in report.results):
         return []
     rows = [
         [*_label(steps), name, *_percentiles(result.latency_us, columns)]
@@ -297,7 +308,12 @@ def _latency(report: Report) -> list[str]:
         for name, result in steps.items()
     ]
     header = ["test", "clients", "contender", *columns]
-    return ["## Response time, microseconds", "", *table(header, rows, left=1)]
+    return [
+        "## Response time, microseconds",
+        "",
+        *([OF_TRANSACTIONS, ""] if report.imported == SYSBENCH else []),
+        *table(header, rows, left=1),
+    ]
 
 
 def _percentiles(latency: LatencyUs | None, columns: Sequence[str]) -> list[str]:
@@ -327,54 +343,6 @@ def _plans(report: Report) -> list[str]:
         for name, plan in difference.plans.items():
             lines += ["", name, "", *(f"    {line}" for line in plan.splitlines())]
     return ["## Plans that differ", *lines] if lines else []
-
-
-def _contenders(report: Report) -> list[str]:
-    infos = report.contender_info
-    particular = [
-        (title, values)
-        for title, values in (
-            ("engine", [info.engine for info in infos]),
-            ("environment", ["+".join(info.environment) or None for info in infos]),
-            ("allocator", [info.allocator for info in infos]),
-        )
-        if any(values)
-    ]
-    rows = [
-        [
-            info.name,
-            info.version,
-            ABSENT if info.binary_bytes is None else f"{info.binary_bytes / _MB:.1f} MB",
-            info.source,
-            *(values[place] or ABSENT for _, values in particular),
-            _settings(info),
-        ]
-        for place, info in enumerate(infos)
-    ]
-    titles = [title for title, _ in particular]
-    header = ["contender", "version", "binary", "source", *titles, "settings unlike the base's"]
-    failed = [
-        line
-        for info in infos
-        if info.failed
-        for line in ("", f"{info.name} failed:", "", *_indented(info.failed))
-    ]
-    unknown = unknown_settings(infos)
-    return [
-        "## Contenders",
-        "",
-        *table(header, rows, left=len(header)),
-        *(["", *(f"- {sentence}" for sentence in unknown)] if unknown else []),
-        *failed,
-    ]
-
-
-def _settings(info: ContenderInfo) -> str:
-    return ", ".join(f"{name}={value}" for name, value in info.differing.items()) or ABSENT
-
-
-def _indented(text: str) -> list[str]:
-    return [f"    {line}" for line in text.splitlines()]
 
 
 def _facts(facts: dict[str, str]) -> list[str]:

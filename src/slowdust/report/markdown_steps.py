@@ -11,7 +11,7 @@ from slowdust.analysis.known import known
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
 from slowdust.analysis.phrases import clients, listing
 from slowdust.analysis.summary import Shade, SummaryCell, SummaryTable, summary_tables
-from slowdust.report.markdown_table import ABSENT, table
+from slowdust.report.markdown_table import ABSENT, known_columns, table
 
 MOST_STALLS = 40
 """Rows of the list of stalls; the JSON report has all."""
@@ -29,6 +29,9 @@ _US_PER_S = 1_000_000
 _STEP = ("test", "clients", "contender")
 
 _Key = tuple[str, int, str]
+
+_INCARNATION = "incarnation"
+_OF_SIZES = "Medians of the incarnations; settling is maintenance and waiting after the step."
 
 
 def summaries(report: Report) -> list[list[str]]:
@@ -139,11 +142,17 @@ def _writers(report: Report) -> list[str]:
         "lag s",
         "SLA",
     ]
+    told = [
+        "Of the worst incarnation. Due: rows that the schedule had and that were not written by",
+        "the end. The SLA is 95% of the target for inserts and for deletes.",
+    ]
+    if report.imported:
+        header, rows = _of_archive(header, rows)
+        told = ["The SLA is 95% of the target for inserts and for deletes."]
     return [
         "## Writers beside the queries",
         "",
-        "Of the worst incarnation. Due: rows that the schedule had and that were not written by",
-        "the end. The SLA is 95% of the target for inserts and for deletes.",
+        *told,
         "",
         *table(header, rows, left=1),
     ]
@@ -167,14 +176,30 @@ def _roles(report: Report) -> list[str]:
     ]
     if not rows:
         return []
-    header = [*_STEP, "incarnation", "seconds", "rate", "p50 us", "p99 us", "max us"]
+    header = [*_STEP, _INCARNATION, "seconds", "rate", "p50 us", "p99 us", "max us"]
+    header += ["client cpu us", "errors", "retries"]
+    title = "## Steps, incarnation by incarnation"
+    if report.imported:
+        header, rows = _of_archive(header, rows)
+        title = "## Steps, role by role"
     return [
-        "## Steps, incarnation by incarnation",
+        title,
         "",
         "Response times are of statements; client CPU is microseconds per row, or per query.",
         "",
-        *table([*header, "client cpu us", "errors", "retries"], rows, left=1),
+        *table(header, rows, left=1),
     ]
+
+
+def _of_archive(
+    header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """A table without what archives lack; each of their runs is an incarnation of its own."""
+    hidden = [
+        [ABSENT if title == _INCARNATION else cell for title, cell in zip(header, row, strict=True)]
+        for row in rows
+    ]
+    return known_columns(header, hidden)
 
 
 def _us(value: float | None) -> str:
@@ -198,7 +223,7 @@ def _buckets(report: Report) -> list[str]:
     return [
         "## Response times of statements",
         "",
-        "Statements up to each bound, of all incarnations.",
+        f"Statements up to each bound{'' if report.imported else ', of all incarnations'}.",
         "",
         *table(header, rows, left=1),
     ]
@@ -239,11 +264,12 @@ def _sizes(report: Report) -> list[str]:
     if not any(cell != ABSENT for row in rows for cell in row[len(_STEP) :]):
         return []
     header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB", "settling s"]
+    if report.imported:
+        header, rows = _of_archive(header, rows)
     return [
         "## Sizes at the end of each step",
         "",
-        "Medians of the incarnations; settling is maintenance and waiting after the step.",
-        "",
+        *([] if report.imported else [_OF_SIZES, ""]),
         *table(header, rows, left=1),
     ]
 
@@ -261,7 +287,7 @@ def _stalls(report: Report) -> list[str]:
     left = len(found) - len(shown)
     header = [
         *_STEP,
-        "incarnation",
+        _INCARNATION,
         "second",
         "role",
         "rate",
@@ -275,6 +301,9 @@ def _stalls(report: Report) -> list[str]:
         "host wMB/s",
         "cs/s",
     ]
+    rows = [_stall(run, stall) for run, stall in shown]
+    if report.imported:
+        header, rows = _of_archive(header, rows)
     logged = [
         f"- {run.test}, {run.contender}, incarnation {run.incarnation}, second {stall.second}: "
         f"{line}"
@@ -290,7 +319,7 @@ def _stalls(report: Report) -> list[str]:
         "statement that ended the silence took a second or more.",
         *([f"The first {MOST_STALLS}; {left} more are in the JSON report."] if left else []),
         "",
-        *table(header, [_stall(run, stall) for run, stall in shown], left=1),
+        *table(header, rows, left=1),
         *(["", "In the servers' logs meanwhile:", "", *dict.fromkeys(logged)] if logged else []),
     ]
 

@@ -26,5 +26,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> li
     return [f"| {' | '.join(row)} |" for row in padded]
 
 
+def known_columns(
+    header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """The same without columns in which all is absent."""
+    kept = [place for place in range(len(header)) if any(row[place] != ABSENT for row in rows)]
+    return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
 def _escaped(cell: str) -> str:
     return cell.replace("|", "\\|").replace("\n", " ")

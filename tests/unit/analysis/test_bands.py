@@ -127,7 +127,9 @@ def test_a_step_counts_the_tests_that_have_both_versions() -> None:
         ("1.99", "about 99% more throughput than a"),
         ("1.996", "about 2.0X the throughput of a"),
         ("2.13", "about 2.1X the throughput of a"),
-        ("0.002", "about 99% less throughput than a"),
+        ("0.0051", "about 99% less throughput than a"),
+        ("0.0049", "about 0.005X the throughput of a"),
+        ("0.0004", "about 0.0004X the throughput of a"),
     ],
 )
 def test_percent_ends_at_99_and_goes_on_as_a_factor(rate: str, words: str) -> None:

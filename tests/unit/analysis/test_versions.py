@@ -26,13 +26,17 @@ def facts(
 
 
 def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
-    written = "17.6 9.6.24 10.2 17 17rc1 17beta2 17beta10 8.0.0-dmr 8.0.0-rc1 8.0.0 8.0.11 9.5.0"
+    written = (
+        "17.6 9.6.24 devel 10.2 17 17devel 17rc1 17beta2 17beta10 8.0.0-dmr 8.0.0-rc1 8.0.0 8.0.11 "
+        "9.5.0 17-patches5 17-patches10 18beta1 8.0.11-20240710-abc1234 8.0.11-20230710"
+    )
 
     found = [one.version for one in in_order([Release(version) for version in written.split()])]
 
     assert found == [
-        *("8.0.0-dmr", "8.0.0-rc1", "8.0.0", "8.0.11", "9.5.0", "9.6.24"),
-        *("10.2", "17beta2", "17beta10", "17rc1", "17", "17.6"),
+        *("8.0.0-dmr", "8.0.0-rc1", "8.0.0", "8.0.11", "8.0.11-20230710"),
+        *("8.0.11-20240710-abc1234", "9.5.0", "9.6.24", "10.2", "17beta2", "17beta10", "17rc1"),
+        *("17", "17-patches5", "17-patches10", "17.6", "17devel", "18beta1", "devel"),
     ]
 
 
@@ -47,6 +51,7 @@ def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
         (facts("mysql@9.7.4#2"), "mysql#2"),
         (facts("./patched:small", config="small"), "mysql:small"),
         (facts("mysql@9.7.4:z11e+o2nofp", config="z11e", archived="x.my974"), "mysql:z11e+o2nofp"),
+        (facts("x.my974-a", config="z11e", archived="x.my974-a"), "x.my974-a"),
     ],
 )
 def test_a_line_is_a_contender_without_its_version(contender: ContenderFacts, line: str) -> None:

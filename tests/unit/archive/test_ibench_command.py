@@ -68,8 +68,29 @@ def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust)
     assert not any("incarnations" in notice for notice in told["notices"])
     slowdust("report", "ib", "--html", "page.html")
     page = Path("page.html").read_text()
-    assert "single runs, which have no intervals" in page
+    assert "of single runs, without intervals" in page
     assert "with 95% intervals" not in page
+
+
+def test_a_page_speaks_of_no_incarnations(slowdust: Slowdust) -> None:
+    write_archive(Path("archive"))
+    slowdust("import", "iibench", "archive", "--name", "ib")
+    slowdust("report", "ib", "--html", "page.html")
+    page = Path("page.html").read_text().partition("<script>")[0].partition("</style>")[2]
+    assert "Archived runs of the Insert Benchmark, one of each contender" in page
+    assert "Of one run each" in page
+    for word in ("incarnation", "slice", "Settled in", "Striped"):
+        assert word not in page, word
+    text = slowdust("report", "ib", "--md")
+    assert "## Steps, role by role" in text
+    assert "incarnation" not in text
+
+
+def test_a_run_whose_name_says_no_version_is_last_and_told(slowdust: Slowdust) -> None:
+    write_runs(Path("archive"), {"8m.in80.c1": {}, NEW: {}})
+    said = slowdust("import", "iibench", "archive", "--name", "ib")
+    assert "  version not decoded: in80.c1" in said.splitlines()
+    assert report(slowdust, "ib")["contenders"] == ["mysql@8.0.44:c1+badcnf", "in80.c1"]
 
 
 def test_the_published_rates_are_there_when_asked_for(slowdust: Slowdust) -> None:

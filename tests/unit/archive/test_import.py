@@ -1,17 +1,14 @@
 """Archived runs become experiments: what is in them, what is not, and what is said of the rest."""
 
-import gzip
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from slowdust.archive import two_processes
-from slowdust.store.folder import Folder, writing
+from slowdust.store.folder import Folder
 from tests.unit.archive.command import Slowdust, report, results, slowdust
-from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
-from tests.unit.synthetic import synthetic_experiment
+from tests.unit.archive.written import RUN_A, RUN_B, TABLE, Written, write_archive
 
 __all__ = ["slowdust"]
 
@@ -179,204 +176,25 @@ def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
     }  # fmt: skip
 
 
-BROKEN = {
-    "sb.o.scan.range100.pk1.dop8": b"",
-    "sb.vm.scan.range100.pk1.dop8": b"nothing\n",
-    "sb.io.scan.range100.pk1.dop8.gz": gzip.compress(b"x" * 5000)[:20],
-    "sb.met.insert.range100.pk1.dop8": b"iostat, vmstat normalized\nsamp\tr/s\n",
-    "notes.txt": b"mine",
-    "sb.r.qps.delete.range100.pk1": b"1\t2\t3\tpgsql delete range=100\n",
-}
-
-
-@pytest.mark.parametrize("mode", [[], ["--compat"]])
-def test_nothing_broken_stops_an_import(
-    tmp_path: Path, slowdust: Slowdust, mode: list[str]
+def test_counters_of_all_threads_are_not_divided_by_the_rate_of_one(
+    tmp_path: Path, slowdust: Slowdust
 ) -> None:
-    archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
-    for name, content in BROKEN.items():
-        (archive / RUN_B / name).write_bytes(content)
-    (archive / "qps.abs.x.tsv").write_text(
-        f"col-1 : {RUN_A}\n\ncol-1\n1001\thot-points_range=100\n-> by hand\n7\tlost_range=100\n"
-    )
-    (archive / "o.met.x").write_text("sb.met.hot-points.range100.pk1.dop8\n--- absolute\ncpu/o\t\t")
-    (archive / "o.met.empty").write_text("")
-    (archive / "qps.rel.alone.tsv").write_text("Relative to: x\n")
-    (archive / "o.sum.t").write_text("1\t2\n")
-    (archive / "qps.abs.gone.tsv").symlink_to("nowhere")
-    (archive / RUN_B / "sb.o.gone.range100.pk1.dop8").symlink_to("nowhere")
-    os.mkfifo(archive / RUN_A / "sb.vm.pipe.range100.pk1.dop8")
-    printed = slowdust("import", "sysbench", archive, *mode)
-    skipped = [
-        line.removeprefix("  skipped: ") for line in printed.splitlines() if "skipped" in line
+    no_rate = frozenset({"o", "vm", "io", "ps", "r.qps"})
+    scans = [
+        Written(test="scan", rate=rate, without=no_rate, counters=(100,)) for rate in (125.0, 250.0)
     ]
-    for name in BROKEN:
-        assert sum(line.startswith(f"{RUN_B}/{name}: ") for line in skipped) == 1, name
-    strange = "qps.abs.x.tsv: lines that are no part of a table, left out: '-> by hand'"
-    assert f"  used in part: {strange}" in printed.splitlines()
-    assert "o.met.empty: empty" in skipped
-    assert "qps.abs.gone.tsv: no regular file" in skipped
-    assert f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8: no regular file" in skipped
-    assert "qps.rel.alone.tsv: no rows" in skipped
-    assert "  1 file of the other kind: `slowdust import iibench` reads them" in printed
-    differing = "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 there, 1000"
-    assert f"  differs from what it is made of: {differing} from the run's files" in printed
-    found = results(slowdust, "a")
-    assert found["hot-points.range100", "17.4"]["rqps"] > 1.1
-    assert found["lost.range100", "10.23"]["qps"] == 7
-    shown = slowdust("show", "a")
-    assert "skipped: o.met.empty: empty" in shown
-    assert f"used in part: {strange}" in shown
-
-
-@pytest.mark.parametrize("name", [b"sb.o.\xff", b"sb.o.a\nb", b"qps.abs.\xff.tsv"])
-def test_files_whose_names_are_no_text_are_skipped(
-    tmp_path: Path, slowdust: Slowdust, name: bytes
-) -> None:
-    archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
-    strange = Path(os.fsdecode(os.fsencode(archive / RUN_A) + b"/" + name))
-    strange.parent.mkdir(exist_ok=True)
-    strange.write_bytes(b"1")
-    printed = slowdust("import", "sysbench", archive)
-    told = name.decode(errors="backslashreplace").replace("\n", "\\n")
-    assert f"skipped: {RUN_A}/{told}: its name is no UTF-8, or has control characters" in printed
-    assert f"skipped: {RUN_A}/{told}: " in slowdust("show", "a")
-    assert len(results(slowdust, "a")) == 2
-
-
-def test_an_archive_whose_own_name_is_no_text_is_imported(
-    tmp_path: Path, slowdust: Slowdust
-) -> None:
-    home = tmp_path / os.fsdecode(b"my\xff runs")
-    slowdust("import", "sysbench", write_archive(home, {RUN_A: [OLD], RUN_B: [NEW]}))
-    assert len(results(slowdust, "my-xff-runs")) == 2
-    (home / RUN_A).rename(home / os.fsdecode(b"\xff"))
-    slowdust("import", "sysbench", home / os.fsdecode(b"\xff"), "--name", "run")
-    assert report(slowdust, "run")["contenders"] == ["\\xff"]
-
-
-def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust: Slowdust) -> None:
-    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
-    for number in range(30):
-        (archive / RUN_A / f"note{number}").write_text("x")
-    printed = slowdust("import", "sysbench", archive)
-    assert printed.count("not a file of a run of sysbench") == 21
-    assert "skipped: 10 more: not a file" in printed
-
-
-def test_only_foreign_files_are_no_experiment(tmp_path: Path, slowdust: Slowdust) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "notes.txt").write_text("x")
-    printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
-    assert "skipped: a/notes.txt: not a file of a run of sysbench" in printed
-    assert printed.splitlines()[-1] == "nothing was found that an experiment could be made of"
-    assert slowdust("list") == ""
-
-
-TABLE = """\
-sb.prepare.met.point-query.warm.range100.pk1
---- absolute
-cpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms
-0.000025\t0.192\t0\t0\t1.235\t95454\tx.my8040_je.z_c8.pk1
-0.000024\t0.190\t0\t0\t1.236\t96015\tx.my8040_tc.z_c8.pk1
-
-sb.met.point-query.range100.pk1.dop64
---- absolute
-cpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms
-0.000250\t1.5\t0\t0\t0\t1000\tx.my8040_je.z_c8.pk1
-0.000200\t1.5\t0\t0\t0\t1300\tx.my8040_tc.z_c8.pk1
-"""
-RATES = """\
-col-1 : x.my8040_je.z_c8.pk1
-col-2 : x.my8040_tc.z_c8.pk1
-
-col-1\tcol-2
-1000\t1300\tpoint-query_range=100
-20\t30\tscan_range=100
-\t5\tinsert_range=100
-"""
-
-
-def test_tables_alone_are_an_experiment_of_what_they_have(
-    tmp_path: Path, slowdust: Slowdust
-) -> None:
-    below = tmp_path / "apr25" / "tables"
-    below.mkdir(parents=True)
-    (tmp_path / "apr25" / "o.met.x").write_text(TABLE)
-    (below / "qps.abs.x.tsv").write_text(RATES)
-    printed = slowdust("import", "sysbench", tmp_path / "apr25")
-    assert printed.splitlines()[0].startswith("apr25: 2 contenders, 4 tests, 7 results, clean")
-    slowdust("report", "apr25", "--classic", "classic")
-    rates = Path("classic/tables/qps.abs.x.tsv").read_text()
-    assert rates == RATES
-    assert "from a table alone" in printed
-    found = {
-        (one["test"], one["contender"][-2:]): one for one in report(slowdust, "apr25")["results"]
-    }
-    point, scan = found["point-query.range100", "tc"], found["scan.range100", "tc"]
-    assert (point["qps"], point["rqps"], point["clients"]) == (1300, pytest.approx(1.3), 64)
-    # Nothing says how many CPUs there were: the time is that of all of them.
-    assert point["per_op"]["host_share_us"] == pytest.approx(2.0)
-    assert "host_cpu_us" not in point["per_op"]
-    assert point.keys().isdisjoint({"latency_us", "measured_s", "peak_rss_gb", "counters"})
-    assert (scan["unit"], scan["clients"]) == ("thousand rows/s", 64)
-    lone = found["insert.range100", "tc"]
-    assert (lone["qps"], lone["flags"][-1]) == (5, "not compared: the base has no rate here")
-    assert found["load", "je"]["group"] == "load and warm-up"
-
-
-def test_a_table_of_rates_alone_needs_the_number_of_clients(
-    tmp_path: Path, slowdust: Slowdust
-) -> None:
-    for name in ("b", "dop4"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "qps.abs.x.tsv").write_text(RATES)
-    printed = slowdust("import", "sysbench", tmp_path / "b", code=1)
-    assert "qps.abs.x.tsv: the number of clients is not known: give --clients" in printed
-    slowdust("import", "sysbench", tmp_path / "b", "--clients", "4")
-    assert report(slowdust, "b")["results"][0]["clients"] == 4
-    slowdust("import", "sysbench", tmp_path / "dop4", "--name", "c")
-    assert report(slowdust, "c")["results"][0]["clients"] == 4
-
-
-def test_several_directories_are_several_experiments(tmp_path: Path, slowdust: Slowdust) -> None:
-    for name in ("mar25/dop1", "mar25/dop8", "apr25"):
-        write_archive(tmp_path / "all" / name, {RUN_A: [OLD], RUN_B: [NEW]})
-    slowdust("import", "sysbench", tmp_path / "all")
-    assert {line.split()[0] for line in slowdust("list").splitlines()} == {
-        "apr25", "mar25-dop1", "mar25-dop8"
-    }  # fmt: skip
-    slowdust("import", "sysbench", tmp_path / "all" / "mar25", "--name", "x", "--results", "other")
-    listed = slowdust("list", "--results", "other").splitlines()
-    assert {line.split()[0] for line in listed} == {"x-mar25-dop1", "x-mar25-dop8"}
-    slowdust("import", "sysbench", tmp_path / "all/apr25" / RUN_A, "--name", "one")
-    assert [one["slices"] for one in report(slowdust, "one")["results"]] == [1]
-
-
-def test_an_import_is_replaced_and_a_measurement_is_not(
-    tmp_path: Path, slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
-    slowdust("import", "sysbench", archive)
-    slowdust("import", "sysbench", archive)
-    assert len(Folder(tmp_path / "results" / "a").read_slices()) == 2
-    manifest, _ = synthetic_experiment(["a@1", "a@2"], ["point-query"], seed=1)
-    with writing(Folder(tmp_path / "results" / "measured")) as writer:
-        writer.write_manifest(manifest)
-    complaint = slowdust("import", "sysbench", archive, "--name", "measured", code=2)
-    assert "'measured' in results is no import, and is not replaced by" in complaint
-    assert "choose another --name" in complaint
-
-
-@pytest.mark.parametrize("name", ["../x", "", "a/b", ".", "..", "-x", "a b", "a\n"])
-@pytest.mark.parametrize("kind", ["sysbench", "iibench"])
-def test_an_import_stays_in_the_results_folder(
-    tmp_path: Path, slowdust: Slowdust, name: str, kind: str
-) -> None:
-    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
-    complaint = slowdust("import", kind, archive, f"--name={name}", code=2)
-    assert "is no name of an experiment: letters, digits and ._@+- only" in complaint
-    assert {path.name for path in tmp_path.iterdir()} == {"a"}
+    of_all, of_one = ("x.my8044_rel.z.pk1", "x.my8407_rel.z.pk1"), (RUN_A, RUN_B)
+    for name, runs in (("nov25-my", of_all), ("nov25-pg", of_one)):
+        one, other = ([scan] for scan in scans)
+        archive = write_archive(tmp_path / name, dict(zip(runs, (one, other), strict=True)))
+        printed = slowdust("import", "sysbench", archive, "--scan", "one-thread")
+        result = report(slowdust, name)["results"][1]
+        left_out = "counters per operation are left out: they are those of all threads" in printed
+        # The server of MySQL is one process, which worked for all threads; of Postgres perf
+        # watched the process of one.
+        assert left_out is (runs == of_all)
+        assert (result["counters_relative"].get("instructions") == 0.5) is (runs == of_one)
+        assert result["counters_relative"]["ipc"] == 1
 
 
 def test_two_processes_read_what_one_reads(
@@ -411,3 +229,29 @@ def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
     # One rate for two numbers of clients, and counters of one of them, tell nothing.
     assert "1 rate for 2 numbers of clients" in printed
     assert "perf.hw.hot-points.range100.pk1.1: of which of 2 numbers of clients it is" in printed
+
+
+def test_a_page_shows_only_what_an_archive_has(tmp_path: Path, slowdust: Slowdust) -> None:
+    scan = Written(test="scan", rate=11.25)
+    point = Written(rate=1000.5, without=frozenset({"ps"}))
+    runs = {RUN_A: [point, scan], RUN_B: [point, scan]}
+    slowdust("import", "sysbench", write_archive(tmp_path / "feb25", runs))
+    slowdust("report", "feb25", "--html", "page.html")
+    page = Path("page.html").read_text().partition("<script>")[0]
+    assert "Archived runs of sysbench, one of each contender" in page
+    assert "8 CPUs" in page
+    for there in ("Response time of a transaction", "Relative rates", "Per thousand rows"):
+        assert there in page, there
+    for word in (
+        "incarnation",
+        "slice",
+        "interval lies",
+        "Striped",
+        "SHA-256",
+        "Idle ones",
+        "cs/o",
+    ):
+        assert word not in page, word
+    text = slowdust("report", "feb25", "--md")
+    assert "Response times are of transactions, rates of queries" in text
+    assert "An operation (o) is a query, in scan.range100 a thousand rows." in text

@@ -3,7 +3,7 @@
 import pytest
 
 from slowdust.archive import iostat, met, met_tables, processes, rate_tables, sysbench, vmstat
-from slowdust.archive.names import parse_file, parse_label, version_key
+from slowdust.archive.names import parse_file, parse_label
 from slowdust.archive.rates import (
     ScanRule,
     clean_scan_rate,
@@ -122,13 +122,6 @@ def test_the_era_is_told_by_a_day_or_by_names(
 def test_labels_of_tables_are_tests() -> None:
     assert parse_label("scan.warm_range=100") == "scan.warm.range100"
     assert parse_label("-> range queries, the others") is None
-
-
-def test_runs_are_in_the_order_of_versions() -> None:
-    runs = ["x.pg1110_o2.c.pk1", "x.pg110_o2.c.pk1", "x.pg9624_o2.c.pk1", "x.pg1023_o2.c.pk1"]
-    assert [run[2:8] for run in sorted(runs, key=version_key)] == [
-        "pg9624", "pg1023", "pg110_", "pg1110"
-    ]  # fmt: skip
 
 
 def test_edited_lines_of_a_table_of_rates_are_left_out() -> None:

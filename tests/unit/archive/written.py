@@ -165,3 +165,29 @@ def write_archive(directory: Path, runs: dict[str, Iterable[Written]]) -> Path:
         for test in tests:
             test.write(directory / name)
     return directory
+
+
+TABLE = """\
+sb.prepare.met.point-query.warm.range100.pk1
+--- absolute
+cpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms
+0.000025\t0.192\t0\t0\t1.235\t95454\tx.my8040_je.z_c8.pk1
+0.000024\t0.190\t0\t0\t1.236\t96015\tx.my8040_tc.z_c8.pk1
+
+sb.met.point-query.range100.pk1.dop64
+--- absolute
+cpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms
+0.000250\t1.5\t0\t0\t0\t1000\tx.my8040_je.z_c8.pk1
+0.000200\t1.5\t0\t0\t0\t1300\tx.my8040_tc.z_c8.pk1
+"""
+"""A table of hardware, of a load and one test at 64 clients."""
+RATES = """\
+col-1 : x.my8040_je.z_c8.pk1
+col-2 : x.my8040_tc.z_c8.pk1
+
+col-1\tcol-2
+1000\t1300\tpoint-query_range=100
+20\t30\tscan_range=100
+\t5\tinsert_range=100
+"""
+"""One of rates, of three tests; which does not tell the number of clients."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from slowdust.builds import resolve, sources
-from slowdust.builds.catalog import catalog_of, known_dbms, read_catalog, version_key
+from slowdust.builds.catalog import catalog_of, known_dbms, read_catalog, version_parts
 from slowdust.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_postgres_has_the_versions_that_are_compared_most(version: str) -> None:
 
 
 def test_postgres_has_every_major_from_10_to_18() -> None:
-    majors = {version_key(entry.version)[0] for entry in catalog_of("postgres").entries}
+    majors = {version_parts(entry.version)[0] for entry in catalog_of("postgres").entries}
     assert majors == set(range(10, 19))
 
 
@@ -95,7 +95,7 @@ def test_shipped_catalogs_are_sound(dbms: str) -> None:
     versions = [entry.version for entry in catalog.entries]
     assert len(set(versions)) == len(versions)
     for entry in catalog.entries:
-        assert version_key(entry.version), entry.version
+        assert version_parts(entry.version), entry.version
         assert entry.origins, entry.version
         for origin in entry.origins:
             assert sources.describe(origin)

@@ -78,9 +78,11 @@ def test_clock(seconds: float, text: str) -> None:
     ("rqps", "band"),
     [
         (0.95, "slower"),
-        (0.9501, "between"),
+        (0.9549, "slower"),
+        (0.9551, "between"),
         (1.0, "between"),
-        (1.0499, "between"),
+        (1.0449, "between"),
+        (1.0451, "faster"),
         (1.05, "faster"),
         (None, "between"),
     ],

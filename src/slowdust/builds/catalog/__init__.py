@@ -20,6 +20,7 @@ import msgspec.toml
 
 from slowdust.errors import UsageError
 from slowdust.places import data_root
+from slowdust.versions import version_order
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
@@ -79,12 +80,12 @@ class Catalog:
 
         Raises UsageError, naming what there is instead.
         """
-        wanted = version_key(version)
+        wanted = version_parts(version)
         matching = [
             entry
             for entry in self.entries
             if entry.version == version
-            or (wanted and version_key(entry.version)[: len(wanted)] == wanted)
+            or (wanted and version_parts(entry.version)[: len(wanted)] == wanted)
         ]
         exact = [entry for entry in matching if entry.version == version]
         if exact or matching:
@@ -94,16 +95,16 @@ class Catalog:
         )
 
     def _instead_of(self, version: str) -> str:
-        major = version_key(version)[:1]
-        same_major = [e.version for e in self.entries if version_key(e.version)[:1] == major]
+        major = version_parts(version)[:1]
+        same_major = [e.version for e in self.entries if version_parts(e.version)[:1] == major]
         if major and same_major:
             return f"of {self.dbms} {major[0]} it has {', '.join(same_major)}"
-        majors = dict.fromkeys(str(version_key(entry.version)[0]) for entry in self.entries)
+        majors = dict.fromkeys(str(version_parts(entry.version)[0]) for entry in self.entries)
         return f"it has {self.dbms} {', '.join(majors)} ('slowdust builds list' shows all versions)"
 
 
-def version_key(version: str) -> tuple[int, ...]:
-    """'17.10' as (17, 10), to compare versions; empty when it is not made of numbers."""
+def version_parts(version: str) -> tuple[int, ...]:
+    """'17.10' as (17, 10), to tell what belongs to what; empty when it is not made of numbers."""
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         return ()
     return tuple(int(part) for part in version.split("."))
@@ -158,7 +159,7 @@ def read_catalog(text: str, additions: str = "") -> Catalog:
             version_arguments=tuple(file.server.version_arguments),
             version_pattern=re.compile(file.server.version_pattern),
         ),
-        entries=tuple(sorted(entries, key=lambda entry: version_key(entry.version))),
+        entries=tuple(sorted(entries, key=lambda entry: version_order(entry.version))),
     )
 
 
@@ -201,7 +202,7 @@ def _text(dbms: str) -> str:
 def _origins(
     version: str, sources: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]
 ) -> tuple[Origin, ...]:
-    if not version_key(version):
+    if not version_parts(version):
         raise UsageError(f"{version!r} is no version: it is made of numbers, as '8.0.40'")
     unknown = [source for source in names if "kind" not in sources.get(source, {})]
     if unknown:

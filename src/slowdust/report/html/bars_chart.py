@@ -38,16 +38,17 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
     )
     if not highest:
         return Markup()
+    dotted = any(len(bar.incarnations) > 1 for bar in bars)
     x = Linear(0, highest, 0, svg.WIDTH)
     heights = [PITCH + (_TEXT if bar.remark else 0) for bar in bars]
     tops = [0.0, *accumulate(heights)]
     drawn = [_bar(bar, x, top, unit) for bar, top in zip(bars, tops, strict=False)]
     return svg.Frame(
-        title=f"Rate of each contender in {unit}, its incarnations as dots",
+        title=f"Rate of each contender in {unit}{', its incarnations as dots' if dotted else ''}",
         height=tops[-1],
         css_class="bars",
         behind=tuple(behind for behind, _ in drawn),
-        marks=tuple(dots for _, dots in drawn),
+        marks=tuple(dots for _, dots in drawn if dotted),
     ).markup()
 
 

@@ -18,19 +18,16 @@ SLOWER_BAND = 0.95
 FASTER_BAND = 1.05
 """The classic bands: at or below, at or above."""
 
-LONGEST_UNBROKEN = 22
-"""Characters of a contender's name that a column header holds on one line."""
-
 ABSENT = Markup('<span class="absent" title="not measured">&ndash;</span>')
 
 _ICONS: dict[Band, str] = {"slower": "▼", "faster": "▲", "between": "·"}
 
 
 def band(rqps: float | None) -> Band:
-    """The colour of a relative rate; what was not measured has none."""
-    if rqps is None or SLOWER_BAND < rqps < FASTER_BAND:
+    """The colour of a relative rate, as it is printed; what was not measured has none."""
+    if rqps is None or SLOWER_BAND < round(rqps, 2) < FASTER_BAND:
         return "between"
-    return "slower" if rqps <= SLOWER_BAND else "faster"
+    return "slower" if round(rqps, 2) <= SLOWER_BAND else "faster"
 
 
 def band_of(result: Result) -> Band:
@@ -64,7 +61,7 @@ def contender_name(name: str) -> Markup:
     if " " in name or "=" in name:
         words = (_unbroken(word) if "=" in word else _breakable(word) for word in name.split(" "))
         return Markup('<span class="contender">{}</span>').format(Markup(" ").join(words))
-    if len(name) <= LONGEST_UNBROKEN:
+    if len(name) <= phrases.LONGEST_UNBROKEN:
         return Markup('<span class="contender short">{}</span>').format(name)
     return Markup('<span class="contender">{}</span>').format(_breakable(name))
 

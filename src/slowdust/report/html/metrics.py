@@ -37,7 +37,7 @@ ESSENTIAL = (
     Metric("writes", "w/o", "", "Storage writes of the data disk"),
     Metric("write_kb", "wKB/o", "kB", "Written to storage by the server"),
 )
-"""METHOD's columns: always there, so that what was not measured is seen to be missing."""
+"""METHOD's columns: of what Slowdust measured always there, so that what is missing is seen."""
 
 FURTHER = (
     Metric("server_cpu_user_us", "user", "µs", "Server CPU time in user mode"),
@@ -52,7 +52,12 @@ FURTHER = (
 )
 
 
-def columns_for(uses: Sequence[PerOperation]) -> tuple[Metric, ...]:
-    """The essential columns, and those of the further ones that any of `uses` has."""
-    measured = (metric for metric in FURTHER if any(metric.of(use) is not None for use in uses))
-    return (*ESSENTIAL, *measured)
+def columns_for(
+    uses: Sequence[PerOperation], always: Sequence[Metric] = ESSENTIAL
+) -> tuple[Metric, ...]:
+    """The columns that are there `always`, and those of the others that any of `uses` has."""
+    return tuple(
+        metric
+        for metric in (*ESSENTIAL, *FURTHER)
+        if metric in always or any(metric.of(use) is not None for use in uses)
+    )

@@ -98,6 +98,7 @@
   }
   for (const name of ["q", "verdict", "group"]) {
     const field = form.elements[name];
+    if (!field) continue;
     field.addEventListener(field.matches("select") ? "change" : "input", () => { state[name] = field.value; change(); });
   }
   form.addEventListener("submit", (event) => event.preventDefault());

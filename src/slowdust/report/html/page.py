@@ -14,13 +14,13 @@ from slowdust.analysis.bands import has_no_interval, untold
 from slowdust.analysis.contenders import unknown_settings
 from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.model import ContenderInfo, Report
-from slowdust.analysis.phrases import matrix_labels, short_names
+from slowdust.analysis.phrases import LONGEST_UNBROKEN, matrix_labels, short_names
 from slowdust.analysis.summary import Summary, summary_tables
 from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
 from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.marks import Looks, Mark, marks_of
-from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups
+from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.html.sections import Section, sections_of
 from slowdust.report.html.sla import sla_failure
 from slowdust.report.tldr import Passage, passages
@@ -71,8 +71,12 @@ class Page:
     tallies: tuple[Tally, ...]
     failed: tuple[ContenderInfo, ...]
     several_clients: bool
+    usual_clients: int | None
+    """Of the tests that do not say theirs."""
     single_runs: bool
     """Whether no comparison has an interval."""
+    counted: bool
+    """Whether hardware counters are shown."""
     concurrency: tuple[ConcurrencyView, ...]
     response_times: bool
     """Whether any result is told in response times."""
@@ -87,6 +91,8 @@ class Page:
     """Contender -> its name where there is little room."""
     shown: Mapping[str, str]
     """Contender -> its name, without what a matrix leaves the same for all."""
+    heads: Mapping[str, str]
+    """Contender -> its name at the head of a column: the short one where one would be too long."""
     particulars: Mapping[str, Mapping[str, str | None]]
     """Engine, environment and allocator, those that any contender has: title -> by contender."""
     host_line: str
@@ -94,6 +100,14 @@ class Page:
     all_settings: tuple[str, ...]
     unknown_settings: tuple[str, ...]
     """Sentences: which version does not know which optional settings."""
+
+    def column(self, items: Iterable[object], field: str) -> bool:
+        """Whether a table of `items` has a column for a field of theirs.
+
+        What was not measured is seen to be missing; but archives lack so much that only what
+        some of them have is shown.
+        """
+        return self.report.imported is None or any(getattr(one, field) is not None for one in items)
 
     def row_of(self, test: str, clients: int) -> Row:
         """The row of a long step, which has a result."""
@@ -121,6 +135,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
     groups = table_groups(rows)
     others = tuple(name for name in report.contenders if name != report.base)
     shown = matrix_labels(report.contenders) or {name: name for name in report.contenders}
+    short = short_names(report.contenders)
     failures = failures_of(report.failed_steps, rows)
     rated = {one.contender for one in report.results if one.rqps is not None}
     return Page(
@@ -136,22 +151,32 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         forests=_forests(report, groups, others, marks),
         tallies=tuple(_tally(name, rows) for name in others),
         failed=tuple(info for info in report.contender_info if info.failed),
+        usual_clients=usual_clients([row.step for row in rows]),
         several_clients=len({row.step.clients for row in rows}) > 1,
         single_runs=has_no_interval(report.results),
+        counted=any(one.counters_relative for one in report.results),
         concurrency=concurrency_views(report, rows, marks),
         response_times=any(one.response_time for one in report.results),
         summaries=tuple(summary_tables(report)),
         failures=failures,
         failed_in={row.anchor: failed_contenders(failures, row) for row in rows},
-        rate_heading="rate" if any(row.long for row in rows) else "operations/s",
-        short=short_names(report.contenders),
+        rate_heading=(
+            "rate" if report.imported or any(row.long for row in rows) else "operations/s"
+        ),
+        short=short,
         shown=shown,
+        heads=short if max(map(len, shown.values())) > LONGEST_UNBROKEN else shown,
         particulars=_particulars(report.contender_info),
-        host_line=" · ".join(list(report.host.values())[:HOST_FACTS_IN_LINE]),
+        host_line=_host_line(report.host),
         differing_settings=_names(info.differing for info in report.contender_info),
         all_settings=_names(info.settings for info in report.contender_info),
         unknown_settings=tuple(unknown_settings(report.contender_info)),
     )
+
+
+def _host_line(host: Mapping[str, str]) -> str:
+    told = [f"{value} CPUs" if label == "CPUs" else value for label, value in host.items()]
+    return " · ".join(told[:HOST_FACTS_IN_LINE])
 
 
 def _particulars(infos: Sequence[ContenderInfo]) -> dict[str, dict[str, str | None]]:

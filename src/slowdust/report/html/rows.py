@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -22,7 +23,7 @@ class Row:
 
     step: Step
     label: str
-    """The test, and the number of clients where there are several: `point-query c8`."""
+    """The test, and the number of clients where it is not the usual one: `point-query c8`."""
     anchor: str
     group: str
     order: int
@@ -72,12 +73,12 @@ def rows_of(report: Report) -> list[Row]:
     for result in report.results:
         step = Step(result.benchmark, result.test, result.clients)
         by_step.setdefault(step, {})[result.contender] = result
-    several = len({step.clients for step in by_step}) > 1
+    usual = usual_clients(by_step)
     taken: set[str] = set()
     rows = [
         Row(
             step=step,
-            label=f"{step.test} c{step.clients}" if several else step.test,
+            label=step.test if step.clients == usual else f"{step.test} c{step.clients}",
             anchor=_anchor(step, taken),
             group=_group(step, results),
             order=order,
@@ -91,6 +92,14 @@ def rows_of(report: Report) -> list[Row]:
     for row in rows:
         places.setdefault((row.step.benchmark, row.group), len(places))
     return sorted(rows, key=lambda row: places[row.step.benchmark, row.group])
+
+
+def usual_clients(steps: Collection[Step]) -> int | None:
+    """Most tests' number of clients; None where a test has several numbers."""
+    if len({(step.benchmark, step.test) for step in steps}) < len(steps):
+        return None
+    usual = Counter(step.clients for step in steps).most_common(1)
+    return usual[0][0] if usual else None
 
 
 def _group(step: Step, results: Mapping[str, Result]) -> str:

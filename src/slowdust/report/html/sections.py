@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowdust.analysis.flags import ONE_RUN
 from slowdust.analysis.known import known
 from slowdust.analysis.latency import columns_of_latency
 from slowdust.analysis.model import LatencyUs, PlanDifference, Report
@@ -15,7 +16,7 @@ from slowdust.analysis.relative import Step, step_of
 from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.failures import Failure
 from slowdust.report.html.marks import Looks, Mark
-from slowdust.report.html.metrics import Metric, columns_for
+from slowdust.report.html.metrics import ESSENTIAL, Metric, columns_for
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.rows import Row
 from slowdust.report.html.seconds_chart import seconds_chart
@@ -123,9 +124,11 @@ def _section(
     return Section(
         row=row,
         latency_unit=time_unit(known(_typical(one.latency_us) for one in results)),
-        latency=columns_of_latency(results) or ("p50", "p95", "p99", "max"),
+        latency=columns_of_latency(results, report.imported),
         response_times=any(one.response_time for one in results),
-        metrics=columns_for([one.per_op for one in results]),
+        metrics=columns_for(
+            [one.per_op for one in results], ESSENTIAL if report.imported is None else ()
+        ),
         rate_chart=rates,
         ratio_chart=ratios,
         seconds_chart=seconds,
@@ -149,7 +152,8 @@ def _flags(row: Row) -> tuple[Flag, ...]:
     raised: dict[str, list[str]] = {}
     for result in row.results:
         for words in result.flags:
-            raised.setdefault(words, []).append(result.contender)
+            if words != ONE_RUN:  # the head of the page says so of all
+                raised.setdefault(words, []).append(result.contender)
     compared = {one.contender for one in row.cells if one is not None}
     return tuple(
         Flag(words, () if compared and compared <= set(names) else tuple(names))

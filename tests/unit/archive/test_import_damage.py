@@ -1,0 +1,109 @@
+"""Files that are broken, foreign or oddly named stop no import, and each is said."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.unit.archive.command import Slowdust, report, results, slowdust
+from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
+
+__all__ = ["slowdust"]
+
+OLD = Written(rate=1000.5)
+NEW = Written(rate=1200.25)
+
+
+BROKEN = {
+    "sb.o.scan.range100.pk1.dop8": b"",
+    "sb.vm.scan.range100.pk1.dop8": b"nothing\n",
+    "sb.io.scan.range100.pk1.dop8.gz": gzip.compress(b"x" * 5000)[:20],
+    "sb.met.insert.range100.pk1.dop8": b"iostat, vmstat normalized\nsamp\tr/s\n",
+    "notes.txt": b"mine",
+    "sb.r.qps.delete.range100.pk1": b"1\t2\t3\tpgsql delete range=100\n",
+}
+
+
+@pytest.mark.parametrize("mode", [[], ["--compat"]])
+def test_nothing_broken_stops_an_import(
+    tmp_path: Path, slowdust: Slowdust, mode: list[str]
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
+    for name, content in BROKEN.items():
+        (archive / RUN_B / name).write_bytes(content)
+    (archive / "qps.abs.x.tsv").write_text(
+        f"col-1 : {RUN_A}\n\ncol-1\n1001\thot-points_range=100\n-> by hand\n7\tlost_range=100\n"
+    )
+    (archive / "o.met.x").write_text("sb.met.hot-points.range100.pk1.dop8\n--- absolute\ncpu/o\t\t")
+    (archive / "o.met.empty").write_text("")
+    (archive / "qps.rel.alone.tsv").write_text("Relative to: x\n")
+    (archive / "o.sum.t").write_text("1\t2\n")
+    (archive / "qps.abs.gone.tsv").symlink_to("nowhere")
+    (archive / RUN_B / "sb.o.gone.range100.pk1.dop8").symlink_to("nowhere")
+    os.mkfifo(archive / RUN_A / "sb.vm.pipe.range100.pk1.dop8")
+    printed = slowdust("import", "sysbench", archive, *mode)
+    skipped = [
+        line.removeprefix("  skipped: ") for line in printed.splitlines() if "skipped" in line
+    ]
+    for name in BROKEN:
+        assert sum(line.startswith(f"{RUN_B}/{name}: ") for line in skipped) == 1, name
+    strange = "qps.abs.x.tsv: lines that are no part of a table, left out: '-> by hand'"
+    assert f"  used in part: {strange}" in printed.splitlines()
+    assert "o.met.empty: empty" in skipped
+    assert "qps.abs.gone.tsv: no regular file" in skipped
+    assert f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8: no regular file" in skipped
+    assert "qps.rel.alone.tsv: no rows" in skipped
+    assert "  1 file of the other kind: `slowdust import iibench` reads them" in printed
+    differing = "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 there, 1000"
+    assert f"  differs from what it is made of: {differing} from the run's files" in printed
+    found = results(slowdust, "a")
+    assert found["hot-points.range100", "17.4"]["rqps"] > 1.1
+    assert found["lost.range100", "10.23"]["qps"] == 7
+    shown = slowdust("show", "a")
+    assert "skipped: o.met.empty: empty" in shown
+    assert f"used in part: {strange}" in shown
+
+
+@pytest.mark.parametrize("name", [b"sb.o.\xff", b"sb.o.a\nb", b"qps.abs.\xff.tsv"])
+def test_files_whose_names_are_no_text_are_skipped(
+    tmp_path: Path, slowdust: Slowdust, name: bytes
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
+    strange = Path(os.fsdecode(os.fsencode(archive / RUN_A) + b"/" + name))
+    strange.parent.mkdir(exist_ok=True)
+    strange.write_bytes(b"1")
+    printed = slowdust("import", "sysbench", archive)
+    told = name.decode(errors="backslashreplace").replace("\n", "\\n")
+    assert f"skipped: {RUN_A}/{told}: its name is no UTF-8, or has control characters" in printed
+    assert f"skipped: {RUN_A}/{told}: " in slowdust("show", "a")
+    assert len(results(slowdust, "a")) == 2
+
+
+def test_an_archive_whose_own_name_is_no_text_is_imported(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    home = tmp_path / os.fsdecode(b"my\xff runs")
+    slowdust("import", "sysbench", write_archive(home, {RUN_A: [OLD], RUN_B: [NEW]}))
+    assert len(results(slowdust, "my-xff-runs")) == 2
+    (home / RUN_A).rename(home / os.fsdecode(b"\xff"))
+    slowdust("import", "sysbench", home / os.fsdecode(b"\xff"), "--name", "run")
+    assert report(slowdust, "run")["contenders"] == ["\\xff"]
+
+
+def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust: Slowdust) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
+    for number in range(30):
+        (archive / RUN_A / f"note{number}").write_text("x")
+    printed = slowdust("import", "sysbench", archive)
+    assert printed.count("not a file of a run of sysbench") == 21
+    assert "skipped: 10 more: not a file" in printed
+
+
+def test_only_foreign_files_are_no_experiment(tmp_path: Path, slowdust: Slowdust) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "notes.txt").write_text("x")
+    printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
+    assert "skipped: a/notes.txt: not a file of a run of sysbench" in printed
+    assert printed.splitlines()[-1] == "nothing was found that an experiment could be made of"
+    assert slowdust("list") == ""

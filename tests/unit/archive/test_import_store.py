@@ -1,0 +1,67 @@
+"""What imports are called in the store, and what they replace there."""
+
+from pathlib import Path
+
+import pytest
+
+from slowdust.store.folder import Folder, writing
+from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
+from tests.unit.synthetic import synthetic_experiment
+
+__all__ = ["slowdust"]
+
+OLD = Written(rate=1000.5)
+NEW = Written(rate=1200.25)
+
+
+def test_several_directories_are_several_experiments(tmp_path: Path, slowdust: Slowdust) -> None:
+    for name in ("mar25/dop1", "mar25/dop8", "apr25"):
+        write_archive(tmp_path / "all" / name, {RUN_A: [OLD], RUN_B: [NEW]})
+    slowdust("import", "sysbench", tmp_path / "all")
+    assert {line.split()[0] for line in slowdust("list").splitlines()} == {
+        "apr25", "mar25-dop1", "mar25-dop8"
+    }  # fmt: skip
+    slowdust("import", "sysbench", tmp_path / "all" / "mar25", "--name", "x", "--results", "other")
+    listed = slowdust("list", "--results", "other").splitlines()
+    assert {line.split()[0] for line in listed} == {"x-mar25-dop1", "x-mar25-dop8"}
+    slowdust("import", "sysbench", tmp_path / "all/apr25" / RUN_A, "--name", "one")
+    assert [one["slices"] for one in report(slowdust, "one")["results"]] == [1]
+
+
+def test_an_import_is_replaced_and_a_measurement_is_not(
+    tmp_path: Path, slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
+    slowdust("import", "sysbench", archive)
+    slowdust("import", "sysbench", archive)
+    assert len(Folder(tmp_path / "results" / "a").read_slices()) == 2
+    manifest, _ = synthetic_experiment(["a@1", "a@2"], ["point-query"], seed=1)
+    with writing(Folder(tmp_path / "results" / "measured")) as writer:
+        writer.write_manifest(manifest)
+    complaint = slowdust("import", "sysbench", archive, "--name", "measured", code=2)
+    assert "'measured' in results is no import, and is not replaced by" in complaint
+    assert "choose another --name" in complaint
+
+
+@pytest.mark.parametrize("name", ["../x", "", "a/b", ".", "..", "-x", "a b", "a\n"])
+@pytest.mark.parametrize("kind", ["sysbench", "iibench"])
+def test_an_import_stays_in_the_results_folder(
+    tmp_path: Path, slowdust: Slowdust, name: str, kind: str
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
+    complaint = slowdust("import", kind, archive, f"--name={name}", code=2)
+    assert "is no name of an experiment: letters, digits and ._@+- only" in complaint
+    assert {path.name for path in tmp_path.iterdir()} == {"a"}
+
+
+def test_a_run_whose_name_says_no_version_is_last_and_told(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    archive = write_archive(tmp_path / "a", {"x.in80.cy9.pk1": [OLD], RUN_B: [NEW]})
+    printed = slowdust("import", "sysbench", archive)
+    assert "  version not decoded: x.in80.cy9.pk1" in printed.splitlines()
+    contenders = report(slowdust, "a")["contenders"]
+    assert contenders == ["postgres@17.4:x10a_c8+o2", "x.in80.cy9.pk1"]
+    shown = slowdust("show", "a")
+    assert shown.splitlines()[0] == "a: imported, measured 2025-03-04"

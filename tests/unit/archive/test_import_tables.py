@@ -1,0 +1,109 @@
+"""Published tables whose runs' own files are not there."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.written import RATES, RUN_A, RUN_B, TABLE, Written, write_archive
+
+__all__ = ["slowdust"]
+
+
+def test_tables_alone_are_an_experiment_of_what_they_have(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    below = tmp_path / "apr25" / "tables"
+    below.mkdir(parents=True)
+    (tmp_path / "apr25" / "o.met.x").write_text(TABLE)
+    (below / "qps.abs.x.tsv").write_text(RATES)
+    printed = slowdust("import", "sysbench", tmp_path / "apr25")
+    assert printed.splitlines()[0].startswith("apr25: 2 contenders, 4 tests, 7 results, clean")
+    slowdust("report", "apr25", "--classic", "classic")
+    rates = Path("classic/tables/qps.abs.x.tsv").read_text()
+    assert rates == RATES
+    assert "from a table alone" in printed
+    found = {
+        (one["test"], one["contender"][-2:]): one for one in report(slowdust, "apr25")["results"]
+    }
+    point, scan = found["point-query.range100", "tc"], found["scan.range100", "tc"]
+    assert (point["qps"], point["rqps"], point["clients"]) == (1300, pytest.approx(1.3), 64)
+    # Nothing says how many CPUs there were: the time is that of all of them.
+    assert point["per_op"]["host_share_us"] == pytest.approx(2.0)
+    assert "host_cpu_us" not in point["per_op"]
+    assert point.keys().isdisjoint({"latency_us", "measured_s", "peak_rss_gb", "counters"})
+    assert (scan["unit"], scan["clients"]) == ("thousand rows/s", 64)
+    lone = found["insert.range100", "tc"]
+    assert (lone["qps"], lone["flags"][-1]) == (5, "not compared: the base has no rate here")
+    assert found["load", "je"]["group"] == "load and warm-up"
+
+
+def clients_told(slowdust: Slowdust, name: str) -> set[int]:
+    return {one["clients"] for one in report(slowdust, name)["results"]}
+
+
+def test_a_table_of_rates_alone_needs_the_number_of_clients(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    # CPUs, and rows in millions, are no clients.
+    below = tmp_path / "apr25.c48.50m" / "b"
+    below.mkdir(parents=True)
+    (below / "qps.abs.x.tsv").write_text(RATES)
+    printed = slowdust("import", "sysbench", below, code=1)
+    reason = "the number of clients is not known (sb.met has it, or names: dop40, 40u): give"
+    assert f"qps.abs.x.tsv: {reason} --clients" in printed
+    slowdust("import", "sysbench", below, "--clients", "4")
+    assert clients_told(slowdust, "b") == {4}
+
+
+@pytest.mark.parametrize(
+    ("folder", "table", "source"),
+    [
+        ("dop4", "qps.abs.x.tsv", "the directory dop4"),
+        ("sb.in.4u.50m.c48/tables", "qps.abs.x.tsv", "the directory sb.in.4u.50m.c48"),
+        ("sb.40u", "qps.abs.pgo.dop4.prep1.tsv", "qps.abs.pgo.dop4.prep1.tsv"),
+    ],
+)
+def test_names_tell_the_number_of_clients_where_nothing_else_does(
+    tmp_path: Path, slowdust: Slowdust, folder: str, table: str, source: str
+) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / table).write_text(RATES)
+    printed = slowdust("import", "sysbench", tmp_path / folder, "--name", "a")
+    assert f"  4 clients, by the name of {source} (--clients overrides it)" in printed.splitlines()
+    assert clients_told(slowdust, "a") == {4}
+    printed = slowdust("import", "sysbench", tmp_path / folder, "--name", "a", "--clients", "7")
+    assert "by the name of" not in printed
+    assert clients_told(slowdust, "a") == {7}
+
+
+def test_files_count_more_than_names(tmp_path: Path, slowdust: Slowdust) -> None:
+    """A table called dop1 may be of 1 MB of work_mem."""
+    archive = tmp_path / "dop9"
+    levels = [Written(rate=1000.0, dop=dop, extra={"r.qps": ""}) for dop in (4, 8)]
+    write_archive(archive, {RUN_A: levels})
+    (archive / RUN_B).mkdir()
+    for tag in ("dop1", "dop4"):
+        table = (
+            f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\ncol-1\tcol-2\n1000\t{{}}\thot-points_range=100\n"
+        )
+        rate = {"dop1": "800", "dop4": "400"}[tag]
+        (archive / f"qps.abs.{tag}.tsv").write_text(table.format(rate))
+    printed = slowdust("import", "sysbench", archive, "--name", "a")
+    assert "by the name of" not in printed
+    rates = {
+        (one["clients"], one["qps"])
+        for one in report(slowdust, "a")["results"]
+        if "17.4" in one["contender"]
+    }
+    assert rates == {(8, 800), (4, 400)}
+
+
+def test_runs_without_a_number_of_clients_are_told_by_their_directory(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    bare = Written(without=frozenset({"o", "vm", "io", "ps", "met"}))
+    write_archive(tmp_path / "set.16u", {RUN_A: [bare]})
+    printed = slowdust("import", "sysbench", tmp_path / "set.16u", "--name", "a")
+    assert "16 clients, by the name of the directory set.16u" in printed
+    assert clients_told(slowdust, "a") == {16}
