@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from slowdust.archive import met, met_tables, rate_tables
+from slowdust.archive import met, met_tables, named_clients, rate_tables
 from slowdust.archive.found_tables import Derived, Hardware, Rates, Tables
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import parse_file
@@ -48,15 +48,8 @@ def check_tables(tables: Tables, runs: Sequence[RunDirectory], scan: ScanRule) -
     for hardware_table in tables.hardware:
         yield from _blocks(hardware_table, hardware)
         yield from _relative_blocks(hardware_table)
-    of_tables = {
-        (row.run, file.common): {row.rate}
-        for one in tables.hardware
-        for name, rows in one.table.blocks.items()
-        if (file := parse_file(name)) is not None and name.startswith("sb.met.")
-        for row in rows
-    }
     for table in tables.relative:
-        yield from _relative(table, of_tables | rates)
+        yield from _relative(table, _of_blocks(tables.hardware) | rates)
 
 
 def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Problem]:
@@ -120,15 +113,27 @@ def _extractions(run: RunDirectory, test: ArchivedTest) -> Iterator[Problem]:
             yield from differing(path, cells, f"sb.perf.hw.{test.file.common}.{iteration}")
 
 
-RatesOfTests = Mapping[tuple[str, str], set[str]]
-"""Run and `FileName.common` -> its rates, of each number of clients, as tables have them."""
+RatesOfTests = dict[tuple[str, str], dict[int | None, str]]
+"""Run and `FileName.common` -> clients -> its rate, as tables have it."""
+
+
+def _of_blocks(tables: Iterable[Hardware]) -> RatesOfTests:
+    found: RatesOfTests = {}
+    for table in tables:
+        for name, rows in table.table.blocks.items():
+            file = parse_file(name)
+            if file is not None and file.kind == "met":
+                for row in rows:
+                    if row.rate:
+                        found.setdefault((row.run, file.common), {})[file.dop] = row.rate
+    return found
 
 
 def _published(
     runs: Iterable[RunDirectory], scan: ScanRule
-) -> tuple[dict[tuple[str, str], set[str]], dict[tuple[str, str], MetRow]]:
+) -> tuple[RatesOfTests, dict[tuple[str, str], MetRow]]:
     """Rates, and rows of hardware by the name of the block and run."""
-    rates: dict[tuple[str, str], set[str]] = {}
+    rates: RatesOfTests = {}
     rows: dict[tuple[str, str], MetRow] = {}
     for run in runs:
         for test in run.tests.values():
@@ -136,7 +141,7 @@ def _published(
             if published is None:
                 continue
             if not test.is_load:
-                rates.setdefault((run.name, test.file.common), set()).add(published.whole)
+                rates.setdefault((run.name, test.file.common), {})[test.dop] = published.whole
             if (made := published_met(test, published)) is not None:
                 threads = f".dop{test.dop}" if test.dop and not test.is_load else ""
                 kind = "prepare.met" if test.is_load else "met"
@@ -185,7 +190,7 @@ def _absolute(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
     cells = []
     for label, values in table.table.rows.items():
         for run, there in zip(table.table.runs, values, strict=True):
-            made = _rates_of(label, run, known)
+            made = _rates_of(table, label, run, known).values()
             if there and made and there not in made:
                 cells.append((f"{label} of {run}", there, min(made)))
     yield from differing(table.path, cells, "the run's files")
@@ -195,20 +200,25 @@ def _relative(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
     """One beside which there are no absolute rates."""
     cells = []
     for label, values in table.table.rows.items():
-        base = _rates_of(label, table.table.base or "", known)
+        base = _rates_of(table, label, table.table.base or "", known)
         for run, there in zip(table.table.runs, values, strict=True):
             made = {
-                rate_tables.relative_rate(rate, other)
-                for rate in _rates_of(label, run, known)
-                for other in base
+                rate_tables.relative_rate(rate, base[clients])
+                for clients, rate in _rates_of(table, label, run, known).items()
+                if clients in base
             }
             if made and there not in made:
                 cells.append((f"{label} of {run}", there, min(made)))
     yield from differing(table.path, cells, "the rates of the runs")
 
 
-def _rates_of(label: str, run: str, known: RatesOfTests) -> set[str]:
-    return known.get((run, common_of(label, run) or ""), set())
+def _rates_of(table: Rates, label: str, run: str, known: RatesOfTests) -> Mapping[int | None, str]:
+    """Of the clients that the table is called by, if the runs have these; else of all."""
+    rates = known.get((run, common_of(label, run) or ""), {})
+    named = named_clients.of_table(table.path)
+    if named is None or named.count not in rates:
+        return rates
+    return {named.count: rates[named.count]}
 
 
 def _blocks(table: Hardware, known: Mapping[tuple[str, str], MetRow]) -> Iterator[Problem]:

@@ -173,11 +173,14 @@ def _named_clients(place: Place, runs: Iterable[RunDirectory]) -> NamedClients |
 def _of_tables(
     rows: table_slices.TableRows, records: Sequence[Slice], titles: dict[str, str], reading: Reading
 ) -> list[Slice]:
-    there = {(record.contender, record.test) for record in records}
+    there = {(record.contender, record.test, record.clients) for record in records}
+    loaded = {record.contender for record in records if record.test == LOAD}
     found = []
     for row in rows.rows.values():
         title = titles.get(row.run)
-        if title is None or (title, row.test) in there:
+        if title is None or (title, row.test, row.clients) in there:
+            continue
+        if row.test == LOAD and title in loaded:
             continue
         record = table_slices.slice_of(row, title, reading.scan, reading.cpus)
         if record is not None:

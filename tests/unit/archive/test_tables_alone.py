@@ -58,6 +58,31 @@ def test_relative_rates_alone_are_compared_as_they_were_published(
     assert Path("classic/qps.rel.x.tsv").read_text() == RELATIVE
 
 
+@pytest.mark.parametrize(("kind", "edited"), [("abs", "1200"), ("rel", "1.20")])
+def test_tables_of_several_numbers_of_clients_are_compared_each_with_its_own(
+    folder: Path, slowdust: Slowdust, kind: str, edited: str
+) -> None:
+    bare = frozenset({"r.qps", "r.rtavg", "r.rt95", "met"})
+    for run, rates in ((RUN_A, (1000.0, 2000.0)), (RUN_B, (1200.0, 3000.0))):
+        for clients, rate in zip((4, 8), rates, strict=True):
+            Written(rate=rate, dop=clients, without=bare).write(folder / run)
+    head = {
+        "abs": f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\n",
+        "rel": f"Relative to: {RUN_A}\ncol-1 : {RUN_B}\n\n",
+    }
+    rows = {"abs": ("1000\t1200", "2000\t3000"), "rel": ("1.20", "1.50")}
+    tables = [folder / f"qps.{kind}.dop{clients}.tsv" for clients in (4, 8)]
+    for table, row in zip(tables, rows[kind], strict=True):
+        table.write_text(f"{head[kind]}{row}\thot-points_range=100\n")
+    printed = slowdust("import", "sysbench", folder)
+    assert "differs" not in printed
+    assert "not used" not in printed
+    tables[1].write_text(tables[0].read_text())
+    printed = slowdust("import", "sysbench", folder)
+    assert f"differs from what it is made of: {tables[1].name}: " in printed
+    assert f"hot-points_range=100 of {RUN_B}, {edited} there" in printed
+
+
 def test_rates_that_say_too_little_are_told(folder: Path, slowdust: Slowdust) -> None:
     relative = RELATIVE.replace("1.20", "0.00")
     (folder / "qps.rel.x.tsv").write_text(relative)
