@@ -10,16 +10,16 @@ _STAGE = re.compile(
     r"[-.~_ ]?(?P<stage>dmr|alpha|beta|m|rc|patches|devel)(?![a-z])[-.]?(?P<number>\d*)", re.I
 )
 _RELEASE, _DEVELOPMENT = "", "devel"
-_STAGES = ("dmr", "alpha", "m", "beta", "rc", _RELEASE, "patches", _DEVELOPMENT)
+_STAGES = (_DEVELOPMENT, "dmr", "alpha", "m", "beta", "rc", _RELEASE, "patches")
 
 VersionOrder = tuple[tuple[int, ...], int, int, str]
 
 
 def version_order(version: str) -> VersionOrder:
-    """What versions are sorted by: 9.6.24 < 10.2 < 17beta1 < 17rc1 < 17 < 17.0 < 17.6 < 17devel.
+    """What versions are sorted by: 9.6.24 < 10.2 < 17devel < 17beta1 < 17rc1 < 17 < 17.0 < 17.6.
 
-    A development version is of the branch of its number, and so later than all that was released
-    from it; one without a number is later than all. Other words without a number come first.
+    Postgres calls what will be 17 `17devel` until its first beta. A development version without a
+    number is later than all; other words without a number come first.
     """
     if version.startswith(_DEVELOPMENT):
         return (sys.maxsize,), 0, 0, version
@@ -30,6 +30,4 @@ def version_order(version: str) -> VersionOrder:
     found = _STAGE.match(version, numbers.end())
     stage = found["stage"].lower() if found else _RELEASE
     number = int(found["number"] or 0) if found else 0
-    if stage == _DEVELOPMENT:
-        parts = (*parts, sys.maxsize)
     return parts, _STAGES.index(stage), number, version

@@ -35,8 +35,17 @@ def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
 
     assert found == [
         *("8.0.0-dmr", "8.0.0-rc1", "8.0.0", "8.0.11", "8.0.11-20230710"),
-        *("8.0.11-20240710-abc1234", "9.5.0", "9.6.24", "10.2", "17beta2", "17beta10", "17rc1"),
-        *("17", "17-patches5", "17-patches10", "17.6", "17devel", "18beta1", "devel"),
+        *(
+            "8.0.11-20240710-abc1234",
+            "9.5.0",
+            "9.6.24",
+            "10.2",
+            "17devel",
+            "17beta2",
+            "17beta10",
+            "17rc1",
+        ),
+        *("17", "17-patches5", "17-patches10", "17.6", "18beta1", "devel"),
     ]
 
 
