@@ -15,13 +15,15 @@ from enum import Enum
 
 from slowdust.benchmarks.insert import INSERT
 
-_STEP = r"(?:l\.[a-z]+\d*|q[rp]?\d+\.L?\d+)"
+_STEP = r"(?:l\.[a-z]+\d*|q[rp]?\d{1,9}\.L?\d{1,9})"
 _ROLE = r"(?:insert|delete|query)"
-_SIZE = re.compile(r"\d+m\.")
-_DIRECTORY_OF_QUERIES = re.compile(r"q(?P<kind>[rp]?)\.L(?P<loop>\d+)\.ips(?P<rate>[1-9]\d*)")
+_SIZE = re.compile(r"\d{1,9}m\.")
+_DIRECTORY_OF_QUERIES = re.compile(
+    r"q(?P<kind>[rp]?)\.L(?P<loop>\d{1,9})\.ips(?P<rate>[1-9]\d{0,8})"
+)
 _LOADS = ("l.i0", "l.x", "l.i1", "l.i2")
-_QUERIES = re.compile(r"q(?P<kind>[rp]?)(?P<rate>\d+)\.(?P<numbered>L?)(?P<loop>\d+)")
-_LOOP_OF_2024 = re.compile(r"\.L\d+$")
+_QUERIES = re.compile(r"q(?P<kind>[rp]?)(?P<rate>\d{1,9})\.(?P<numbered>L?)(?P<loop>\d{1,9})")
+_LOOP_OF_2024 = re.compile(r"\.L\d{1,9}$")
 
 
 class FileKind(Enum):
@@ -44,10 +46,10 @@ _KINDS = {
     FileKind.MERGED: re.compile(rf"mrg\.(?P<step>{_STEP})"),
     FileKind.RELATIVE: re.compile(rf"rel\.(?P<step>{_STEP})"),
     FileKind.MERGED_RESPONSE: re.compile(
-        rf"mrg\.(?P<step>{_STEP}|q[rp]?\.L\d+\.ips\d+)\.rt\.(?P<role>{_ROLE})"
+        rf"mrg\.(?P<step>{_STEP}|q[rp]?\.L\d{{1,9}}\.ips\d{{1,9}})\.rt\.(?P<role>{_ROLE})"
     ),
-    FileKind.CLIENT: re.compile(r"o\.ib\.dop(?P<dop>\d+)\.(?P<client>\d+)"),
-    FileKind.RESULT: re.compile(r"o\.res\.dop(?P<dop>\d+)"),
+    FileKind.CLIENT: re.compile(r"o\.ib\.dop(?P<dop>\d{1,9})\.(?P<client>\d{1,9})"),
+    FileKind.RESULT: re.compile(r"o\.res\.dop(?P<dop>\d{1,9})"),
     FileKind.RESPONSE: re.compile(rf"o\.rt\.t\.(?P<role>{_ROLE})"),
     FileKind.SELECTION: re.compile(r"(?:mrg|rel)\.(?:.+\.)?some|mrg\..+\.(?:ips|qps|ht)"),
     FileKind.BY_PRODUCT: re.compile(r"(?:o|mrg)\.[A-Za-z].*"),

@@ -14,16 +14,20 @@ from slowdust.versions import VersionOrder, version_order
 _FILE = re.compile(
     r"sb\.(?P<kind>r\.\w+|perf\.(?:hw|last)|pgs\.\w+|prepare\.\w+|\w+)"
     r"\.(?P<test>[a-z][a-z-]*)(?:\.(?P<phase>pre|warm|warmpre))?"
-    r"\.range(?P<range>\d+)\.pk(?P<pk>[01])(?:\.dop(?P<dop>\d+)|\.(?P<iteration>\d+))?"
+    r"\.range(?P<range>\d{1,9})\.pk(?P<pk>[01])"
+    r"(?:\.dop(?P<dop>\d{1,9})|\.(?P<iteration>\d{1,9}))?"
     r"(?:\.(?P<extraction>raw|sorted))?(?:\.gz)?"
 )
-_LABEL = re.compile(r"(?P<test>[a-z][a-z-]*(?:\.(?:pre|warm|warmpre))?)_range=(?P<range>\d+)")
+_LABEL = re.compile(r"(?P<test>[a-z][a-z-]*(?:\.(?:pre|warm|warmpre))?)_range=(?P<range>\d{1,9})")
 _PREFIX, _KEY = re.compile(r"x\."), re.compile(r"\.pk[01]")
 _HEAD = re.compile(
-    r"(?P<letters>[a-z]+)(?P<version>(?P<digits>\d+)(?P<stage>(?:alpha|beta|rc)\d+|devel)?|devel)"
+    r"(?P<letters>[a-z]+)"
+    r"(?P<version>(?P<digits>\d{1,9})(?P<stage>(?:alpha|beta|rc)\d{1,9}|devel)?|devel)"
     r"(?:[_-](?P<build>[\w-]+))?"
 )
-_ORIOLEDB = re.compile(r"pg_oriole_patches(?P<major>\d+)_(?P<patches>\d+)(?:_(?P<build>[\w-]+))?")
+_ORIOLEDB = re.compile(
+    r"pg_oriole_patches(?P<major>\d{1,9})_(?P<patches>\d{1,9})(?:_(?P<build>[\w-]+))?"
+)
 """Builds of the fork of Postgres that OrioleDB needs are called by its tags: patches17_5."""
 _CONFIG = re.compile(r"[\w-]+(?:\.[\w-]+)*?")
 _FLAG = re.compile(r"(?P<config>.+)\.(?P<flag>[a-z]+)")
@@ -31,7 +35,7 @@ _DAY = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
 _HASH = r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,40}(?![^_])"
 _REVISION = re.compile(
     rf"(?:^|_)(?:(?:(?P<short>\d\d{_DAY})(?=_{_HASH})|(?P<long>20\d\d{_DAY}(?:\d{{4}})?)(?![^_]))"
-    rf"(?:_(?P<dated>{_HASH}))?|(?P<hash>{_HASH}))(?P<numbers>(?:_\d+(?![^_]))*)"
+    rf"(?:_(?P<dated>{_HASH}))?|(?P<hash>{_HASH}))(?P<numbers>(?:_\d{{1,9}}(?![^_]))*)"
 )
 """A date with or without a time, of six digits only before a hash; a hash; what is counted on."""
 _DBMS = {

@@ -14,7 +14,7 @@ from slowdust.archive.collation import collation
 from slowdust.archive.names import FileName, parse_file
 from slowdust.archive.text import is_number
 
-_COLUMN = re.compile(r"col-(\d+) : (?P<run>.+)")
+_COLUMN = re.compile(r"col-(\d{1,9}) : (?P<run>.+)")
 _TITLES = re.compile(r"col-1(?:\tcol-\d+)*")
 _RELATIVE = "Relative to: "
 _WRITES = re.compile("delete|insert|update|write")

@@ -190,7 +190,7 @@ def _leave_out_cut(run: RunDirectory) -> None:
         seconds = _length(test)
         if not seconds:
             continue
-        prefix = PREPARE if test.load is not None else ""
+        prefix = PREPARE if test.is_load else ""
         for kind in ("vm", "io"):
             samples = _samples(test, kind)
             if samples is None or samples >= _WHOLE * seconds:

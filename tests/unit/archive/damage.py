@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-_WORDS = (b"nan", b"inf", b"-1", b"1e999", b"", b"0", b"NA", b"\xff", b"1.2.3", b"\0")
+_WORDS = (b"nan", b"inf", b"-1", b"1e999", b"", b"0", b"NA", b"\xff", b"1.2.3", b"\0", b"9" * 5000)
 
 
 def damage(path: Path, rng: random.Random, names: Sequence[str]) -> None:

@@ -171,6 +171,18 @@ def test_where_sb_o_is_missing_the_published_samples_tell_how_long_a_test_was(
     assert f"skipped: {RUN_A}/sb.vm.{SUFFIX}.gz: cut: 17 samples of a test of 60 s" in printed
 
 
+def test_cut_samples_of_a_load_are_told_where_its_output_is_missing(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [TEST]})
+    load = archive / RUN_A / f"sb.prepare.met.{SUFFIX}"
+    load.write_text((archive / RUN_A / f"sb.met.{SUFFIX}").read_text())
+    samples = load.with_name(f"sb.prepare.vm.{SUFFIX}.gz")
+    samples.write_bytes(cut(TEST.vmstat(), 0.3))
+    printed = slowdust("import", "sysbench", archive)
+    assert f"skipped: {RUN_A}/{samples.name}: cut: 17 samples of a test of 60 s" in printed
+
+
 @pytest.mark.parametrize(("kind", "field"), [("vm", "host_cs"), ("io", "writes")])
 def test_samples_of_less_than_half_of_a_test_are_not_used(
     tmp_path: Path, slowdust: Slowdust, kind: str, field: str

@@ -149,3 +149,12 @@ def test_a_name_that_does_not_say_its_version_is_told() -> None:
     assert undecoded([decoded]) == []
     assert undecoded([decoded, others[-1]]) == ["version not decoded: ma10244_rel"]
     assert undecoded(others) == ["version not decoded: a, b, c, d and 1 more"]
+
+
+@pytest.mark.parametrize(
+    "name", ["x.pg{}.c", "x.pg17beta{}.c", "pg_oriole_patches{}_5", "x.fbmy8032_rel_20241023_{}.c"]
+)
+def test_numbers_without_end_are_none(name: str) -> None:
+    said = parse_run(name.format("9" * 5000))
+    assert said is None or len(said.version or "") < 20
+    assert order_of_runs(name.format("9" * 5000))
