@@ -69,6 +69,19 @@ def single_runs(
     return _named(manifest, name, HOST if host is None else host), slices
 
 
+def as_build(
+    pair: tuple[Manifest, list[Slice]], version: str, name: str, sha256: str
+) -> tuple[Manifest, list[Slice]]:
+    """The same with one of its versions as a directory of binaries of that name."""
+    manifest, slices = pair
+    (contender,) = [one for one in manifest.contenders if one.name.endswith(f"@{version}")]
+    for piece in slices:
+        if piece.contender == contender.name:
+            piece.contender = name
+    contender.name, contender.build.sha256 = name, sha256
+    return pair
+
+
 def _named(manifest: Manifest, name: str, host: Mapping[str, str]) -> Manifest:
     manifest.experiment, manifest.host = name, dict(host)
     for contender in manifest.contenders:
@@ -98,7 +111,7 @@ def choice(
     base: str | None = None,
     bands: Bands = USUAL,
     configs: str | None = None,
-    unrecorded_is_one: bool = False,
+    host: str | None = None,
 ) -> Choice:
     """Everything, unless a test says otherwise."""
     return Choice(
@@ -107,5 +120,5 @@ def choice(
         base=base,
         bands=bands,
         configs=None if configs is None else Configs.of(configs),
-        hosts_are_one=unrecorded_is_one,
+        host=host,
     )

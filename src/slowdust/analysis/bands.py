@@ -27,7 +27,7 @@ from slowdust.analysis.phrases import (
     told_apart,
 )
 from slowdust.analysis.phrases import clients as number_of_clients
-from slowdust.analysis.versions import Release, in_order
+from slowdust.analysis.versions import Release, in_order, labels_of
 
 Rates = Mapping[str, Mapping[str, float]]
 """Test -> version -> throughput, relative to one and the same version, or absolute."""
@@ -304,7 +304,7 @@ def changes_of_report(
     lines = {line: known for line, known in releases.items() if len(known) > 1}
     found: list[GroupChanges | None] = []
     for line, known in lines.items():
-        names = {known[release]: release.label for release in in_order(known)}
+        names = {known[release]: label for release, label in labels_of(in_order(known)).items()}
         for (group, clients), results in grouped.items():
             told = clients if len(levels) > 1 else None
             changes = changes_of_group(

@@ -106,10 +106,7 @@ def configs_of(versions: Sequence[Release], members: Iterable[Member]) -> dict[s
     }
 
 
-def configs_told(configs: Mapping[str, Sequence[Release]]) -> list[str]:
-    """A sentence where several are taken for one: which versions are of which."""
-    each = [
-        f"{config} ({listing([one.label for one in releases])})"
-        for config, releases in configs.items()
-    ]
+def configs_told(configs: Mapping[str, Sequence[str]]) -> list[str]:
+    """A sentence where several are taken for one: which versions (their labels) are of which."""
+    each = [f"{config} ({listing(labels)})" for config, labels in configs.items()]
     return [f"Several configs are taken for one: {listing(each)}."] if each else []

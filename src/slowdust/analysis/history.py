@@ -8,11 +8,9 @@ that every version has are in it, lest another mixture of tests look like a chan
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 
 from slowdust.analysis.bands import Bands, Rates, changes_of_group
 from slowdust.analysis.chaining import Experiment, Member, Ratio, connected, ratios_to
@@ -20,6 +18,7 @@ from slowdust.analysis.circumstances import (
     Circumstances,
     circumstances_of,
     differences_of_hosts,
+    is_host,
 )
 from slowdust.analysis.config_hints import hints
 from slowdust.analysis.configs import Configs, configs_of, configs_told
@@ -28,14 +27,16 @@ from slowdust.analysis.history_changes import mark_changes
 from slowdust.analysis.history_model import (
     History,
     LineHistory,
-    Point,
     Series,
     Version,
 )
-from slowdust.analysis.phrases import GROUP_TITLES, listing, shortened
+from slowdust.analysis.history_series import Details, groups_of, series_of
+from slowdust.analysis.phrases import counted, listing, shortened
 from slowdust.analysis.relative import Step
-from slowdust.analysis.versions import Release, in_order, lines_of
+from slowdust.analysis.versions import Release, in_order, labels_of, lines_of
 from slowdust.store.manifest import ContenderFacts
+
+_Line = tuple[Circumstances, str]
 
 
 @dataclass(frozen=True)
@@ -49,21 +50,13 @@ class Choice:
     bands: Bands
     configs: Configs | None
     """The only ones, taken for one; each its own if None."""
-    hosts_are_one: bool
-    """Of those experiments that do not say on which host they ran: the user's word."""
+    host: str | None
+    """Words of its facts, or `UNRECORDED`; any unless named."""
 
 
 def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
     """A line's history for each benchmark, host and amount of data; the largest first."""
-    gathered: dict[tuple[Circumstances, str], list[Member]] = {}
-    for experiment in experiments:
-        for benchmark in filter(choice.benchmark, _benchmarks(experiment)):
-            where = circumstances_of(experiment.manifest, benchmark)
-            if choice.hosts_are_one:
-                where = replace(where, alone="")
-            present = _with_results(experiment, benchmark)
-            for line, releases in _lines_of(present, choice.configs).items():
-                gathered.setdefault((where, line), []).append((experiment, releases))
+    gathered = _gathered(experiments, choice)
     lines_found = []
     single: dict[str, None] = {}
     for (where, line), members in gathered.items():
@@ -79,6 +72,22 @@ def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
         notes += hints(gathered, alone)
     lines_found.sort(key=lambda one: (one.benchmark, -len(one.versions), one.line))
     return History(lines=lines_found, notes=notes)
+
+
+def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, list[Member]]:
+    found: dict[_Line, list[Member]] = {}
+    for experiment in experiments:
+        if choice.host is not None and not is_host(experiment.manifest, choice.host):
+            continue
+        for benchmark in filter(choice.benchmark, _benchmarks(experiment)):
+            where = circumstances_of(experiment.manifest, benchmark)
+            if choice.host is not None:
+                # The user's word for those that do not say on which host they ran.
+                where = replace(where, alone="")
+            present = _with_results(experiment, benchmark)
+            for line, releases in _lines_of(present, choice.configs).items():
+                found.setdefault((where, line), []).append((experiment, releases))
+    return found
 
 
 def _benchmarks(experiment: Experiment) -> list[str]:
@@ -98,16 +107,39 @@ def _lines_of(
     return lines_of(contenders) if configs is None else configs.releases(contenders)
 
 
-def _line_history(
-    where: Circumstances, line: str, members: Sequence[Member], choice: Choice
-) -> LineHistory | None:
-    # The largest set of versions that are chained; of equal ones that with the oldest.
-    releases = in_order({release for _, known in members for release in known})
-    sets = sorted(connected(members), key=lambda one: (-len(one), releases.index(min_of(one))))
+@dataclass(frozen=True)
+class _Chained:
+    """The versions of a line that are compared, and by what."""
+
+    releases: Sequence[Release]
+    """All that the line has, the oldest first."""
+    labels: Mapping[Release, str]
+    """Of each of these."""
+    versions: Sequence[Release]
+    """Those that have a ratio to the base, with the base."""
+    base: Release
+    ratios: Mapping[Step, Mapping[Release, Ratio]]
+    members: Sequence[Member]
+    """The experiments that have any of the versions."""
+
+    def labelled(self, releases: Iterable[Release]) -> list[str]:
+        """What these releases are called."""
+        return [self.labels[release] for release in releases]
+
+
+def _chained(where: Circumstances, members: Sequence[Member], choice: Choice) -> _Chained | None:
+    """The largest set of versions that are chained; of equal ones that with the oldest.
+
+    None if there are no two.
+    """
+    releases = in_order(dict.fromkeys(release for _, known in members for release in known))
+    labels = labels_of(releases)
+    sets = sorted(connected(members), key=lambda one: (-len(one), min(map(releases.index, one))))
     chosen = [release for release in releases if release in sets[0]]
     if len(chosen) < 2:
         return None
-    base = next((one for one in chosen if choice.base in {one.version, one.label}), chosen[0])
+    wanted = (one for one in chosen if choice.base in _names(one, labels))
+    base = next(wanted, chosen[0])
     ratios = {
         step: found
         for step, found in ratios_to(base, chosen, members).items()
@@ -117,123 +149,63 @@ def _line_history(
     if len(versions) < 2:
         return None
     kept = [member for member in members if set(versions) & set(member[1])]
-    details = _Details(kept)
-    tests = [_series(step, ratios[step], details) for step in details.order if step in ratios]
-    groups = _groups(tests, [one.label for one in versions])
-    margin = max(experiment.manifest.method.margin for experiment, _ in kept)
-    untold = [step for step in details.order if step not in ratios and choice.test(step.test)]
-    configs = configs_of(versions, kept) if choice.configs else {}
-    notes = [
-        *_left_out(releases, versions, base, choice),
-        *_without(untold, base),
-        *_chained(tests),
-        *configs_told(configs),
+    return _Chained(releases, labels, versions, base, ratios, kept)
+
+
+def _names(release: Release, labels: Mapping[Release, str]) -> set[str]:
+    """What the user may call it."""
+    return {release.version, release.title, labels[release]}
+
+
+def _line_history(
+    where: Circumstances, line: str, members: Sequence[Member], choice: Choice
+) -> LineHistory | None:
+    chained = _chained(where, members, choice)
+    if chained is None:
+        return None
+    labels = chained.labelled(chained.versions)
+    details = Details(chained.members)
+    ratios = chained.ratios
+    tests = [
+        series_of(step, ratios[step], details, chained.labels)
+        for step in details.order
+        if step in ratios
     ]
-    notes += differences_of_hosts([experiment.manifest for experiment, _ in kept])
-    notes += mark_changes([*groups, *tests], margin, choice.bands)
+    groups = groups_of(tests, labels)
+    configs = configs_of(chained.versions, chained.members) if choice.configs else {}
+    margin = max(experiment.manifest.method.margin for experiment, _ in chained.members)
+    untold = [step for step in details.order if step not in ratios and choice.test(step.test)]
+    notes = [
+        *_notes(chained, tests, untold, choice),
+        *configs_told({config: chained.labelled(of_it) for config, of_it in configs.items()}),
+        *differences_of_hosts([experiment.manifest for experiment, _ in chained.members]),
+        *mark_changes([*groups, *tests], margin, choice.bands),
+    ]
     return LineHistory(
         line=line,
         benchmark=where.benchmark,
         host=dict(where.host),
         data=where.data,
-        base=base.label,
-        versions=[
-            Version(
-                label=one.label,
-                version=one.version,
-                experiments=[experiment.name for experiment, known in kept if one in known],
-                configs=[config for config, releases in configs.items() if one in releases],
-            )
-            for one in versions
-        ],
-        experiments=[experiment.name for experiment, _ in kept],
+        base=chained.labels[chained.base],
+        versions=_versions(chained, configs),
+        experiments=[experiment.name for experiment, _ in chained.members],
         groups=groups,
         tests=tests,
-        changes=_in_bands(line, tests, [one.label for one in versions], choice.bands),
+        changes=_in_bands(line, tests, labels, choice.bands),
         notes=notes,
     )
 
 
-def min_of(releases: Iterable[Release]) -> Release:
-    """The oldest."""
-    return in_order(releases)[0]
-
-
-class _Details:
-    """Groups, units and order of the tests, as the experiments' reports have them."""
-
-    def __init__(self, members: Sequence[Member]) -> None:
-        self.groups: dict[Step, str] = {}
-        self.units: dict[Step, str] = {}
-        for experiment, _ in members:
-            for step, measured in experiment.steps.items():
-                self.groups.setdefault(step, measured.group)
-                self.units.setdefault(step, measured.unit)
-
-    @property
-    def order(self) -> list[Step]:
-        """Groups in the posts' order, within them that of the report."""
-        titles = [*GROUP_TITLES, *dict.fromkeys(self.groups.values())]
-        return sorted(self.groups, key=lambda step: titles.index(self.groups[step]))
-
-
-def _series(step: Step, found: dict[Release, Ratio], details: _Details) -> Series:
-    return Series(
-        name=step.test,
-        group=details.groups[step],
-        clients=step.clients,
-        unit=details.units[step],
-        points=[
-            _point(release.label, ratio, [one.label for one in ratio.through])
-            for release, ratio in found.items()
-        ],
-    )
-
-
-def _point(version: str, ratio: Ratio, through: list[str]) -> Point:
-    known = ratio.reach is not None
-    return Point(
-        version=version,
-        rqps=math.exp(ratio.log),
-        low=math.exp(ratio.log - ratio.reach) if known and ratio.reach is not None else None,
-        high=math.exp(ratio.log + ratio.reach) if known and ratio.reach is not None else None,
-        experiments=list(ratio.experiments),
-        through=through,
-    )
-
-
-def _groups(tests: Sequence[Series], versions: Sequence[str]) -> list[Series]:
-    """A series for each group and number of clients, of the tests that all versions have."""
-    members: dict[tuple[str, int], list[Series]] = {}
-    for test in tests:
-        if len(test.points) == len(versions):
-            members.setdefault((test.group, test.clients), []).append(test)
+def _versions(chained: _Chained, configs: Mapping[str, Sequence[Release]]) -> list[Version]:
     return [
-        Series(
-            name=group,
-            group=group,
-            clients=clients,
-            tests=[test.name for test in series],
-            points=[_mean_of(column) for column in zip(*(s.points for s in series), strict=True)],
+        Version(
+            label=chained.labels[release],
+            version=release.version,
+            experiments=[one.name for one, known in chained.members if release in known],
+            configs=[config for config, releases in configs.items() if release in releases],
         )
-        for (group, clients), series in members.items()
+        for release in chained.versions
     ]
-
-
-def _mean_of(points: Sequence[Point]) -> Point:
-    """The geometric mean; its half-width is the mean one, as if all tests erred together.
-
-    They do in part, since they share restarts; as if each erred on its own would be too sure.
-    """
-    log = fmean(math.log(point.rqps) for point in points)
-    reaches = [reach for point in points if (reach := point.reach) is not None]
-    ratio = Ratio(
-        log=log,
-        reach=fmean(reaches) if len(reaches) == len(points) else None,
-        experiments=tuple(dict.fromkeys(name for point in points for name in point.experiments)),
-    )
-    through = dict.fromkeys(version for point in points for version in point.through)
-    return _point(points[0].version, ratio, list(through))
 
 
 def _in_bands(
@@ -256,30 +228,29 @@ def _in_bands(
     return found
 
 
-def _left_out(
-    releases: Sequence[Release], versions: Sequence[Release], base: Release, choice: Choice
+def _notes(
+    chained: _Chained, tests: Sequence[Series], untold: Sequence[Step], choice: Choice
 ) -> list[str]:
+    """What was left out, and over what the rest is chained."""
+    base = chained.labels[chained.base]
     notes = []
-    if missing := [release.label for release in releases if release not in versions]:
+    missing = [release for release in chained.releases if release not in chained.versions]
+    if missing:
         notes.append(
-            f"Left out, because no experiment has them beside a version that leads to "
-            f"{base.label}: {listing(missing)}."
+            f"Left out, because no experiment has them beside a version that leads to {base}: "
+            f"{listing(chained.labelled(missing))}."
         )
-    if choice.base is not None and choice.base not in {base.version, base.label}:
-        notes.append(f"It has no version {choice.base}: the first one, {base.label}, is the base.")
-    return notes
+    if choice.base is not None and choice.base not in _names(chained.base, chained.labels):
+        notes.append(f"It has no version {choice.base}: the first one, {base}, is the base.")
+    if names := list(dict.fromkeys(step.test for step in untold)):
+        notes.append(
+            f"Left out, because nothing there can be compared with {base}: {shortened(names)}."
+        )
+    return [*notes, *_ways(tests)]
 
 
-def _without(steps: Sequence[Step], base: Release) -> list[str]:
-    names = list(dict.fromkeys(step.test for step in steps))
-    if not names:
-        return []
-    return [
-        f"Left out, because nothing there can be compared with {base.label}: {shortened(names)}."
-    ]
-
-
-def _chained(tests: Sequence[Series]) -> list[str]:
+def _ways(tests: Sequence[Series]) -> list[str]:
+    """Over which versions others are chained."""
     ways: dict[tuple[str, ...], Counter[str]] = {}
     all_points = [point for test in tests for point in test.points]
     measured = Counter(point.version for point in all_points)
@@ -290,7 +261,9 @@ def _chained(tests: Sequence[Series]) -> list[str]:
         f"Chained through {listing(list(way))}, for lack of an experiment with both: "
         + listing(
             [
-                version if count == measured[version] else f"{version} (in {count} tests)"
+                version
+                if count == measured[version]
+                else f"{version} (in {counted(count, 'test')})"
                 for version, count in versions.items()
             ]
         )

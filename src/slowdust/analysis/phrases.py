@@ -90,9 +90,14 @@ def group_title(group: str, tests: int) -> str:
     return f"{GROUP_TITLES.get(group, group)} ({tests} test{'' if tests == 1 else 's'})"
 
 
+def counted(number: int, what: str) -> str:
+    """'1 test', '1,234 tests'."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def clients(count: int) -> str:
     """'1 client', '8 clients'."""
-    return "1 client" if count == 1 else f"{count} clients"
+    return counted(count, "client")
 
 
 def step_label(test: str, count: int, levels: Collection[int]) -> str:

@@ -7,7 +7,7 @@ the version, so that they have a history.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from slowdust.store.manifest import ContenderFacts
@@ -20,6 +20,8 @@ _NAMED = re.compile(
 )
 """A contender that is named by its version: `mysql@9.7.4+jemalloc`, a matrix's points behind it."""
 _PARTS = re.compile(r"(?P<engine>/[^:+]+)?(?::(?P<config>[^+]*))?(?P<additions>.*)")
+_FEWEST_DIGITS, _ALL_DIGITS = 4, 64
+"""Of a sha256, in a label."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Release:
     """Of a `build`'s binary, which may be another tomorrow."""
 
     @property
-    def label(self) -> str:
-        """As a table's column has it."""
+    def title(self) -> str:
+        """What it is called, also by others of its line: a rebuilt directory keeps its name."""
         return f"{self.version} {self.build}" if self.build else self.version
 
 
@@ -104,5 +106,32 @@ def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, st
 
 
 def in_order(releases: Iterable[Release]) -> list[Release]:
-    """The oldest first; builds behind the published release of their version."""
-    return sorted(releases, key=lambda one: (version_order(one.version), one.build, one.sha256))
+    """The oldest first; builds behind the published release of their version.
+
+    What was built anew under the same name keeps the order it comes in.
+    """
+    return sorted(releases, key=lambda one: (version_order(one.version), one.build))
+
+
+def labels_of(releases: Sequence[Release]) -> dict[Release, str]:
+    """Release -> what tells it apart from all others, as a table's column has it.
+
+    Where several have one title, the first digits of their binaries' sha256 follow it.
+    """
+    titled: dict[str, list[Release]] = {}
+    for release in releases:
+        titled.setdefault(release.title, []).append(release)
+    return {release: _label(release, titled[release.title]) for release in releases}
+
+
+def _label(release: Release, same: Sequence[Release]) -> str:
+    if len(same) == 1:
+        return release.title
+    return f"{release.title} {release.sha256[: _digits(same)]}".rstrip()
+
+
+def _digits(releases: Sequence[Release]) -> int:
+    """How many of the sha256 tell these releases apart."""
+    counts = range(_FEWEST_DIGITS, _ALL_DIGITS)
+    apart = (n for n in counts if len({one.sha256[:n] for one in releases}) == len(releases))
+    return next(apart, _ALL_DIGITS)

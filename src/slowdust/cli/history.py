@@ -65,7 +65,6 @@ def command(
     slowdust history --config 'cz10a*,cz11a*'
     """
     from slowdust.analysis.bands import USUAL
-    from slowdust.analysis.circumstances import UNRECORDED, is_host
     from slowdust.analysis.configs import Configs
     from slowdust.analysis.history import Choice, history_of
     from slowdust.errors import UsageError
@@ -73,8 +72,6 @@ def command(
     from slowdust.report import history_markdown as markdown
 
     experiments = _experiments(names, results)
-    if host is not None:
-        experiments = [one for one in experiments if is_host(one.manifest, host)]
     patterns = [part.strip() for part in (tests or "*").split(",")]
     choice = Choice(
         benchmark=lambda name: benchmark in {None, name},
@@ -82,7 +79,7 @@ def command(
         base=base,
         bands=bands or USUAL,
         configs=None if config is None else Configs.of(config),
-        hosts_are_one=(host or "").casefold() == UNRECORDED,
+        host=host,
     )
     history = history_of(experiments, choice)
     if not history.lines:

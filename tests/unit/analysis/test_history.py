@@ -6,13 +6,13 @@ import pytest
 
 from slowdust.analysis.bands import Bands
 from slowdust.analysis.chaining import Ratio, together
-from slowdust.analysis.circumstances import is_host
+from slowdust.analysis.circumstances import UNRECORDED, is_host
 from slowdust.analysis.history import history_of
 from slowdust.analysis.history_model import LineHistory, Series
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
 from tests.unit.synthetic import Noise
-from tests.unit.synthetic_history import HOST, choice, experiments, measured, single_runs
+from tests.unit.synthetic_history import HOST, as_build, choice, experiments, measured, single_runs
 
 Pair = tuple[Manifest, list[Slice]]
 
@@ -129,10 +129,35 @@ def test_tests_that_the_base_does_not_have_are_left_out_and_named() -> None:
     )
 
 
-def test_it_is_told_in_how_many_tests_a_version_is_chained() -> None:
-    direct = measured("direct", {"5.6.51": 1.0, "9.5.0": 0.4}, tests=["scan"], seed=3)
+@pytest.mark.parametrize(
+    ("direct", "told"),
+    [
+        (["scan"], "9.5.0 (in 3 tests)"),
+        (["scan", "point-query", "hot-points"], "9.5.0 (in 1 test)"),
+    ],
+)
+def test_it_is_told_in_how_many_tests_a_version_is_chained(direct: list[str], told: str) -> None:
+    both = measured("direct", {"5.6.51": 1.0, "9.5.0": 0.4}, tests=direct, seed=3)
 
-    assert any("9.5.0 (in 3 tests)" in note for note in only_line(EARLY, LATE, direct).notes)
+    assert any(told in note for note in only_line(EARLY, LATE, both).notes)
+
+
+def test_a_rebuilt_directory_is_named_by_its_version_its_name_or_its_digits() -> None:
+    pairs = [
+        as_build(measured(name, {"17.6": 1.0, "18": level}), "18", "mybuild", sha256)
+        for name, level, sha256 in (("mon", 0.5, "bbbb0"), ("tue", 1.5, "aaaa0"))
+    ]
+
+    bases = [only_line(*pairs, base=base).base for base in ("18", "18 mybuild", "18 mybuild aaaa")]
+    assert bases == ["18 mybuild bbbb", "18 mybuild bbbb", "18 mybuild aaaa"]
+
+
+def test_only_experiments_of_the_host_that_is_chosen_are_in_it() -> None:
+    other = measured("other", {"5.7.44": 1.0, "9.5.0": 0.5}, host=HOST | {"CPU": "epyc"}, seed=2)
+
+    (line,) = history_of(experiments(EARLY, other), choice(host="EPYC 2")).lines
+
+    assert line.experiments == ["other"]
 
 
 def test_another_version_can_be_the_base() -> None:
@@ -309,7 +334,7 @@ def test_hosts_that_nobody_recorded_are_one_only_on_the_users_word() -> None:
     late = single_runs("late", {"5.7": 1.0, "8.0": 0.5}, host={})
 
     assert len(history_of(experiments(early, late), choice()).lines) == 2
-    together_ = only_line(early, late, unrecorded_is_one=True)
+    together_ = only_line(early, late, host=UNRECORDED)
     assert rqps(series_of(together_, "scan")) == {"5.6": 1.0, "5.7": 0.8, "8.0": 0.4}
 
 

@@ -1,6 +1,13 @@
 import pytest
 
-from slowdust.analysis.versions import Release, in_order, line_of, lines_of, release_of
+from slowdust.analysis.versions import (
+    Release,
+    in_order,
+    labels_of,
+    line_of,
+    lines_of,
+    release_of,
+)
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 
 
@@ -71,8 +78,7 @@ def test_a_directory_of_binaries_is_another_release_than_the_published_one() -> 
     published, own = release_of(facts("mysql@9.7.4")), release_of(facts("./patched"))
 
     assert published != own
-    assert published.label == "9.7.4"
-    assert own.label == "9.7.4 ./patched"
+    assert labels_of([published, own]) == {published: "9.7.4", own: "9.7.4 ./patched"}
     assert in_order([own, published]) == [published, own]
 
 
@@ -85,6 +91,27 @@ def test_releases_of_a_line_are_in_order_and_copies_are_apart() -> None:
         ]
     )
 
-    assert [release.label for release in lines["mysql"]] == ["5.6.24", "9.7.4"]
+    assert list(labels_of([*lines["mysql"]]).values()) == ["5.6.24", "9.7.4"]
     assert list(lines["mysql"].values()) == ["mysql@5.6.24", "mysql@9.7.4"]
     assert len(lines["mysql#2"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("sums", "labels"),
+    [
+        (["aaaa1", "bbbb1"], ["18 ./own aaaa", "18 ./own bbbb"]),
+        (["bbbb1", "aaaa1"], ["18 ./own bbbb", "18 ./own aaaa"]),
+        (["aaaaaa1", "aaaaaa2"], ["18 ./own aaaaaa1", "18 ./own aaaaaa2"]),
+        (["", "aaaa1"], ["18 ./own", "18 ./own aaaa"]),
+        (["aaaa1"], ["18 ./own"]),
+    ],
+)
+def test_what_was_built_anew_under_one_name_is_told_apart_and_keeps_its_order(
+    sums: list[str], labels: list[str]
+) -> None:
+    own = [Release("18", "./own", one) for one in sums]
+    published = Release("18")
+
+    found = labels_of(in_order([*own, published]))
+
+    assert list(found.items()) == [(published, "18"), *zip(own, labels, strict=True)]

@@ -23,7 +23,7 @@ from slowdust.report.html import history as page
 from slowdust.report.html.courses import Course, CoursePoint
 from slowdust.report.html.history_chart import HEIGHT, Sign, history_chart
 from slowdust.report.html.marks import marks_of
-from tests.unit.synthetic_history import choice, experiments, keep, measured, single_runs
+from tests.unit.synthetic_history import as_build, choice, experiments, keep, measured, single_runs
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "history.schema.json"
 EARLY = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, seed=1)
@@ -117,6 +117,42 @@ def test_no_common_result_contradicts_the_table() -> None:
     assert re.search(r"^\| Point queries \(4\) +\| +1\.00 \| △ 1\.22 \|", text, re.MULTILINE)
     assert "for 5.7.44 there is no common result: 3 slower and 1 faster" in text
     assert "the common result is" not in text
+
+
+def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere() -> None:
+    monday = as_build(measured("mon", {"17.6": 1.0, "18": 0.5}), "18", "mybuild", "aaaa0")
+    tuesday = as_build(measured("tue", {"17.6": 1.0, "18": 1.5}), "18", "mybuild", "bbbb0")
+    found = history_of(experiments(monday, tuesday), choice())
+    first, second = "18 mybuild aaaa", "18 mybuild bbbb"
+
+    (line,) = json.loads(data.render(found))["lines"]
+    assert [one["label"] for one in line["versions"]] == ["17.6", first, second]
+    assert [one["experiments"] for one in line["versions"][1:]] == [["mon"], ["tue"]]
+    for series in (*line["groups"], *line["tests"]):
+        rates = {point["version"]: round(point["rqps"], 2) for point in series["points"]}
+        assert rates == {"17.6": 1.0, first: 0.5, second: 1.5}
+
+    for text in (markdown.brief(found), markdown.render(found)):
+        header, row = (
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in text.splitlines()
+            if line.startswith(("| group", "| Writes"))
+        )
+        assert header[1:] == ["17.6", first, second]
+        assert row[1:] == ["1.00", "▼ 0.50", "▲ 1.50"]
+        assert f"from 17.6 to {first} there are big regressions" in text
+        assert f"from {first} to {second} there are big improvements" in text
+
+    written = page.render(found)
+    scan = re.search(r"</span>scan</th>(.*?)</tr>", written)
+    assert scan is not None
+    assert re.findall(r"</span>([\d.]+)</td>|>([\d.]+)</td>", scan[1]) == [
+        ("", "1.00"),
+        ("0.50", ""),
+        ("1.50", ""),
+    ]
+    assert f'title="mon">{first}</th>' in written
+    assert f'title="tue">{second}</th>' in written
 
 
 class _Tags(HTMLParser):
