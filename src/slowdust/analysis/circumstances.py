@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.phrases import listing
+from slowdust.analysis.phrases import counted, listing
 from slowdust.store.manifest import InsertMethod, Manifest
 
 SAME_HOST = (
@@ -90,8 +90,7 @@ def _data_of(manifest: Manifest) -> str:
         return _workload(method.insert)
     if method.tables is None or method.rows is None:
         return ""
-    tables = "1 table" if method.tables == 1 else f"{method.tables} tables"
-    return f"{tables} of {method.rows:,} rows"
+    return f"{counted(method.tables, 'table')} of {counted(method.rows, 'row')}"
 
 
 def _workload(insert: InsertMethod) -> str:
@@ -105,7 +104,7 @@ def _workload(insert: InsertMethod) -> str:
         tables,
     ]
     if insert.partitions:
-        parts.append(f"{insert.partitions} partitions")
+        parts.append(counted(insert.partitions, "partition"))
     if insert.long_transaction_s is not None:
         parts.append(f"a transaction held open for {insert.long_transaction_s:g} s")
     if insert.statements != "prepared":

@@ -9,6 +9,7 @@ import numpy as np
 from slowdust.analysis.estimate import Estimate
 from slowdust.analysis.idlers import busy_idlers
 from slowdust.analysis.model import Writers
+from slowdust.analysis.phrases import counted
 from slowdust.analysis.sla import achieved
 from slowdust.store.records import Slice
 
@@ -52,7 +53,8 @@ def flags_of_estimate(estimate: Estimate, margin: float) -> list[str]:
     if estimate.incarnations == 1:
         flags.append("one incarnation: what a restart does is assumed, not measured")
     if estimate.blocks < FEW_BLOCKS * estimate.incarnations:
-        flags.append(f"few blocks: {estimate.blocks} in {estimate.incarnations} incarnations")
+        incarnations = counted(estimate.incarnations, "incarnation")
+        flags.append(f"few blocks: {estimate.blocks} in {incarnations}")
     if estimate.restart_spread is not None and estimate.restart_spread > margin:
         flags.append(
             f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between restarts"

@@ -87,7 +87,7 @@ def _multiple(ratio: float) -> str | None:
 
 def group_title(group: str, tests: int) -> str:
     """'Point queries (9 tests)'."""
-    return f"{GROUP_TITLES.get(group, group)} ({tests} test{'' if tests == 1 else 's'})"
+    return f"{GROUP_TITLES.get(group, group)} ({counted(tests, 'test')})"
 
 
 def counted(number: int, what: str) -> str:

@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from slowdust.analysis.phrases import clients
 from slowdust.experiment.duration import format_duration
 from slowdust.experiment.view import Standing, Status, View
 from slowdust.store.records import Second
@@ -122,11 +123,9 @@ class LiveView:
 
 
 def _line(status: Status) -> str:
-    clients = f" x{status.clients}" if status.clients > 1 else ""
+    at = f" x{status.clients}" if status.clients > 1 else ""
     stand = "; ".join(map(describe, status.standings)) or "no comparison yet"
-    return (
-        f"{status.test}{clients}: {stand} ({status.extent}, {format_duration(_left(status))} left)"
-    )
+    return f"{status.test}{at}: {stand} ({status.extent}, {format_duration(_left(status))} left)"
 
 
 def _left(status: Status) -> Second:
@@ -137,7 +136,7 @@ def _headline(status: Status) -> Text:
     settled = "" if status.settled is None else f"{status.settled} settled  ·  "
     return Text.assemble(
         (status.test, "bold"),
-        f"  {status.clients} client{'s' if status.clients > 1 else ''}  ·  test "
+        f"  {clients(status.clients)}  ·  test "
         f"{status.step_number} of {status.steps}  ·  {status.extent}  ·  {settled}"
         f"{format_duration(_left(status))} left",
     )

@@ -12,6 +12,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from slowdust.analysis.phrases import counted
 from slowdust.benchmarks.model import Measuring
 from slowdust.experiment.driver import Data, Driver
 from slowdust.experiment.duration import format_duration
@@ -125,8 +126,8 @@ class Experiment:
         if least > self._budget.total:
             warning = (
                 f"the budget of {format_duration(self._budget.total)} will be exceeded: "
-                f"{len(self._journal.steps)} tests in {planned} incarnations take at least "
-                f"{format_duration(least)}"
+                f"{counted(len(self._journal.steps), 'test')} in "
+                f"{counted(planned, 'incarnation')} take at least {format_duration(least)}"
             )
             self._journal.warn(warning)
             self._view.warning(warning)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.history_changes import BY_SIZE_ALONE
 from slowdust.analysis.history_model import ChangePoint, History, LineHistory, Series
-from slowdust.analysis.phrases import GROUP_TITLES, clients, distance
+from slowdust.analysis.phrases import GROUP_TITLES, clients, counted, distance
 from slowdust.report.markdown_changes import told_changes
 from slowdust.report.markdown_table import ABSENT, table
 
@@ -60,11 +60,11 @@ def _written(history: History, lines: Sequence[Sequence[str]]) -> str:
 
 
 def _head(line: LineHistory) -> list[str]:
-    count = len(line.experiments)
     facts = [
         f"benchmark {line.benchmark}",
         *([line.data] if line.data else []),
-        f"{len(line.versions)} versions in {count} experiment{'s' if count > 1 else ''}",
+        f"{counted(len(line.versions), 'version')} in "
+        f"{counted(len(line.experiments), 'experiment')}",
         ", ".join(f"{label} {value}" for label, value in line.host.items())
         or "the host was not recorded",
     ]
@@ -187,8 +187,7 @@ def _span(ratios: Sequence[float], word: str) -> str:
     if not ratios:
         return ""
     ends = list(dict.fromkeys(distance(ratio) for ratio in (ratios[0], ratios[-1])))
-    tests = "1 test" if len(ratios) == 1 else f"{len(ratios)} tests"
-    return f"{tests} {word} ({' to '.join(ends)})"
+    return f"{counted(len(ratios), 'test')} {word} ({' to '.join(ends)})"
 
 
 def _by_test(line: LineHistory) -> list[str]:

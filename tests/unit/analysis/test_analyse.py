@@ -241,6 +241,8 @@ def test_what_the_slices_suffered_is_flagged() -> None:
 
 
 def test_one_incarnation_is_flagged() -> None:
-    manifest, slices = synthetic_experiment(["a", "b"], ["scan"], incarnations=1)
+    manifest, slices = synthetic_experiment(["a", "b"], ["scan"], incarnations=1, blocks=3)
 
-    assert "one incarnation" in " / ".join(the(analyse(manifest, slices), "scan", "b").flags)
+    flags = the(analyse(manifest, slices), "scan", "b").flags
+    assert "one incarnation: what a restart does is assumed, not measured" in flags
+    assert "few blocks: 3 in 1 incarnation" in flags

@@ -377,6 +377,13 @@ def test_experiments_with_other_amounts_of_data_are_apart() -> None:
     assert {line.data for line in lines} == {"1 table of 100,000 rows", "1 table of 5,000,000 rows"}
 
 
+def test_one_row_or_partition_is_not_told_in_the_plural() -> None:
+    manifest, slices = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, seed=2)
+    manifest.method.tables, manifest.method.rows = 2, 1
+
+    assert only_line((manifest, slices)).data == "2 tables of 1 row"
+
+
 def test_the_same_ratio_of_several_experiments_is_weighted_by_its_intervals() -> None:
     sure, vague = Ratio(0.10, 0.01, ("a",)), Ratio(0.12, 0.1, ("b",))
 

@@ -195,6 +195,19 @@ def test_the_page_shows_chained_versions_and_change_points(history: History) -> 
     assert re.search(r'class="shift middle k\d \w+">▼</text>', written)
 
 
+def test_one_client_is_not_told_in_the_plural() -> None:
+    manifest, slices = single_runs("levels", {"5.6": 1.0, "5.7": 0.5}, tests=["scan"])
+    more = copy.deepcopy(slices)
+    for piece in more:
+        piece.clients = 40
+
+    written = page.render(history_of(experiments((manifest, [*slices, *more])), choice()))
+
+    assert "scan, 1 client: 50% slower" in written
+    assert "scan, 40 clients: 50% slower" in written
+    assert "1 clients" not in written
+
+
 def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own() -> None:
     runs = single_runs("old", {"5.6": 1.0, "5.7": 1.3, "8.0": 0.7})
     found = history_of(experiments(runs), choice())

@@ -8,6 +8,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from slowdust.analysis import phrases
 from slowdust.report.html import cells, numbers, sla
 
 
@@ -31,7 +32,9 @@ def environment() -> Environment:
         relative_time=cells.relative_time,
         icon=cells.icon,
         contender_name=cells.contender_name,
+        clients=phrases.clients,
         count=cells.count,
+        counted=phrases.counted,
         change=cells.change,
         duration=numbers.duration,
         interval=cells.interval,

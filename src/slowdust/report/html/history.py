@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from slowdust.analysis.history_changes import BY_SIZE_ALONE
 from slowdust.analysis.history_model import History, LineHistory, Point, Series
-from slowdust.analysis.phrases import GROUP_TITLES
+from slowdust.analysis.phrases import GROUP_TITLES, clients
 from slowdust.report.history_markdown import (
     CHAINED,
     MEAN_AND_MEDIAN,
@@ -123,7 +123,7 @@ def _view(line: LineHistory, index: int) -> LineView:
 def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Series]) -> Panel:
     several = len({series.clients for series in line.tests}) > 1
     labels = [
-        f"{label_of(series)}, {series.clients} clients" if several else label_of(series)
+        f"{label_of(series)}, {clients(series.clients)}" if several else label_of(series)
         for series in all_series
     ]
     marks = marks_of(["", *labels], "")
