@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from slowdust.benchmarks.model import DEFAULT_CONFIG
 from slowdust.store.manifest import ContenderFacts
 from slowdust.versions import version_order
 
-PLAIN_CONFIG = "default"
-"""Of a contender that names none; left out of a line's name."""
 _NAMED = re.compile(
     r"[a-z]+@[^/:+\s#]+(?P<parts>[^\s#]*)(?P<copy>#\d+)?(?P<points>( [^\s=]+=\S*)*)"
 )
@@ -54,8 +53,8 @@ class LineParts:
 
     @property
     def line(self) -> str:
-        """`mysql/innodb:small+jemalloc fsync=off`."""
-        config = f":{self.config}" if self.config != PLAIN_CONFIG else ""
+        """`mysql/innodb:small+jemalloc fsync=off`; without the config if that is the default."""
+        config = f":{self.config}" if self.config != DEFAULT_CONFIG else ""
         return f"{self.system}{config}{self.additions}{self.rest}"
 
 
@@ -64,11 +63,11 @@ def parts_of(facts: ContenderFacts) -> LineParts:
     named = _NAMED.fullmatch(facts.name)
     if facts.archived and named is None:
         # Without a version it is no release of any line.
-        return LineParts(facts.name, PLAIN_CONFIG, "", "")
+        return LineParts(facts.name, DEFAULT_CONFIG, "", "")
     rest = (named["copy"] or "") + named["points"] if named else ""
     if named and facts.archived and (found := _PARTS.fullmatch(named["parts"])):
         # How it was compiled is in its name alone.
-        config = found["config"] or PLAIN_CONFIG
+        config = found["config"] or DEFAULT_CONFIG
         return LineParts(facts.dbms + (found["engine"] or ""), config, found["additions"], rest)
     return LineParts(
         system=f"{facts.dbms}/{facts.engine}" if facts.engine else facts.dbms,

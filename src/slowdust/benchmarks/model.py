@@ -11,6 +11,8 @@ from enum import Enum, StrEnum
 from fnmatch import fnmatchcase
 
 DEFAULT_SUITE = "default"
+DEFAULT_CONFIG = "default"
+"""What most benchmarks run contenders with that name no configuration."""
 FEWEST_ROWS = 100
 """What every test's table has at least."""
 
@@ -85,7 +87,7 @@ class Benchmark:
     """Name -> tests; one is called `DEFAULT_SUITE`."""
     headline: Headline = Headline.RATE
     measuring: Measuring = Measuring.SLICES
-    config: str = "default"
+    config: str = DEFAULT_CONFIG
     """The configuration of contenders that name none."""
 
     def test(self, name: str) -> Test | None:

@@ -22,7 +22,6 @@ import psutil
 
 from slowdust.errors import UsageError
 
-DEFAULT_CONFIG = "default"
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
