@@ -10,8 +10,9 @@ from slowdust.analysis.phrases import GROUP_TITLES, clients, counted, distance
 from slowdust.report.markdown_changes import told_changes
 from slowdust.report.markdown_table import ABSENT, table
 
-_MARKS = {(False, True): "▲", (False, False): "▼", (True, True): "△", (True, False): "▽"}
-"""At a change point, by whether size alone tells of it, and whether the new level is faster."""
+MARKS_ABOVE_NOISE = "▲ ▼"
+MARKS_BY_SIZE_ALONE = "△ ▽"
+"""Of change points: where the new level is faster, and where it is slower."""
 CHAINED = "*"
 NEW_LEVEL = "from here on throughput is at another level"
 MEAN_AND_MEDIAN = (
@@ -129,12 +130,8 @@ def change_at(series: Series, version: str) -> ChangePoint | None:
 
 def mark_of(change: ChangePoint) -> str:
     """Its arrow: hollow where size alone tells of it."""
-    return _MARKS[change.by_size_alone, change.ratio > 1]
-
-
-def marks_shown(*, by_size_alone: bool) -> str:
-    """Both arrows, as legends have them."""
-    return " ".join(mark for (alone, _), mark in _MARKS.items() if alone == by_size_alone)
+    faster, slower = (MARKS_BY_SIZE_ALONE if change.by_size_alone else MARKS_ABOVE_NOISE).split()
+    return faster if change.ratio > 1 else slower
 
 
 def _cell(series: Series, version: str) -> str:
@@ -150,9 +147,9 @@ def _legend(all_series: Sequence[Series]) -> list[str]:
     told = []
     kinds = {change.by_size_alone for series in all_series for change in series.change_points}
     if False in kinds:
-        told.append(f"{marks_shown(by_size_alone=False)}: {NEW_LEVEL}.")
+        told.append(f"{MARKS_ABOVE_NOISE}: {NEW_LEVEL}.")
     if True in kinds:
-        told.append(f"{marks_shown(by_size_alone=True)}: {NEW_LEVEL}, {BY_SIZE_ALONE}.")
+        told.append(f"{MARKS_BY_SIZE_ALONE}: {NEW_LEVEL}, {BY_SIZE_ALONE}.")
     if any(point.through for series in all_series for point in series.points):
         told.append(f"{CHAINED}: chained over versions that experiments share.")
     return [" ".join(told), ""] if told else []

@@ -12,11 +12,12 @@ from slowdust.analysis.history_model import History, LineHistory, Point, Series
 from slowdust.analysis.phrases import GROUP_TITLES, clients
 from slowdust.report.history_markdown import (
     CHAINED,
+    MARKS_ABOVE_NOISE,
+    MARKS_BY_SIZE_ALONE,
     MEAN_AND_MEDIAN,
     change_at,
     label_of,
     mark_of,
-    marks_shown,
 )
 from slowdust.report.html import numbers
 from slowdust.report.html.courses import Course, CoursePoint
@@ -81,8 +82,8 @@ def render(history: History) -> str:
         history=history,
         style=shipped("page.css"),
         kinds=_kinds(history),
-        above_noise=marks_shown(by_size_alone=False),
-        by_size_alone=marks_shown(by_size_alone=True),
+        above_noise=MARKS_ABOVE_NOISE,
+        by_size_alone=MARKS_BY_SIZE_ALONE,
         chained=CHAINED,
         mean_and_median=MEAN_AND_MEDIAN,
     )
