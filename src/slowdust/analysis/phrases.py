@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 
-_HUNDRED, _DOUBLE, _HUNDREDTH = 99.95, 1.995, 0.005
-"""A ratio from twice on, or below a hundredth, is a multiple: percentages end at 99%."""
+_MOST_PERCENT = 99.5
+"""Percentages end at 99%: a change that would be printed as 100% or more is told as a multiple."""
+_HUNDRED = 99.95
+"""Multiples that are printed as 100 or more have no decimals."""
 LONGEST_UNBROKEN = 22
 """Characters of a contender's name that a sentence, or the head of a column, holds."""
 MOST_LISTED = 6
@@ -47,7 +48,7 @@ def change(ratio: float) -> str:
     """A ratio as its change: 'up 30%', 'down 4%', 'flat'; beyond 99% its multiple, '2.1X'."""
     if multiple := _multiple(ratio):
         return multiple
-    percent = round(abs(ratio - 1) * 100)
+    percent = round(_percent(ratio))
     if percent == 0:
         return "flat"
     return f"{'up' if ratio > 1 else 'down'} {percent}%"
@@ -64,7 +65,7 @@ def distance(rqps: float) -> str:
     """How far relative throughput is from 1: '7%', '0.4%', '2.1X'."""
     if multiple := _multiple(rqps):
         return multiple
-    percent = abs(rqps - 1) * 100
+    percent = _percent(rqps)
     return f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"
 
 
@@ -77,12 +78,16 @@ def throughput(ratio: float) -> str:
 
 def _multiple(ratio: float) -> str | None:
     """'2.1X', '0.004X'; None where a percentage says it."""
-    if ratio >= _DOUBLE:
-        return f"{ratio:,.0f}X" if ratio >= _HUNDRED else f"{ratio:.1f}X"
-    if ratio >= _HUNDREDTH:
+    if _percent(ratio) < _MOST_PERCENT:
         return None
-    decimals = -math.floor(math.log10(ratio)) if ratio > 0 else 0
-    return f"{ratio:.{decimals}f}X"
+    if ratio > 1:
+        return f"{ratio:,.0f}X" if ratio >= _HUNDRED else f"{ratio:.1f}X"
+    return f"{ratio:.1g}X"
+
+
+def _percent(ratio: float) -> float:
+    """How far it is from 1."""
+    return abs(ratio - 1) * 100
 
 
 def group_title(group: str, tests: int) -> str:

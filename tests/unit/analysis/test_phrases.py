@@ -14,8 +14,12 @@ from slowdust.analysis.phrases import change, operation, short_names, speed, thr
         (99.94, ("99.9X", "99.9X as fast", "99.9X the throughput of")),
         (3104.2, ("3,104X", "3,104X as fast", "3,104X the throughput of")),
         (0.0051, ("down 99%", "99% slower", "99% less throughput than")),
+        (0.007, ("down 99%", "99% slower", "99% less throughput than")),
+        (0.005, ("0.005X", "0.005X as fast", "0.005X the throughput of")),
+        (1.995, ("2.0X", "2.0X as fast", "2.0X the throughput of")),
         (0.0042, ("0.004X", "0.004X as fast", "0.004X the throughput of")),
         (0.00042, ("0.0004X", "0.0004X as fast", "0.0004X the throughput of")),
+        (0.000000053, ("5e-08X", "5e-08X as fast", "5e-08X the throughput of")),
         (0.0, ("0X", "0X as fast", "0X the throughput of")),
     ],
 )
@@ -23,6 +27,14 @@ def test_changes_are_percentages_up_to_99_and_factors_beyond(
     ratio: float, words: tuple[str, str, str]
 ) -> None:
     assert (change(ratio), speed(ratio), throughput(ratio)) == words
+
+
+@pytest.mark.parametrize("ends", [(0.003, 0.007), (1.99, 2.0)])
+def test_no_percentage_is_100(ends: tuple[float, float]) -> None:
+    low, high = ends
+    for step in range(10_001):
+        ratio = low + (high - low) * step / 10_000
+        assert "100%" not in change(ratio) + speed(ratio) + throughput(ratio)
 
 
 @pytest.mark.parametrize(
