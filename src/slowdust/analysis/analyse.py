@@ -60,12 +60,10 @@ def analyse(
     if base not in facts:
         raise UsageError(f"{base} is not a contender; those are: {', '.join(facts)}")
     contenders = [base, *(name for name in facts if name != base)]
-    dbms = {name: contender.dbms for name, contender in facts.items()}
-    differences = plan_differences(manifest.plans, dbms)
+    differences = plan_differences(manifest.plans, {name: one.dbms for name, one in facts.items()})
     results = results_of(manifest, slices, contenders, differences, _summarise)
     add_response_times(results, slices, contenders)
     infos = [introduce(facts[name], facts[base]) for name in contenders]
-    courses = courses_of(results)
     report = Report(
         experiment=manifest.experiment,
         started=manifest.started,
@@ -74,12 +72,11 @@ def analyse(
         contenders=contenders,
         margin=manifest.method.margin,
         results=results,
-        tldr=tell(results, contenders, _failures(facts), courses),
+        tldr=[],
         contender_info=infos,
-        notices=notices_of_archive(infos) if manifest.imported else notices_of(infos),
         step_runs=step_runs_of(results, slices),
         failed_steps=failed_steps_of(manifest.failed_steps),
-        concurrency=courses,
+        concurrency=courses_of(results),
         memory=memory_of(results, infos),
         plan_differences=differences,
         host=manifest.host,
@@ -87,12 +84,25 @@ def analyse(
         method=describe_method(manifest),
     )
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)
-    if has_no_interval(results) and report.group_changes:
-        report.tldr = [*tell_changes(report), *report.tldr]
-    if manifest.imported is None:
-        report.notices += notices_of_steps(report)
-    report.tldr = [*tell_failed_steps(report), *report.tldr, *tell_writers_and_stalls(report)]
+    report.notices = _notices(report)
+    report.tldr = _tldr(report, _failures(facts))
     return report
+
+
+def _notices(report: Report) -> list[str]:
+    if report.imported is not None:
+        return notices_of_archive(report.contender_info)
+    return [*notices_of(report.contender_info), *notices_of_steps(report)]
+
+
+def _tldr(report: Report, failures: dict[str, str]) -> list[str]:
+    sizes = has_no_interval(report.results) and report.group_changes
+    return [
+        *tell_failed_steps(report),
+        *(tell_changes(report) if sizes else []),
+        *tell(report.results, report.contenders, failures, report.concurrency),
+        *tell_writers_and_stalls(report),
+    ]
 
 
 def _failures(facts: dict[str, ContenderFacts]) -> dict[str, str]:
