@@ -8,7 +8,7 @@ from slowdust.analysis.history_changes import BY_SIZE_ALONE
 from slowdust.analysis.history_model import ChangePoint, History, LineHistory, Series
 from slowdust.analysis.phrases import GROUP_TITLES, clients, counted, distance
 from slowdust.report.markdown_changes import told_changes
-from slowdust.report.markdown_table import ABSENT, table
+from slowdust.report.markdown_table import ABSENT, ratio, table
 
 MARKS_ABOVE_NOISE = "▲ ▼"
 MARKS_BY_SIZE_ALONE = "△ ▽"
@@ -140,7 +140,7 @@ def _cell(series: Series, version: str) -> str:
         return ABSENT
     change = change_at(series, version)
     mark = f"{mark_of(change)} " if change else ""
-    return f"{mark}{point.rqps:.2f}{CHAINED if point.through else ''}"
+    return f"{mark}{ratio(point.rqps)}{CHAINED if point.through else ''}"
 
 
 def _legend(all_series: Sequence[Series]) -> list[str]:

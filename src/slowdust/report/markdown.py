@@ -28,7 +28,7 @@ from slowdust.benchmarks import measured_in_steps
 from slowdust.report.markdown_changes import changes_section, told_changes
 from slowdust.report.markdown_contenders import contenders_section
 from slowdust.report.markdown_steps import details_of_steps, summaries
-from slowdust.report.markdown_table import ABSENT, table
+from slowdust.report.markdown_table import ABSENT, rate, ratio, table
 from slowdust.report.tldr import passages
 
 _PER_OPERATION = (
@@ -118,7 +118,7 @@ def _what_rates_are(report: Report) -> list[str]:
 
 def _rate(base: Result) -> str:
     missed = " (SLA missed)" if missed_its_sla(base) else ""
-    return f"{base.qps:,.0f} {base.unit}{missed}"
+    return f"{rate(base.qps)} {base.unit}{missed}"
 
 
 def _relative(result: Result | None) -> str:
@@ -126,8 +126,13 @@ def _relative(result: Result | None) -> str:
         return "SLA missed"
     if result is None or result.rqps is None:
         return ABSENT
-    interval = "" if result.low is None else f" [{result.low:.2f}, {result.high:.2f}]"
-    return f"{result.rqps:.2f}{interval} {result.verdict or ''}".rstrip()
+    interval = _interval(result.low, result.high)
+    return f"{ratio(result.rqps)}{interval} {result.verdict or ''}".rstrip()
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    """Behind a ratio, where there is one."""
+    return "" if low is None or high is None else f" [{ratio(low)}, {ratio(high)}]"
 
 
 def _response_times(report: Report) -> list[str]:
@@ -157,8 +162,7 @@ def _response(result: Result | None, base: str) -> str:
         return f"{time.mean_us:,.0f} us"
     if time.relative is None:
         return ABSENT
-    interval = "" if time.low is None else f" [{time.low:.2f}, {time.high:.2f}]"
-    return f"{time.relative:.2f}{interval}"
+    return f"{ratio(time.relative)}{_interval(time.low, time.high)}"
 
 
 def _concurrency(report: Report) -> list[str]:
@@ -273,7 +277,7 @@ def _absolute(value: float) -> str:
 
 
 def _multiple(value: float) -> str:
-    return f"{value:.2f}x"
+    return f"{ratio(value)}x"
 
 
 def _counters(report: Report) -> list[str]:

@@ -11,7 +11,7 @@ from slowdust.analysis.known import known
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
 from slowdust.analysis.phrases import clients, listing
 from slowdust.analysis.summary import Shade, SummaryCell, SummaryTable, summary_tables
-from slowdust.report.markdown_table import ABSENT, known_columns, table
+from slowdust.report.markdown_table import ABSENT, known_columns, rate, ratio, table
 
 MOST_STALLS = 40
 """Rows of the list of stalls; the JSON report has all."""
@@ -50,7 +50,7 @@ def _summary(summary: SummaryTable, count: int | None) -> list[str]:
     at = "" if count is None else f", {clients(count)}"
     header = ["contender", *(column.test for column in summary.columns)]
     relative = any(column.unit == "x the base" for column in summary.columns)
-    show = _ratio if relative else _rate
+    show = ratio if relative else rate
     rows = [[row.name, *(_cell(cell, show) for cell in row.cells)] for row in summary.rows]
     marks = [f"{_MARKS[shade]} {words}" for shade, words in summary.legend]
     return [
@@ -85,14 +85,6 @@ def _count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.2f}"
-
-
-def _rate(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def details_of_steps(report: Report) -> list[list[str]]:
     """What is told of long steps alone; sections without content are left out."""
     return [
@@ -120,11 +112,11 @@ def _writers(report: Report) -> list[str]:
             str(result.clients),
             result.contender,
             f"{writers.target:,.0f}",
-            _rate(writers.inserts),
-            _known(writers.deletes, _rate),
+            rate(writers.inserts),
+            _known(writers.deletes, rate),
             _known(writers.insert_backlog, _count),
             _known(writers.delete_backlog, _count),
-            _known(writers.max_lag_s, _ratio),
+            _known(writers.max_lag_s, "{:.2f}".format),
             "met" if writers.sla_met else "MISSED",
         ]
         for result in report.results
@@ -166,7 +158,7 @@ def _roles(report: Report) -> list[str]:
             run.contender,
             str(run.incarnation),
             ABSENT if run.seconds is None else f"{run.seconds:.1f}",
-            ABSENT if role.rate is None else f"{_rate(role.rate)} {role.unit}",
+            ABSENT if role.rate is None else f"{rate(role.rate)} {role.unit}",
             *(_us(value) for value in (role.p50_us, role.p99_us, role.max_us)),
             ABSENT if role.client_cpu_us is None else f"{role.client_cpu_us:.3g}",
             *(ABSENT if count is None else str(count) for count in (role.errors, role.retries)),
@@ -339,8 +331,8 @@ def _stall(run: StepRun, stall: Stall) -> list[str]:
         str(run.incarnation),
         str(stall.second),
         stall.role,
-        _rate(stall.rate),
-        _rate(stall.median),
+        rate(stall.rate),
+        rate(stall.median),
         *(ABSENT if value is None else f"{value:.2f}" for value in seen),
         ABSENT if stall.context_switches is None else f"{stall.context_switches:,.0f}",
     ]

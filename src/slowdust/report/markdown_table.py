@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 ABSENT = "-"
 """A cell whose value was not measured, or must not be compared."""
+_TINY = 0.095
+"""Ratios below have more than two decimals, as on the page."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
@@ -24,6 +26,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> li
         for row in (cells[0], rule, *cells[1:])
     ]
     return [f"| {' | '.join(row)} |" for row in padded]
+
+
+def rate(value: float) -> str:
+    """A rate, whole from 100 up: '81,234', '57.3', '5.3e-08'."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def ratio(value: float) -> str:
+    """A relative value: two decimals, two digits of tiny ones: '0.88', '5.3e-08'."""
+    return f"{value:.2g}" if 0 < value < _TINY else f"{value:.2f}"
 
 
 def known_columns(

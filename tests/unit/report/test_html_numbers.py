@@ -15,16 +15,25 @@ from slowdust.report.html import cells, numbers
         (9.9, "9.90"),
         (0.01234, "0.0123"),
         (-1234.5, "-1,234"),
-        (1e-15, "0.000000000"),
+        (0.000123, "0.000123"),
+        (0.000000053, "5.3e-08"),
+        (-0.0000531729, "-5.32e-05"),
     ],
 )
-def test_significant_keeps_three_digits_and_never_an_exponent(value: float, text: str) -> None:
+def test_significant_keeps_three_digits_however_small_a_value_is(value: float, text: str) -> None:
     assert numbers.significant(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1.0, "1.00"), (0.876, "0.88"), (0.0123, "0.012"), (12.34, "12.3"), (1234.0, "1,234")],
+    [
+        (1.0, "1.00"),
+        (0.876, "0.88"),
+        (0.0123, "0.012"),
+        (0.000000053, "5.3e-08"),
+        (12.34, "12.3"),
+        (1234.0, "1,234"),
+    ],
 )
 def test_ratio(value: float, text: str) -> None:
     assert numbers.ratio(value) == text

@@ -3,7 +3,7 @@ from __future__ import annotations
 from markdown_it import MarkdownIt
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.model import Report
+from slowdust.analysis.model import PerOperation, Report
 from slowdust.report import markdown
 from tests.unit.report.sample import (
     SWEEP,
@@ -50,6 +50,23 @@ def test_hardware_is_the_bases_values_and_the_others_multiples() -> None:
 
     assert rows[3][:4] == ["scan", "1", "a@2", "2.00x"]
     assert "x" not in "".join(rows[2][3:])
+
+
+def test_tiny_values_keep_their_digits() -> None:
+    report = a_report()
+    scan = {result.contender: result for result in report.results if result.test == "scan"}
+    scan["a@1"].qps, scan["a@1"].per_op.cs = 0.0517, 0.0000000531729
+    scan["a@2"].rqps, scan["a@2"].low, scan["a@2"].high = 0.00123, 0.00119, 0.0131
+    scan["a@2"].per_op_relative = PerOperation(cs=0.0000000531729)
+
+    text = markdown.render(report)
+
+    assert table_rows(section(text, "Throughput"))[2][2:] == [
+        "0.0517 rows/s",
+        "0.0012 [0.0012, 0.013] slower",
+    ]
+    hardware = table_rows(section(text, "Hardware per operation"))
+    assert (hardware[2][5], hardware[3][5]) == ("5.32e-08", "5.3e-08x")
 
 
 def test_the_tldr_is_a_list() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ class Share:
         if not self.count:
             return ""
         percent = self.share * 100
-        return f"{percent:.1f}%" if percent >= 1 else f"{numbers.significant(percent, 1)}%"
+        return f"{percent:.{max(1, -math.floor(math.log10(percent)))}f}%"
 
     @property
     def width(self) -> str:

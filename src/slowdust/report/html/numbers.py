@@ -24,19 +24,23 @@ MILLISECONDS = TimeUnit("ms", 1e3)
 SECONDS = TimeUnit("s", 1e6)
 
 TO = "\N{EN DASH}"
+_LEAST_MAGNITUDE = -4
+"""Power of ten of the smallest values without an exponent."""
 _BYTES_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """`value` with at least `digits` significant digits, never an exponent.
+    """`value` with at least `digits` significant digits.
 
-    Digits before the decimal point are all kept: 12345.6 is '12,346', 0.01234 is '0.0123'.
+    Digits before the decimal point are all kept: 12345.6 is '12,346', 0.01234 is '0.0123'. Below
+    0.0001 it has an exponent, as Markdown has it: '5.3e-08'.
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     magnitude = math.floor(math.log10(abs(value)))
-    decimals = min(max(0, digits - 1 - magnitude), 9)
-    return f"{value:,.{decimals}f}"
+    if magnitude < _LEAST_MAGNITUDE:
+        return f"{value:.{digits}g}"
+    return f"{value:,.{max(0, digits - 1 - magnitude)}f}"
 
 
 def count(value: float) -> str:
