@@ -160,6 +160,44 @@ def test_a_telephone_never_scrolls_the_page_sideways(
     assert phone.execute_script("return document.documentElement.scrollWidth") <= 380
 
 
+@every_page
+def test_on_a_telephone_a_contenders_mark_stands_beside_its_name(
+    phone: Chrome, page: str, request: pytest.FixtureRequest
+) -> None:
+    phone.get(request.getfixturevalue(page))
+    phone.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+
+    apart = phone.execute_script(
+        """const marked = [...document.querySelectorAll(".marked")];
+        const middle = (box) => (box.top + box.bottom) / 2;
+        const apart = ([swatch, name]) => {
+            const first = [...name.getClientRects()].find((box) => box.width);
+            return Math.abs(middle(swatch.getBoundingClientRect()) - middle(first)) > 6;
+        };
+        return [marked.length, marked.filter((one) => apart(one.children))
+            .map((one) => one.textContent)];"""
+    )
+    assert apart[0] > 0
+    assert apart[1] == []
+
+
+def test_the_axis_of_a_long_history_stays_in_sight(phone: Chrome, history_url: str) -> None:
+    phone.get(history_url)
+
+    before, after, left = phone.execute_script(
+        """const figure = document.querySelector("figure.scroll");
+        const tick = figure.querySelector(".axis text");
+        const before = tick.getBoundingClientRect().left;
+        figure.scrollIntoView();
+        figure.scrollLeft = 500;
+        const box = tick.getBoundingClientRect();
+        const top = document.elementFromPoint(box.left - 2, (box.top + box.bottom) / 2);
+        return [before, top?.closest(".axis") ? box.left : null, figure.scrollLeft];"""
+    )
+    assert left == 500
+    assert after == before > 0
+
+
 def test_dark_mode_turns_the_page_and_the_charts(chrome: Chrome, plain_url: str) -> None:
     chrome.get(plain_url)
     mark = "return getComputedStyle(document.querySelector('#intervals .k1 .dot')).stroke"

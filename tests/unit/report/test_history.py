@@ -144,7 +144,7 @@ def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere() ->
         assert f"from {first} to {second} there are big improvements" in text
 
     written = page.render(found)
-    scan = re.search(r"</span>scan</th>(.*?)</tr>", written)
+    scan = re.search(r">scan</span></span></th>(.*?)</tr>", written)
     assert scan is not None
     assert re.findall(r"</span>([\d.]+)</td>|>([\d.]+)</td>", scan[1]) == [
         ("", "1.00"),
@@ -241,6 +241,14 @@ def test_changes_of_one_version_are_drawn_below_each_other_and_above_the_axis(ch
     assert len(heights) == changes
     assert all(after - before >= 12 for before, after in pairwise(heights))
     assert max(heights) <= HEIGHT
+
+
+def test_the_ticks_of_the_ratios_are_apart_so_that_they_can_stay_in_sight() -> None:
+    chart = chart_of(1)
+
+    axis, drawing = re.findall(r'<svg class="frame[^>]*>.*?(?=<svg class="frame|$)', chart)
+    assert re.findall(r">([\d.]+)</text>", axis)[0] == "0.5"
+    assert re.findall(r">([\d.]+)</text>", drawing) == ["1.0", "1.1"]
 
 
 def test_many_changes_of_one_version_are_counted() -> None:

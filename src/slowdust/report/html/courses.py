@@ -83,7 +83,7 @@ def draw(
     name_of: Callable[[float], str],
     labels: Sequence[Markup],
 ) -> Markup:
-    """The chart; `name_of` says what a place is called, `labels` are those of the axis."""
+    """The chart; `name_of` says what a place is called, `labels` are those below."""
     y = ground.y
     ticks = ratio_ticks(y.low, y.high, _MOST_TICKS)
     top, bottom = y(min(y.high, 1 + ground.margin)), y(max(y.low, 1 - ground.margin))
@@ -102,7 +102,8 @@ def draw(
             _line(course, ground, name_of, (index - middle) * ground.apart, whiskers=shown)
             for index, course in enumerate(courses)
         ),
-        labels=(*(svg.text("0", y(t) + 4, "tick end", f"{t:g}", dx=-8) for t in ticks), *labels),
+        labels=tuple(labels),
+        axis=tuple(svg.text("100%", y(t) + 4, "tick end", f"{t:g}", dx=-8) for t in ticks),
     ).markup()
 
 

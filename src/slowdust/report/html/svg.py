@@ -83,7 +83,10 @@ def band(x1: float, x2: float, y1: float, y2: float, css_class: str) -> Markup:
 
 @dataclass(frozen=True)
 class Frame:
-    """One chart: `behind` and `labels` in frame coordinates, `marks` in drawing units."""
+    """One chart: `behind` and `labels` in frame coordinates, `marks` in drawing units.
+
+    `axis` are the labels left of it, in its height, which stay in sight while it scrolls.
+    """
 
     title: str
     """What the chart shows, for those who cannot see it."""
@@ -92,6 +95,7 @@ class Frame:
     behind: tuple[Markup, ...] = ()
     marks: tuple[Markup, ...] = ()
     labels: tuple[Markup, ...] = ()
+    axis: tuple[Markup, ...] = ()
     view: str | None = None
     """The `viewBox` of the marks where they have units of their own; else `WIDTH` by pixels."""
 
@@ -102,11 +106,15 @@ class Frame:
             '<svg viewBox="{}" preserveAspectRatio="none" width="100%" height="{}"'
             ' class="marks">{}</svg>'
         ).format(self.view or f"0 0 {brief(WIDTH)} {height}", height, Markup().join(self.marks))
+        axis = Markup('<svg class="frame axis" height="{}" aria-hidden="true">{}</svg>').format(
+            height, Markup().join(self.axis)
+        )
         return Markup(
-            '<div class="plot {}"><svg class="frame" width="100%" height="{}" role="img"'
+            '<div class="plot {}">{}<svg class="frame" width="100%" height="{}" role="img"'
             ' aria-label="{}">{}{}{}</svg></div>'
         ).format(
             self.css_class,
+            axis if self.axis else "",
             height,
             escape(self.title),
             Markup().join(self.behind),
