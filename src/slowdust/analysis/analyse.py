@@ -56,10 +56,8 @@ def analyse(
     from version to version are told in. Raises `UsageError` if `base` is not a contender.
     """
     facts = {contender.name: contender for contender in manifest.contenders}
-    base = base or manifest.base
-    if base not in facts:
-        raise UsageError(f"{base} is not a contender; those are: {', '.join(facts)}")
-    contenders = [base, *(name for name in facts if name != base)]
+    contenders = _base_first([*facts], base or manifest.base)
+    base = contenders[0]
     differences = plan_differences(manifest.plans, {name: one.dbms for name, one in facts.items()})
     results = results_of(manifest, slices, contenders, differences, _summarise)
     add_response_times(results, slices, contenders)
@@ -87,6 +85,12 @@ def analyse(
     report.notices = _notices(report)
     report.tldr = _tldr(report, _failures(facts))
     return report
+
+
+def _base_first(contenders: Sequence[str], base: str) -> list[str]:
+    if base not in contenders:
+        raise UsageError(f"{base} is not a contender; those are: {', '.join(contenders)}")
+    return [base, *(name for name in contenders if name != base)]
 
 
 def _notices(report: Report) -> list[str]:
