@@ -110,7 +110,8 @@ def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
 
     if names:
         folders = [Folder(results / name) for name in dict.fromkeys(names)]
-        return [Experiment(folder.read_manifest(), folder.read_slices()) for folder in folders]
+        named = [Experiment(folder.read_manifest(), folder.read_slices()) for folder in folders]
+        return sorted(named, key=lambda one: one.manifest.started or "")
     found = []
     for folder in experiments(results):
         try:

@@ -255,14 +255,15 @@ def test_many_changes_of_one_version_are_counted() -> None:
     assert re.findall(r'class="shift[^>]*>([^<]*)</text>', chart_of(12)) == ["▼ 12"]
 
 
-def test_long_labels_of_versions_have_room_and_end() -> None:
-    labels = ["17.6", "17.6 /home/someone/builds/postgres-patched"]
+def test_long_labels_of_versions_have_room_and_are_told_apart() -> None:
+    labels = [f"17.6 /home/someone/builds/postgres-patched {sha256}" for sha256 in ("3f9a", "c04e")]
     points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
     mark = marks_of(["", "scan"], "")["scan"]
 
     chart = history_chart(labels, [Course("scan", mark, points)], [], "chart")
 
-    assert ">17.6 /home/someone/…</text>" in chart
+    assert ">17.6 /home/s…ed 3f9a</text>" in chart
+    assert ">17.6 /home/s…ed c04e</text>" in chart
     width = re.search(r"min-width:(\d+)px", chart)
     assert width is not None and int(width[1]) > 2 * 20 * 7
 
@@ -297,6 +298,22 @@ def test_the_command_reads_the_results_folder(
     assert (tmp_path / "out.html").read_text() == page.render(
         history_of(experiments(EARLY, LATE), choice())
     )
+
+
+def test_a_rebuilt_directory_is_in_the_order_in_which_it_was_measured(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    for name, sha256, started in (
+        ("mon", "bbbb0", "2026-01-05T08:00:00Z"),
+        ("tue", "aaaa0", "2026-01-06T08:00:00Z"),
+    ):
+        pair = as_build(measured(name, {"17.6": 1.0, "18": 0.5}), "18", "mybuild", sha256)
+        pair[0].started = started
+        keep(tmp_path / "results", *pair)
+
+    for names in ([], ["tue", "mon"]):
+        _, text, _ = slowdust("history", *names)
+        assert "| 17.6 | 18 mybuild bbbb | 18 mybuild aaaa |" in text
 
 
 def test_the_command_takes_configs_for_one(

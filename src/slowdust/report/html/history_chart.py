@@ -23,6 +23,8 @@ PER_LETTER = 7.5
 """Of a version's label, in pixels; lest two of them touch."""
 LONGEST_LABEL = 20
 """Letters; the build of a release may be a whole path."""
+_LAST_LETTERS = 7
+"""Of these, where the middle is left out."""
 
 MOST_SIGNS = 3
 """Of one kind above or below a version; more are counted."""
@@ -82,7 +84,10 @@ def history_chart(
 
 
 def _shortened(version: str) -> str:
-    return version if len(version) <= LONGEST_LABEL else f"{version[: LONGEST_LABEL - 1]}…"
+    """Without the middle of a long one: two builds of one directory differ in the last letters."""
+    if len(version) <= LONGEST_LABEL:
+        return version
+    return f"{version[: LONGEST_LABEL - _LAST_LETTERS - 1]}…{version[-_LAST_LETTERS:]}"
 
 
 def _room(signs: Iterator[Sign]) -> float:
