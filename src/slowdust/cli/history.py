@@ -67,6 +67,7 @@ def command(
     from slowdust.analysis.bands import USUAL
     from slowdust.analysis.configs import Configs
     from slowdust.analysis.history import Choice, history_of
+    from slowdust.analysis.phrases import counted
     from slowdust.errors import UsageError
     from slowdust.report import history as data
     from slowdust.report import history_markdown as markdown
@@ -84,8 +85,9 @@ def command(
     history = history_of(experiments, choice)
     if not history.lines:
         raise UsageError(
-            f"nothing has a history: none of {len(experiments)} experiments compares two versions "
-            f"of one DBMS, or what was asked for leaves none{_behind(history.notes)}"
+            f"nothing has a history: no two versions of one DBMS are compared in "
+            f"{counted(len(experiments), 'experiment')}, or what was asked for leaves none"
+            f"{_behind(history.notes)}"
         )
     if html is not None:
         from slowdust.report.html import history as page

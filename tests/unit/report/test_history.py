@@ -348,6 +348,17 @@ def test_the_report_tells_changes_in_the_bands_that_were_asked_for(
     assert "there are small regressions for all tests" in wide
 
 
+def test_one_experiment_without_a_history_is_not_told_in_the_plural(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    keep(tmp_path / "results", *single_runs("alone", {"5.6": 1.0}))
+
+    code, _, errors = slowdust("history")
+
+    assert code == 2
+    assert "no two versions of one DBMS are compared in 1 experiment, or" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

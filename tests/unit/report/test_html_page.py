@@ -124,6 +124,17 @@ def test_settings_that_differ_come_first(troubled_page: str) -> None:
     assert "(not set)" in troubled_page
 
 
+@pytest.mark.parametrize(("names", "told"), [("a", "1 setting<"), ("ab", "2 settings<")])
+def test_it_is_said_how_many_settings_there_are(names: str, told: str) -> None:
+    manifest, slices = synthetic_experiment(["a@1", "a@2"], ["scan"])
+    for contender in manifest.contenders:
+        contender.settings = dict.fromkeys(names, "on")
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    assert f"All that is set: {told}" in page
+
+
 def test_settings_that_a_version_does_not_know_stand_beside_the_settings() -> None:
     manifest, slices = synthetic_experiment(["a@1", "a@2"], ["scan"], blocks=2)
     manifest.contenders[0].skipped_settings = ["jit"]
