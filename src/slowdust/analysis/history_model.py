@@ -71,6 +71,8 @@ class Version(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One place on the x axis."""
 
     label: str
+    """The version, with what tells it apart from others of the line: the directory's name, and
+    digits of the sha256 where that was built anew. Points and changes call it so."""
     version: str
     experiments: list[str]
     """That measured it."""
