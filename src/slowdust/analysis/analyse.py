@@ -83,7 +83,7 @@ def analyse(
     )
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)
     report.notices = _notices(report)
-    report.tldr = _tldr(report, _failures(facts))
+    report.tldr = _tldr(report, _failures(facts), bands)
     return report
 
 
@@ -99,12 +99,12 @@ def _notices(report: Report) -> list[str]:
     return [*notices_of(report.contender_info), *notices_of_steps(report)]
 
 
-def _tldr(report: Report, failures: dict[str, str]) -> list[str]:
+def _tldr(report: Report, failures: dict[str, str], bands: Bands) -> list[str]:
     sizes = has_no_interval(report.results) and report.group_changes
     return [
         *tell_failed_steps(report),
         *(tell_changes(report) if sizes else []),
-        *tell(report.results, report.contenders, failures, report.concurrency),
+        *tell(report.results, report.contenders, failures, report.concurrency, bands),
         *tell_writers_and_stalls(report),
     ]
 

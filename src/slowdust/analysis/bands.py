@@ -21,6 +21,7 @@ from slowdust.analysis.group_changes import ChangeCounts, GroupChanges
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.phrases import (
     GROUP_TITLES,
+    counted,
     group_title,
     listing,
     throughput,
@@ -100,7 +101,7 @@ def changes_of_group(
     if not steps and overall is None:
         return None
     tests = {test for test, known in rates.items() if len(known) > 1}
-    told = _steps_told(steps, rates, bands)
+    told = _steps_told(steps, len(tests), rates, bands)
     unchanged = len(told) == 1 and set(_by_change(steps[0])) == {Change.NONE}
     return GroupChanges(
         group=group,
@@ -108,7 +109,7 @@ def changes_of_group(
         steps=steps,
         overall=overall,
         title=_title(group, len(tests), clients),
-        clauses=[*told, *([] if unchanged else _overall_told(overall, versions, rates))],
+        clauses=[*told, *([] if unchanged else _overall_told(overall, len(tests), versions, rates))],
     )
 
 
@@ -126,7 +127,9 @@ def changes_against(
         steps=steps,
         title=_title(group, len(rates), clients),
         clauses=[
-            f"with {step.after} instead of {step.before} {_beside(step, rates)}" for step in steps
+            f"with {step.after} instead of {step.before}{_of(step.tests, len(rates))} "
+            f"{_beside(step, rates)}"
+            for step in steps
         ],
     )
 
@@ -173,15 +176,16 @@ def _by_change(step: ChangeCounts) -> dict[Change, int]:
     return {change: count for change, count in zip(Change, counts, strict=True) if count}
 
 
-def _told(step: ChangeCounts) -> str:
-    """'there are big improvements for 5 tests and no change for 1 test'."""
+def _told(step: ChangeCounts, tests: int) -> str:
+    """'there are big improvements for 5 tests and no change for 1 test', of a group of `tests`."""
     counts = _by_change(step)
     if set(counts) == {Change.NONE}:
         return "throughput is stable"
     if len(counts) == 1:
         ((change, count),) = counts.items()
         singular, plural = change.value
-        return f"there is {singular}" if count == 1 else f"there are {plural} for all tests"
+        everywhere = "for all tests" if count == tests else "for all of these"
+        return f"there is {singular}" if count == 1 else f"there are {plural} {everywhere}"
     parts = [
         f"{change.value[0]} for 1 test" if count == 1 else f"{change.value[1]} for {count} tests"
         for change, count in counts.items()
@@ -194,10 +198,17 @@ def _beside(step: ChangeCounts, rates: Rates) -> str:
     if set(_by_change(step)) == {Change.NONE}:
         return "throughput is the same"
     mean = _mean_of([step.before, step.after], rates)
-    return f"{_told(step)}, and {_common(step, mean)}"
+    return f"{_told(step, len(rates))}, and {_common(step, mean)}"
 
 
-def _steps_told(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> list[str]:
+def _of(told: int, tests: int) -> str:
+    """' (1 of 13 tests)' where a clause is not about all tests of its group."""
+    return f" ({told} of {counted(tests, 'test')})" if told < tests else ""
+
+
+def _steps_told(
+    steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: Bands
+) -> list[str]:
     """A clause for each step; one for several without a change, also from end to end."""
     clauses: list[str] = []
     index = 0
@@ -206,29 +217,36 @@ def _steps_told(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> li
         while last + 1 < len(steps) and _stable(steps[index : last + 2], rates, bands):
             last += 1
         between = "through" if last > index else "to"
-        told = _told(steps[index])
-        clauses.append(f"from {steps[index].before} {between} {steps[last].after} {told}")
+        told = _told(steps[index], tests)
+        about = _of(steps[index].tests, tests)
+        clauses.append(f"from {steps[index].before} {between} {steps[last].after}{about} {told}")
         index = last + 1
+        if index < len(steps) and steps[last].after != steps[index].before:
+            apart = f"{steps[last].after} and {steps[index].before}"
+            clauses.append(f"{apart} have no test in common")
     return clauses
 
 
 def _stable(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> bool:
     ends = _counted(steps[0].before, steps[-1].after, rates, bands)
     adjoin = all(a.after == b.before for a, b in pairwise(steps))
-    whole = ends is not None and ends.tests == min(step.tests for step in steps)
-    return (
-        adjoin
-        and whole
-        and all(set(_by_change(step)) == {Change.NONE} for step in (*steps, ends) if step)
+    return adjoin and all(
+        step is not None
+        and step.tests == steps[0].tests
+        and set(_by_change(step)) == {Change.NONE}
+        for step in (*steps, ends)
     )
 
 
-def _overall_told(overall: ChangeCounts | None, versions: Sequence[str], rates: Rates) -> list[str]:
+def _overall_told(
+    overall: ChangeCounts | None, tests: int, versions: Sequence[str], rates: Rates
+) -> list[str]:
     if overall is None:
         return []
-    clauses = [f"for {overall.after} {_common(overall, _mean_of(versions, rates))}"]
+    about = _of(overall.tests, tests)
+    clauses = [f"for {overall.after}{about} {_common(overall, _mean_of(versions, rates))}"]
     if len(versions) > 2 and len(_by_change(overall)) > 1:
-        clauses.insert(0, f"from {overall.before} to {overall.after} {_told(overall)}")
+        clauses.insert(0, f"from {overall.before} to {overall.after}{about} {_told(overall, tests)}")
     return clauses
 
 
@@ -258,7 +276,7 @@ def _common(step: ChangeCounts, mean: float | None) -> str:
     if not same and mean is not None and _opposed(step.median, mean):
         return f"there is no common result: {told}, yet the geometric mean is {mean:.2f}"
     about = "the same throughput as" if same else throughput(step.median)
-    return f"the common result is about {about} {step.before}"
+    return f"the {'common ' if step.tests > 1 else ''}result is about {about} {step.before}"
 
 
 def _opposed(one: float, other: float) -> bool:

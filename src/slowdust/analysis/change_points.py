@@ -46,6 +46,8 @@ class Change:
     place: int
     shift: float
     """Mean of the segment that begins there less that of the one before it."""
+    versions: int
+    """In these two segments."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,10 @@ def _changes(
             for start, end in zip(starts, ends, strict=True)
         ]
         found = [
-            Change(place, after - before)
-            for place, (before, after) in zip(starts[1:], pairwise(means), strict=True)
+            Change(place, after - before, end - start)
+            for place, start, end, (before, after) in zip(
+                starts[1:], starts[:-1], ends[1:], pairwise(means), strict=True
+            )
         ]
         too_small = [change for change in found if not counts(change.shift)]
         if not too_small:

@@ -71,6 +71,9 @@ def _change_point(series: Series, change: Change, *, by_size_alone: bool) -> Cha
     ratio = math.exp(change.shift)
     version = series.points[change.place].version
     words = f"{speed(ratio)} from {version} on"
+    if change.versions > 2 and by_size_alone:
+        # Beside a ratio of 1.03 another number needs an explanation.
+        words = f"on average {words}"
     return ChangePoint(
         version=version,
         before=series.points[change.place - 1].version,

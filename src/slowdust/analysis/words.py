@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from slowdust.analysis.bands import USUAL, Bands, Change
 from slowdust.analysis.concurrency import summarise
 from slowdust.analysis.explain import Explanation, explain
 from slowdust.analysis.flags import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
@@ -29,7 +30,6 @@ from slowdust.analysis.phrases import (
     speed,
     step_label,
 )
-from slowdust.analysis.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.verdict import DIFFERENT
 from slowdust.benchmarks import measured_in_steps
 
@@ -49,23 +49,17 @@ _VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("slower", "slower"),
     ("unsure", "unsure"),
 )
-_BANDS: tuple[tuple[Verdict, str], ...] = (
-    ("faster", f"at {CLEARLY_FASTER} or above"),
-    ("same", "between"),
-    ("slower", f"at {CLEARLY_SLOWER} or below"),
-)
-"""How results without a verdict are counted, by the classic bands."""
-
 
 def tell(
     results: Sequence[Result],
     contenders: Sequence[str],
     failures: Mapping[str, str],
     concurrency: Sequence[TestConcurrency] = (),
+    bands: Bands = USUAL,
 ) -> list[str]:
     """Sentences about each contender other than the base, which is `contenders[0]`.
 
-    `failures` is contender -> why it dropped out.
+    `failures` is contender -> why it dropped out; results without a verdict are counted in `bands`.
     """
     names = short_names(contenders)
     base = contenders[0]
@@ -79,7 +73,7 @@ def tell(
     if several:
         sentences.append(f"{len(contenders) - 1} contenders beside {names[base]}, the base.")
     for name in contenders[1:]:
-        story = _Story(results, base, name, names)
+        story = _Story(results, base, name, names, bands)
         story.cut_short = name in failures or base in failures
         story.by_clients = summarise(
             (one.test, course)
@@ -106,6 +100,7 @@ class _Pair:
     base: Result
     label: str
     """How sentences call the test."""
+    bands: Bands
 
     @property
     def rqps(self) -> float:
@@ -114,31 +109,36 @@ class _Pair:
 
     @property
     def side(self) -> Verdict:
-        """The verdict; of one archived run, which has none, the classic band that it is in."""
+        """The verdict; of one archived run, which has none, the side of the band that it is in."""
         if self.ours.verdict is not None:
             return self.ours.verdict
-        printed = round(self.rqps, 2)
-        if printed >= CLEARLY_FASTER:
-            return "faster"
-        return "slower" if printed <= CLEARLY_SLOWER else "same"
+        if self.bands.of(self.rqps) is Change.NONE:
+            return "same"
+        return "faster" if self.rqps > 1 else "slower"
 
 
 class _Story:
     """The sentences about one contender."""
 
     def __init__(
-        self, results: Sequence[Result], base: str, name: str, names: Mapping[str, str]
+        self,
+        results: Sequence[Result],
+        base: str,
+        name: str,
+        names: Mapping[str, str],
+        bands: Bands,
     ) -> None:
         bases = {(r.benchmark, r.test, r.clients): r for r in results if r.contender == base}
         levels: dict[str, set[int]] = {}
         for result in results:
             levels.setdefault(result.test, set()).add(result.clients)
-        self.base, self.name = names[base], names[name]
+        self.base, self.name, self.bands = names[base], names[name], bands
         self.pairs = [
             _Pair(
                 ours=result,
                 base=bases[result.benchmark, result.test, result.clients],
                 label=step_label(result.test, result.clients, levels[result.test]),
+                bands=bands,
             )
             for result in results
             if result.contender == name and result.rqps is not None
@@ -185,8 +185,12 @@ class _Story:
         verdicts = Counter(pair.side for pair in self.pairs)
         left_out = f", {self.left_out} not comparable" if self.left_out else ""
         if self._unjudged:
-            counted = (f"{number(verdicts[band])} {words}" for band, words in _BANDS)
-            return f"rqps is {', '.join(counted)}{left_out}"
+            least = f"{self.bands.change * 100:g}%"
+            return (
+                f"{number(verdicts['faster'])} faster by {least} or more, "
+                f"{number(verdicts['same'])} within {least}, "
+                f"{number(verdicts['slower'])} slower by {least} or more{left_out}"
+            )
         return (
             f"{number(verdicts['faster'])} faster, "
             f"{number(verdicts['same'])} the same, {number(verdicts['slower'])} slower, "

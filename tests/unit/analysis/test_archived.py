@@ -78,8 +78,8 @@ def test_results_are_counted_by_bands_where_there_are_no_verdicts() -> None:
     )
     text = " ".join(report.tldr)
     assert (
-        "From 10.23 to 17.4 no verdict is possible: rqps is "
-        "1 at 1.05 or above, 1 between, 1 at 0.95 or below."
+        "From 10.23 to 17.4 no verdict is possible: "
+        "1 faster by 5% or more, 1 within 5%, 1 slower by 5% or more."
     ) in report.tldr
     assert "Range queries (1 test): from 10.23 to 17.4 there is a big regression;" in text
     assert "Writes (1 test): from 10.23 to 17.4 throughput is stable." in text

@@ -118,7 +118,29 @@ def test_a_step_counts_the_tests_that_have_both_versions() -> None:
     found = changes("a b c", "1 0.5 0.5", "1 - 0.5", "- 1 1")
 
     assert [step.tests for step in found.steps] == [1, 2]
-    assert found.clauses[0] == "from a to b there is a big regression"
+    assert found.clauses[:2] == [
+        "from a to b (1 of 3 tests) there is a big regression",
+        "from b to c (2 of 3 tests) throughput is stable",
+    ]
+
+
+def test_versions_without_a_test_in_common_are_told() -> None:
+    found = changes("a b c d", "1 0.5 - -", "1 0.5 - -", "- - 1 1")
+
+    assert found.clauses == [
+        "from a to b (2 of 3 tests) there are big regressions for all of these",
+        "b and c have no test in common",
+        "from c to d (1 of 3 tests) throughput is stable",
+    ]
+
+
+def test_steps_of_other_tests_are_not_told_together() -> None:
+    found = changes("a b c", "1 1 1", "1 1 -")
+
+    assert found.clauses[:2] == [
+        "from a to b throughput is stable",
+        "from b to c (1 of 2 tests) throughput is stable",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +155,7 @@ def test_a_step_counts_the_tests_that_have_both_versions() -> None:
     ],
 )
 def test_percent_ends_at_99_and_goes_on_as_a_factor(rate: str, words: str) -> None:
-    assert changes("a b", f"1 {rate}").clauses[-1] == f"for b the common result is {words}"
+    assert changes("a b", f"1 {rate}").clauses[-1] == f"for b the result is {words}"
 
 
 def test_contenders_that_are_no_versions_are_told_beside_the_first() -> None:
@@ -144,7 +166,7 @@ def test_contenders_that_are_no_versions_are_told_beside_the_first() -> None:
     assert found is not None
     assert found.sentence == (
         "Point queries (1 test) at 8 clients: with jemalloc instead of glibc there is a big "
-        "improvement, and the common result is about 20% more throughput than glibc; with tcmalloc "
+        "improvement, and the result is about 20% more throughput than glibc; with tcmalloc "
         "instead of glibc throughput is the same."
     )
 
