@@ -36,9 +36,8 @@ from slowdust.analysis.step_words import (
     tell_writers_and_stalls,
 )
 from slowdust.analysis.steps import failed_steps_of, step_runs_of
-from slowdust.analysis.versions import lines_of
+from slowdust.analysis.versions import contender_called, lines_of
 from slowdust.analysis.words import tell
-from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.records import ServerUse, Slice
 
@@ -53,11 +52,12 @@ def analyse(
 
     Results are in the benchmarks' order of tests, then clients, then contenders with the base
     first. A contender without a slice in a step has no result there. `bands` are what changes
-    from version to version are told in. Raises `UsageError` if `base` is not a contender.
+    from version to version are told in. `base` may be short for a contender, as
+    in `contender_called`, which raises `UsageError`.
     """
     facts = {contender.name: contender for contender in manifest.contenders}
-    contenders = _base_first([*facts], base or manifest.base)
-    base = contenders[0]
+    base = contender_called(base or manifest.base, manifest.contenders)
+    contenders = [base, *(name for name in facts if name != base)]
     differences = plan_differences(manifest.plans, {name: one.dbms for name, one in facts.items()})
     results = results_of(manifest, slices, contenders, differences, _summarise)
     add_response_times(results, slices, contenders)
@@ -85,12 +85,6 @@ def analyse(
     report.notices = _notices(report)
     report.tldr = _tldr(report, _failures(facts), bands)
     return report
-
-
-def _base_first(contenders: Sequence[str], base: str) -> list[str]:
-    if base not in contenders:
-        raise UsageError(f"{base} is not a contender; those are: {', '.join(contenders)}")
-    return [base, *(name for name in contenders if name != base)]
 
 
 def _notices(report: Report) -> list[str]:

@@ -109,7 +109,10 @@ def changes_of_group(
         steps=steps,
         overall=overall,
         title=_title(group, len(tests), clients),
-        clauses=[*told, *([] if unchanged else _overall_told(overall, len(tests), versions, rates))],
+        clauses=[
+            *told,
+            *([] if unchanged else _overall_told(overall, len(tests), versions, rates)),
+        ],
     )
 
 
@@ -206,9 +209,7 @@ def _of(told: int, tests: int) -> str:
     return f" ({told} of {counted(tests, 'test')})" if told < tests else ""
 
 
-def _steps_told(
-    steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: Bands
-) -> list[str]:
+def _steps_told(steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: Bands) -> list[str]:
     """A clause for each step; one for several without a change, also from end to end."""
     clauses: list[str] = []
     index = 0
@@ -231,9 +232,7 @@ def _stable(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> bool:
     ends = _counted(steps[0].before, steps[-1].after, rates, bands)
     adjoin = all(a.after == b.before for a, b in pairwise(steps))
     return adjoin and all(
-        step is not None
-        and step.tests == steps[0].tests
-        and set(_by_change(step)) == {Change.NONE}
+        step is not None and step.tests == steps[0].tests and set(_by_change(step)) == {Change.NONE}
         for step in (*steps, ends)
     )
 
@@ -246,7 +245,9 @@ def _overall_told(
     about = _of(overall.tests, tests)
     clauses = [f"for {overall.after}{about} {_common(overall, _mean_of(versions, rates))}"]
     if len(versions) > 2 and len(_by_change(overall)) > 1:
-        clauses.insert(0, f"from {overall.before} to {overall.after}{about} {_told(overall, tests)}")
+        clauses.insert(
+            0, f"from {overall.before} to {overall.after}{about} {_told(overall, tests)}"
+        )
     return clauses
 
 

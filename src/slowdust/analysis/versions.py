@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from slowdust.analysis.phrases import short_names
 from slowdust.benchmarks.model import DEFAULT_CONFIG
+from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts
 from slowdust.versions import version_order
 
@@ -88,6 +90,29 @@ def release_of(facts: ContenderFacts) -> Release:
     if _NAMED.fullmatch(facts.name):
         return Release(version)
     return Release(version, facts.name, facts.build.sha256 or "")
+
+
+def contender_called(wanted: str, contenders: Sequence[ContenderFacts]) -> str:
+    """The contender that a user means: by its name, what sentences call it, or its version.
+
+    `postgres@17.4:x10a_c32r128+o2nofp` may be written `17.4` or `postgres@17.4` where no other has
+    that version. Raises `UsageError` if there is none, or several.
+    """
+    names = [facts.name for facts in contenders]
+    if wanted in names:
+        return wanted
+    short = short_names(names)
+    versions = {facts.name: release_of(facts).version for facts in contenders}
+    meant = [
+        one.name
+        for one in contenders
+        if wanted in {short[one.name], versions[one.name], f"{one.dbms}@{versions[one.name]}"}
+    ]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise UsageError(f"{wanted} may be {' or '.join(meant)}: write the whole name")
+    raise UsageError(f"{wanted} is not a contender; those are: {', '.join(names)}")
 
 
 def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:

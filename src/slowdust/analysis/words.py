@@ -50,6 +50,7 @@ _VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("unsure", "unsure"),
 )
 
+
 def tell(
     results: Sequence[Result],
     contenders: Sequence[str],

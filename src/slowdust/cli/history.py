@@ -14,11 +14,12 @@ from slowdust.cli.options import bands_option, results_option
 if TYPE_CHECKING:
     from slowdust.analysis.bands import Bands
     from slowdust.analysis.chaining import Experiment
+    from slowdust.analysis.history_model import History
 
 
 @click.command("history")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--benchmark", help="Only this one: micro, insert, slap.")
+@click.option("--benchmark", help="Only this one: micro, insert, slap; sysbench, of archives.")
 @click.option("--test", "tests", metavar="LIST", help="Tests by name or pattern, comma separated.")
 @click.option(
     "--host",
@@ -89,6 +90,8 @@ def command(
             f"{counted(len(experiments), 'experiment')}, or what was asked for leaves none"
             f"{_behind(history.notes)}"
         )
+    if base is not None and not _has_version(history, base):
+        raise UsageError(f"no history has a version {base}")
     if html is not None:
         from slowdust.report.html import history as page
 
@@ -98,6 +101,14 @@ def command(
         sys.stdout.write({"md": markdown.render, "json": data.render}[form](history))
     elif html is None:
         sys.stdout.write(markdown.brief(history))
+
+
+def _has_version(history: History, version: str) -> bool:
+    return any(
+        version in {one.version, one.label} or one.label.startswith(f"{version} ")
+        for line in history.lines
+        for one in line.versions
+    )
 
 
 def _behind(notes: list[str]) -> str:

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; docs/import.md.",
 )
-@click.option("--base", metavar="CONTENDER", help="Compare with this contender.  [the first]")
+@click.option(
+    "--base", metavar="CONTENDER", help="Compare with this contender, or its version.  [the first]"
+)
 @bands_option
 @results_option
 def command(

@@ -210,7 +210,10 @@ def test_few_single_runs_have_no_interval_and_change_points_by_size_alone() -> N
     assert [point.rqps for point in points] == pytest.approx([1.0, 1.02, 0.5])
     (change,) = series_of(line, "scan").change_points
     assert change.by_size_alone
-    assert (change.version, change.words) == ("8.0", "on average 50% slower from 8.0 on (by size alone)")
+    assert (change.version, change.words) == (
+        "8.0",
+        "on average 50% slower from 8.0 on (by size alone)",
+    )
     assert series_of(line, "hot-points").change_points == []
     assert any("fewer than 6 versions" in note for note in line.notes)
 

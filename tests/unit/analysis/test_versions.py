@@ -2,12 +2,14 @@ import pytest
 
 from slowdust.analysis.versions import (
     Release,
+    contender_called,
     in_order,
     labels_of,
     line_of,
     lines_of,
     release_of,
 )
+from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 
 
@@ -42,16 +44,8 @@ def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
 
     assert found == [
         *("8.0.0-dmr", "8.0.0-rc1", "8.0.0", "8.0.11", "8.0.11-20230710"),
-        *(
-            "8.0.11-20240710-abc1234",
-            "9.5.0",
-            "9.6.24",
-            "10.2",
-            "17devel",
-            "17beta2",
-            "17beta10",
-            "17rc1",
-        ),
+        *("8.0.11-20240710-abc1234", "9.5.0", "9.6.24", "10.2", "17devel", "17beta2"),
+        *("17beta10", "17rc1"),
         *("17", "17-patches5", "17-patches10", "17.6", "18beta1", "devel"),
     ]
 
@@ -115,3 +109,23 @@ def test_what_was_built_anew_under_one_name_is_told_apart_and_keeps_its_order(
     found = labels_of(in_order([*own, published]))
 
     assert list(found.items()) == [(published, "18"), *zip(own, labels, strict=True)]
+
+
+@pytest.mark.parametrize("wanted", ["mysql@9.7.4:z_c32+o2", "9.7.4", "mysql@9.7.4"])
+def test_a_contender_may_be_called_by_its_version(wanted: str) -> None:
+    contenders = [
+        facts("mysql@9.7.4:z_c32+o2", archived="x.my9704_o2.z_c32.pk1"),
+        facts("mysql@8.0.40:z_c32+o2", version="8.0.40", archived="x.my8040_o2.z_c32.pk1"),
+    ]
+
+    assert contender_called(wanted, contenders) == "mysql@9.7.4:z_c32+o2"
+
+
+def test_a_name_that_several_contenders_have_is_none() -> None:
+    contenders = [facts("mysql@9.7.4+jemalloc"), facts("mysql@9.7.4+tcmalloc")]
+
+    with pytest.raises(UsageError, match=r"9\.7\.4 may be .*jemalloc or .*tcmalloc: write the"):
+        contender_called("9.7.4", contenders)
+    with pytest.raises(UsageError, match=r"9\.7\.5 is not a contender; those are: mysql@9"):
+        contender_called("9.7.5", contenders)
+    assert contender_called("9.7.4+jemalloc", contenders) == "mysql@9.7.4+jemalloc"

@@ -334,6 +334,17 @@ def test_the_command_takes_configs_for_one(
     assert "Several configs are taken for one: default (5.6.51) and small (5.7.44)." in text
 
 
+def test_a_base_that_no_history_has_is_refused(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    keep(tmp_path / "results", *EARLY)
+
+    code, _, errors = slowdust("history", "--base", "99")
+
+    assert code == 2
+    assert "no history has a version 99" in errors
+
+
 def test_the_report_tells_changes_in_the_bands_that_were_asked_for(
     slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
