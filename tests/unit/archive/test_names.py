@@ -141,6 +141,17 @@ def test_runs_are_in_the_order_of_versions_and_those_that_do_not_say_are_last() 
     assert sorted(set(written), key=order_of_runs) == written
 
 
+def test_numbers_behind_a_hash_are_counted_on() -> None:
+    builds = [
+        "fbmy8032_rel_231023_ba9709c9_1021.z",
+        "fbmy8032_rel_241023_ba9709c9_971.z",
+        "fbmy8032_rel_241023_ab9709c9_1021.z",
+        "fbmy8032_rel_241023_ba9709c9_1021.z",
+        "fbmy8032_rel_241023_ba9709c9_1021_2.z",
+    ]
+    assert sorted(sorted(builds), key=order_of_runs) == builds
+
+
 def test_a_name_that_does_not_say_its_version_is_told() -> None:
     decoded = facts_of("pg174", "postgres@17.4")
     others = [facts_of(run, run) for run in ("a", "b", "c", "d", "ma10244_rel")]
