@@ -275,21 +275,35 @@ def _give(tests: Sequence[ArchivedTest], name: str, file: FileName, found: Found
         if len(found.numbers) != len(tests):
             rates, levels = counted(len(found.numbers), "rate"), counted(len(tests), "number")
             return f"{rates} for {levels} of clients: which is of which is not known"
+        if wrong := _twice(tests[0], name, file):
+            return wrong
         for test, number in zip(tests, found.numbers, strict=True):
             test.rates[file.kind] = PrintedRate(number, found.text)
             test.names[file.kind] = name
         return None
     if len(tests) > 1:
         return f"of which of {len(tests)} numbers of clients it is, is not known"
+    if wrong := _twice(tests[0], name, file):
+        return wrong
     _add(tests[0], file, found)
     tests[0].names[_kind(file)] = name
     return None
 
 
+def _twice(test: ArchivedTest, name: str, file: FileName) -> str | None:
+    """Whether the test has that kind already, in words: plain files come before compressed ones."""
+    there = test.names.get(_kind(file))
+    if there is None:
+        return None
+    if name == f"{there}.gz":
+        return "twice, plain and compressed: the plain one is used"
+    return f"twice: {there} is used"
+
+
 def _kind(file: FileName) -> str:
     if file.extraction is not None:
         return extraction_kind(file.iteration or 0, file.extraction)
-    return file.kind
+    return file.kind if file.iteration is None else f"{file.kind}.{file.iteration}"
 
 
 def extraction_kind(iteration: int, form: str) -> str:

@@ -65,6 +65,46 @@ def test_nothing_broken_stops_an_import(
     assert f"used in part: {strange}" in shown
 
 
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [
+        ("o", NEW.output()),
+        ("vm", Written(cpu=80).vmstat()),
+        ("r.qps", "1\tmysql hot-points range=100\n"),
+        ("perf.hw.1", NEW.perf(7)),
+    ],
+)
+def test_of_a_plain_file_and_a_compressed_one_the_plain_one_is_used(
+    tmp_path: Path, slowdust: Slowdust, kind: str, other: str
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [Written(counters=(100, 110))]})
+    printed = slowdust("import", "sysbench", archive)
+    assert "twice" not in printed
+    slices = Path("results/a/slices.ndjson").read_text()
+    end = ".1" if kind == "perf.hw.1" else ".dop8" if kind in {"o", "vm"} else ""
+    plain = f"sb.{kind.removesuffix('.1')}.{OLD.common}{end}"
+    (archive / RUN_A / f"{plain}.gz").write_bytes(gzip.compress(other.encode()))
+    printed = slowdust("import", "sysbench", archive)
+    told = "twice, plain and compressed: the plain one is used"
+    assert f"skipped: {RUN_A}/{plain}.gz: {told}" in printed
+    assert Path("results/a/slices.ndjson").read_text() == slices
+    (archive / RUN_A / plain).write_bytes(b"")
+    printed = slowdust("import", "sysbench", archive)
+    assert "twice" not in printed
+    assert Path("results/a/slices.ndjson").read_text() != slices
+
+
+def test_a_load_is_of_one_test(tmp_path: Path, slowdust: Slowdust) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
+    for test in ("point-query", "scan"):
+        (archive / RUN_A / f"sb.prepare.o.{test}.range100.pk1").write_text(
+            "Load seconds is 596 for 8 tables, .134 Mips, 134228 ips\n"
+        )
+    printed = slowdust("import", "sysbench", archive)
+    told = "twice: sb.prepare.o.point-query.range100.pk1 is used"
+    assert f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: {told}" in printed
+
+
 @pytest.mark.parametrize("name", [b"sb.o.\xff", b"sb.o.a\nb", b"qps.abs.\xff.tsv"])
 def test_files_whose_names_are_no_text_are_skipped(
     tmp_path: Path, slowdust: Slowdust, name: bytes
