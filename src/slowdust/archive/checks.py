@@ -12,13 +12,12 @@ from pathlib import Path
 from slowdust.archive import met, met_tables, named_clients, rate_tables
 from slowdust.archive.found_tables import Derived, Hardware, Rates, Tables
 from slowdust.archive.met_tables import MetRow
-from slowdust.archive.names import parse_file
+from slowdust.archive.names import common_of, parse_file
 from slowdust.archive.problems import Problem
 from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import ScanRule
 from slowdust.archive.run_directory import ArchivedTest, RunDirectory, extraction_kind
 from slowdust.archive.slices import published_met, rate_of
-from slowdust.archive.table_slices import common_of
 from slowdust.archive.text import is_number
 from slowdust.store.manifest import Fate
 

@@ -7,14 +7,14 @@ and o.met.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.archive import met, met_tables, perf_stat, rate_tables
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.met_tables import MetRow
-from slowdust.archive.names import FileName, parse_file, parse_label
+from slowdust.archive.names import FileName, common_of, parse_file, parse_label
 from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import is_relative, relative_to
 from slowdust.archive.run_directory import LOAD
@@ -143,18 +143,12 @@ def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict
 
 def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> dict[Path, str]:
     rates = {
-        (piece.test, archived.run): archived.whole_rate.partition("\t")[0]
+        (archived.file, archived.run): archived.whole_rate.partition("\t")[0]
         for piece, archived in found
-        if archived.whole_rate
+        if archived.whole_rate and piece.test != LOAD
     }
-    labels = {label: parse_label(label) or label for label in table.rows} or {
-        file.label: file.suffix for file in rate_tables.order(_files(found))
-    }
-    rows = {
-        label: tuple(rates.get((test, run), "") for run in table.runs)
-        for label, test in labels.items()
-        if any((test, run) in rates for run in table.runs)
-    }
+    labels = table.rows or [file.label for file in rate_tables.order(_files(found))]
+    rows = _rows(labels, table.runs, rates)
     if not rows:
         return {}
     absolute = RateTable(tuple(table.runs), rows)
@@ -167,16 +161,11 @@ def _relative_table(
     """The two files of relative rates, where that is all there is."""
     base, *runs = table.runs
     rates = {
-        (piece.test, archived.run): archived.whole_rate or ""
+        (archived.file, archived.run): archived.whole_rate or ""
         for piece, archived in found
         if piece.unit == relative_to(base)
     }
-    tests = {label: parse_label(label) or label for label in table.rows}
-    rows = {
-        label: tuple(rates.get((test, run), "") for run in runs)
-        for label, test in tests.items()
-        if any((test, run) in rates for run in runs)
-    }
+    rows = _rows(table.rows, runs, rates)
     relative = RateTable(tuple(runs), rows, base)
     stem = Path(table.folder) / (f"qps.rel.{table.tag}" if table.tag else "qps.rel")
     return (
@@ -187,6 +176,23 @@ def _relative_table(
         if rows
         else {}
     )
+
+
+def _rows(
+    labels: Iterable[str], runs: Sequence[str], rates: Mapping[tuple[str | None, str], str]
+) -> dict[str, tuple[str, ...]]:
+    """Label -> rates of `runs`, of those labels that any of them has.
+
+    `rates` are by `FileName.common` and run. Labels do not say whether the tables had a primary
+    key: where a run has both, its name says which of them is meant.
+    """
+
+    def cell(label: str, run: str) -> str:
+        tests = (common_of(label, run), f"{parse_label(label)}.pk0")
+        return next((rates[test, run] for test in tests if (test, run) in rates), "")
+
+    rows = {label: tuple(cell(label, run) for run in runs) for label in labels}
+    return {label: cells for label, cells in rows.items() if any(cells)}
 
 
 def rate_files(absolute: RateTable, tag: str, folder: Path) -> dict[Path, str]:

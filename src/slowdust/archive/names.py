@@ -19,6 +19,7 @@ _FILE = re.compile(
     r"(?:\.(?P<extraction>raw|sorted))?(?:\.gz)?"
 )
 _LABEL = re.compile(r"(?P<test>[a-z][a-z-]*(?:\.(?:pre|warm|warmpre))?)_range=(?P<range>\d{1,9})")
+_WITH_KEY, _WITHOUT_KEY = ".pk1", ".pk0"
 _PREFIX, _KEY = re.compile(r"x\."), re.compile(r"\.pk[01]")
 _HEAD = re.compile(
     r"(?P<letters>[a-z]+)"
@@ -74,14 +75,14 @@ class FileName:
 
     @property
     def suffix(self) -> str:
-        """The test: `hot-points.pre.range100`."""
-        phase = f".{self.phase}" if self.phase else ""
-        return f"{self.test}{phase}.range{self.range}"
+        """The test: `hot-points.pre.range100`; behind it `.pk0`, if the tables have no key."""
+        return test_of(self.common)
 
     @property
     def common(self) -> str:
         """The test as the names of files of any kind have it: `hot-points.pre.range100.pk1`."""
-        return f"{self.suffix}.pk{self.pk}"
+        phase = f".{self.phase}" if self.phase else ""
+        return f"{self.test}{phase}.range{self.range}.pk{self.pk}"
 
     @property
     def label(self) -> str:
@@ -137,9 +138,29 @@ def parse_file(name: str) -> FileName | None:
 
 
 def parse_label(label: str) -> str | None:
-    """The test of a row of a published table, as `FileName.suffix` has it; None if it is none."""
+    """The test of a row of a published table, without its `.pk1` or `.pk0`; None if it is none.
+
+    Rows do not say which of the two it is.
+    """
     found = _LABEL.fullmatch(label)
     return None if found is None else f"{found['test']}.range{found['range']}"
+
+
+def test_of(common: str) -> str:
+    """`FileName.suffix` of a `FileName.common`."""
+    return common.removesuffix(_WITH_KEY)
+
+
+def common_of_test(test: str) -> str:
+    """`FileName.common` of a `FileName.suffix`."""
+    return test if test.endswith(_WITHOUT_KEY) else f"{test}{_WITH_KEY}"
+
+
+def common_of(label: str, run: str) -> str | None:
+    """The test of a row, and of the column of `run`, as `FileName.common`; None if it is none."""
+    test = parse_label(label)
+    key = _WITHOUT_KEY if run.endswith(_WITHOUT_KEY) else _WITH_KEY
+    return None if test is None else f"{test}{key}"
 
 
 def order_of_runs(run: str) -> tuple[bool, str, VersionOrder, str]:

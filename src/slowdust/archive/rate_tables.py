@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowdust.archive.collation import collation
-from slowdust.archive.names import FileName, parse_file
+from slowdust.archive.names import FileName, common_of_test, parse_file
 from slowdust.archive.text import is_number
 
 _COLUMN = re.compile(r"col-(\d{1,9}) : (?P<run>.+)")
@@ -36,7 +36,7 @@ def order(tests: Iterable[FileName]) -> list[FileName]:
     """The tests of the tables in their order: point, the rest, writes; none before the writes."""
     kept = [test for test in tests if not (test.phase or "").endswith(_PRE)]
     groups: list[list[FileName]] = [[], [], []]
-    for test in sorted(kept, key=lambda test: collation(f"{test.suffix}pk1")):
+    for test in sorted(kept, key=lambda test: collation(test.common)):
         if _WRITES.search(test.test):
             groups[2].append(test)
         elif _POINT not in test.test:
@@ -48,7 +48,11 @@ def order(tests: Iterable[FileName]) -> list[FileName]:
 
 def order_of_suffixes(suffixes: Iterable[str]) -> list[str]:
     """All tests, `FileName.suffix`: as `order` has them, those that no table has at the end."""
-    found = {suffix: file for suffix in suffixes if (file := parse_file(f"sb.met.{suffix}.pk1"))}
+    found = {
+        suffix: file
+        for suffix in suffixes
+        if (file := parse_file(f"sb.met.{common_of_test(suffix)}"))
+    }
     in_tables = [file.suffix for file in order(found.values())]
     return [*in_tables, *sorted(set(suffixes) - set(in_tables))]
 

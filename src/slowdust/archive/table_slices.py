@@ -9,7 +9,7 @@ from slowdust.archive import named_clients
 from slowdust.archive.found_tables import Rates
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.named_clients import NamedClients
-from slowdust.archive.names import parse_file, parse_label
+from slowdust.archive.names import common_of, parse_file, test_of
 from slowdust.archive.problems import Problem
 from slowdust.archive.rates import ScanRule, Unit, relative_to, unit_of
 from slowdust.archive.run_directory import LOAD
@@ -22,7 +22,6 @@ from slowdust.store.records import Archived, Slice, UsePerOperation
 FROM_RELATIVE = "from a table of relative rates alone: absolute ones are not known"
 FROM_TABLE = "from a table alone: the run's files are not there"
 _PREPARE = "sb.prepare.met."
-_PK0 = ".pk0"
 
 Key = tuple[str, str, int]
 """Run, test as the names of files have it (or `LOAD`), clients."""
@@ -150,15 +149,8 @@ def _of_rates(found: TableRows, rates: Rates, clients: _Clients) -> Iterator[Row
             if count is None:
                 found.without_clients.add(rates.path.name)
             else:
-                test = common.rpartition(".")[0]
-                yield Row(run, common, test, count, rate=rate, relative_to=base)
+                yield Row(run, common, test_of(common), count, rate=rate, relative_to=base)
     _complain(found, rates, zeros, "rate", "of 0, of which there is no ratio")
-
-
-def common_of(label: str, run: str) -> str | None:
-    """The test of a table's row as the names of the run's files have it; None if it is none."""
-    suffix = parse_label(label)
-    return None if suffix is None else f"{suffix}.{'pk0' if run.endswith(_PK0) else 'pk1'}"
 
 
 def _of_block(name: str, rows: list[MetRow]) -> Iterator[Row]:

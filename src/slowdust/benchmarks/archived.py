@@ -1,7 +1,8 @@
 """Benchmarks that are imported, not run: what their tests are is in their names.
 
 A test of sysbench is called as in the names of its files: `read-only.range10000`,
-`hot-points.pre.range100`; the load of its tables is `load`.
+`hot-points.pre.range100`, without a primary key `hot-points.range100.pk0`; the load of its tables
+is `load`.
 """
 
 from __future__ import annotations

@@ -231,6 +231,45 @@ def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
     assert "perf.hw.hot-points.range100.pk1.1: of which of 2 numbers of clients it is" in printed
 
 
+def test_tables_without_a_primary_key_are_another_test(tmp_path: Path, slowdust: Slowdust) -> None:
+    runs = {
+        run: [Written(rate=rate), Written(rate=rate * 3, pk=0)]
+        for run, rate in ((RUN_A, 1000.5), (RUN_B, 1200.5))
+    }
+    archive = write_archive(tmp_path / "a", runs)
+    slowdust("import", "sysbench", archive)
+    found = results(slowdust, "a")
+    assert {key: one["qps"] for key, one in found.items()} == {
+        ("hot-points.range100", "10.23"): 1000.5,
+        ("hot-points.range100", "17.4"): 1200.5,
+        ("hot-points.range100.pk0", "10.23"): 3001.5,
+        ("hot-points.range100.pk0", "17.4"): 3601.5,
+    }
+    slowdust("report", "a", "--classic", "classic")
+    rates = (path.read_text() for path in sorted(Path("classic", RUN_A).glob("sb.r.qps*")))
+    assert [text.partition("\t")[0] for text in rates] == ["3002", "1000"]
+    assert Path("classic/qps.abs.csv").read_text() == "hot-points_range=100,1000,1200\n"
+    blocks = Path("classic/o.met").read_text()
+    assert [blocks.count(f"sb.met.hot-points.range100.pk{pk}.dop8") for pk in (0, 1)] == [1, 1]
+
+
+def test_rates_of_a_run_without_primary_keys_are_of_those_tests(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    keyless = [run.replace("pk1", "pk0") for run in (RUN_A, RUN_B)]
+    archive = write_archive(
+        tmp_path / "a", {keyless[0]: [Written(pk=0)], keyless[1]: [Written(test="scan", pk=0)]}
+    )
+    head = "".join(f"col-{n} : {run}\n" for n, run in enumerate(keyless, start=1))
+    (archive / "qps.abs.x.tsv").write_text(f"{head}\n1000\t1300\thot-points_range=100\n")
+    printed = slowdust("import", "sysbench", archive)
+    assert "made of: qps" not in printed
+    assert results(slowdust, "a")["hot-points.range100.pk0", "17.4"]["qps"] == 1300
+    slowdust("report", "a", "--classic", "classic")
+    table = Path("classic/qps.abs.x.tsv").read_text().splitlines()
+    assert table[-1] == "1000\t1300\thot-points_range=100"
+
+
 def test_a_page_shows_only_what_an_archive_has(tmp_path: Path, slowdust: Slowdust) -> None:
     scan = Written(test="scan", rate=11.25)
     point = Written(rate=1000.5, without=frozenset({"ps"}))

@@ -35,6 +35,7 @@ class Written:
 
     test: str = "hot-points"
     range: int = 100
+    pk: int = 1
     dop: int = 8
     rate: float = 1000.5
     seconds: int = 60
@@ -58,7 +59,7 @@ class Written:
 
     @property
     def common(self) -> str:
-        return f"{self.test}.range{self.range}.pk1"
+        return f"{self.test}.range{self.range}.pk{self.pk}"
 
     def files(self) -> dict[str, str]:
         """Name -> content."""
