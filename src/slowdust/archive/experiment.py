@@ -55,7 +55,7 @@ def make_experiment(
     order = _order(place, runs)
     titles = titles_of(order)
     cpus = next((run.cpus for run in runs if run.cpus), None)
-    choice = choose_scan_rule(place.path, runs, choices.scan)
+    choice = choose_scan_rule(place.around, runs, choices.scan)
     reading = Reading(choices.mode, choice.rule, cpus)
     clean = _clean_tests(runs) if choices.mode is Mode.CLEAN else set()
     named = None if choices.clients else _named_clients(place, runs)
@@ -167,7 +167,7 @@ def _of_runs(
 def _named_clients(place: Place, runs: Iterable[RunDirectory]) -> NamedClients | None:
     """What names of directories tell; None where the runs' files do."""
     untold = any(run.dop is None and run.tests for run in runs)
-    return named_clients.of_directory(place.path) if untold else None
+    return named_clients.of_directories(place.around) if untold else None
 
 
 def _of_tables(

@@ -13,6 +13,7 @@ from slowdust.archive.ibench_experiment import experiment_of
 from slowdust.archive.ibench_scanning import scan
 from slowdust.archive.importing import Import, check_name, store, title_of
 from slowdust.archive.scanning import name_of
+from slowdust.archive.walking import outermost
 
 
 def import_iibench(
@@ -30,7 +31,7 @@ def import_iibench(
     found = Import()
     by_products: Counter[str] = Counter()
     made: dict[str, ArchivedExperiment] = {}
-    archives = [(root, *one) for root in roots for one in scan(root).items()]
+    archives = [(root, *one) for root in outermost(roots) for one in scan(root).items()]
     several = sum(home is not None for _, home, _ in archives) > 1
     for root, home, there in archives:
         archive = read_archive(home or root, there.files)

@@ -6,6 +6,7 @@ Others look like it and are not: `c48` are CPUs, `10m` rows in millions.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +27,9 @@ class NamedClients:
     source: str
 
 
-def of_directory(path: Path) -> NamedClients | None:
-    """By its name, else by that of the nearest one above it that has a number."""
-    path = path.resolve()
-    for one in (path, *path.parents):
+def of_directories(directories: Iterable[Path]) -> NamedClients | None:
+    """By the name of the first that has a number."""
+    for one in directories:
         if (count := _in_name(one.name)) is not None:
             return NamedClients(count, f"the directory {readable(one.name)}")
     return None

@@ -118,17 +118,16 @@ def rule_that_reproduces(scans: Iterable[tuple[Output, str]]) -> ScanRule | None
     return best[0] if len(best) == 1 else None
 
 
-def rule_by_date(names: Iterable[str], day: str | None) -> ScanRule | None:
-    """The rule of the time at which a run was made, by its `day` (ISO 8601) or a month in `names`.
+def rule_of_day(day: str) -> ScanRule:
+    """The rule of the time of a day (ISO 8601)."""
+    return _rule_of(int(day[:4]), int(day[5:7]))
 
-    Names are like `mar25.pg.workmem`, `25apr.c48`; None where neither tells.
-    """
-    if day is not None:
-        return _rule_of(int(day[:4]), int(day[5:7]))
-    for name in names:
-        if found := _MONTH_AND_YEAR.search(name.lower()):
-            month, year = found[1] or found[4], found[2] or found[3]
-            return _rule_of(2000 + int(year), _MONTHS.index(month) + 1)
+
+def rule_in_name(name: str) -> ScanRule | None:
+    """The rule of the time of a month in a name: `mar25.pg.workmem`, `25apr.c48`; None without."""
+    if found := _MONTH_AND_YEAR.search(name.lower()):
+        month, year = found[1] or found[4], found[2] or found[3]
+        return _rule_of(2000 + int(year), _MONTHS.index(month) + 1)
     return None
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.archive.rates import SCAN, ScanRule, rule_by_date, rule_that_reproduces
+from slowdust.archive.rates import SCAN, ScanRule, rule_in_name, rule_of_day, rule_that_reproduces
 from slowdust.archive.run_directory import ArchivedTest, RunDirectory
+from slowdust.archive.text import readable
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,11 @@ class ScanChoice:
 
 
 def choose_scan_rule(
-    path: Path, runs: Sequence[RunDirectory], wanted: ScanRule | None
+    directories: Sequence[Path], runs: Sequence[RunDirectory], wanted: ScanRule | None
 ) -> ScanChoice:
     """By what the user says, by what reproduces the published rates, else by date.
 
-    `path` is the experiment's directory.
+    `directories` are those whose names may have the date, the experiment's first.
     """
     if wanted is not None:
         return ScanChoice(wanted, "as asked for")
@@ -36,10 +37,11 @@ def choose_scan_rule(
     if rule := rule_that_reproduces(scans):
         return ScanChoice(rule, "which reproduces the published rates")
     days = sorted(probe.day for run in runs for probe in run.probes if probe.day)
-    path = path.resolve()
-    names = [path.name, *(parent.name for parent in path.parents)]
-    if rule := rule_by_date(names, days[0] if days else None):
-        return ScanChoice(rule, "by the date of the run")
+    if days:
+        return ScanChoice(rule_of_day(days[0]), "by the date of the run")
+    for directory in directories:
+        if rule := rule_in_name(directory.name):
+            return ScanChoice(rule, f"by the date of the directory {readable(directory.name)}")
     return ScanChoice(ScanRule.ALL_THREADS, "assumed: neither a published rate nor a date tells")
 
 

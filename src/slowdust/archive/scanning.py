@@ -18,7 +18,7 @@ from slowdust.archive.names import parse_file
 from slowdust.archive.problems import OTHER_KIND, Problem
 from slowdust.archive.run_directory import FOREIGN
 from slowdust.archive.text import readable
-from slowdust.archive.walking import Visited, walk
+from slowdust.archive.walking import Visited, outermost, walk
 
 _GENERIC = re.compile(r"dop\d+")
 
@@ -28,7 +28,12 @@ class Place:
     """An experiment's directory."""
 
     path: Path
+    """Resolved: a directory has one place, however it is spelled."""
     name: str
+    around: list[Path]
+    """Itself, and the directories around it whose names count, too: see `around`."""
+    whole: bool
+    """Whether all of it was given to the import, not only runs of it."""
     runs: dict[Path, list[str]] = field(default_factory=dict)
     """Run directory -> names of its files."""
     tables: Tables = field(default_factory=Tables)
@@ -63,13 +68,9 @@ def scan(roots: Iterable[Path]) -> list[Place]:
     Files outside of all experiments are in a place that is `empty`.
     """
     places: dict[Path, Place] = {}
-    seen: set[Path] = set()
-    for root in roots:
+    for root in outermost(roots):
         for visited in walk(root):
-            if not visited.names or (resolved := visited.path.resolve()) not in seen:
-                _sort_files(places, root, visited)
-                if visited.names:
-                    seen.add(resolved)
+            _sort_files(places, root, visited)
     return _joined(list(places.values()))
 
 
@@ -78,7 +79,10 @@ def _sort_files(places: dict[Path, Place], root: Path, visited: Visited) -> None
     is_run = any(name.startswith("sb.") and parse_file(name) is not None for name in names)
     home = directory.parent if is_run else directory
     if names or visited.problems:
-        place = places.setdefault(home, Place(home, name_of(home, root)))
+        if home not in places:
+            whole = home.is_relative_to(root)
+            places[home] = Place(home, name_of(home, root), around(home, root), whole)
+        place = places[home]
         tables = [name for name in names if not name.startswith("sb.") and is_table(name)]
         take_tables(place.tables, directory, tables)
         place.problems.extend(visited.problems)
@@ -97,15 +101,26 @@ def _of_other_kind(name: str) -> bool:
 
 
 def name_of(directory: Path, root: Path) -> str:
-    """What an experiment is called: its directory, and those above it up to the one that was named.
+    """What an experiment is called: its directory, and those above it below the one that was given.
 
-    A name such as `dop40` says too little to stand alone or first.
+    A name such as `dop40` says too little to stand alone or first. Both paths are resolved.
     """
-    directory, root = directory.resolve(), root.resolve()
     parts = directory.relative_to(root).parts if root in directory.parents else (directory.name,)
     if _GENERIC.fullmatch(parts[0]):
         parts = (directory.parents[len(parts) - 1].name, *parts)
     return "-".join(part for part in parts if part) or "archive"
+
+
+def around(directory: Path, root: Path) -> list[Path]:
+    """The directories whose names may tell something of an experiment, its own first.
+
+    They end with `root`, the one that was given; of what is around that nothing is known. Only the
+    one that an experiment is called by after `name_of` counts, too.
+    """
+    found = [directory]
+    while root in found[-1].parents:
+        found.append(found[-1].parent)
+    return [*found, found[-1].parent] if _GENERIC.fullmatch(found[-1].name) else found
 
 
 def _joined(places: Sequence[Place]) -> list[Place]:
@@ -113,8 +128,8 @@ def _joined(places: Sequence[Place]) -> list[Place]:
     kept: list[Place] = []
     for place in sorted(places, key=lambda one: len(one.path.parts)):
         above = [other for other in reversed(kept) if other.path in place.path.parents]
-        around = [place, *above]
-        place.assumed += name_columns(place.tables, [(one.tables, one.run_names) for one in around])
+        nearest = [(one.tables, one.run_names) for one in (place, *above)]
+        place.assumed += name_columns(place.tables, nearest)
         home = next((other for other in above if _is_part(place, other)), None)
         if home is None:
             kept.append(place)

@@ -97,7 +97,7 @@ def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> 
             for row in _of_block(name, rows):
                 found.rows.setdefault((row.run, row.common, row.clients), row)
                 levels.setdefault(row.common, set()).add(row.clients)
-    told = _Clients(levels, clients, named_clients.of_directory(place.path))
+    told = _Clients(levels, clients, named_clients.of_directories(place.around))
     compared = {*in_runs, *found.rows}
     for rates in place.tables.rates:
         others = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,12 @@ class Visited:
     """Of its files that can be read, in order."""
     problems: list[Problem]
     """Of everything else in it, but for the directories that are visited."""
+
+
+def outermost(roots: Iterable[Path]) -> list[Path]:
+    """Each directory once, however it is spelled, and none that lies in another one."""
+    given = list(dict.fromkeys(root.resolve() for root in roots))
+    return [root for root in given if not set(root.parents) & set(given)]
 
 
 def walk(root: Path) -> Iterator[Visited]:

@@ -58,6 +58,12 @@ def test_an_import_is_an_experiment_like_any_other(slowdust: Slowdust) -> None:
     assert "In each second of the step" in Path("page.html").read_text()
 
 
+def test_a_directory_given_twice_is_one_experiment(slowdust: Slowdust) -> None:
+    write_archive(Path("archive"))
+    slowdust("import", "iibench", "archive", "archive/../archive", Path("archive").resolve())
+    assert [line.split()[0] for line in slowdust("list").splitlines()] == ["archive"]
+
+
 def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust) -> None:
     write_archive(Path("archive"))
     slowdust("import", "iibench", "archive", "--name", "ib")

@@ -29,6 +29,16 @@ def test_several_directories_are_several_experiments(tmp_path: Path, slowdust: S
     assert [one["slices"] for one in report(slowdust, "one")["results"]] == [1]
 
 
+def test_a_directory_spelled_two_ways_is_one_experiment(tmp_path: Path, slowdust: Slowdust) -> None:
+    archive = write_archive(tmp_path / "Q", {RUN_A: [OLD], RUN_B: [NEW]})
+    (tmp_path / "link").symlink_to(archive)
+    printed = slowdust("import", "sysbench", f"Q/{RUN_A}", f"link/../Q/{RUN_B}", archive, "link")
+    assert [line.split()[0] for line in slowdust("list").splitlines()] == ["Q"]
+    assert printed.startswith("Q: 2 contenders, 1 test, 2 results")
+    slowdust("import", "sysbench", f"Q/{RUN_A}", archive / RUN_B)
+    assert [line.split()[0] for line in slowdust("list").splitlines()] == ["Q"]
+
+
 def test_an_import_is_replaced_and_a_measurement_is_not(
     tmp_path: Path, slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,24 +57,52 @@ def test_a_table_of_rates_alone_needs_the_number_of_clients(
 
 
 @pytest.mark.parametrize(
-    ("folder", "table", "source"),
+    ("given", "below", "table", "source"),
     [
-        ("dop4", "qps.abs.x.tsv", "the directory dop4"),
-        ("sb.in.4u.50m.c48/tables", "qps.abs.x.tsv", "the directory sb.in.4u.50m.c48"),
-        ("sb.40u", "qps.abs.pgo.dop4.prep1.tsv", "qps.abs.pgo.dop4.prep1.tsv"),
+        ("dop4", "", "qps.abs.x.tsv", "the directory dop4"),
+        ("dop4", "tables", "qps.abs.x.tsv", "the directory dop4"),
+        ("sb.in.4u.50m.c48", "tables", "qps.abs.x.tsv", "the directory sb.in.4u.50m.c48"),
+        ("sb.40u", "", "qps.abs.pgo.dop4.prep1.tsv", "qps.abs.pgo.dop4.prep1.tsv"),
     ],
 )
 def test_names_tell_the_number_of_clients_where_nothing_else_does(
-    tmp_path: Path, slowdust: Slowdust, folder: str, table: str, source: str
+    *, tmp_path: Path, slowdust: Slowdust, given: str, below: str, table: str, source: str
 ) -> None:
-    (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / folder / table).write_text(RATES)
-    printed = slowdust("import", "sysbench", tmp_path / folder, "--name", "a")
+    (tmp_path / given / below).mkdir(parents=True)
+    (tmp_path / given / below / table).write_text(RATES)
+    printed = slowdust("import", "sysbench", tmp_path / given, "--name", "a")
     assert f"  4 clients, by the name of {source} (--clients overrides it)" in printed.splitlines()
     assert clients_told(slowdust, "a") == {4}
-    printed = slowdust("import", "sysbench", tmp_path / folder, "--name", "a", "--clients", "7")
+    printed = slowdust("import", "sysbench", tmp_path / given, "--name", "a", "--clients", "7")
     assert "by the name of" not in printed
     assert clients_told(slowdust, "a") == {7}
+
+
+def test_names_around_the_directory_that_was_given_tell_nothing(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    given = tmp_path / "nov25.4u" / "all" / "set"
+    given.mkdir(parents=True)
+    (given / "qps.abs.x.tsv").write_text(RATES)
+    slowdust("import", "sysbench", given, code=1)
+    printed = slowdust("import", "sysbench", given, "--clients", "4")
+    assert "of all threads, assumed: neither a published rate nor a date tells" in printed
+    printed = slowdust("import", "sysbench", tmp_path / "nov25.4u", "--name", "x")
+    assert "4 clients, by the name of the directory nov25.4u" in printed
+    assert (
+        "scan: published rates are of one thread, by the date of the directory nov25.4u" in printed
+    )
+
+
+def test_a_directory_that_an_experiment_is_called_by_tells_something(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    given = tmp_path / "nov25.set" / "dop4"
+    given.mkdir(parents=True)
+    (given / "qps.abs.x.tsv").write_text(RATES)
+    printed = slowdust("import", "sysbench", given)
+    assert printed.startswith("nov25.set-dop4: ")
+    assert "of one thread, by the date of the directory nov25.set" in printed
 
 
 def test_files_count_more_than_names(tmp_path: Path, slowdust: Slowdust) -> None:

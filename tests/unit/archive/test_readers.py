@@ -8,7 +8,8 @@ from slowdust.archive.rates import (
     ScanRule,
     clean_scan_rate,
     published_rate,
-    rule_by_date,
+    rule_in_name,
+    rule_of_day,
     rule_that_reproduces,
 )
 from slowdust.archive.reading import Wanting, read_all
@@ -104,19 +105,23 @@ def test_there_are_two_rates_of_scan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "day", "rule"),
+    ("name", "rule"),
     [
-        (["mar25.pg.workmem"], None, ScanRule.ALL_THREADS),
-        (["dop40", "nov25.sb.pg"], None, ScanRule.ONE_THREAD),
-        (["25apr.c48.conf"], None, ScanRule.ALL_THREADS),
-        (["nov25"], "2025-03-04", ScanRule.ALL_THREADS),
-        (["archive", "march25", "dec256"], None, None),
+        ("mar25.pg.workmem", ScanRule.ALL_THREADS),
+        ("nov25.sb.pg", ScanRule.ONE_THREAD),
+        ("25apr.c48.conf", ScanRule.ALL_THREADS),
+        *((name, None) for name in ("archive", "march25", "dec256", "dop40")),
     ],
 )
-def test_the_era_is_told_by_a_day_or_by_names(
-    names: list[str], day: str | None, rule: ScanRule | None
-) -> None:
-    assert rule_by_date(names, day) is rule
+def test_the_era_is_told_by_a_name(name: str, rule: ScanRule | None) -> None:
+    assert rule_in_name(name) is rule
+
+
+@pytest.mark.parametrize(
+    ("day", "rule"), [("2025-03-04", ScanRule.ALL_THREADS), ("2025-11-02", ScanRule.ONE_THREAD)]
+)
+def test_the_era_is_told_by_a_day(day: str, rule: ScanRule) -> None:
+    assert rule_of_day(day) is rule
 
 
 def test_labels_of_tables_are_tests() -> None:
