@@ -43,6 +43,8 @@ class ArchivedExperiment:
     slices: list[Slice]
     notes: list[str] = field(default_factory=list)
     """Sentences about tests whose files are not all there."""
+    whole: bool = True
+    """Whether all of its directory was given to the import, not only runs of it."""
 
 
 def make_experiment(
@@ -121,7 +123,7 @@ def make_experiment(
         *_notes(records),
         *assumed,
     ]
-    return ArchivedExperiment(manifest, records, notes)
+    return ArchivedExperiment(manifest, records, notes, place.whole)
 
 
 def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowdust.analysis.phrases import shortened
 from slowdust.archive.choices import Choices
 from slowdust.archive.experiment import ArchivedExperiment, make_experiment
 from slowdust.archive.problems import Problem
@@ -37,7 +38,8 @@ def import_sysbench(
     An experiment that was imported from the same directory under the same name is replaced.
 
     Raises:
-        UsageError: another experiment has that name, or `name` is none.
+        UsageError: another experiment has that name, or one of the same directory of which more
+            was imported, or `name` is none.
     """
     check_name(name)
     found = Import()
@@ -66,11 +68,14 @@ def store(made: Mapping[str, ArchivedExperiment], results: Path) -> None:
     """Write experiments, by name; earlier imports of the same are replaced.
 
     Raises:
-        UsageError: an experiment of that name is no import of the same kind and directory; then
-            none is written.
+        UsageError: an experiment of that name is no import of the same kind and directory, or has
+            more of it; then none is written.
     """
     for title, experiment in made.items():
-        _refuse_other(Folder(results / title), experiment.manifest.imported)
+        folder = Folder(results / title)
+        if folder.path.exists():
+            _refuse_other(folder, experiment.manifest.imported)
+            _refuse_larger(folder, experiment)
     for title, experiment in made.items():
         _write(Folder(results / title), experiment)
 
@@ -109,8 +114,6 @@ def title_of(place: str, name: str | None, *, several: bool, taken: set[str]) ->
 def _refuse_other(folder: Folder, new: Imported | None) -> None:
     """Keep what is in `folder`, unless it is an earlier import of the same."""
     assert new is not None
-    if not folder.path.exists():
-        return
     there = folder.read_manifest().imported if folder.is_imported() else None
     if there is None:
         what = "no import"
@@ -122,6 +125,22 @@ def _refuse_other(folder: Folder, new: Imported | None) -> None:
         f"'{folder.name}' in {folder.path.parent} is {what}, and is not replaced by that of "
         f"{new.path} as {new.kind}: choose another --name"
     )
+
+
+def _refuse_larger(folder: Folder, new: ArchivedExperiment) -> None:
+    """Keep what has contenders or tests that are not in some runs alone of its directory."""
+    if new.whole:
+        return
+    there = folder.read_manifest()
+    runs = {one.archived for one in new.manifest.contenders}
+    lost = [one.name for one in there.contenders if one.archived not in runs]
+    lost += [test for test in there.tests if test not in new.manifest.tests]
+    if lost:
+        raise UsageError(
+            f"'{folder.name}' in {folder.path.parent} is not replaced by an import of only a part "
+            f"of its directory, which has no {shortened(lost)}: choose another --name, or import "
+            f"all of {there.imported.path if there.imported else ''}"
+        )
 
 
 def _write(folder: Folder, experiment: ArchivedExperiment) -> None:

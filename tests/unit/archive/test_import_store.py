@@ -54,6 +54,32 @@ def test_an_import_is_replaced_and_a_measurement_is_not(
     assert "choose another --name" in complaint
 
 
+def test_a_part_of_a_directory_replaces_no_more_than_it_has(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    archive = write_archive(tmp_path / "Q", {RUN_A: [OLD], RUN_B: [NEW]})
+    slowdust("import", "sysbench", archive / RUN_B)
+    slowdust("import", "sysbench", archive)
+    before = report(slowdust, "Q")
+    complaint = slowdust("import", "sysbench", archive / RUN_B, code=2)
+    assert "'Q' in results is not replaced by an import of only a part of its dir" in complaint
+    assert "which has no postgres@10.23:x10a_c8+o2: choose another --name" in complaint
+    assert f"or import all of {archive}" in complaint
+    assert report(slowdust, "Q") == before
+    (archive / "qps.abs.x.tsv").write_text(f"col-1 : {RUN_A}\n\n7\tscan_range=100\n")
+    slowdust("import", "sysbench", archive)
+    complaint = slowdust("import", "sysbench", archive / RUN_A, archive / RUN_B, code=2)
+    assert "which has no scan.range100: choose" in complaint
+    slowdust("import", "sysbench", archive / RUN_B, "--name", "other")
+    # What is no longer in the directory is no longer in the experiment.
+    (archive / RUN_A).rename(tmp_path / RUN_A)
+    slowdust("import", "sysbench", archive)
+    slowdust("import", "sysbench", archive / RUN_B, code=2)
+    (archive / "qps.abs.x.tsv").unlink()
+    slowdust("import", "sysbench", archive)
+    slowdust("import", "sysbench", archive / RUN_B)
+
+
 @pytest.mark.parametrize("name", ["../x", "", "a/b", ".", "..", "-x", "a b", "a\n"])
 @pytest.mark.parametrize("kind", ["sysbench", "iibench"])
 def test_an_import_stays_in_the_results_folder(
