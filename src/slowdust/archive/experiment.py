@@ -8,27 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust import __version__
-from slowdust.archive import joined_counters, named_clients, rate_tables, slices, table_slices
+from slowdust.archive import named_clients, rate_tables, table_slices
+from slowdust.archive import notes as notes_of
 from slowdust.archive.checks import check_runs, check_tables
-from slowdust.archive.choices import Choices, Mode
+from slowdust.archive.choices import Choices
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.differences import differences_of
-from slowdust.archive.joined_counters import JoinedTables, use_joined
-from slowdust.archive.named_clients import NamedClients
+from slowdust.archive.joined_counters import JoinedTables
 from slowdust.archive.names import order_of_runs
-from slowdust.archive.problems import Problem, recorded
-from slowdust.archive.rates import SCAN, is_relative
-from slowdust.archive.run_directory import LOAD, RunDirectory, TestKey
-from slowdust.archive.scan_choice import ScanChoice, choose_scan_rule
+from slowdust.archive.problems import recorded
+from slowdust.archive.results import Results, results_of
+from slowdust.archive.run_directory import RunDirectory
+from slowdust.archive.scan_choice import choose_scan_rule
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
 from slowdust.archive.text import readable
-from slowdust.store.manifest import (
-    ArchivedTable,
-    Imported,
-    Manifest,
-    Method,
-)
+from slowdust.store.manifest import ArchivedTable, Imported, Manifest, Method
 from slowdust.store.records import SCHEMA, Slice
 
 KIND = "sysbench"
@@ -54,76 +49,70 @@ def make_experiment(
 
     None where they say nothing; the problems of `place` and `runs` tell why.
     """
-    order = _order(place, runs)
-    titles = titles_of(order)
+    titles = titles_of(_order(place, runs))
     cpus = next((run.cpus for run in runs if run.cpus), None)
     choice = choose_scan_rule(place.around, runs, choices.scan)
     reading = Reading(choices.mode, choice.rule, cpus)
-    clean = _clean_tests(runs) if choices.mode is Mode.CLEAN else set()
-    named = None if choices.clients else _named_clients(place, runs)
-    records = _of_runs(
-        runs, titles, reading, clean, named.count if named is not None else choices.clients
-    )
-    rows = table_slices.read_tables(place, records, choices.clients)
-    if named is not None:
-        rows.named.add(named)
-    place.problems.extend(rows.problems)
-    place.problems.extend(
-        Problem(place.path / table, named_clients.NOT_KNOWN)
-        for table in sorted(rows.without_clients)
-    )
-    records += _of_tables(rows, records, titles, reading)
-    joined = use_joined(place.tables.joined, runs, order, records)
-    place.problems.extend(joined.problems)
-    if not records:
+    found = results_of(place, runs, titles, choices, reading)
+    place.problems.extend(found.problems)
+    if not found.slices:
         return None
-    if choices.mode is Mode.CLEAN:
-        for record in records:
-            slices.leave_out_hardware_of_all_threads(record)
-    problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
-    problems += check_runs(runs, choice.rule)
-    problems += check_tables(place.tables, runs, choice.rule)
-    measured = {record.contender for record in records}
-    contenders = [facts_of(run, titles[run]) for run in order if titles[run] in measured]
-    rank = {contender.name: place for place, contender in enumerate(contenders)}
-    tests = _tests(place, records)
-    records.sort(key=lambda one: (tests.index(one.test), one.clients, rank[one.contender]))
+    manifest = _manifest(name, place, runs, found, reading)
+    tests, rank = manifest.tests, list(titles.values())
+    found.slices.sort(
+        key=lambda one: (tests.index(one.test), one.clients, rank.index(one.contender))
+    )
+    notes = [
+        *undecoded(manifest.contenders),
+        *named_clients.notes(found.named),
+        *notes_of.of_scan(found.slices, choice),
+        *notes_of.of_flags(found.slices),
+        *manifest.warnings,
+    ]
+    return ArchivedExperiment(manifest, found.slices, notes, place.whole)
+
+
+def _manifest(
+    name: str, place: Place, runs: Sequence[RunDirectory], found: Results, reading: Reading
+) -> Manifest:
+    measured = {record.contender for record in found.slices}
+    contenders = [facts_of(run, title) for run, title in found.titles.items() if title in measured]
     days = sorted(probe.day for run in runs for probe in run.probes if probe.day)
-    manifest = Manifest(
+    return Manifest(
         schema=SCHEMA,
         experiment=name,
         slowdust=__version__,
         started=days[0] if days else None,
         base=contenders[0].name,
         contenders=contenders,
-        tests=tests,
-        clients=sorted({record.clients for record in records}),
+        tests=_tests(place, found.slices),
+        clients=sorted({record.clients for record in found.slices}),
         method=_method(runs),
-        host=_host(runs, cpus),
-        imported=Imported(
-            kind=KIND,
-            mode=str(choices.mode),
-            source=readable(place.name),
-            path=readable(str(place.path.resolve())),
-            device=", ".join(sorted({run.device for run in runs if run.device})) or None,
-            used=place.tables.used + joined.used + sum(run.used for run in runs),
-            checked=_checked(place, joined, runs),
-            by_products=_summed([place.tables.by_products, *(run.by_products for run in runs)]),
-            skipped=recorded(problems, place.path),
-            tables=_tables_of(place),
-            differences=differences_of(runs, choice.rule, choices.mode),
-        ),
+        host=_host(runs, reading.cpus),
+        warnings=[*place.assumed, *found.joined.assumed],
+        imported=_imported(place, runs, found, reading),
     )
-    assumed = [*place.assumed, *joined.assumed]
-    manifest.warnings += assumed
-    notes = [
-        *undecoded(contenders),
-        *named_clients.notes(rows.named),
-        *_scan_note(records, choice),
-        *_notes(records),
-        *assumed,
-    ]
-    return ArchivedExperiment(manifest, records, notes, place.whole)
+
+
+def _imported(
+    place: Place, runs: Sequence[RunDirectory], found: Results, reading: Reading
+) -> Imported:
+    problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
+    problems += check_runs(runs, reading.scan)
+    problems += check_tables(place.tables, runs, reading.scan)
+    return Imported(
+        kind=KIND,
+        mode=str(reading.mode),
+        source=readable(place.name),
+        path=readable(str(place.path)),
+        device=", ".join(sorted({run.device for run in runs if run.device})) or None,
+        used=place.tables.used + found.joined.used + sum(run.used for run in runs),
+        checked=_checked(place, found.joined, runs),
+        by_products=_summed([place.tables.by_products, *(run.by_products for run in runs)]),
+        skipped=recorded(problems, place.path),
+        tables=_tables_of(place),
+        differences=differences_of(runs, reading.scan, reading.mode),
+    )
 
 
 def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
@@ -132,66 +121,6 @@ def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
     first = list(columns[0]) if columns else []
     named = {run.name for run in runs}.union(*columns)
     return [*first, *sorted(named - set(first), key=order_of_runs)]
-
-
-def _clean_tests(runs: Sequence[RunDirectory]) -> set[TestKey]:
-    """Those of which every run that has the test has vmstat's samples."""
-    keys = {key for run in runs for key in run.tests}
-    return {
-        key
-        for key in keys
-        if all(test.cpu is not None for run in runs if (test := run.tests.get(key)))
-    }
-
-
-def _of_runs(
-    runs: Iterable[RunDirectory],
-    titles: dict[str, str],
-    reading: Reading,
-    clean: set[TestKey],
-    clients: int | None,
-) -> list[Slice]:
-    found = []
-    for run in runs:
-        for key, test in run.tests.items():
-            count = test.dop or run.dop or clients
-            record = count and slices.slice_of(
-                run, test, count, titles[run.name], reading, clean_cpu=key in clean
-            )
-            if record:
-                found.append(record)
-            else:
-                what = "no rate" if count else named_clients.NOT_KNOWN
-                run.problems.append(Problem(run.path / f"*.{key[0]}", what))
-    return found
-
-
-def _named_clients(place: Place, runs: Iterable[RunDirectory]) -> NamedClients | None:
-    """What names of directories tell; None where the runs' files do."""
-    untold = any(run.dop is None and run.tests for run in runs)
-    return named_clients.of_directories(place.around) if untold else None
-
-
-def _of_tables(
-    rows: table_slices.TableRows, records: Sequence[Slice], titles: dict[str, str], reading: Reading
-) -> list[Slice]:
-    there = {(record.contender, record.test, record.clients) for record in records}
-    loaded = {record.contender for record in records if record.test == LOAD}
-    found = []
-    for row in rows.rows.values():
-        title = titles.get(row.run)
-        if title is None or (title, row.test, row.clients) in there:
-            continue
-        if row.test == LOAD and title in loaded:
-            continue
-        record = table_slices.slice_of(row, title, reading.scan, reading.cpus)
-        if record is not None:
-            found.append(record)
-    most = Counter(record.clients for record in found if record.test != LOAD).most_common(1)
-    for record in found:
-        if record.test == LOAD and most:
-            record.clients = most[0][0]
-    return found
 
 
 def _tests(place: Place, records: Sequence[Slice]) -> list[str]:
@@ -273,36 +202,3 @@ def _tables_of(place: Place) -> list[ArchivedTable]:
 
 def _folder(path: Path, home: Path) -> str:
     return "" if path.parent == home else str(path.parent.relative_to(home))
-
-
-def _scan_note(records: Sequence[Slice], choice: ScanChoice) -> list[str]:
-    scans = [record.unit for record in records if record.test.startswith(f"{SCAN}.")]
-    units = sorted({unit for unit in scans if not is_relative(unit)})
-    if not units:
-        return []
-    return [
-        f"scan: published rates are of {choice.rule.value}, {choice.why}; here in "
-        f"{' and '.join(units)}"
-    ]
-
-
-def _notes(records: Sequence[Slice]) -> list[str]:
-    """What is told of whole groups of tests, not line by line."""
-    notes = []
-    for flag in (
-        slices.FROM_MET,
-        slices.FROM_RATE,
-        table_slices.FROM_TABLE,
-        table_slices.FROM_RELATIVE,
-        joined_counters.FROM_JOINED,
-        joined_counters.RELATIVE,
-        slices.RATE_OF_ONE_THREAD,
-        slices.COUNTERS_OF_ALL_THREADS,
-    ):
-        tests = [record.test for record in records if flag in record.flags]
-        if tests:
-            names = sorted(set(tests))
-            shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if names[4:] else "")
-            results = f"{len(tests)} result{'' if len(tests) == 1 else 's'}"
-            notes.append(f"{flag}: {results}, {shown}")
-    return notes

@@ -11,7 +11,7 @@ from slowdust.archive.experiment import ArchivedExperiment
 from slowdust.archive.ibench_directory import read_archive
 from slowdust.archive.ibench_experiment import experiment_of
 from slowdust.archive.ibench_scanning import scan
-from slowdust.archive.importing import Import, check_name, store, title_of
+from slowdust.archive.importing import Import, check_name, store, titles, unlike
 from slowdust.archive.scanning import name_of
 from slowdust.archive.walking import outermost
 
@@ -32,13 +32,13 @@ def import_iibench(
     by_products: Counter[str] = Counter()
     made: dict[str, ArchivedExperiment] = {}
     archives = [(root, *one) for root in outermost(roots) for one in scan(root).items()]
-    several = sum(home is not None for _, home, _ in archives) > 1
+    names = titles([name_of(home, root) for root, home, _ in archives if home is not None], name)
     for root, home, there in archives:
         archive = read_archive(home or root, there.files)
         archive.problems += there.problems
         experiment = None
         if home is not None:
-            title = title_of(name_of(home, root), name, several=several, taken=set(made))
+            title = unlike(next(names), made)
             experiment = experiment_of(archive, title, mode, clients)
             if experiment is not None:
                 made[title] = experiment

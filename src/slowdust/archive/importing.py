@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,12 +46,12 @@ def import_sysbench(
     places = scan(roots)
     runs = _read(places, choices.device)
     made: dict[str, ArchivedExperiment] = {}
-    full = [place for place in places if not place.empty]
+    names = titles([place.name for place in places if not place.empty], name)
     for place in places:
-        title = title_of(place.name, name, several=len(full) > 1, taken=set(made))
-        experiment = (
-            None if place.empty else make_experiment(title, place, runs[place.path], choices)
-        )
+        experiment = None
+        if not place.empty:
+            title = unlike(next(names), made)
+            experiment = make_experiment(title, place, runs[place.path], choices)
         if experiment is not None:
             made[title] = experiment
             continue
@@ -100,15 +100,17 @@ def check_name(name: str | None) -> None:
         )
 
 
-def title_of(place: str, name: str | None, *, several: bool, taken: set[str]) -> str:
-    """What the experiment of the directory called `place` is called."""
-    place = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
-    wanted = place if name is None else f"{name}-{place}" if several else name
-    title, copies = wanted, 1
-    while title in taken:
-        copies += 1
-        title = f"{wanted}-{copies}"
-    return title
+def titles(places: Sequence[str], name: str | None) -> Iterator[str]:
+    """What experiments of directories called `places` are called; `name` is what the user says."""
+    for place in places:
+        title = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
+        yield title if name is None else name if len(places) == 1 else f"{name}-{title}"
+
+
+def unlike(title: str, taken: Collection[str]) -> str:
+    """`title`, or with a number behind it if it is taken."""
+    copies = [title, *(f"{title}-{copy}" for copy in range(2, len(taken) + 2))]
+    return next(one for one in copies if one not in taken)
 
 
 def _refuse_other(folder: Folder, new: Imported | None) -> None:

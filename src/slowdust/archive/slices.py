@@ -19,6 +19,7 @@ from slowdust.archive.rates import (
 )
 from slowdust.archive.reading import Extraction
 from slowdust.archive.run_directory import LOAD, ArchivedTest, RunDirectory
+from slowdust.archive.vmstat import Vmstat
 from slowdust.store.records import (
     Archived,
     Counters,
@@ -84,11 +85,11 @@ def slice_of(
     contender: str,
     reading: Reading,
     *,
-    clean_cpu: bool,
+    clean: Vmstat | None,
 ) -> Slice | None:
     """The record; None where no rate is known.
 
-    `clean_cpu`: whether clean means are wanted, and all contenders have vmstat's samples.
+    `clean` are vmstat's means where these count; without them the published ones do.
     """
     published = rate_of(test, reading.scan)
     if published is None:
@@ -110,7 +111,7 @@ def slice_of(
         server=_server(test),
         archived=_archived(run, test, _divisor(test, published, reading.mode, rate)),
     )
-    _add_storage_and_cpu(piece, test, published, reading, clean_cpu=clean_cpu)
+    _add_storage_and_cpu(piece, test, published, reading, clean)
     if test.counters:
         first = test.counters[min(test.counters)]
         said = parse_run(run.name)
@@ -194,12 +195,12 @@ def _server(test: ArchivedTest) -> ServerUse | None:
 
 
 def _add_storage_and_cpu(
-    piece: Slice, test: ArchivedTest, published: Rate, reading: Reading, *, clean_cpu: bool
+    piece: Slice, test: ArchivedTest, published: Rate, reading: Reading, clean: Vmstat | None
 ) -> None:
     """Hardware per operation, and the sums that the classic files are made of."""
     assert piece.archived is not None
     if test.cpu is not None:
-        vm = test.cpu.clean if clean_cpu else test.cpu.published
+        vm = clean or test.cpu.published
         piece.archived.cpu = [vm.samples, vm.switches, vm.cpu]
     printed = published_met(test, published)
     if reading.mode is Mode.COMPAT:
@@ -213,8 +214,7 @@ def _add_storage_and_cpu(
         use.writes = test.storage.writes / operations
         use.host_read_kb = test.storage.read_kb / operations
         use.host_write_kb = test.storage.written_kb / operations
-    if clean_cpu and test.cpu is not None:
-        clean = test.cpu.clean
+    if clean is not None:
         use.host_cs = clean.switches_per_second / piece.qps
         use.host_cpu_us, use.host_share_us = _cpu_us(clean.cpu_percent / piece.qps, reading.cpus)
     elif told is not None:

@@ -1,0 +1,121 @@
+"""The results of an experiment: of its runs' own files, and of tables where these are missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from slowdust.archive import named_clients, slices, table_slices
+from slowdust.archive.choices import Choices, Mode
+from slowdust.archive.joined_counters import JoinedTables, use_joined
+from slowdust.archive.named_clients import NamedClients
+from slowdust.archive.problems import Problem
+from slowdust.archive.run_directory import LOAD, RunDirectory, TestKey
+from slowdust.archive.scanning import Place
+from slowdust.archive.slices import Reading
+from slowdust.store.records import Slice
+
+
+@dataclass
+class Results:
+    """What the files of an experiment give."""
+
+    titles: dict[str, str]
+    """Run -> contender, the base first."""
+    slices: list[Slice]
+    joined: JoinedTables
+    named: set[NamedClients] = field(default_factory=set)
+    """Numbers of clients that only names tell."""
+    problems: list[Problem] = field(default_factory=list)
+    """Of tables."""
+
+
+def results_of(
+    place: Place,
+    runs: Sequence[RunDirectory],
+    titles: dict[str, str],
+    choices: Choices,
+    reading: Reading,
+) -> Results:
+    """Everything that has a rate; `titles` are run -> contender, the base first."""
+    named = None if choices.clients else _named_clients(place, runs)
+    found = _of_runs(runs, titles, reading, named.count if named else choices.clients)
+    rows = table_slices.read_tables(place, found, choices.clients)
+    found += _of_tables(rows, found, titles, reading)
+    joined = use_joined(place.tables.joined, runs, list(titles), found)
+    if choices.mode is Mode.CLEAN:
+        for record in found:
+            slices.leave_out_hardware_of_all_threads(record)
+    unknown = [
+        Problem(place.path / table, named_clients.NOT_KNOWN)
+        for table in sorted(rows.without_clients)
+    ]
+    return Results(
+        titles,
+        found,
+        joined,
+        rows.named | ({named} if named else set()),
+        [*rows.problems, *unknown, *joined.problems],
+    )
+
+
+def _clean_tests(runs: Sequence[RunDirectory]) -> set[TestKey]:
+    """Those of which every run that has the test has vmstat's samples."""
+    keys = {key for run in runs for key in run.tests}
+    return {
+        key
+        for key in keys
+        if all(test.cpu is not None for run in runs if (test := run.tests.get(key)))
+    }
+
+
+def _of_runs(
+    runs: Sequence[RunDirectory],
+    titles: dict[str, str],
+    reading: Reading,
+    clients: int | None,
+) -> list[Slice]:
+    clean = _clean_tests(runs) if reading.mode is Mode.CLEAN else set()
+    found = []
+    for run in runs:
+        for key, test in run.tests.items():
+            count = test.dop or run.dop or clients
+            cpu = test.cpu.clean if test.cpu and key in clean else None
+            record = count and slices.slice_of(
+                run, test, count, titles[run.name], reading, clean=cpu
+            )
+            if record:
+                found.append(record)
+            else:
+                what = "no rate" if count else named_clients.NOT_KNOWN
+                run.problems.append(Problem(run.path / f"*.{key[0]}", what))
+    return found
+
+
+def _named_clients(place: Place, runs: Iterable[RunDirectory]) -> NamedClients | None:
+    """What names of directories tell; None where the runs' files do."""
+    untold = any(run.dop is None and run.tests for run in runs)
+    return named_clients.of_directories(place.around) if untold else None
+
+
+def _of_tables(
+    rows: table_slices.TableRows, records: Sequence[Slice], titles: dict[str, str], reading: Reading
+) -> list[Slice]:
+    there = {(record.contender, record.test, record.clients) for record in records}
+    loaded = {record.contender for record in records if record.test == LOAD}
+    found = []
+    for row in rows.rows.values():
+        title = titles.get(row.run)
+        if title is None or (title, row.test, row.clients) in there:
+            continue
+        if row.test == LOAD and title in loaded:
+            continue
+        record = table_slices.slice_of(row, title, reading.scan, reading.cpus)
+        if record is not None:
+            found.append(record)
+    most = Counter(record.clients for record in found if record.test != LOAD).most_common(1)
+    for record in found:
+        if record.test == LOAD and most:
+            record.clients = most[0][0]
+    return found
