@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -114,8 +113,4 @@ def _of_tables(
         record = table_slices.slice_of(row, title, reading.scan, reading.cpus)
         if record is not None:
             found.append(record)
-    most = Counter(record.clients for record in found if record.test != LOAD).most_common(1)
-    for record in found:
-        if record.test == LOAD and most:
-            record.clients = most[0][0]
     return found

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from slowdust.archive import named_clients
-from slowdust.archive.found_tables import Rates
+from slowdust.archive.found_tables import Hardware, Rates
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.named_clients import NamedClients
-from slowdust.archive.names import common_of, parse_file, test_of
+from slowdust.archive.names import FileName, common_of, parse_file, test_of
 from slowdust.archive.problems import Problem
 from slowdust.archive.rates import ScanRule, Unit, relative_to, unit_of
 from slowdust.archive.run_directory import LOAD
@@ -42,6 +44,11 @@ class Row:
     relative_to: str | None = None
     """The run that `rate` is relative to, where no absolute one is known."""
 
+    @property
+    def key(self) -> Key:
+        """What it is of."""
+        return self.run, LOAD if self.test == LOAD else self.common, self.clients
+
 
 @dataclass
 class TableRows:
@@ -55,23 +62,51 @@ class TableRows:
     problems: list[Problem] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Clients:
-    """What tells the number of clients of a table of rates, which does not."""
+    """What tells the number of clients of rows that do not."""
 
-    levels: dict[str, set[int]]
+    levels: Mapping[str, Collection[int]]
     """Test as the names of files have it -> its numbers of clients."""
+    loads: Sequence[int]
+    """Those of the loads of the runs' own files."""
     given: int | None
     """By the user."""
     of_place: NamedClients | None
 
-    def of(self, rates: Rates, common: str, found: TableRows) -> int | None:
+    @classmethod
+    def made_of(
+        cls, known: Iterable[Key], given: int | None, of_place: NamedClients | None
+    ) -> _Clients:
+        """`known` are the tests and loads whose numbers are known."""
+        levels: dict[str, set[int]] = {}
+        loads = []
+        for _, test, count in known:
+            if test == LOAD:
+                loads.append(count)
+            else:
+                levels.setdefault(test, set()).add(count)
+        return cls(levels, loads, given, of_place)
+
+    def of(self, path: Path, common: str, found: TableRows) -> int | None:
         """Of a test of a table; what only names tell is noted."""
-        in_name = named_clients.of_table(rates.path)
-        if common in self.levels:
-            levels = self.levels[common]
-            return in_name.count if in_name and in_name.count in levels else max(levels)
-        if self.given is None and (named := in_name or self.of_place) is not None:
+        if common not in self.levels:
+            return self._otherwise(path, found)
+        levels, named = self.levels[common], named_clients.of_table(path)
+        return named.count if named and named.count in levels else max(levels)
+
+    def of_load(self, path: Path, found: TableRows) -> int | None:
+        """That of other loads, else of most tests: the load itself has none."""
+        in_rows = (row.clients for row in found.rows.values() if row.test != LOAD)
+        in_runs = (level for levels in self.levels.values() for level in levels)
+        told = Counter(self.loads or [*in_rows, *in_runs])
+        if not told:
+            return self._otherwise(path, found)
+        return max(told, key=lambda count: (told[count], count))
+
+    def _otherwise(self, path: Path, found: TableRows) -> int | None:
+        named = named_clients.of_table(path) or self.of_place
+        if self.given is None and named is not None:
             found.named.add(named)
             return named.count
         return self.given or max((max(one) for one in self.levels.values()), default=None)
@@ -84,46 +119,89 @@ def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> 
     which do not say. `clients` is what the user says.
     """
     found = TableRows()
-    in_runs = [
-        (one.archived.run, one.archived.file, one.clients)
+    in_runs = {
+        (one.archived.run, LOAD if one.test == LOAD else one.archived.file, one.clients)
         for one in records
-        if one.archived is not None and one.archived.file is not None and one.test != LOAD
-    ]
-    levels: dict[str, set[int]] = {}
-    for _, common, count in in_runs:
-        levels.setdefault(common, set()).add(count)
-    for table in place.tables.hardware:
-        for name, rows in table.table.blocks.items():
-            for row in _of_block(name, rows):
-                found.rows.setdefault((row.run, row.common, row.clients), row)
-                levels.setdefault(row.common, set()).add(row.clients)
-    told = _Clients(levels, clients, named_clients.of_directories(place.around))
-    compared = {*in_runs, *found.rows}
+        if one.archived is not None and one.archived.file is not None
+    }
+    blocks = list(_blocks(place.tables.hardware))
+    for block in blocks:
+        if block.clients is not None:
+            _take_block(block, block.clients, found)
+    known = in_runs | found.rows.keys()
+    told = _Clients.made_of(known, clients, named_clients.of_directories(place.around))
+    for block in blocks:
+        if block.clients is None and not block.is_load:
+            _take_block(block, told.of(block.path, block.file.common, found), found)
+    compared = in_runs | found.rows.keys()
     for rates in place.tables.rates:
-        others = 0
-        for row in _of_rates(found, rates, told):
-            there = found.rows.setdefault((row.run, row.common, row.clients), row)
-            others += there.rate not in (None, row.rate)
-            there.rate = there.rate or row.rate
-        _complain(found, rates, others, "rate", "that another table has otherwise")
+        _take_absolute(rates, found, told)
     absolute = compared | found.rows.keys()
     for rates in place.tables.relative:
-        by_test: dict[str, list[Row]] = {}
-        for row in _of_rates(found, rates, told):
-            by_test.setdefault(row.common, []).append(row)
-        others = 0
-        for of_test in by_test.values():
-            keys = {(row.run, row.common, row.clients) for row in of_test}
-            if keys.isdisjoint(absolute):
-                first = [
-                    found.rows.setdefault((row.run, row.common, row.clients), row)
-                    for row in of_test
-                ]
-                others += first != of_test
-            else:
-                others += not keys <= compared
-        _complain(found, rates, others, "row", "whose rates, of some runs at least, are elsewhere")
+        _take_relative(rates, found, told, compared, absolute)
+    for block in blocks:
+        if block.is_load:
+            _take_block(block, told.of_load(block.path, found), found)
     return found
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Of a table of hardware per operation."""
+
+    path: Path
+    file: FileName
+    is_load: bool
+    rows: list[MetRow]
+
+    @property
+    def clients(self) -> int | None:
+        """As its name says."""
+        return None if self.is_load else self.file.dop
+
+
+def _blocks(tables: Iterable[Hardware]) -> Iterator[_Block]:
+    for table in tables:
+        for name, rows in table.table.blocks.items():
+            if (file := parse_file(name)) is not None:
+                yield _Block(table.path, file, name.startswith(_PREPARE), rows)
+
+
+def _take_block(block: _Block, clients: int | None, found: TableRows) -> None:
+    if clients is None:
+        found.without_clients.add(block.path.name)
+        return
+    test = LOAD if block.is_load else block.file.suffix
+    for one in block.rows:
+        row = Row(one.run, block.file.common, test, clients, hardware=one)
+        found.rows.setdefault(row.key, row)
+
+
+def _take_absolute(rates: Rates, found: TableRows, clients: _Clients) -> None:
+    others = 0
+    for row in _of_rates(found, rates, clients):
+        there = found.rows.setdefault(row.key, row)
+        others += there.rate not in (None, row.rate)
+        there.rate = there.rate or row.rate
+    _complain(found, rates, others, "rate", "that another table has otherwise")
+
+
+def _take_relative(
+    rates: Rates, found: TableRows, clients: _Clients, compared: Set[Key], absolute: Set[Key]
+) -> None:
+    """Those of tests of which nothing is `absolute`; those that are in `compared` are not lost."""
+    by_test: dict[str, list[Row]] = {}
+    for row in _of_rates(found, rates, clients):
+        by_test.setdefault(row.common, []).append(row)
+    others = 0
+    for of_test in by_test.values():
+        keys = {row.key for row in of_test}
+        if keys.isdisjoint(absolute):
+            first = [found.rows.setdefault(row.key, row) for row in of_test]
+            others += first != of_test
+        else:
+            others += not keys <= compared
+    _complain(found, rates, others, "row", "whose rates, of some runs at least, are elsewhere")
 
 
 def _complain(found: TableRows, rates: Rates, count: int, what: str, why: str) -> None:
@@ -145,27 +223,12 @@ def _of_rates(found: TableRows, rates: Rates, clients: _Clients) -> Iterator[Row
             if not float(rate):
                 zeros += 1
                 continue
-            count = clients.of(rates, common, found)
+            count = clients.of(rates.path, common, found)
             if count is None:
                 found.without_clients.add(rates.path.name)
             else:
                 yield Row(run, common, test_of(common), count, rate=rate, relative_to=base)
     _complain(found, rates, zeros, "rate", "of 0, of which there is no ratio")
-
-
-def _of_block(name: str, rows: list[MetRow]) -> Iterator[Row]:
-    file = parse_file(name)
-    if file is None:
-        return
-    is_load = name.startswith(_PREPARE)
-    for row in rows:
-        yield Row(
-            run=row.run,
-            common=file.common,
-            test=LOAD if is_load else file.suffix,
-            clients=file.dop or 1,
-            hardware=row,
-        )
 
 
 def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slice | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -219,6 +220,7 @@ def test_whatever_is_damaged_does_not_stop_an_import(
     archive: Path, slowdust: Slowdust, seed: int
 ) -> None:
     rng = random.Random(seed)
+    write_archive(archive, {RUN_A: [replace(TEST, load=95_000)], RUN_B: [Written(load=96_000)]})
     files = sorted(path for path in archive.rglob("*") if path.is_file())
     names = [path.name for path in files]
     for path in rng.sample(files, rng.choice([5, len(files)])):

@@ -127,6 +127,42 @@ def test_files_count_more_than_names(tmp_path: Path, slowdust: Slowdust) -> None
     assert rates == {(8, 800), (4, 400)}
 
 
+LOAD = "sb.prepare.met.point-query.warm.range100.pk1"
+ROW = "0.000025\t0.192\t0\t0\t1.235\t{rate}\t{run}\n"
+HEAD = "--- absolute\ncpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms\n"
+
+
+@pytest.mark.parametrize("loaded", [None, 95_000])
+def test_a_load_of_a_table_has_the_clients_of_the_others(
+    tmp_path: Path, slowdust: Slowdust, loaded: int | None
+) -> None:
+    runs = {RUN_A: [Written(load=loaded)], RUN_B: [Written()]}
+    archive = write_archive(tmp_path / "a", runs)
+    rows = "".join(ROW.format(rate=rate, run=run) for run, rate in ((RUN_A, 95000), (RUN_B, 99000)))
+    (archive / "o.met.x").write_text(f"{LOAD}\n{HEAD}{rows}")
+    slowdust("import", "sysbench", archive)
+    loads = [one for one in report(slowdust, "a")["results"] if one["test"] == "load"]
+    assert [(one["clients"], one["qps"]) for one in loads] == [(8, 95000), (8, 99000)]
+    assert loads[1]["rqps"] == pytest.approx(99 / 95)
+    assert clients_told(slowdust, "a") == {8}
+
+
+def test_a_load_alone_has_the_clients_that_a_name_or_the_user_tells(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    (tmp_path / "a").mkdir()
+    rows = ROW.format(rate=95000, run=RUN_A)
+    (tmp_path / "a" / "o.met").write_text(f"{LOAD}\n{HEAD}{rows}")
+    printed = slowdust("import", "sysbench", "a", code=1)
+    assert "o.met: the number of clients is not known" in printed
+    slowdust("import", "sysbench", "a", "--clients", "4")
+    assert clients_told(slowdust, "a") == {4}
+    (tmp_path / "a" / "o.met").rename(tmp_path / "a" / "o.met.dop16")
+    printed = slowdust("import", "sysbench", "a")
+    assert "16 clients, by the name of o.met.dop16" in printed
+    assert clients_told(slowdust, "a") == {16}
+
+
 def test_runs_without_a_number_of_clients_are_told_by_their_directory(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:

@@ -43,6 +43,8 @@ class Written:
     cpu: int = 40
     writes: float = 12.0
     rss_kb: int = 2_000_000
+    load: int | None = None
+    """Rows per second of the load before it; None: the run has no files of that."""
     counters: tuple[int, ...] = ()
     """Cycles of each iteration."""
     plans: int = 0
@@ -76,6 +78,16 @@ class Written:
             "r.rt95": (f"sb.r.rt95.{self.common}", f"9.10\t{behind}\n"),
             "ts": (f"sb.ts.{self.common}", "1.1 GB\n"),
         }
+        if self.load is not None:
+            made |= {
+                f"prepare.{kind}": (f"sb.prepare.{kind}.{self.common}", content)
+                for kind, content in (
+                    ("o", self.load_output(self.load)),
+                    ("vm", self.vmstat()),
+                    ("io", self.iostat()),
+                    ("met", self.met(f"{self.load}")),
+                )
+            }
         for number, cycles in enumerate(self.counters, start=1):
             name = f"sb.perf.hw.{self.common}.{number}"
             made[f"perf.hw.{number}"] = (name, self.perf(cycles))
@@ -138,12 +150,19 @@ class Written:
         ]
         return "\n".join(sample * max(1, self.seconds // 10)) + "\n"
 
-    def met(self) -> str:
+    def load_output(self, rows: int) -> str:
+        """Of `rows` per second."""
+        return (
+            f"Creating table 'sbtest1'...\nLoad seconds is {self.seconds} for 4 tables, "
+            f"{rows // 1000 / 1000:.3f} Mips, {rows} ips\n"
+        )
+
+    def met(self, rate: str | None = None) -> str:
         """With numbers that no raw file gives: it must only be read where these are missing."""
         return (
             "iostat, vmstat normalized by operation rate\n"
             "samp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s\n"
-            f"60\t1.0\t0.0\t12.0\t0.1\t0.001\t0.004\t0.096\t{self.rate:.2f}\n\n"
+            f"60\t1.0\t0.0\t12.0\t0.1\t0.001\t0.004\t0.096\t{rate or f'{self.rate:.2f}'}\n\n"
             "samp\tcs/s\tcpu/s\tcs/o\tcpu/o\n"
             f"63\t3810\t38.1\t3.808\t0.038081\n"
         )
