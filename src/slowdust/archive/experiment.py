@@ -89,7 +89,7 @@ def _manifest(
         clients=sorted({record.clients for record in found.slices}),
         method=_method(runs),
         host=_host(runs, reading.cpus),
-        warnings=[*place.assumed, *found.joined.assumed],
+        warnings=[*place.assumed, *found.assumed],
         imported=_imported(place, runs, found, reading),
     )
 

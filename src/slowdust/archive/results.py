@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from slowdust.archive import named_clients, slices, table_slices
@@ -10,6 +10,7 @@ from slowdust.archive.choices import Choices, Mode
 from slowdust.archive.joined_counters import JoinedTables, use_joined
 from slowdust.archive.named_clients import NamedClients
 from slowdust.archive.problems import Problem
+from slowdust.archive.run_clients import RunClients
 from slowdust.archive.run_directory import LOAD, RunDirectory, TestKey
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
@@ -24,6 +25,8 @@ class Results:
     """Run -> contender, the base first."""
     slices: list[Slice]
     joined: JoinedTables
+    assumed: list[str]
+    """Sentences."""
     named: set[NamedClients] = field(default_factory=set)
     """Numbers of clients that only names tell."""
     problems: list[Problem] = field(default_factory=list)
@@ -38,8 +41,8 @@ def results_of(
     reading: Reading,
 ) -> Results:
     """Everything that has a rate; `titles` are run -> contender, the base first."""
-    named = None if choices.clients else _named_clients(place, runs)
-    found = _of_runs(runs, titles, reading, named.count if named else choices.clients)
+    clients = RunClients(place, runs, choices.clients)
+    found = _of_runs(runs, titles, reading, clients)
     rows = table_slices.read_tables(place, found, choices.clients)
     found += _of_tables(rows, found, titles, reading)
     joined = use_joined(place.tables.joined, runs, list(titles), found)
@@ -54,7 +57,8 @@ def results_of(
         titles,
         found,
         joined,
-        rows.named | ({named} if named else set()),
+        [*clients.assumed, *joined.assumed],
+        rows.named | clients.named,
         [*rows.problems, *unknown, *joined.problems],
     )
 
@@ -70,16 +74,13 @@ def _clean_tests(runs: Sequence[RunDirectory]) -> set[TestKey]:
 
 
 def _of_runs(
-    runs: Sequence[RunDirectory],
-    titles: dict[str, str],
-    reading: Reading,
-    clients: int | None,
+    runs: Sequence[RunDirectory], titles: dict[str, str], reading: Reading, clients: RunClients
 ) -> list[Slice]:
     clean = _clean_tests(runs) if reading.mode is Mode.CLEAN else set()
     found = []
     for run in runs:
         for key, test in run.tests.items():
-            count = test.dop or run.dop or clients
+            count = clients.of(run, test)
             cpu = test.cpu.clean if test.cpu and key in clean else None
             record = count and slices.slice_of(
                 run, test, count, titles[run.name], reading, clean=cpu
@@ -90,12 +91,6 @@ def _of_runs(
                 what = "no rate" if count else named_clients.NOT_KNOWN
                 run.problems.append(Problem(run.path / f"*.{key[0]}", what))
     return found
-
-
-def _named_clients(place: Place, runs: Iterable[RunDirectory]) -> NamedClients | None:
-    """What names of directories tell; None where the runs' files do."""
-    untold = any(run.dop is None and run.tests for run in runs)
-    return named_clients.of_directories(place.around) if untold else None
 
 
 def _of_tables(

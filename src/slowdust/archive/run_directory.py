@@ -131,6 +131,17 @@ class RunDirectory:
         return told.most_common(1)[0][0] if told else None
 
     @property
+    def tables(self) -> int | None:
+        """As most of its tests say, and its load."""
+        told = Counter(
+            said.tables
+            for test in self.tests.values()
+            for said in (test.output, test.load)
+            if said is not None and said.tables
+        )
+        return told.most_common(1)[0][0] if told else None
+
+    @property
     def probes(self) -> list[Iostat]:
         """Of the tests that have them."""
         return [test.storage for test in self.tests.values() if test.storage]

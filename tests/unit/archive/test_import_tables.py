@@ -163,6 +163,49 @@ def test_a_load_alone_has_the_clients_that_a_name_or_the_user_tells(
     assert clients_told(slowdust, "a") == {16}
 
 
+BARE = frozenset({"o", "vm", "io", "ps", "met"})
+
+
+@pytest.mark.parametrize(
+    ("others", "tables", "clients", "told"),
+    [
+        ({RUN_B: Written(test="point-query.warm", dop=16)}, True, 16, None),
+        ({}, True, 4, "taken to be at 4 clients, one for each table"),
+        ({}, False, 8, "taken to be at 8 clients, like other tests, though it may be another"),
+    ],
+)
+def test_rates_that_say_no_clients_are_those_of_other_runs_or_of_the_tables(
+    *,
+    tmp_path: Path,
+    slowdust: Slowdust,
+    others: dict[str, Written],
+    tables: bool,
+    clients: int,
+    told: str | None,
+) -> None:
+    warm = Written(test="point-query.warm", without=BARE)
+    usual = Written(without=frozenset() if tables else frozenset({"o"}))
+    runs = {run: [test, Written()] for run, test in others.items()}
+    archive = write_archive(tmp_path / "a", {RUN_A: [warm, usual], **runs})
+    printed = slowdust("import", "sysbench", archive)
+    found = [one for one in report(slowdust, "a")["results"] if "warm" in one["test"]]
+    assert {one["clients"] for one in found} == {clients}
+    assert ("taken to be" in printed) == (told is not None)
+    if told is not None:
+        assert f"  point-query.warm.range100: {told}" in printed.splitlines()
+        assert f"point-query.warm.range100: {told}" in report(slowdust, "a")["warnings"]
+
+
+def test_a_table_of_hardware_tells_the_clients_of_rates(tmp_path: Path, slowdust: Slowdust) -> None:
+    warm = Written(test="point-query.warm", without=BARE)
+    archive = write_archive(tmp_path / "a", {RUN_A: [warm, Written()]})
+    rows = ROW.format(rate=900, run=RUN_B)
+    (archive / "o.met.x").write_text(f"sb.met.{warm.common}.dop2\n{HEAD}{rows}")
+    slowdust("import", "sysbench", archive)
+    found = {(one["test"], one["clients"]) for one in report(slowdust, "a")["results"]}
+    assert found == {("point-query.warm.range100", 2), ("hot-points.range100", 8)}
+
+
 def test_runs_without_a_number_of_clients_are_told_by_their_directory(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
