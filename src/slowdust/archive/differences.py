@@ -8,29 +8,41 @@ from statistics import median
 from slowdust.archive import perf_stat
 from slowdust.archive.choices import Mode
 from slowdust.archive.rates import SCAN, ScanRule, clean_scan_rate, published_rate
+from slowdust.archive.reading import Cpu
 from slowdust.archive.run_directory import RunDirectory
+from slowdust.archive.slices import Reading
+from slowdust.archive.text import counted
 
 
-def differences_of(runs: Sequence[RunDirectory], scan: ScanRule, mode: Mode) -> list[str]:
-    """Sentences; those of numbers that these runs do not have are left out."""
-    return [*_vmstat(runs, mode), *_scan(runs, scan, mode), *_counters(runs)]
+def differences_of(
+    probed: Sequence[tuple[str, Cpu]], runs: Sequence[RunDirectory], reading: Reading
+) -> list[str]:
+    """Sentences; those of numbers that these runs do not have are left out.
+
+    `probed` are the tests, one for each result, whose clean CPU counts, or would count.
+    """
+    return [
+        *_vmstat(probed, reading.mode),
+        *_scan(runs, reading.scan, reading.mode),
+        *_counters(runs),
+    ]
 
 
-def _vmstat(runs: Sequence[RunDirectory], mode: Mode) -> list[str]:
-    probes = [test.cpu for run in runs for test in run.tests.values() if test.cpu]
+def _vmstat(probed: Sequence[tuple[str, Cpu]], mode: Mode) -> list[str]:
     cpu, switches = (
         [
             getattr(one.clean, name) / getattr(one.published, name)
-            for one in probes
+            for _, one in probed
             if getattr(one.published, name)
         ]
         for name in ("cpu_percent", "switches_per_second")
     )
     if not cpu or not switches:
         return []
+    tests = counted(len({test for test, _ in probed}), "test")
     told = (
-        f"cpu/o {_typically(cpu)} and cs/o {_typically(switches)} in {len(probes)} tests, because "
-        f"vmstat's repeated headers count as idle seconds in the published means"
+        f"cpu/o {_typically(cpu)} and cs/o {_typically(switches)} in {tests}, because vmstat's "
+        f"repeated headers count as idle seconds in the published means"
     )
     if mode is Mode.COMPAT:
         return [f"clean numbers would be higher: {told}"]

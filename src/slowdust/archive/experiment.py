@@ -111,7 +111,7 @@ def _imported(
         by_products=_summed([place.tables.by_products, *(run.by_products for run in runs)]),
         skipped=recorded(problems, place.path),
         tables=_tables_of(place),
-        differences=differences_of(runs, reading.scan, reading.mode),
+        differences=differences_of(found.probed, runs, reading),
     )
 
 

@@ -10,6 +10,7 @@ from slowdust.archive.choices import Choices, Mode
 from slowdust.archive.joined_counters import JoinedTables, use_joined
 from slowdust.archive.named_clients import NamedClients
 from slowdust.archive.problems import Problem
+from slowdust.archive.reading import Cpu
 from slowdust.archive.run_clients import RunClients
 from slowdust.archive.run_directory import LOAD, RunDirectory, TestKey
 from slowdust.archive.scanning import Place
@@ -24,6 +25,8 @@ class Results:
     titles: dict[str, str]
     """Run -> contender, the base first."""
     slices: list[Slice]
+    probed: list[tuple[str, Cpu]]
+    """Test, and what vmstat saw of it: of each result whose CPU is clean, or would be."""
     joined: JoinedTables
     assumed: list[str]
     """Sentences."""
@@ -42,7 +45,8 @@ def results_of(
 ) -> Results:
     """Everything that has a rate; `titles` are run -> contender, the base first."""
     clients = RunClients(place, runs, choices.clients)
-    found = _of_runs(runs, titles, reading, clients)
+    of_runs = _of_runs(runs, titles, reading, clients)
+    found = [record for record, _ in of_runs]
     rows = table_slices.read_tables(place, found, choices.clients)
     found += _of_tables(rows, found, titles, reading)
     joined = use_joined(place.tables.joined, runs, list(titles), found)
@@ -56,6 +60,7 @@ def results_of(
     return Results(
         titles,
         found,
+        [(one.test, cpu) for one, cpu in of_runs if cpu and one.per_op is not None],
         joined,
         [*clients.assumed, *joined.assumed],
         rows.named | clients.named,
@@ -75,18 +80,20 @@ def _clean_tests(runs: Sequence[RunDirectory]) -> set[TestKey]:
 
 def _of_runs(
     runs: Sequence[RunDirectory], titles: dict[str, str], reading: Reading, clients: RunClients
-) -> list[Slice]:
-    clean = _clean_tests(runs) if reading.mode is Mode.CLEAN else set()
+) -> list[tuple[Slice, Cpu | None]]:
+    """Records, and what vmstat saw of those whose clean means count, or would count."""
+    clean = _clean_tests(runs)
     found = []
     for run in runs:
         for key, test in run.tests.items():
             count = clients.of(run, test)
-            cpu = test.cpu.clean if test.cpu and key in clean else None
+            cpu = test.cpu if key in clean else None
+            counting = cpu.clean if cpu and reading.mode is Mode.CLEAN else None
             record = count and slices.slice_of(
-                run, test, count, titles[run.name], reading, clean=cpu
+                run, test, count, titles[run.name], reading, clean=counting
             )
             if record:
-                found.append(record)
+                found.append((record, cpu))
             else:
                 what = "no rate" if count else named_clients.NOT_KNOWN
                 run.problems.append(Problem(run.path / f"*.{key[0]}", what))
