@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from slowdust.archive import named_clients, slices, table_slices
 from slowdust.archive.choices import Choices, Mode
+from slowdust.archive.found_tables import Hardware
 from slowdust.archive.joined_counters import JoinedTables, use_joined
 from slowdust.archive.named_clients import NamedClients
+from slowdust.archive.names import parse_file
 from slowdust.archive.problems import Problem
-from slowdust.archive.reading import Cpu
+from slowdust.archive.reading import PREPARE, Cpu
 from slowdust.archive.run_clients import RunClients
 from slowdust.archive.run_directory import LOAD, RunDirectory, TestKey
 from slowdust.archive.scanning import Place
@@ -45,7 +47,8 @@ def results_of(
 ) -> Results:
     """Everything that has a rate; `titles` are run -> contender, the base first."""
     clients = RunClients(place, runs, choices.clients)
-    of_runs = _of_runs(runs, titles, reading, clients)
+    clean = _clean_tests(runs, place.tables.hardware)
+    of_runs = _of_runs(runs, titles, reading, clients, clean)
     found = [record for record, _ in of_runs]
     rows = table_slices.read_tables(place, found, choices.clients)
     found += _of_tables(rows, found, titles, reading)
@@ -68,21 +71,27 @@ def results_of(
     )
 
 
-def _clean_tests(runs: Sequence[RunDirectory]) -> set[TestKey]:
-    """Those of which every run that has the test has vmstat's samples."""
-    keys = {key for run in runs for key in run.tests}
-    return {
-        key
-        for key in keys
-        if all(test.cpu is not None for run in runs if (test := run.tests.get(key)))
-    }
+def _clean_tests(runs: Sequence[RunDirectory], tables: Iterable[Hardware]) -> set[TestKey]:
+    """Those of which every run that has the test has vmstat's samples, if only a table has it."""
+    sampled = {(run.name, *key) for run in runs for key, test in run.tests.items() if test.cpu}
+    there = {(run.name, *key) for run in runs for key in run.tests}
+    for table in tables:
+        for name, rows in table.table.blocks.items():
+            if (file := parse_file(name)) is not None:
+                key = (LOAD if file.kind.startswith(PREPARE) else file.common, file.dop)
+                there |= {(row.run, *key) for row in rows if row.cpu}
+    unclean = {(test, dop) for _, test, dop in there - sampled}
+    return {(test, dop) for _, test, dop in sampled} - unclean
 
 
 def _of_runs(
-    runs: Sequence[RunDirectory], titles: dict[str, str], reading: Reading, clients: RunClients
+    runs: Sequence[RunDirectory],
+    titles: dict[str, str],
+    reading: Reading,
+    clients: RunClients,
+    clean: Set[TestKey],
 ) -> list[tuple[Slice, Cpu | None]]:
     """Records, and what vmstat saw of those whose clean means count, or would count."""
-    clean = _clean_tests(runs)
     found = []
     for run in runs:
         for key, test in run.tests.items():

@@ -100,6 +100,24 @@ def test_published_numbers_are_not_said_to_be_higher_than_these(
     assert " in 1 test, because" in printed
 
 
+def test_published_numbers_of_a_table_are_not_compared_with_clean_ones(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD, Written(test="scan", rate=11.25)]})
+    row = f"0.037653\t3.748\t0\t0\t0.096\t1200\t{RUN_B}"
+    table = TABLE.partition("\n\n")[0].splitlines()[:3]
+    block = "\n".join([f"sb.met.{OLD.common}.dop8", *table[1:], row])
+    (archive / "o.met").write_text(f"{block}\n")
+    printed = slowdust("import", "sysbench", archive)
+    assert " in 1 test, because" in printed
+    found = results(slowdust, "a")
+    old, new = found["hot-points.range100", "10.23"], found["hot-points.range100", "17.4"]
+    assert old["per_op"]["host_cpu_us"] == pytest.approx(new["per_op"]["host_cpu_us"])
+    assert any("are the published ones" in flag for flag in old["flags"])
+    scan = found["scan.range100", "10.23"]
+    assert not any("are the published ones" in flag for flag in scan["flags"])
+
+
 def test_counters_are_compared_per_query(tmp_path: Path, slowdust: Slowdust) -> None:
     slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]}))
     new = results(slowdust, "a")["hot-points.range100", "17.4"]
