@@ -31,8 +31,6 @@ _OPERATIONS = {
     "thousand rows/s": "thousand rows",
     "thousand rows/s of one thread": "thousand rows",
 }
-SYSBENCH = "sysbench"
-"""What archived runs of sysbench are called."""
 OF_TRANSACTIONS = (
     "Response times are of transactions, rates of queries: read-only, read-write and write-only "
     "tests have many queries in a transaction."

@@ -6,7 +6,6 @@ What a file is made of counts; a difference is told.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 
 from slowdust.archive import met, met_tables, named_clients, rate_tables
@@ -18,7 +17,7 @@ from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import ScanRule
 from slowdust.archive.run_directory import ArchivedTest, RunDirectory, extraction_kind
 from slowdust.archive.slices import published_met, rate_of
-from slowdust.archive.text import is_number
+from slowdust.archive.text import beginning, is_number
 from slowdust.store.manifest import Fate
 
 _SHOWN = 3
@@ -53,14 +52,13 @@ def check_tables(tables: Tables, runs: Sequence[RunDirectory], scan: ScanRule) -
 
 def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Problem]:
     """A line, if anything in the file is not as its source has it."""
-    found = [(what, there, made) for what, there, made in cells if not _same(there, made)]
+    found = [
+        f"{what}, {there or _NOTHING} there, {made or _NOTHING} from {source}"
+        for what, there, made in cells
+        if not _same(there, made)
+    ]
     if found:
-        told = "; ".join(
-            f"{what}, {there or _NOTHING} there, {made or _NOTHING} from {source}"
-            for what, there, made in islice(found, _SHOWN)
-        )
-        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        yield Problem(path, told + more, Fate.DIFFERS)
+        yield Problem(path, beginning(found, _SHOWN, "; ", "; and"), Fate.DIFFERS)
 
 
 def _same(there: str, made: str) -> bool:

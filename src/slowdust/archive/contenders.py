@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from slowdust.archive.names import parse_run
+from slowdust.archive.text import beginning
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 
 UNKNOWN = "unknown"
@@ -39,5 +40,4 @@ def undecoded(contenders: Sequence[ContenderFacts]) -> list[str]:
     names = [one.name for one in contenders if one.build.version == UNKNOWN]
     if not names:
         return []
-    more = f" and {len(names) - _MOST_LISTED} more" if names[_MOST_LISTED:] else ""
-    return [f"version not decoded: {', '.join(names[:_MOST_LISTED])}{more}"]
+    return [f"version not decoded: {beginning(names, _MOST_LISTED)}"]

@@ -23,10 +23,10 @@ from slowdust.archive.scan_choice import choose_scan_rule
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
 from slowdust.archive.text import readable
+from slowdust.benchmarks.archived import SYSBENCH
 from slowdust.store.manifest import ArchivedTable, Imported, Manifest, Method
 from slowdust.store.records import SCHEMA, Slice
 
-KIND = "sysbench"
 MARGIN = 0.03
 
 
@@ -101,7 +101,7 @@ def _imported(
     problems += check_runs(runs, reading.scan)
     problems += check_tables(place.tables, runs, reading.scan)
     return Imported(
-        kind=KIND,
+        kind=SYSBENCH.name,
         mode=str(reading.mode),
         source=readable(place.name),
         path=readable(str(place.path)),

@@ -18,7 +18,7 @@ from slowdust.archive.met_tables import MetTable
 from slowdust.archive.names import FileName, parse_file, parse_label
 from slowdust.archive.problems import Problem
 from slowdust.archive.rate_tables import RateTable
-from slowdust.archive.text import DamagedError, lines_of, read_content
+from slowdust.archive.text import DamagedError, beginning, lines_of, read_content
 from slowdust.store.manifest import Fate
 
 _RATES = re.compile(r"qps\.(?P<kind>abs|rel)(?:\.(?P<tag>.+))?\.(?P<form>tsv|csv)")
@@ -29,6 +29,8 @@ _COUNTERS = re.compile(
 _COPY = re.compile(r".+\.(?:edit|markup)")
 _ORDER = (("abs", "tsv"), ("abs", "csv"), ("rel", "tsv"), ("rel", "csv"))
 """Kinds and forms of tables of rates: each tells all that those behind it do."""
+_MOST_QUOTED, _QUOTED = 2, 50
+"""Lines, and characters of each."""
 
 
 @dataclass
@@ -246,7 +248,7 @@ def _lines(tables: Tables, path: Path) -> list[str] | None:
 def _complain(tables: Tables, path: Path, strange: Sequence[str], fate: Fate) -> None:
     """Lines that a hand has put in, or that were torn."""
     if strange:
-        shown = " / ".join(repr(line.strip()[:50]) for line in strange[:2])
-        more = f" and {len(strange) - 2} more" if len(strange) > 2 else ""
-        reason = f"lines that are no part of a table, left out: {shown}{more}"
+        shown = [repr(line.strip()[:_QUOTED]) for line in strange]
+        told = beginning(shown, _MOST_QUOTED, between=" / ")
+        reason = f"lines that are no part of a table, left out: {told}"
         tables.problems.append(Problem(path, reason, fate))

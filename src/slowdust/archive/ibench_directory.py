@@ -27,7 +27,8 @@ from slowdust.archive.ibench_response import Shares
 from slowdust.archive.ibench_result import StepResult
 from slowdust.archive.problems import OTHER_KIND, Problem
 from slowdust.archive.reading import Wanting
-from slowdust.archive.text import counted
+from slowdust.archive.text import beginning, counted
+from slowdust.benchmarks.archived import SYSBENCH
 from slowdust.store.manifest import Fate
 
 FOREIGN = "not a file of the Insert Benchmark"
@@ -165,7 +166,7 @@ def _wanted(archive: IbenchArchive, path: Path) -> IbenchFile | None:
     """What the name says of a file that is worth reading; others are noted."""
     file = parse_file(path.name)
     if _OF_OTHER_KIND.fullmatch(path.name):
-        archive.by_products[OTHER_KIND["sysbench"]] += 1
+        archive.by_products[OTHER_KIND[SYSBENCH.name]] += 1
     elif file is None:
         archive.problems.append(Problem(path, FOREIGN))
     elif file.kind is FileKind.SELECTION:
@@ -329,5 +330,4 @@ def _told(damaged: list[str]) -> str:
     """The first, and how many more."""
     if not damaged:
         return "nothing in it"
-    more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-    return f"{damaged[0][:_SHOWN]!r}{more}"
+    return beginning([repr(one[:_SHOWN]) for one in damaged], 1)

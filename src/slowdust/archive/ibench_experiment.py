@@ -19,6 +19,7 @@ from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of
 from slowdust.archive.names import order_of_runs
 from slowdust.archive.problems import recorded
 from slowdust.archive.text import counted, readable
+from slowdust.benchmarks.archived import IIBENCH
 from slowdust.store.manifest import (
     ArchivedTable,
     Imported,
@@ -27,7 +28,6 @@ from slowdust.store.manifest import (
 )
 from slowdust.store.records import SCHEMA, Slice
 
-KIND = "iibench"
 RUN_TABLE = "o.sum"
 MERGED_TABLES = "mrg"
 _US_PER_S = 1_000_000
@@ -137,7 +137,7 @@ def _cpus(name: str, row: Row) -> float | None:
 
 def _imported(archive: IbenchArchive, mode: Mode) -> Imported:
     return Imported(
-        kind=KIND,
+        kind=IIBENCH,
         mode=mode.value,
         source=readable(archive.path.name),
         path=readable(str(archive.path.resolve())),

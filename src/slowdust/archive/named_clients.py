@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.archive.text import counted, readable
+from slowdust.archive.text import beginning, counted, readable
 
 NOT_KNOWN = (
     "the number of clients is not known (sb.met has it, or names: dop40, 40u): give --clients"
@@ -46,8 +46,7 @@ def notes(found: set[NamedClients]) -> list[str]:
     lines = []
     for count in sorted({one.count for one in found}):
         sources = sorted(one.source for one in found if one.count == count)
-        more = f" and {len(sources) - _MOST_LISTED} more" if sources[_MOST_LISTED:] else ""
-        told = f"{', '.join(sources[:_MOST_LISTED])}{more}"
+        told = beginning(sources, _MOST_LISTED)
         lines.append(f"{counted(count, 'client')}, by the name of {told} (--clients overrides it)")
     return lines
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from slowdust.archive import joined_counters, slices, table_slices
 from slowdust.archive.rates import SCAN, is_relative
 from slowdust.archive.scan_choice import ScanChoice
-from slowdust.archive.text import counted
+from slowdust.archive.text import beginning, counted
 from slowdust.store.records import Slice
 
+_MOST_LISTED = 4
 _FLAGS = (
     slices.FROM_MET,
     slices.FROM_RATE,
@@ -40,7 +41,6 @@ def of_flags(records: Sequence[Slice]) -> list[str]:
     for flag in _FLAGS:
         tests = [record.test for record in records if flag in record.flags]
         if tests:
-            names = sorted(set(tests))
-            shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if names[4:] else "")
+            shown = beginning(sorted(set(tests)), _MOST_LISTED)
             notes.append(f"{flag}: {counted(len(tests), 'result')}, {shown}")
     return notes

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.archive.text import readable
+from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.store.manifest import Fate, SkippedFile
 
 OTHER_KIND = {
     kind: f"of the other kind: `slowdust import {kind}` reads them"
-    for kind in ("sysbench", "iibench")
+    for kind in (SYSBENCH.name, IIBENCH)
 }
 """What files are called that the import of another kind reads."""
 

@@ -19,6 +19,7 @@ from slowdust.archive.problems import OTHER_KIND, Problem
 from slowdust.archive.run_directory import FOREIGN
 from slowdust.archive.text import readable
 from slowdust.archive.walking import Visited, outermost, walk
+from slowdust.benchmarks.archived import IIBENCH
 
 _GENERIC = re.compile(r"dop\d+")
 
@@ -88,7 +89,7 @@ def _sort_files(places: dict[Path, Place], root: Path, visited: Visited) -> None
         place.problems.extend(visited.problems)
         others = [name for name in names if name not in tables]
         if foreign := [name for name in others if _of_other_kind(name)]:
-            place.tables.by_products[OTHER_KIND["iibench"]] += len(foreign)
+            place.tables.by_products[OTHER_KIND[IIBENCH]] += len(foreign)
             others = [name for name in others if name not in foreign]
         if is_run:
             place.runs[directory] = others

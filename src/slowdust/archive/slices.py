@@ -20,6 +20,7 @@ from slowdust.archive.rates import (
 from slowdust.archive.reading import Extraction
 from slowdust.archive.run_directory import LOAD, ArchivedTest, RunDirectory
 from slowdust.archive.vmstat import Vmstat
+from slowdust.benchmarks.archived import SYSBENCH
 from slowdust.store.records import (
     Archived,
     Counters,
@@ -30,7 +31,6 @@ from slowdust.store.records import (
     UsePerOperation,
 )
 
-BENCHMARK = "sysbench"
 FROM_MET = "sb.o is missing: the rate is that of sb.met"
 FROM_RATE = "sb.o and sb.met are missing: the rate is that of sb.r.qps"
 PUBLISHED_CPU = (
@@ -96,7 +96,7 @@ def slice_of(
         return None
     rate, unit = _rate(test, published, reading.mode)
     piece = Slice(
-        benchmark=BENCHMARK,
+        benchmark=SYSBENCH.name,
         test=LOAD if test.is_load else test.file.suffix,
         clients=clients,
         contender=contender,

@@ -16,8 +16,8 @@ from slowdust.archive.problems import Problem
 from slowdust.archive.rates import ScanRule, Unit, relative_to, unit_of
 from slowdust.archive.run_directory import LOAD
 from slowdust.archive.scanning import Place
-from slowdust.archive.slices import BENCHMARK
 from slowdust.archive.text import counted
+from slowdust.benchmarks.archived import SYSBENCH
 from slowdust.store.manifest import Fate
 from slowdust.store.records import Archived, Slice, UsePerOperation
 
@@ -238,7 +238,7 @@ def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slic
     if not rate or float(rate) <= 0:
         return None
     return Slice(
-        benchmark=BENCHMARK,
+        benchmark=SYSBENCH.name,
         test=row.test,
         clients=row.clients,
         contender=contender,

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
@@ -71,6 +72,12 @@ def is_number(cell: str) -> bool:
         return math.isfinite(float(cell))
     except ValueError:
         return False
+
+
+def beginning(parts: Sequence[str], most: int, between: str = ", ", last: str = " and") -> str:
+    """The first `most` of `parts`, and how many more there are: 'a, b and 3 more'."""
+    more = f"{last} {len(parts) - most:,} more" if len(parts) > most else ""
+    return f"{between.join(parts[:most])}{more}"
 
 
 def counted(number: int, what: str) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from slowdust.benchmarks.model import Benchmark, Group, Phase, Test
 
 LOAD = "load"
-_NAME = "sysbench"
 _WRITES = ("delete", "insert", "update", "write")
 _WARM = "warm"
 
@@ -41,4 +40,6 @@ def _phase(name: str) -> Phase:
     return Phase.PRE if f".{Phase.PRE}." in name else Phase.AGED
 
 
-SYSBENCH = ArchivedBenchmark(name=_NAME, tests=(), suites={})
+SYSBENCH = ArchivedBenchmark(name="sysbench", tests=(), suites={})
+IIBENCH = "iibench"
+"""What archives of the Insert Benchmark are called: their tests are those of `insert`."""

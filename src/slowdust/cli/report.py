@@ -84,15 +84,15 @@ def _write_classic(
     from slowdust.archive.classic import refuse_source, write_archived, write_files
     from slowdust.archive.classic_tables import write_measured
     from slowdust.archive.ibench_classic import classic_files
-    from slowdust.archive.ibench_experiment import KIND
     from slowdust.archive.ibench_measured import measured_files
+    from slowdust.benchmarks.archived import IIBENCH
 
     if manifest.imported is None and manifest.method.insert is not None:
         return write_files(directory, measured_files(manifest, report, slices))
     if manifest.imported is None:
         return write_measured(report, slices, directory)
     refuse_source(manifest.imported, directory)
-    if manifest.imported.kind == KIND:
+    if manifest.imported.kind == IIBENCH:
         return write_files(directory, classic_files(manifest.imported, slices))
     return write_archived(manifest, slices, directory)
 

@@ -17,7 +17,6 @@ from slowdust.analysis.model import (
 from slowdust.analysis.phrases import (
     MOST_LISTED,
     OF_TRANSACTIONS,
-    SYSBENCH,
     change,
     clients,
     listing,
@@ -25,6 +24,7 @@ from slowdust.analysis.phrases import (
 )
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
+from slowdust.benchmarks.archived import SYSBENCH
 from slowdust.report.markdown_changes import changes_section, told_changes
 from slowdust.report.markdown_contenders import contenders_section
 from slowdust.report.markdown_steps import details_of_steps, summaries
@@ -254,7 +254,7 @@ def _columns(report: Report) -> dict[str, str]:
 def _what_operations_are(report: Report) -> list[str]:
     """Of long steps and archived runs, whose operations are what their rates count."""
     tests: dict[str, dict[str, None]] = {}
-    if report.imported == SYSBENCH:
+    if report.imported == SYSBENCH.name:
         others = {r.test: operation(r.unit) for r in report.results if r.unit != _QUERIES}
         told = [f", in {test} a {what}" for test, what in others.items() if what != "operation"]
         return [f"An operation (o) is a query{''.join(told)}."]
@@ -315,7 +315,7 @@ def _latency(report: Report) -> list[str]:
     return [
         "## Response time, microseconds",
         "",
-        *([OF_TRANSACTIONS, ""] if report.imported == SYSBENCH else []),
+        *([OF_TRANSACTIONS, ""] if report.imported == SYSBENCH.name else []),
         *table(header, rows, left=1),
     ]
 

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowdust.analysis import phrases
+from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.report.html import cells, numbers, sla
 
 
@@ -22,6 +23,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals.update(SYSBENCH=SYSBENCH.name, IIBENCH=IIBENCH)
     made.filters.update(
         rate=cells.rate,
         ratio=cells.ratio,
