@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
 import slowdust
@@ -53,17 +53,12 @@ def experiment_of(
     if source is not None:
         warnings.append(source)
     slices = []
-    for step_name in in_order({step for steps in archive.runs.values() for step in steps}):
-        for run, title in titles.items():
-            step = archive.runs[run].get(step_name)
-            if step is None:
-                continue
-            place = StepOfRun(run, step_name, title, step.clients or count)
-            piece = slice_of(place, step, mode)
-            if piece is None:
-                warnings.append(f"{step_name} of {run}: nothing says how fast it was")
-            else:
-                slices.append(piece)
+    for place, step in _places(archive, titles, count):
+        piece = slice_of(place, step, mode)
+        if piece is None:
+            warnings.append(f"{place.step} of {place.run}: nothing says how fast it was")
+        else:
+            slices.append(piece)
     if any(piece.per_op and piece.per_op.host_cs for piece in slices):
         warnings.append(_CPU_AS_IT_IS)
     if not slices:
@@ -85,6 +80,17 @@ def experiment_of(
     )
     _number_the_slots(slices)
     return ArchivedExperiment(manifest, slices, [*undecoded(contenders), *warnings])
+
+
+def _places(
+    archive: IbenchArchive, titles: Mapping[str, str], clients: int
+) -> Iterator[tuple[StepOfRun, ArchivedStep]]:
+    """Step by step, contender by contender; `clients` are those of steps that do not tell."""
+    for name in in_order({step for steps in archive.runs.values() for step in steps}):
+        for run, title in titles.items():
+            step = archive.runs[run].get(name)
+            if step is not None:
+                yield StepOfRun(run, name, title, step.clients or clients), step
 
 
 def _runs_in_order(archive: IbenchArchive) -> list[str]:
