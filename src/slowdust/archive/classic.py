@@ -17,10 +17,10 @@ from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import FileName, common_of, parse_file, parse_label
 from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import is_relative, relative_to
-from slowdust.archive.run_directory import LOAD
 from slowdust.archive.table_slices import block_name
 from slowdust.archive.text import readable
 from slowdust.archive.vmstat import Vmstat
+from slowdust.benchmarks.archived import LOAD
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ArchivedTable, Imported, Manifest
 from slowdust.store.records import Archived, Slice

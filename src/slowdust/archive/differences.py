@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive import perf_stat
 from slowdust.archive.choices import Mode
 from slowdust.archive.rates import SCAN, ScanRule, clean_scan_rate, published_rate
 from slowdust.archive.reading import Cpu
 from slowdust.archive.run_directory import RunDirectory
 from slowdust.archive.slices import Reading
-from slowdust.archive.text import counted
 
 
 def differences_of(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive.problems import OTHER_KIND
-from slowdust.archive.text import counted
 from slowdust.store.manifest import Imported
 
 

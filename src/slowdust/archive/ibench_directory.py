@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive import ibench, ibench_response, ibench_result
 from slowdust.archive.ibench import Row
 from slowdust.archive.ibench_client import ClientOutput, ResponseTimes
@@ -27,7 +28,7 @@ from slowdust.archive.ibench_response import Shares
 from slowdust.archive.ibench_result import StepResult
 from slowdust.archive.problems import OTHER_KIND, Problem
 from slowdust.archive.reading import Wanting
-from slowdust.archive.text import beginning, counted
+from slowdust.archive.text import beginning
 from slowdust.benchmarks.archived import SYSBENCH
 from slowdust.store.manifest import Fate
 

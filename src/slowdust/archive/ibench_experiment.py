@@ -8,6 +8,7 @@ from statistics import median
 
 import slowdust
 from slowdust.analysis.phrases import clients as told
+from slowdust.analysis.phrases import counted
 from slowdust.archive.choices import Mode
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.experiment import MARGIN, ArchivedExperiment
@@ -18,7 +19,7 @@ from slowdust.archive.ibench_rates import correction
 from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of
 from slowdust.archive.names import order_of_runs
 from slowdust.archive.problems import recorded
-from slowdust.archive.text import counted, readable
+from slowdust.archive.text import readable
 from slowdust.benchmarks.archived import IIBENCH
 from slowdust.store.manifest import (
     ArchivedTable,

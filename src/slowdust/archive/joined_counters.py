@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive import perf_stat
 from slowdust.archive.checks import differing
 from slowdust.archive.found_tables import Joined
@@ -16,7 +17,6 @@ from slowdust.archive.names import parse_run
 from slowdust.archive.problems import Problem
 from slowdust.archive.run_directory import RunDirectory
 from slowdust.archive.slices import counters_of
-from slowdust.archive.text import counted
 from slowdust.store.records import Archived, Slice
 
 FROM_JOINED = "counters are those of a joined table: the run's own are not there"

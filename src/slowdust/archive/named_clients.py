@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.archive.text import beginning, counted, readable
+from slowdust.analysis.phrases import counted
+from slowdust.archive.text import beginning, readable
 
 NOT_KNOWN = (
     "the number of clients is not known (sb.met has it, or names: dop40, 40u): give --clients"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive import joined_counters, slices, table_slices
 from slowdust.archive.rates import SCAN, is_relative
 from slowdust.archive.scan_choice import ScanChoice
-from slowdust.archive.text import beginning, counted
+from slowdust.archive.text import beginning
 from slowdust.store.records import Slice
 
 _MOST_LISTED = 4

@@ -14,9 +14,10 @@ from slowdust.archive.names import parse_file
 from slowdust.archive.problems import Problem
 from slowdust.archive.reading import PREPARE, Cpu
 from slowdust.archive.run_clients import RunClients
-from slowdust.archive.run_directory import LOAD, RunDirectory, TestKey
+from slowdust.archive.run_directory import RunDirectory, TestKey
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
+from slowdust.benchmarks.archived import LOAD
 from slowdust.store.records import Slice
 
 

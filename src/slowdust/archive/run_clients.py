@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive import named_clients
 from slowdust.archive.named_clients import NamedClients
 from slowdust.archive.names import parse_file
 from slowdust.archive.run_directory import ArchivedTest, RunDirectory
 from slowdust.archive.scanning import Place
-from slowdust.archive.text import counted
 
 _OF_EACH_TABLE = ("point-query", "warm")
 """Test and phase."""

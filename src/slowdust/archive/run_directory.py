@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.names import FileName, parse_file
@@ -31,12 +32,11 @@ from slowdust.archive.reading import (
     reads,
 )
 from slowdust.archive.sysbench import LoadOutput, Output
-from slowdust.archive.text import counted, readable
+from slowdust.archive.text import readable
 from slowdust.archive.two_processes import size_of
+from slowdust.benchmarks.archived import LOAD
 from slowdust.store.manifest import Fate
 
-LOAD = "load"
-"""What the load of the tables is called among the tests."""
 FOREIGN = "not a file of a run of sysbench"
 _CUT_OFF = "sb.perf.hw cut off by the end of its test"
 _STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")

@@ -18,9 +18,9 @@ from slowdust.archive.rates import (
     unit_of,
 )
 from slowdust.archive.reading import Extraction
-from slowdust.archive.run_directory import LOAD, ArchivedTest, RunDirectory
+from slowdust.archive.run_directory import ArchivedTest, RunDirectory
 from slowdust.archive.vmstat import Vmstat
-from slowdust.benchmarks.archived import SYSBENCH
+from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.store.records import (
     Archived,
     Counters,

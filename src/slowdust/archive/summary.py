@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive.experiment import ArchivedExperiment
 from slowdust.archive.file_counts import by_products, counts_of
 from slowdust.archive.importing import Import
-from slowdust.archive.text import counted, readable
+from slowdust.archive.text import readable
 from slowdust.store.manifest import Fate, SkippedFile
 
 MOST_ALIKE = 20

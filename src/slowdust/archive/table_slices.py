@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowdust.analysis.phrases import counted
 from slowdust.archive import named_clients
 from slowdust.archive.found_tables import Hardware, Rates
 from slowdust.archive.met_tables import MetRow
@@ -14,10 +15,8 @@ from slowdust.archive.named_clients import NamedClients
 from slowdust.archive.names import FileName, common_of, parse_file, test_of
 from slowdust.archive.problems import Problem
 from slowdust.archive.rates import ScanRule, Unit, relative_to, unit_of
-from slowdust.archive.run_directory import LOAD
 from slowdust.archive.scanning import Place
-from slowdust.archive.text import counted
-from slowdust.benchmarks.archived import SYSBENCH
+from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.store.manifest import Fate
 from slowdust.store.records import Archived, Slice, UsePerOperation
 

@@ -78,8 +78,3 @@ def beginning(parts: Sequence[str], most: int, between: str = ", ", last: str = 
     """The first `most` of `parts`, and how many more there are: 'a, b and 3 more'."""
     more = f"{last} {len(parts) - most:,} more" if len(parts) > most else ""
     return f"{between.join(parts[:most])}{more}"
-
-
-def counted(number: int, what: str) -> str:
-    """'1 file', '1,200 files'."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

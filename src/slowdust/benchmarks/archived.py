@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from slowdust.benchmarks.model import Benchmark, Group, Phase, Test
 
 LOAD = "load"
+"""What the load of the tables is called among the tests."""
 _WRITES = ("delete", "insert", "update", "write")
 _WARM = "warm"
 
