@@ -30,7 +30,7 @@ class RunClients:
         self._given = given
         self._around = place.around
         self._levels: dict[str, set[int]] = {}
-        tests = [test.file for run in runs for test in run.tests.values()]
+        tests = [test.file for run in runs for test in run.tests.values() if not test.is_load]
         blocks = [parse_file(name) for one in place.tables.hardware for name in one.table.blocks]
         for file in (*tests, *blocks):
             if file is not None and file.dop:

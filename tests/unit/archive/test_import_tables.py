@@ -196,6 +196,15 @@ def test_rates_that_say_no_clients_are_those_of_other_runs_or_of_the_tables(
         assert f"point-query.warm.range100: {told}" in report(slowdust, "a")["warnings"]
 
 
+def test_the_clients_of_a_load_are_not_those_of_a_test(tmp_path: Path, slowdust: Slowdust) -> None:
+    warm = Written(test="point-query.warm", without=BARE)
+    archive = write_archive(tmp_path / "a", {RUN_A: [warm, Written()], RUN_B: [Written()]})
+    (archive / RUN_B / f"sb.prepare.met.{warm.common}.dop16").write_text(warm.met("95000"))
+    slowdust("import", "sysbench", archive)
+    found = {one["test"]: one["clients"] for one in report(slowdust, "a")["results"]}
+    assert found["point-query.warm.range100"] == 4
+
+
 def test_a_table_of_hardware_tells_the_clients_of_rates(tmp_path: Path, slowdust: Slowdust) -> None:
     warm = Written(test="point-query.warm", without=BARE)
     archive = write_archive(tmp_path / "a", {RUN_A: [warm, Written()]})
