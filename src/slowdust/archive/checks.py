@@ -36,11 +36,10 @@ def check_runs(runs: Iterable[RunDirectory], scan: ScanRule) -> Iterator[Problem
             yield from _extractions(run, test)
 
 
-def check_tables(tables: Tables, runs: Sequence[RunDirectory], scan: ScanRule) -> Iterator[Problem]:
-    """Tables that are made of each other, or of files of runs."""
+def check_tables(tables: Tables, rates: RatesOfTests, hardware: PublishedRows) -> Iterator[Problem]:
+    """Tables that are made of each other, or of what the runs' files give."""
     for derived in tables.derived:
         yield from _derived(derived)
-    rates, hardware = _published(runs, scan)
     for table in tables.rates:
         yield from _absolute(table, rates)
     for hardware_table in tables.hardware:
@@ -112,6 +111,8 @@ def _extractions(run: RunDirectory, test: ArchivedTest) -> Iterator[Problem]:
 
 RatesOfTests = dict[tuple[str, str], dict[int | None, str]]
 """Run and `FileName.common` -> clients -> its rate, as tables have it."""
+PublishedRows = dict[tuple[str, str], MetRow]
+"""Name of a block and run -> its row of hardware."""
 
 
 def _of_blocks(tables: Iterable[Hardware]) -> RatesOfTests:
@@ -126,12 +127,12 @@ def _of_blocks(tables: Iterable[Hardware]) -> RatesOfTests:
     return found
 
 
-def _published(
+def published_numbers(
     runs: Iterable[RunDirectory], scan: ScanRule
-) -> tuple[RatesOfTests, dict[tuple[str, str], MetRow]]:
-    """Rates, and rows of hardware by the name of the block and run."""
+) -> tuple[RatesOfTests, PublishedRows]:
+    """What tables of these runs are made of."""
     rates: RatesOfTests = {}
-    rows: dict[tuple[str, str], MetRow] = {}
+    rows: PublishedRows = {}
     for run in runs:
         for test in run.tests.values():
             published = rate_of(test, scan)
@@ -218,7 +219,7 @@ def _rates_of(table: Rates, label: str, run: str, known: RatesOfTests) -> Mappin
     return {named.count: rates[named.count]}
 
 
-def _blocks(table: Hardware, known: Mapping[tuple[str, str], MetRow]) -> Iterator[Problem]:
+def _blocks(table: Hardware, known: PublishedRows) -> Iterator[Problem]:
     cells = (
         (f"{name}, {column} of {row.run}", there, cell)
         for name, rows in table.table.blocks.items()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust import __version__
 from slowdust.archive import named_clients, rate_tables, table_slices
 from slowdust.archive import notes as notes_of
-from slowdust.archive.checks import check_runs, check_tables
+from slowdust.archive.checks import check_runs, check_tables, published_numbers
 from slowdust.archive.choices import Choices
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
+from slowdust.archive.cut_tables import find_cut
 from slowdust.archive.differences import differences_of
 from slowdust.archive.joined_counters import JoinedTables
 from slowdust.archive.names import order_of_runs
@@ -99,7 +100,10 @@ def _imported(
 ) -> Imported:
     problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
     problems += check_runs(runs, reading.scan)
-    problems += check_tables(place.tables, runs, reading.scan)
+    published = published_numbers(runs, reading.scan)
+    problems += check_tables(place.tables, *published)
+    cut = list(find_cut(place.tables, *published))
+    problems += [one.problem for one in cut]
     return Imported(
         kind=SYSBENCH.name,
         mode=str(reading.mode),
@@ -110,7 +114,7 @@ def _imported(
         checked=_checked(place, found.joined, runs),
         by_products=_summed([place.tables.by_products, *(run.by_products for run in runs)]),
         skipped=recorded(problems, place.path),
-        tables=_tables_of(place),
+        tables=_tables_of(place, {one.path for one in cut if one.lacks_tests}),
         differences=differences_of(found.probed, runs, reading),
     )
 
@@ -174,13 +178,14 @@ def _summed(counts: Iterable[Counter[str]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def _tables_of(place: Place) -> list[ArchivedTable]:
+def _tables_of(place: Place, cut: Collection[Path]) -> list[ArchivedTable]:
+    """Of those that are `cut` not the rows: they are written with all that there are."""
     found = [
         ArchivedTable(
             kind="rates" if rates.table.base is None else "relative rates",
             tag=rates.tag,
             runs=list(rates.runs),
-            rows=list(rates.table.rows),
+            rows=[] if rates.path in cut else list(rates.table.rows),
             folder=_folder(rates.path, place.path),
         )
         for rates in (*place.tables.rates, *place.tables.relative)
@@ -190,7 +195,7 @@ def _tables_of(place: Place) -> list[ArchivedTable]:
             kind="hardware",
             tag=hardware.tag,
             runs=hardware.runs,
-            rows=list(hardware.table.blocks),
+            rows=[] if hardware.path in cut else list(hardware.table.blocks),
             folder=_folder(hardware.path, place.path),
         )
         for hardware in place.tables.hardware

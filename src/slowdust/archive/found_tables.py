@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -16,9 +16,16 @@ from typing import ClassVar
 from slowdust.archive import met_tables, perf_stat, rate_tables
 from slowdust.archive.met_tables import MetTable
 from slowdust.archive.names import FileName, parse_file, parse_label
-from slowdust.archive.problems import Problem
+from slowdust.archive.problems import TWICE, Problem
 from slowdust.archive.rate_tables import RateTable
-from slowdust.archive.text import DamagedError, beginning, lines_of, read_content
+from slowdust.archive.text import (
+    DamagedError,
+    beginning,
+    ends_whole,
+    lines_of,
+    plain,
+    read_content,
+)
 from slowdust.store.manifest import Fate
 
 _RATES = re.compile(r"qps\.(?P<kind>abs|rel)(?:\.(?P<tag>.+))?\.(?P<form>tsv|csv)")
@@ -143,15 +150,18 @@ class Tables:
 def is_table(name: str) -> bool:
     """Whether a file of that name is one of these tables, or a copy of one."""
     forms = (_RATES, _HARDWARE, _COUNTERS, _COPY)
-    return any(form.fullmatch(name) for form in forms)
+    return any(form.fullmatch(plain(name)) for form in forms)
 
 
-def take_tables(tables: Tables, directory: Path, names: Iterable[str]) -> None:
+def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None:
     """Read the tables of a directory, given by their names."""
     rates: dict[str, dict[tuple[str, str], Path]] = {}
-    for name in names:
-        path = directory / name
-        if _COPY.fullmatch(name):
+    there = set(names)
+    for full_name in sorted(there):
+        path, name = directory / full_name, plain(full_name)
+        if name != full_name and name in there:
+            tables.problems.append(Problem(path, TWICE))
+        elif _COPY.fullmatch(name):
             tables.by_products["copies edited by hand (.edit, .markup)"] += 1
         elif found := _RATES.fullmatch(name):
             rates.setdefault(found["tag"] or "", {})[found["kind"], found["form"]] = path
@@ -199,6 +209,7 @@ def _read_rates(tables: Tables, path: Path, kind: tuple[str, str]) -> RateTable 
     known = {label: cells for label, cells in table.rows.items() if parse_label(label)}
     strange += [label for label in table.rows if label not in known]
     base = (table.base or "base") if kind[0] == "rel" else None
+    _complain_of_repeated(tables, path, [label for label in table.repeated if label in known])
     table = RateTable(table.runs, known, base)
     usable = bool(table.runs and table.rows)
     _complain(tables, path, strange, Fate.PARTLY if usable else Fate.SKIPPED)
@@ -212,6 +223,7 @@ def _take_hardware(tables: Tables, path: Path, tag: str) -> None:
     if lines is None:
         return
     table, strange = met_tables.read(lines)
+    _complain_of_repeated(tables, path, table.repeated)
     _complain(tables, path, strange, Fate.PARTLY if table.blocks else Fate.SKIPPED)
     if table.blocks:
         tables.hardware.append(Hardware(path, tag, table))
@@ -237,12 +249,27 @@ def _take_joined(tables: Tables, path: Path, found: re.Match[str]) -> None:
 
 
 def _lines(tables: Tables, path: Path) -> list[str] | None:
-    """Of a file of text; None where there is nothing to be read, which is noted."""
+    """Of a file of text, the whole ones; None where there is nothing to be read.
+
+    What is not there is noted.
+    """
     try:
-        return lines_of(read_content(path))
+        content = read_content(path)
     except DamagedError as error:
         tables.problems.append(Problem(path, str(error)))
         return None
+    lines = lines_of(content)
+    if not ends_whole(content):
+        reason = f"its last line has no end and is left out: {lines.pop()[:50]!r}"
+        tables.problems.append(Problem(path, reason, Fate.PARTLY))
+    return lines
+
+
+def _complain_of_repeated(tables: Tables, path: Path, rows: Sequence[str]) -> None:
+    if rows:
+        names = beginning(list(dict.fromkeys(rows)), 2)
+        reason = f"more than once, of which the first counts: {names}"
+        tables.problems.append(Problem(path, reason, Fate.PARTLY))
 
 
 def _complain(tables: Tables, path: Path, strange: Sequence[str], fate: Fate) -> None:

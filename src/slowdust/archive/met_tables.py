@@ -87,6 +87,8 @@ class MetTable:
     """File name of a test -> its absolute rows."""
     relative: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     """File name of a test and run -> column -> value relative to the first run, as printed."""
+    repeated: list[str] = field(default_factory=list)
+    """Absolute rows that come again: 'sb.met.scan.range100.pk1.dop8 of x.pg174'."""
 
 
 def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
@@ -105,12 +107,14 @@ def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
             names = row if row[-1] == _RUN else ()
         elif row and part == _ABSOLUTE:
             cells = dict(zip(names, row, strict=False))
-            if len(row) == len(names) and test and all(map(_is_cell, row[:-1])):
+            if any(one.run == row[-1] for one in table.blocks.get(test, ())):
+                table.repeated.append(f"{test} of {row[-1]}")
+            elif len(row) == len(names) and test and all(map(_is_cell, row[:-1])):
                 table.blocks.setdefault(test, []).append(_row(cells))
             else:
                 strange.append(line)
         elif row and part == _RELATIVE and len(row) == len(names):
-            table.relative[test, row[-1]] = dict(zip(names, row[:-1], strict=False))
+            table.relative.setdefault((test, row[-1]), dict(zip(names, row[:-1], strict=False)))
         elif row and part != _RELATIVE:
             strange.append(line)
     return table, strange

@@ -15,6 +15,7 @@ OTHER_KIND = {
     for kind in (SYSBENCH.name, IIBENCH)
 }
 """What files are called that the import of another kind reads."""
+TWICE = "twice, plain and compressed: the plain one is used"
 
 
 @dataclass(frozen=True)

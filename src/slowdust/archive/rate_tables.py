@@ -30,6 +30,8 @@ class RateTable:
     """As printed; an empty text where there is none."""
     base: str | None = None
     """What the rates are relative to; None where they are absolute."""
+    repeated: tuple[str, ...] = ()
+    """Labels of lines that come again behind their row."""
 
 
 def order(tests: Iterable[FileName]) -> list[FileName]:
@@ -86,6 +88,7 @@ def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
     base: str | None = None
     rows: dict[str, tuple[str, ...]] = {}
     strange: list[str] = []
+    repeated: list[str] = []
     for line in lines:
         if line.startswith(_RELATIVE):
             base = line.removeprefix(_RELATIVE).strip()
@@ -93,12 +96,14 @@ def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
             runs[int(found[1])] = found["run"]
         elif line.strip() and not _TITLES.fullmatch(line.rstrip()):
             *cells, label = (cell.strip() for cell in line.split("\t"))
-            known = rows.get(label, tuple(cells)) == tuple(cells)
-            if len(cells) == len(runs) and known and all(map(_is_rate, cells)):
+            if label in rows:
+                repeated.append(label)
+            elif len(cells) == len(runs) and all(map(_is_rate, cells)):
                 rows[label] = tuple(cells)
             else:
                 strange.append(line)
-    return RateTable(tuple(runs[number] for number in sorted(runs)), rows, base), strange
+    columns = tuple(runs[number] for number in sorted(runs))
+    return RateTable(columns, rows, base, tuple(repeated)), strange
 
 
 def read_csv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
@@ -111,13 +116,16 @@ def read_csv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
     width = widths.most_common(1)[0][0] if widths else 0
     rows: dict[str, tuple[str, ...]] = {}
     strange: list[str] = []
+    repeated: list[str] = []
     for line, (label, *cells) in split:
-        if len(cells) == width and label not in rows and all(map(_is_rate, cells)):
+        if label in rows:
+            repeated.append(label)
+        elif len(cells) == width and all(map(_is_rate, cells)):
             rows[label] = tuple(cells)
         else:
             strange.append(line)
     runs = tuple(f"col-{number}" for number in range(1, width + 1))
-    return RateTable(runs, rows), strange
+    return RateTable(runs, rows, repeated=tuple(repeated)), strange
 
 
 def relative_rate(rate: str, base: str) -> str:

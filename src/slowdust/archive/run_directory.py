@@ -16,7 +16,7 @@ from slowdust.analysis.phrases import counted
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.names import FileName, parse_file
-from slowdust.archive.problems import Problem
+from slowdust.archive.problems import TWICE, Problem
 from slowdust.archive.processes import Peaks
 from slowdust.archive.reading import (
     INCOMPLETE,
@@ -47,7 +47,7 @@ _WHOLE = 0.9
 """Of a test's seconds: sampling begins before the client and ends with it or later."""
 _ENOUGH = 0.5
 """Below it, means are of a part of the test that may be unlike the rest."""
-_CONFIGURATION = re.compile(r"conf\.diff|.*\.(?:cnf|conf)")
+_CONFIGURATION = re.compile(r"(?:conf\.diff|.*\.(?:cnf|conf))(?:\.gz)?")
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ def _twice(test: ArchivedTest, name: str, file: FileName) -> str | None:
     if there is None:
         return None
     if name == f"{there}.gz":
-        return "twice, plain and compressed: the plain one is used"
+        return TWICE
     return f"twice: {there} is used"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
 _HOLE = b"\0"
+_COMPRESSED = ".gz"
 
 
 class DamagedError(Exception):
@@ -28,6 +29,11 @@ def readable(name: str) -> str:
     )
 
 
+def plain(name: str) -> str:
+    """What a file is called when it is not compressed."""
+    return name.removesuffix(_COMPRESSED)
+
+
 def read_content(path: str | Path) -> bytes:
     """All of a file of text, decompressed.
 
@@ -36,7 +42,7 @@ def read_content(path: str | Path) -> bytes:
     """
     try:
         content = Path(path).read_bytes()
-        if str(path).endswith(".gz"):
+        if str(path).endswith(_COMPRESSED):
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
         raise DamagedError(told_of(error)) from error
@@ -56,6 +62,11 @@ def told_of(error: Exception) -> str:
 def lines_of(content: bytes) -> list[str]:
     """Its lines; what is no UTF-8 in them is replaced."""
     return content.decode(errors="replace").splitlines()
+
+
+def ends_whole(content: bytes) -> bool:
+    """Whether its last line has an end; else it may be cut in the middle of a number."""
+    return content.endswith(b"\n")
 
 
 def number_of(cell: str) -> float | None:

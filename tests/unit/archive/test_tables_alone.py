@@ -249,4 +249,5 @@ def test_rows_that_are_none_are_told_apart_from_rows() -> None:
     assert strange == ["b_range=1,5", "c_range=1,x,6"]
     lines = ["col-1 : a", "col-2 : \x00", "1\tx_range=1", "1\tx_range=1", "2\tx_range=1"]
     table, strange = rate_tables.read_tsv(lines)
-    assert (table.runs, strange) == (("a",), [lines[1], lines[-1]])
+    assert (table.runs, strange) == (("a",), [lines[1]])
+    assert table.repeated == ("x_range=1", "x_range=1")

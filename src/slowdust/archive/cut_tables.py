@@ -1,0 +1,96 @@
+"""Summary tables that end too early: they lack tests that their runs have, or rows of a test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowdust.analysis.phrases import counted
+from slowdust.archive import rate_tables
+from slowdust.archive.checks import PublishedRows, RatesOfTests
+from slowdust.archive.found_tables import Hardware, Rates, Tables
+from slowdust.archive.names import parse_file
+from slowdust.archive.problems import Problem
+from slowdust.archive.text import beginning
+from slowdust.store.manifest import Fate
+
+_MOST_LISTED = 2
+
+
+@dataclass(frozen=True)
+class CutTable:
+    """One of them."""
+
+    path: Path
+    missing: str
+    """'13 of 39 tests'."""
+    lacks_tests: bool
+    """That its runs have."""
+
+    @property
+    def problem(self) -> Problem:
+        """A line."""
+        return Problem(self.path, f"cut: {self.missing}", Fate.PARTLY)
+
+
+def find_cut(tables: Tables, rates: RatesOfTests, rows: PublishedRows) -> Iterator[CutTable]:
+    """Tables that have less than what `rates` and `rows` of the runs' own files give.
+
+    Where the runs are not there, only rows can be missing: those that other tests have.
+    """
+    for absolute in tables.rates:
+        if short := _short(set(absolute.table.rows), _labels(absolute, rates)):
+            yield CutTable(absolute.path, short, lacks_tests=True)
+    for hardware in tables.hardware:
+        short = _short(set(hardware.table.blocks), _blocks(hardware, rows))
+        parts = [part for part in (short, _missing_rows(hardware, rows)) if part]
+        if parts:
+            yield CutTable(hardware.path, "; ".join(parts), lacks_tests=bool(short))
+
+
+def _short(there: set[str], expected: set[str]) -> str:
+    missing = len(expected - there)
+    return f"{len(expected) - missing} of {counted(len(expected), 'test')}" if missing else ""
+
+
+def _labels(table: Rates, rates: RatesOfTests) -> set[str]:
+    """Of the tests that all of its runs have and that tables of rates have."""
+    tests = [{test for run, test in rates if run == column} for column in table.runs]
+    files = (parse_file(f"sb.met.{test}") for test in _in_all(tests))
+    return {file.label for file in rate_tables.order(file for file in files if file is not None)}
+
+
+def _blocks(table: Hardware, rows: PublishedRows) -> set[str]:
+    """Of the tests that all of its runs have, at the numbers of clients that it has."""
+    levels = {_level(name) for name in table.table.blocks}
+    blocks = [{name for name, run in rows if run == row} for row in table.runs]
+    return {name for name in _in_all(blocks) if _level(name) in levels}
+
+
+def _level(block: str) -> tuple[str, int | None]:
+    """The load is one of its own."""
+    file = parse_file(block)
+    return (file.kind, file.dop) if file else ("", None)
+
+
+def _in_all(sets: Sequence[set[str]]) -> set[str]:
+    return set.intersection(*sets) if sets else set()
+
+
+def _missing_rows(table: Hardware, known: PublishedRows) -> str:
+    """'sb.met.scan.range100.pk1.dop8: 1 of 3 rows', unless a run that is there has no such test."""
+    runs_there = {run for _, run in known}
+    blocks = table.table.blocks
+    short = []
+    for name, block in blocks.items():
+        expected = [run for run in table.runs if run not in runs_there or (name, run) in known]
+        if len(block) < len(expected):
+            short.append(f"{name}: {len(block)} of {counted(len(expected), 'row')}")
+    last = list(blocks)[-1]
+    relative = Counter(name for name, _ in table.table.relative)
+    if relative and relative[last] < len(blocks[last]) - 1:
+        whole = counted(len(blocks[last]) - 1, "relative row")
+        short.append(f"{last}: {relative[last]} of {whole}")
+    return beginning(short, _MOST_LISTED, "; ", "; and")

@@ -1,0 +1,212 @@
+"""Summary tables that were cut, edited or compressed, alone and beside the runs."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.unit.archive.command import Slowdust, report, results, slowdust
+from tests.unit.archive.written import RATES, RUN_A, RUN_B, TABLE, Written, write_archive
+
+__all__ = ["slowdust"]
+
+TESTS = ("hot-points", "point-query", "read-only", "scan.warm", "update-index")
+BLOCKS = len(TESTS)
+
+
+@pytest.fixture
+def archive(tmp_path: Path, slowdust: Slowdust) -> Path:
+    """Two runs of some tests, with the tables of tag `x` that were made of them."""
+    runs = {
+        run: [
+            Written(test=test, rate=rate + number, without=frozenset({"r.rtavg", "r.rt95"}))
+            for number, test in enumerate(TESTS)
+        ]
+        for run, rate in ((RUN_A, 1000.0), (RUN_B, 1200.0))
+    }
+    raw = write_archive(tmp_path / "raw", runs)
+    for path in raw.rglob("sb.met*"):
+        path.unlink()
+    slowdust("import", "sysbench", raw, "--compat")
+    slowdust("report", "raw", "--classic", "tables")
+    for path in Path("tables").glob("*.*"):
+        if path.is_file():
+            parts = path.name.split(".")
+            (raw / ".".join([*parts[:2], "x", *parts[2:]])).write_bytes(path.read_bytes())
+    return raw
+
+
+def complaints(printed: str, table: str) -> list[str]:
+    return [
+        line.partition(f"{table}: ")[2]
+        for line in printed.splitlines()
+        if f"used in part: {table}: " in line
+    ]
+
+
+def test_whole_tables_are_not_said_to_be_cut(archive: Path, slowdust: Slowdust) -> None:
+    printed = slowdust("import", "sysbench", archive)
+    assert "used in part" not in printed
+    assert "differs" not in printed
+
+
+@pytest.mark.parametrize("table", ["qps.abs.x.tsv", "qps.abs.x.csv", "o.met.x"])
+@pytest.mark.parametrize("kept", [1, 3])
+def test_a_table_with_fewer_tests_than_its_runs_is_told_and_written_whole(
+    *, archive: Path, slowdust: Slowdust, table: str, kept: int
+) -> None:
+    whole = (archive / table).read_text()
+    for path in archive.glob("qps.*" if table.startswith("qps") else "o.met*"):
+        if path.name != table:
+            path.unlink()
+    if table.startswith("o.met"):
+        cut = "\n\n".join(whole.split("\n\n")[:kept]) + "\n"
+    else:
+        lines = whole.splitlines(keepends=True)
+        head = len(lines) - BLOCKS
+        cut = "".join(lines[: head + kept])
+    (archive / table).write_text(cut)
+    printed = slowdust("import", "sysbench", archive, "--compat")
+    assert complaints(printed, table) == [f"cut: {kept} of 5 tests"]
+    slowdust("report", "raw", "--classic", "again")
+    assert Path("again", table).read_text() == whole
+
+
+def test_a_table_of_other_clients_is_not_cut(archive: Path, slowdust: Slowdust) -> None:
+    Written(test="delete", dop=4).write(archive / RUN_A)
+    Written(test="delete", dop=4).write(archive / RUN_B)
+    printed = slowdust("import", "sysbench", archive)
+    assert complaints(printed, "o.met.x") == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (4, "{}: 1 of 2 rows"),
+        (6, "{}: 0 of 1 relative row"),
+    ],
+)  # fmt: skip
+def test_a_block_that_ends_early_is_told(
+    *, archive: Path, slowdust: Slowdust, lines: int, told: str
+) -> None:
+    """With runs or without."""
+    blocks = (archive / "o.met.x").read_text().split("\n\n")
+    last = "\n".join(blocks[4].splitlines()[:lines])
+    text = "\n\n".join([*blocks[:4], last]) + "\n"
+    alone = archive.parent / "alone"
+    alone.mkdir()
+    for folder in (archive, alone):
+        (folder / "o.met.x").write_text(text)
+        printed = slowdust("import", "sysbench", folder)
+        [complaint] = complaints(printed, "o.met.x")
+        assert complaint == f"cut: {told.format(last.splitlines()[0])}"
+
+
+def test_a_test_that_one_run_lacks_is_no_missing_row(archive: Path, slowdust: Slowdust) -> None:
+    for path in (archive / RUN_B).glob("*.hot-points.*"):
+        path.unlink()
+    text = (archive / "o.met.x").read_text().split("\n\n")
+    place = next(at for at, block in enumerate(text) if block.startswith("sb.met.hot"))
+    text[place] = "\n".join([*text[place].splitlines()[:4], "--- relative to first result"])
+    (archive / "o.met.x").write_text("\n\n".join(text))
+    assert complaints(slowdust("import", "sysbench", archive), "o.met.x") == []
+
+
+@pytest.mark.parametrize(
+    ("table", "cut_behind", "left_out"),
+    [
+        ("qps.abs.y.tsv", "20\t30\tscan_range=1", "20\\t30\\tscan_range=1"),
+        ("qps.abs.y.csv", "scan_range=100,20,3", "scan_range=100,20,3"),
+        ("o.met.y", "0.000200\t1.5\t0\t0\t0\t13", "0.000200\\t1.5\\t0\\t0\\t0\\t13"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_last_line_without_an_end_is_left_out(
+    *, tmp_path: Path, slowdust: Slowdust, table: str, cut_behind: str, left_out: str, zipped: bool
+) -> None:
+    rows = "point-query_range=100,1000,1300\nscan_range=100,20,30\ninsert_range=100,4,5\n"
+    text = rows if table.endswith(".csv") else RATES if table.endswith(".tsv") else TABLE
+    assert cut_behind in text
+    content = (text.partition(cut_behind)[0] + cut_behind).encode()
+    (tmp_path / "a").mkdir()
+    if zipped:
+        table += ".gz"
+        content = gzip.compress(content)
+    (tmp_path / "a" / table).write_bytes(content)
+    printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "64")
+    told = complaints(printed, table)
+    assert told[0] == f"its last line has no end and is left out: '{left_out}'"
+    found = report(slowdust, "a")["results"]
+    rates = {(one["test"], one["qps"]) for one in found if one["test"] != "load"}
+    assert rates == {("point-query.range100", 1000)} | (
+        set() if table.startswith("o.met") else {("point-query.range100", 1300)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "again", "name"),
+    [
+        ("qps.abs.y.tsv", RATES, "1000\t1300\tpoint-query_range=100\n", "point-query_range=100"),
+        ("qps.abs.y.tsv", RATES, "7\t7\tscan_range=100\n", "scan_range=100"),
+        ("qps.abs.y.csv", "scan_range=100,2,3\n", "scan_range=100,2,3\n", "scan_range=100"),
+        (
+            "o.met.y", TABLE, TABLE.split("\n\n")[1],
+            "sb.met.point-query.range100.pk1.dop64 of x.my8040_je.z_c8.pk1, "
+            "sb.met.point-query.range100.pk1.dop64 of x.my8040_tc.z_c8.pk1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_test_that_comes_twice_is_told(
+    *, tmp_path: Path, slowdust: Slowdust, table: str, text: str, again: str, name: str
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / table).write_text(text)
+    slowdust("import", "sysbench", tmp_path / "a", "--clients", "64")
+    before = report(slowdust, "a")["results"]
+    (tmp_path / "a" / table).write_text(text + again)
+    printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "64")
+    assert complaints(printed, table) == [f"more than once, of which the first counts: {name}"]
+    assert report(slowdust, "a")["results"] == before
+
+
+def test_compressed_tables_are_read_and_written_plain(archive: Path, slowdust: Slowdust) -> None:
+    for run in (RUN_A, RUN_B):
+        for path in (archive / run).iterdir():
+            path.unlink()
+    slowdust("import", "sysbench", archive, "--name", "plain", "--clients", "8")
+    expected = results(slowdust, "plain")
+    assert expected
+    names = [path.name for path in archive.iterdir() if path.is_file()]
+    for name in names:
+        (archive / f"{name}.gz").write_bytes(gzip.compress((archive / name).read_bytes()))
+    printed = slowdust("import", "sysbench", archive, "--name", "both", "--clients", "8")
+    told = "twice, plain and compressed: the plain one is used"
+    assert [line for line in printed.splitlines() if "skipped" in line] == [
+        f"  skipped: {name}.gz: {told}" for name in sorted(names)
+    ]
+    for name in names:
+        (archive / name).unlink()
+    printed = slowdust("import", "sysbench", archive, "--name", "zipped", "--clients", "8")
+    assert "skipped" not in printed
+    assert "qps.abs.csv 1, qps.rel.csv 1, qps.rel.tsv 1" in printed
+    assert results(slowdust, "zipped") == expected
+    slowdust("report", "zipped", "--classic", "again")
+    assert {path.name for path in Path("again").iterdir()} >= set(names)
+
+
+def test_joined_counters_and_configurations_may_be_compressed(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    runs = {run: [Written(counters=(100,))] for run in (RUN_A, RUN_B)}
+    archive = write_archive(tmp_path / "raw", runs)
+    slowdust("import", "sysbench", archive, "--compat")
+    slowdust("report", "raw", "--classic", "made")
+    for path in Path("made").glob("join*"):
+        (archive / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    (archive / RUN_A / "conf.diff.gz").write_bytes(gzip.compress(b"> fsync = off\n"))
+    printed = slowdust("import", "sysbench", archive)
+    assert "join 2" in printed
+    assert "configuration 1" in printed
+    assert "skipped" not in printed
