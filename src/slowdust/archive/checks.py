@@ -16,6 +16,7 @@ from slowdust.archive.problems import Problem
 from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import ScanRule
 from slowdust.archive.run_directory import ArchivedTest, RunDirectory, extraction_kind
+from slowdust.archive.scan_choice import ScanChoices
 from slowdust.archive.slices import published_met, rate_of
 from slowdust.archive.text import beginning, is_number
 from slowdust.store.manifest import Fate
@@ -27,12 +28,13 @@ Cell = tuple[str, str, str]
 """Where it is, what is there, and what its source gives."""
 
 
-def check_runs(runs: Iterable[RunDirectory], scan: ScanRule) -> Iterator[Problem]:
+def check_runs(runs: Iterable[RunDirectory], scan: ScanChoices) -> Iterator[Problem]:
     """Files of runs that are made of other files of them."""
     for run in runs:
+        rule = scan.rule(run.name)
         for test in run.tests.values():
-            yield from _met(run, test, scan)
-            yield from _rates(run, test, scan)
+            yield from _met(run, test, rule)
+            yield from _rates(run, test, rule)
             yield from _extractions(run, test)
 
 
@@ -128,14 +130,14 @@ def _of_blocks(tables: Iterable[Hardware]) -> RatesOfTests:
 
 
 def published_numbers(
-    runs: Iterable[RunDirectory], scan: ScanRule
+    runs: Iterable[RunDirectory], scan: ScanChoices
 ) -> tuple[RatesOfTests, PublishedRows]:
     """What tables of these runs are made of."""
     rates: RatesOfTests = {}
     rows: PublishedRows = {}
     for run in runs:
         for test in run.tests.values():
-            published = rate_of(test, scan)
+            published = rate_of(test, scan.rule(run.name))
             if published is None:
                 continue
             if not test.is_load:

@@ -11,6 +11,7 @@ from slowdust.archive.choices import Mode
 from slowdust.archive.rates import SCAN, ScanRule, clean_scan_rate, published_rate
 from slowdust.archive.reading import Cpu
 from slowdust.archive.run_directory import RunDirectory
+from slowdust.archive.scan_choice import ScanChoices
 from slowdust.archive.slices import Reading
 
 
@@ -49,14 +50,13 @@ def _vmstat(probed: Sequence[tuple[str, Cpu]], mode: Mode) -> list[str]:
     return [f"higher than published: {told}"]
 
 
-def _scan(runs: Sequence[RunDirectory], scan: ScanRule, mode: Mode) -> list[str]:
-    if scan is ScanRule.ALL_THREADS:
-        return []
+def _scan(runs: Sequence[RunDirectory], scan: ScanChoices, mode: Mode) -> list[str]:
     ratios = []
-    for run in runs:
+    of_one_thread = [run for run in runs if scan.rule(run.name) is ScanRule.ONE_THREAD]
+    for run in of_one_thread:
         for test in run.tests.values():
             if test.file.test == SCAN and test.output is not None:
-                published = published_rate(SCAN, test.output, scan)
+                published = published_rate(SCAN, test.output, ScanRule.ONE_THREAD)
                 clean = clean_scan_rate(test.output)
                 if published is not None and clean and published.value > 0:
                     ratios.append(clean / published.value)

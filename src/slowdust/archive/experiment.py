@@ -20,7 +20,7 @@ from slowdust.archive.names import order_of_runs
 from slowdust.archive.problems import recorded
 from slowdust.archive.results import Results, results_of
 from slowdust.archive.run_directory import RunDirectory
-from slowdust.archive.scan_choice import choose_scan_rule
+from slowdust.archive.scan_choice import choose_scan_rules
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
 from slowdust.archive.text import readable
@@ -52,8 +52,8 @@ def make_experiment(
     """
     titles = titles_of(_order(place, runs))
     cpus = next((run.cpus for run in runs if run.cpus), None)
-    choice = choose_scan_rule(place.around, runs, choices.scan)
-    reading = Reading(choices.mode, choice.rule, cpus)
+    scan = choose_scan_rules(place.around, runs, choices.scan)
+    reading = Reading(choices.mode, scan, cpus)
     found = results_of(place, runs, titles, choices, reading)
     place.problems.extend(found.problems)
     if not found.slices:
@@ -66,7 +66,7 @@ def make_experiment(
     notes = [
         *undecoded(manifest.contenders),
         *named_clients.notes(found.named),
-        *notes_of.of_scan(found.slices, choice),
+        *notes_of.of_scan(found.slices, scan),
         *notes_of.of_flags(found.slices),
         *manifest.warnings,
     ]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from slowdust.analysis.phrases import counted
 from slowdust.archive import joined_counters, slices, table_slices
-from slowdust.archive.rates import SCAN, is_relative
-from slowdust.archive.scan_choice import ScanChoice
+from slowdust.archive.rates import SCAN, ScanRule, is_relative
+from slowdust.archive.scan_choice import ScanChoices
 from slowdust.archive.text import beginning
 from slowdust.store.records import Slice
 
@@ -24,16 +24,23 @@ _FLAGS = (
 )
 
 
-def of_scan(records: Sequence[Slice], choice: ScanChoice) -> list[str]:
-    """By which rule its rates were published, and in what they are here."""
-    scans = [record.unit for record in records if record.test.startswith(f"{SCAN}.")]
-    units = sorted({unit for unit in scans if not is_relative(unit)})
-    if not units:
+def of_scan(records: Sequence[Slice], choices: ScanChoices) -> list[str]:
+    """By which rules its rates were published, and in what they are here."""
+    scans = [record for record in records if record.test.startswith(f"{SCAN}.")]
+    absolute = [record for record in scans if not is_relative(record.unit)]
+    if not absolute:
         return []
-    return [
-        f"scan: published rates are of {choice.rule.value}, {choice.why}; here in "
-        f"{' and '.join(units)}"
-    ]
+    runs = list(dict.fromkeys(one.archived.run for one in absolute if one.archived is not None))
+    by_rule: dict[ScanRule, list[str]] = {}
+    for run in runs:
+        by_rule.setdefault(choices.rule(run), []).append(run)
+    told = []
+    for rule, some in by_rule.items():
+        of_runs = f" of {beginning(some, _MOST_LISTED)}" if len(by_rule) > 1 else ""
+        why = max((choices.of(run) for run in some), key=lambda choice: choice.sure).why
+        told.append(f"published rates{of_runs} are of {rule.value}, {why}")
+    units = sorted({record.unit for record in absolute})
+    return [f"scan: {'; '.join(told)}; here in {' and '.join(units)}"]
 
 
 def of_flags(records: Sequence[Slice]) -> list[str]:

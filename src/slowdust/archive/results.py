@@ -15,6 +15,7 @@ from slowdust.archive.problems import Problem
 from slowdust.archive.reading import PREPARE, Cpu
 from slowdust.archive.run_clients import RunClients
 from slowdust.archive.run_directory import RunDirectory, TestKey
+from slowdust.archive.scan_choice import part_units
 from slowdust.archive.scanning import Place
 from slowdust.archive.slices import Reading
 from slowdust.benchmarks.archived import LOAD
@@ -53,6 +54,7 @@ def results_of(
     found = [record for record, _ in of_runs]
     rows = table_slices.read_tables(place, found, choices.clients)
     found += _of_tables(rows, found, titles, reading)
+    parted = part_units(found, list(titles.values()), reading.scan)
     joined = use_joined(place.tables.joined, runs, list(titles), found)
     if choices.mode is Mode.CLEAN:
         for record in found:
@@ -66,7 +68,7 @@ def results_of(
         found,
         [(one.test, cpu) for one, cpu in of_runs if cpu and one.per_op is not None],
         joined,
-        [*clients.assumed, *joined.assumed],
+        [*parted, *clients.assumed, *joined.assumed],
         rows.named | clients.named,
         [*rows.problems, *unknown, *joined.problems],
     )
@@ -122,7 +124,8 @@ def _of_tables(
             continue
         if row.test == LOAD and title in loaded:
             continue
-        record = table_slices.slice_of(row, title, reading.scan, reading.cpus)
+        scan = reading.scan.rule(row.run)
+        record = table_slices.slice_of(row, title, scan, reading.cpus)
         if record is not None:
             found.append(record)
     return found

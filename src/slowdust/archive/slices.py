@@ -19,6 +19,7 @@ from slowdust.archive.rates import (
 )
 from slowdust.archive.reading import Extraction
 from slowdust.archive.run_directory import ArchivedTest, RunDirectory
+from slowdust.archive.scan_choice import ScanChoices
 from slowdust.archive.vmstat import Vmstat
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.store.records import (
@@ -55,7 +56,7 @@ class Reading:
     """How the tests of an experiment are read."""
 
     mode: Mode
-    scan: ScanRule
+    scan: ScanChoices
     cpus: int | None
     """Of the host."""
 
@@ -91,7 +92,7 @@ def slice_of(
 
     `clean` are vmstat's means where these count; without them the published ones do.
     """
-    published = rate_of(test, reading.scan)
+    published = rate_of(test, reading.scan.rule(run.name))
     if published is None:
         return None
     rate, unit = _rate(test, published, reading.mode)
