@@ -7,17 +7,18 @@ and o.met.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.archive import met, met_tables, perf_stat, rate_tables
+from slowdust.archive import met, met_tables, named_clients, perf_stat, rate_tables
 from slowdust.archive.iostat import Iostat
 from slowdust.archive.met import Met
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import FileName, common_of, parse_file, parse_label
 from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import is_relative, relative_to
-from slowdust.archive.table_slices import block_name
+from slowdust.archive.table_slices import block_name, most_common
 from slowdust.archive.text import readable
 from slowdust.archive.vmstat import Vmstat
 from slowdust.benchmarks.archived import LOAD
@@ -144,7 +145,7 @@ def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict
 def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> dict[Path, str]:
     rates = {
         (archived.file, archived.run): archived.whole_rate.partition("\t")[0]
-        for piece, archived in found
+        for piece, archived in _by_level(table, found)
         if archived.whole_rate and piece.test != LOAD
     }
     labels = table.rows or [file.label for file in rate_tables.order(_files(found))]
@@ -153,6 +154,23 @@ def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -
         return {}
     absolute = RateTable(tuple(table.runs), rows)
     return rate_files(absolute, table.tag, Path(table.folder))
+
+
+def _by_level(
+    table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]
+) -> list[tuple[Slice, Archived]]:
+    """Last those at the number of clients that a table of rates is of: see `table_slices`."""
+    named = named_clients.in_name(table.tag)
+    levels = Counter(one.clients for one, archived in found if archived.run in table.runs)
+    usual = most_common(levels) if levels else None
+    of_test = Counter((archived.file, one.clients) for one, archived in found)
+
+    def rank(one: tuple[Slice, Archived]) -> tuple[bool, bool, int, int]:
+        piece, archived = one
+        count = piece.clients
+        return count == named, count == usual, of_test[archived.file, count], count
+
+    return sorted(found, key=rank)
 
 
 def _relative_table(

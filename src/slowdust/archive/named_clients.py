@@ -31,14 +31,14 @@ class NamedClients:
 def of_directories(directories: Iterable[Path]) -> NamedClients | None:
     """By the name of the first that has a number."""
     for one in directories:
-        if (count := _in_name(one.name)) is not None:
+        if (count := in_name(one.name)) is not None:
             return NamedClients(count, f"the directory {readable(one.name)}")
     return None
 
 
 def of_table(path: Path) -> NamedClients | None:
     """By its file's name."""
-    count = _in_name(path.name)
+    count = in_name(path.name)
     return None if count is None else NamedClients(count, readable(path.name))
 
 
@@ -52,6 +52,7 @@ def notes(found: set[NamedClients]) -> list[str]:
     return lines
 
 
-def _in_name(name: str) -> int | None:
+def in_name(name: str) -> int | None:
+    """The number that a name has."""
     found = _CLIENTS.search(name)
     return int(found["dop"] or found["users"]) if found else None

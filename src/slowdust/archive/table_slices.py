@@ -65,8 +65,8 @@ class TableRows:
 class _Clients:
     """What tells the number of clients of rows that do not."""
 
-    levels: Mapping[str, Collection[int]]
-    """Test as the names of files have it -> its numbers of clients."""
+    levels: Mapping[str, Mapping[str, Collection[int]]]
+    """Test as the names of files have it -> run -> its numbers of clients."""
     loads: Sequence[int]
     """Those of the loads of the runs' own files."""
     given: int | None
@@ -78,37 +78,52 @@ class _Clients:
         cls, known: Iterable[Key], given: int | None, of_place: NamedClients | None
     ) -> _Clients:
         """`known` are the tests and loads whose numbers are known."""
-        levels: dict[str, set[int]] = {}
+        levels: dict[str, dict[str, set[int]]] = {}
         loads = []
-        for _, test, count in known:
+        for run, test, count in known:
             if test == LOAD:
                 loads.append(count)
             else:
-                levels.setdefault(test, set()).add(count)
+                levels.setdefault(test, {}).setdefault(run, set()).add(count)
         return cls(levels, loads, given, of_place)
 
-    def of(self, path: Path, common: str, found: TableRows) -> int | None:
-        """Of a test of a table; what only names tell is noted."""
+    def of(self, path: Path, runs: Collection[str], common: str, found: TableRows) -> int | None:
+        """Of a test of a table of `runs`; what only names tell is noted.
+
+        A table is of one number, that of most of its tests, but for tests that no run has so.
+        """
         if common not in self.levels:
             return self._otherwise(path, found)
-        levels, named = self.levels[common], named_clients.of_table(path)
-        return named.count if named and named.count in levels else max(levels)
+        levels, named = self._counted([common], runs), named_clients.of_table(path)
+        if named and named.count in levels:
+            return named.count
+        usual = most_common(self._counted(self.levels, runs))
+        return usual if usual in levels else most_common(levels)
+
+    def _counted(self, tests: Iterable[str], runs: Collection[str]) -> Counter[int]:
+        """Numbers of clients of tests of `runs`; of all runs where these have none."""
+        found = [(run, some) for test in tests for run, some in self.levels[test].items()]
+        mine = Counter(count for run, some in found if run in runs for count in some)
+        return mine or Counter(count for _, some in found for count in some)
 
     def of_load(self, path: Path, found: TableRows) -> int | None:
         """That of other loads, else of most tests: the load itself has none."""
         in_rows = (row.clients for row in found.rows.values() if row.test != LOAD)
-        in_runs = (level for levels in self.levels.values() for level in levels)
-        told = Counter(self.loads or [*in_rows, *in_runs])
-        if not told:
-            return self._otherwise(path, found)
-        return max(told, key=lambda count: (told[count], count))
+        told = Counter(self.loads or [*in_rows, *self._counted(self.levels, ()).elements()])
+        return most_common(told) if told else self._otherwise(path, found)
 
     def _otherwise(self, path: Path, found: TableRows) -> int | None:
         named = named_clients.of_table(path) or self.of_place
         if self.given is None and named is not None:
             found.named.add(named)
             return named.count
-        return self.given or max((max(one) for one in self.levels.values()), default=None)
+        told = self._counted(self.levels, ())
+        return self.given or (most_common(told) if told else None)
+
+
+def most_common(numbers: Mapping[int, int]) -> int:
+    """Of numbers of clients, counted, that of most; the largest of these."""
+    return max(numbers, key=lambda count: (numbers[count], count))
 
 
 def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> TableRows:
@@ -131,7 +146,7 @@ def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> 
     told = _Clients.made_of(known, clients, named_clients.of_directories(place.around))
     for block in blocks:
         if block.clients is None and not block.is_load:
-            _take_block(block, told.of(block.path, block.file.common, found), found)
+            _take_block(block, told.of(block.path, block.runs, block.file.common, found), found)
     compared = in_runs | found.rows.keys()
     for rates in place.tables.rates:
         _take_absolute(rates, found, told)
@@ -152,6 +167,11 @@ class _Block:
     file: FileName
     is_load: bool
     rows: list[MetRow]
+
+    @property
+    def runs(self) -> list[str]:
+        """Those of its rows."""
+        return [row.run for row in self.rows]
 
     @property
     def clients(self) -> int | None:
@@ -222,7 +242,7 @@ def _of_rates(found: TableRows, rates: Rates, clients: _Clients) -> Iterator[Row
             if not float(rate):
                 zeros += 1
                 continue
-            count = clients.of(rates.path, common, found)
+            count = clients.of(rates.path, rates.runs, common, found)
             if count is None:
                 found.without_clients.add(rates.path.name)
             else:

@@ -223,3 +223,56 @@ def test_runs_without_a_number_of_clients_are_told_by_their_directory(
     printed = slowdust("import", "sysbench", tmp_path / "set.16u", "--name", "a")
     assert "16 clients, by the name of the directory set.16u" in printed
     assert clients_told(slowdust, "a") == {16}
+
+
+def test_a_table_is_of_one_number_of_clients(tmp_path: Path, slowdust: Slowdust) -> None:
+    """That of most tests of its runs: one odd file gives the others no results."""
+    tests = [Written(test=test, rate=100.0) for test in ("delete", "insert", "update-index")]
+    odd = Written(
+        test="delete", rate=7.0, dop=99, without=frozenset({"r.qps", "r.rtavg", "r.rt95"})
+    )
+    archive = write_archive(tmp_path / "a", {RUN_A: [*tests, odd], RUN_B: tests})
+    text = f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\ncol-1\tcol-2\n" + "".join(
+        f"100\t100\t{test}_range=100\n" for test in ("delete", "insert", "new", "update-index")
+    )
+    (archive / "qps.abs.tsv").write_text(text)
+    slowdust("import", "sysbench", archive, "--compat")
+    found = {
+        (one["test"], one["contender"][9:14], one["clients"]): one["qps"]
+        for one in report(slowdust, "a")["results"]
+    }
+    usual = {
+        (f"{test}.range100", version, 8): 100
+        for test in ("delete", "insert", "new", "update-index")
+        for version in ("10.23", "17.4:")
+    }
+    assert found == usual | {("delete.range100", "10.23", 99): 7}
+    slowdust("report", "a", "--classic", "classic")
+    assert Path("classic/qps.abs.tsv").read_text() == text
+
+
+def test_a_test_that_no_run_has_at_that_number_has_its_own(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    tests = [
+        Written(test="insert"),
+        Written(test="delete"),
+        Written(test="point-query.warm", dop=4),
+    ]
+    odd = Written(
+        test="point-query.warm", dop=99, without=frozenset({"r.qps", "r.rtavg", "r.rt95"})
+    )
+    archive = write_archive(tmp_path / "a", {RUN_A: tests, RUN_B: [*tests, odd]})
+    (archive / "qps.abs.tsv").write_text(
+        f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\ncol-1\tcol-2\n5\t6\tpoint-query.warm_range=100\n"
+    )
+    for path in archive.glob("*/*.point-query.warm.*dop4*"):
+        if path.parent.name == RUN_A and not path.name.startswith("sb.met"):
+            path.unlink()
+    slowdust("import", "sysbench", archive)
+    levels = {
+        (one["contender"][9:14], one["clients"])
+        for one in report(slowdust, "a")["results"]
+        if one["test"].startswith("point-query.warm")
+    }
+    assert levels == {("10.23", 4), ("17.4:", 4), ("17.4:", 99)}
