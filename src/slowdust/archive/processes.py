@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from slowdust.archive.text import ends_whole
+
 _ROW = re.compile(rb"^\S+[ ]+\d+[ ]+\S+[ ]+\S+[ ]+(\d{1,15})[ ]+(\d{1,15})[ ]", re.MULTILINE)
 
 
@@ -15,6 +17,8 @@ class Peaks:
     vsz_kb: int
     rss_kb: int
     """Of one process: shared memory would be counted once for each in a sum."""
+    whole: bool
+    """Whether the last line has an end."""
 
 
 def read(content: bytes) -> Peaks | None:
@@ -22,4 +26,5 @@ def read(content: bytes) -> Peaks | None:
     sizes = _ROW.findall(content)
     if not sizes:
         return None
-    return Peaks(max(int(vsz) for vsz, _ in sizes), max(int(rss) for _, rss in sizes))
+    vsz, rss = (max(map(int, column)) for column in zip(*sizes, strict=True))
+    return Peaks(vsz, rss, ends_whole(content))

@@ -13,7 +13,7 @@ from slowdust.archive.met import Met
 from slowdust.archive.names import FileName
 from slowdust.archive.processes import Peaks
 from slowdust.archive.sysbench import LoadOutput, Output
-from slowdust.archive.text import DamagedError, is_number, lines_of, read_content
+from slowdust.archive.text import DamagedError, ends_whole, is_number, lines_of, read_content
 from slowdust.archive.two_processes import read_shared
 from slowdust.archive.vmstat import Vmstat
 
@@ -110,7 +110,7 @@ def _read_cpu(content: bytes, file: FileName, device: str | None) -> Found | Wan
 
 
 def _read_met(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    return met.read(lines_of(content)) or Wanting("torn")
+    return (ends_whole(content) and met.read(lines_of(content))) or Wanting("torn")
 
 
 def _read_processes(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
@@ -135,7 +135,7 @@ def _read_counters(content: bytes, file: FileName, device: str | None) -> Found 
 def _read_extraction(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
     if file.iteration is None:
         return Wanting("no iteration in its name")
-    return perf_stat.read_raw(lines_of(content))
+    return perf_stat.read_raw(lines_of(content)) if ends_whole(content) else Wanting("torn")
 
 
 def _read_last(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
@@ -166,3 +166,8 @@ def _reader_of(file: FileName) -> _Reader | None:
     if file.extraction is not None:
         return _read_extraction if file.kind == _COUNTERS else None
     return _READERS.get(file.kind.removeprefix(PREPARE))
+
+
+def is_read(kind: str) -> bool:
+    """Whether there are files of this kind of which something is read."""
+    return kind.removeprefix(PREPARE) in _READERS

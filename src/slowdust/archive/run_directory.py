@@ -28,6 +28,7 @@ from slowdust.archive.reading import (
     PrintedRates,
     Wanting,
     busiest_device,
+    is_read,
     read_all,
     reads,
 )
@@ -42,7 +43,8 @@ _CUT_OFF = "sb.perf.hw cut off by the end of its test"
 _STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
 _TELLING = 3
 """Files of iostat that are enough to tell which device was used."""
-_BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b.*")
+_BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b[\w.+-]*", re.ASCII)
+_OF_A_TEST = ".range"
 _WHOLE = 0.9
 """Of a test's seconds: sampling begins before the client and ends with it or later."""
 _ENOUGH = 0.5
@@ -198,10 +200,13 @@ def _use_extractions(run: RunDirectory) -> None:
 def _leave_out_cut(run: RunDirectory) -> None:
     """Samples of less than half of a test; of those that end later it is said."""
     for test in run.tests.values():
+        prefix = PREPARE if test.is_load else ""
+        if test.peaks is not None and not test.peaks.whole:
+            path = run.path / test.names[f"{prefix}ps"]
+            run.problems.append(Problem(path, "cut in the middle of a line", Fate.PARTLY))
         seconds = _length(test)
         if not seconds:
             continue
-        prefix = PREPARE if test.is_load else ""
         for kind in ("vm", "io"):
             samples = _samples(test, kind)
             if samples is None or samples >= _WHOLE * seconds:
@@ -260,8 +265,13 @@ def _set_aside(run: RunDirectory, name: str, file: FileName, wanting: Wanting) -
 
 
 def _by_product(name: str) -> str | None:
-    """The kind of a file that is known and not read; None for a foreign one."""
+    """The kind of a file that is known and not read; None for a foreign one.
+
+    Foreign are those, too, that would be read if their names were right.
+    """
     if found := _BY_PRODUCT.fullmatch(name):
+        if is_read(found["kind"]) and _OF_A_TEST in name and parse_file(name) is None:
+            return None
         return f"sb.{found['kind']}" if parse_file(name) else name
     return "configuration" if _CONFIGURATION.fullmatch(name) else None
 

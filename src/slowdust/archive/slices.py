@@ -32,8 +32,8 @@ from slowdust.store.records import (
     UsePerOperation,
 )
 
-FROM_MET = "sb.o is missing: the rate is that of sb.met"
-FROM_RATE = "sb.o and sb.met are missing: the rate is that of sb.r.qps"
+FROM_MET = "sb.o is missing or useless: the rate is that of sb.met"
+FROM_RATE = "sb.o and sb.met are missing or useless: the rate is that of sb.r.qps"
 PUBLISHED_CPU = (
     "cpu/o and cs/o are the published ones, some 5% too low: vmstat's samples are not there"
 )

@@ -13,10 +13,12 @@ from slowdust.store.records import Second
 _END = b"SQL statistics:"
 _HEAD_BYTES = 4096
 _NUMBER = rb"\d{1,15}(?:\.\d+)?"
+_RATE = re.compile(_NUMBER)
 _QUERIES = re.compile(
     rb"^    queries: +(?P<count>\d{1,15}) +\((?P<rate>%b) per sec\.\)" % _NUMBER, re.M
 )
 _TRANSACTIONS = re.compile(rb"^    transactions: +\d+ +\((?P<rate>%b) per sec\.\)" % _NUMBER, re.M)
+_PRINTED_RATE = re.compile(rb"^    (?:queries|transactions): .*\((?P<rate>\S+) per sec\.\)", re.M)
 _ELAPSED = re.compile(rb"^    time elapsed: +(?P<seconds>%b)s" % _NUMBER, re.M)
 _LATENCY = re.compile(rb"^ +(?P<name>avg|max|95th percentile): +(?P<ms>%b)\s*$" % _NUMBER, re.M)
 _OPTION = re.compile(rb"--(table-size|tables|threads|time)=(\d{1,15})\b")
@@ -59,8 +61,15 @@ class LoadOutput:
 
 
 def read(content: bytes) -> Output | None:
-    """The numbers of a test that ended; None where it did not."""
+    """The numbers of a test that ended; None where it did not.
+
+    Raises:
+        ValueError: its rate is none.
+    """
     head, end = content[:_HEAD_BYTES], content[max(0, content.rfind(_END)) :]
+    for printed in _PRINTED_RATE.findall(end):
+        if not _RATE.fullmatch(printed) or not float(printed):
+            raise ValueError(f"a rate of {printed[:40].decode(errors='replace')}/s")
     queries, transactions = _QUERIES.search(end), _TRANSACTIONS.search(end)
     if queries is None or transactions is None:
         return None
@@ -84,9 +93,15 @@ def read(content: bytes) -> Output | None:
 
 
 def read_load(content: bytes) -> LoadOutput | None:
-    """The last line of a load; None where it did not end."""
+    """The last line of a load; None where it did not end.
+
+    Raises:
+        ValueError: its rate is 0.
+    """
     found = list(_LOADED.finditer(content))
     if not found:
         return None
     seconds, tables, inserts = found[-1].groups()
+    if not int(inserts):
+        raise ValueError("a rate of 0/s")
     return LoadOutput(int(seconds), int(tables), inserts.decode())

@@ -122,6 +122,17 @@ def test_an_edited_cell_is_one_line_and_does_not_count(
     assert report(slowdust, "after")["results"] == report(slowdust, "before")["results"]
 
 
+def test_a_rounded_rate_is_compared_with_that_of_sb_met_where_sb_o_is_missing(
+    archive: Path, slowdust: Slowdust
+) -> None:
+    (archive / RUN_A / f"sb.o.{SUFFIX}").unlink()
+    assert differing(slowdust("import", "sysbench", archive)) == []
+    path = archive / RUN_A / f"sb.r.qps.{TEST.common}"
+    path.write_text(path.read_text().replace("1000", "1001"))
+    told = f"{RUN_A}/{path.name}: the rate, 1001 there, 1000 from sb.met"
+    assert differing(slowdust("import", "sysbench", archive)) == [told]
+
+
 def test_relative_rates_may_be_of_another_base_than_the_first_column(
     archive: Path, slowdust: Slowdust
 ) -> None:

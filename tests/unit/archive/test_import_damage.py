@@ -147,3 +147,56 @@ def test_only_foreign_files_are_no_experiment(tmp_path: Path, slowdust: Slowdust
     assert "skipped: a/notes.txt: not a file of a run of sysbench" in printed
     assert printed.splitlines()[-1] == "nothing was found that an experiment could be made of"
     assert slowdust("list") == ""
+
+
+@pytest.mark.parametrize("rate", ["0.00", "-1000.50"])
+def test_an_output_without_a_rate_is_useless(tmp_path: Path, slowdust: Slowdust, rate: str) -> None:
+    one = Written(rate=1000.5)
+    one.extra["o"] = one.output().replace("1000.50 per sec", f"{rate} per sec")
+    printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [one]}))
+    told = f"not as it should be: a rate of {rate}/s"
+    assert f"  skipped: {RUN_A}/sb.o.{one.common}.dop8: {told}" in printed.splitlines()
+    assert "sb.o is missing or useless: the rate is that of sb.met: 1 result, hot-" in printed
+    assert results(slowdust, "a")["hot-points.range100", "10.23"]["qps"] == 1000.5
+
+
+def test_samples_of_processes_that_end_in_a_line_are_told(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    one = Written()
+    one.extra["ps"] = one.processes()[:-40]
+    printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [one]}))
+    told = f"{RUN_A}/sb.ps.{one.common}.dop8.gz: cut in the middle of a line"
+    assert f"  used in part: {told}" in printed.splitlines()
+    assert results(slowdust, "a")["hot-points.range100", "10.23"]["peak_rss_gb"] > 0
+
+
+@pytest.mark.parametrize("kind", ["met", "perf.hw.1.raw"])
+def test_what_ends_in_a_number_is_torn(tmp_path: Path, slowdust: Slowdust, kind: str) -> None:
+    """The number may have had more digits."""
+    one = Written(without=frozenset({"vm"}))
+    archive = write_archive(tmp_path / "a", {RUN_A: [one]})
+    name = f"sb.met.{one.common}.dop8" if kind == "met" else f"sb.perf.hw.{one.common}.1.raw"
+    content = one.met()[:-3] if kind == "met" else "cycles\t100\nfaults\t1"
+    (archive / RUN_A / name).write_text(content)
+    printed = slowdust("import", "sysbench", archive)
+    assert f"  skipped: {RUN_A}/{name}: torn" in printed.splitlines()
+
+
+def test_names_that_are_almost_those_of_a_run_are_foreign(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
+    foreign = [
+        "sb.met.d\u00e9l\u00e8te.range100.pk1.dop8",
+        "sb.met.<script>alert(1)<",
+        "sb.o.hot-points.range100.pk1.dop8.bak",
+    ]
+    for name in [*foreign, "sb.o.pgvac", "sb.perf.rep.x.hot-points.range100.pk1.dop8.1"]:
+        (archive / RUN_A / name).write_text(OLD.met())
+    printed = slowdust("import", "sysbench", archive)
+    skipped = [line for line in printed.splitlines() if "skipped" in line]
+    assert sorted(skipped) == sorted(
+        f"  skipped: {RUN_A}/{name}: not a file of a run of sysbench" for name in foreign
+    )
+    assert "sb.o.pgvac 1" in printed

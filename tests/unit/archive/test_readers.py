@@ -73,7 +73,7 @@ def test_the_end_of_sysbench_is_found_behind_plans_that_look_like_it() -> None:
 
 def test_peaks_are_of_single_processes() -> None:
     found = processes.read(Written(rss_kb=2_000_000, backends=4).processes().encode())
-    assert found == processes.Peaks(9_000_003, 2_000_000)
+    assert found == processes.Peaks(9_000_003, 2_000_000, whole=True)
     assert processes.read(b"Tue Mar 4\n") is None
 
 
@@ -174,7 +174,12 @@ def test_what_tells_nothing_says_why(
 
 
 def test_numbers_that_are_none_are_not_taken_for_numbers() -> None:
-    assert sysbench.read(Written(rate=1000.5).output().replace("1000.50", "1.0.5").encode()) is None
+    for rate in ("1.0.5", "-1000.50", "0.00", "nan"):
+        output = Written(rate=1000.5).output().replace("1000.50", rate)
+        with pytest.raises(ValueError, match=f"a rate of {rate}/s"):
+            sysbench.read(output.encode())
+    with pytest.raises(ValueError, match="a rate of 0/s"):
+        sysbench.read_load(b"Load seconds is 596 for 8 tables, .000 Mips, 0 ips\n")
     assert iostat.read(Written().iostat().replace("96.00", "nan", 1).encode(), "md2") is None
     assert met.read(Written().met().replace("1000.50", "inf").splitlines()) is None
     words = Written(seconds=30).vmstat().replace(" 4000 30", " inf 30", 1).encode()
