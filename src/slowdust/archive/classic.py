@@ -23,7 +23,7 @@ from slowdust.archive.text import readable
 from slowdust.archive.vmstat import Vmstat
 from slowdust.benchmarks.archived import LOAD
 from slowdust.errors import UsageError
-from slowdust.store.manifest import ArchivedTable, Imported, Manifest
+from slowdust.store.manifest import ArchivedTable, Manifest
 from slowdust.store.records import Archived, Slice
 
 _CELLS_OF_STORAGE = 9
@@ -40,14 +40,27 @@ def write_archived(manifest: Manifest, slices: Sequence[Slice], directory: Path)
     return write_files(directory, files)
 
 
-def refuse_source(imported: Imported, directory: Path) -> None:
+def refuse_source(manifest: Manifest, directory: Path) -> None:
     """Keep classic files out of the directory that they were imported from.
 
     Raises:
-        UsageError: it is `directory`.
+        UsageError: it is `directory`, or `directory` is below it or below one of its runs.
     """
-    if readable(str(directory.resolve())) == imported.path:
+    imported = manifest.imported
+    if imported is None or imported.path is None:
+        return
+    wanted, source = Path(readable(str(directory.resolve()))), Path(imported.path)
+    if wanted == source:
         raise UsageError(f"{directory} was imported from: classic files go into another directory")
+    runs = [source / one.archived for one in manifest.contenders if one.archived]
+    inside = [
+        path for path in ([source] if imported.whole else runs) if wanted.is_relative_to(path)
+    ]
+    if inside:
+        raise UsageError(
+            f"{directory} is in {inside[0]}, which was imported from: "
+            "classic files go into another directory"
+        )
 
 
 def write_files(directory: Path, files: dict[Path, str]) -> list[Path]:
@@ -122,6 +135,8 @@ def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict
     runs = [contender.archived or contender.name for contender in manifest.contenders]
     tables = manifest.imported.tables if manifest.imported else []
     kinds = {table.kind for table in tables}
+    if "relative rates" in kinds:
+        kinds.add("rates")
     missing = ("rates", "hardware", "counters")
     tables = [
         *tables,
@@ -131,8 +146,7 @@ def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict
     for table in tables:
         match table.kind:
             case "rates":
-                absolute = [one for one in found if not is_relative(one[0].unit)]
-                files |= _rate_table(table, absolute)
+                files |= _rate_table(table, found)
             case "relative rates":
                 files |= _relative_table(table, found)
             case "hardware":
@@ -143,17 +157,21 @@ def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict
 
 
 def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> dict[Path, str]:
+    absolute = _absolute(table, found)
+    return rate_files(absolute, table.tag, Path(table.folder)) if absolute.rows else {}
+
+
+def _absolute(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> RateTable:
     rates = {
         (archived.file, archived.run): archived.whole_rate.partition("\t")[0]
         for piece, archived in _by_level(table, found)
-        if archived.whole_rate and piece.test != LOAD
+        if archived.whole_rate and piece.test != LOAD and not is_relative(piece.unit)
     }
-    labels = table.rows or [file.label for file in rate_tables.order(_files(found))]
-    rows = _rows(labels, table.runs, rates)
-    if not rows:
-        return {}
-    absolute = RateTable(tuple(table.runs), rows)
-    return rate_files(absolute, table.tag, Path(table.folder))
+    return RateTable(tuple(table.runs), _rows(_labels(table, found), table.runs, rates))
+
+
+def _labels(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> list[str]:
+    return table.rows or [file.label for file in rate_tables.order(_files(found))]
 
 
 def _by_level(
@@ -176,24 +194,22 @@ def _by_level(
 def _relative_table(
     table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]
 ) -> dict[Path, str]:
-    """The two files of relative rates, where that is all there is."""
+    """The two files of relative rates; those of absolute ones of what has these, too."""
     base, *runs = table.runs
     rates = {
         (archived.file, archived.run): archived.whole_rate or ""
         for piece, archived in found
         if piece.unit == relative_to(base)
     }
-    rows = _rows(table.rows, runs, rates)
-    relative = RateTable(tuple(runs), rows, base)
-    stem = Path(table.folder) / (f"qps.rel.{table.tag}" if table.tag else "qps.rel")
-    return (
-        {
-            Path(f"{stem}.tsv"): rate_tables.write_tsv(relative),
-            Path(f"{stem}.csv"): rate_tables.write_csv(relative),
-        }
-        if rows
-        else {}
-    )
+    absolute = _absolute(table, found)
+    labels = _labels(table, found)
+    either = rate_tables.relative(absolute).rows | _rows(labels, runs, rates)
+    rows = {label: either[label] for label in labels if any(either.get(label, ()))}
+    folder = Path(table.folder)
+    files = rate_files(absolute, table.tag, folder) if absolute.rows else {}
+    if rows:
+        files |= _files_of("rel", RateTable(tuple(runs), rows, base), table.tag, folder)
+    return files
 
 
 def _rows(
@@ -215,12 +231,16 @@ def _rows(
 
 def rate_files(absolute: RateTable, tag: str, folder: Path) -> dict[Path, str]:
     """The four files of a table of rates."""
-    files = {}
-    for kind, one in (("abs", absolute), ("rel", rate_tables.relative(absolute))):
-        stem = f"qps.{kind}.{tag}" if tag else f"qps.{kind}"
-        files[folder / f"{stem}.tsv"] = rate_tables.write_tsv(one)
-        files[folder / f"{stem}.csv"] = rate_tables.write_csv(one)
-    return files
+    relative = rate_tables.relative(absolute)
+    return _files_of("abs", absolute, tag, folder) | _files_of("rel", relative, tag, folder)
+
+
+def _files_of(kind: str, table: RateTable, tag: str, folder: Path) -> dict[Path, str]:
+    stem = f"qps.{kind}.{tag}" if tag else f"qps.{kind}"
+    return {
+        folder / f"{stem}.tsv": rate_tables.write_tsv(table),
+        folder / f"{stem}.csv": rate_tables.write_csv(table),
+    }
 
 
 def _files(found: Iterable[tuple[Slice, Archived]]) -> list[FileName]:

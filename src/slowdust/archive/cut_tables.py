@@ -40,7 +40,7 @@ def find_cut(tables: Tables, rates: RatesOfTests, rows: PublishedRows) -> Iterat
 
     Where the runs are not there, only rows can be missing: those that other tests have.
     """
-    for absolute in tables.rates:
+    for absolute in (*tables.rates, *tables.relative):
         if short := _short(set(absolute.table.rows), _labels(absolute, rates)):
             yield CutTable(absolute.path, short, lacks_tests=True)
     for hardware in tables.hardware:

@@ -39,8 +39,6 @@ class ArchivedExperiment:
     slices: list[Slice]
     notes: list[str] = field(default_factory=list)
     """Sentences about tests whose files are not all there."""
-    whole: bool = True
-    """Whether all of its directory was given to the import, not only runs of it."""
 
 
 def make_experiment(
@@ -70,7 +68,7 @@ def make_experiment(
         *notes_of.of_flags(found.slices),
         *manifest.warnings,
     ]
-    return ArchivedExperiment(manifest, found.slices, notes, place.whole)
+    return ArchivedExperiment(manifest, found.slices, notes)
 
 
 def _manifest(
@@ -109,6 +107,7 @@ def _imported(
         mode=str(reading.mode),
         source=readable(place.name),
         path=readable(str(place.path)),
+        whole=place.whole,
         device=", ".join(sorted({run.device for run in runs if run.device})) or None,
         used=place.tables.used + found.joined.used + sum(run.used for run in runs),
         checked=_checked(place, found.joined, runs),

@@ -131,7 +131,7 @@ def _refuse_other(folder: Folder, new: Imported | None) -> None:
 
 def _refuse_larger(folder: Folder, new: ArchivedExperiment) -> None:
     """Keep what has contenders or tests that are not in some runs alone of its directory."""
-    if new.whole:
+    if new.manifest.imported is None or new.manifest.imported.whole:
         return
     there = folder.read_manifest()
     runs = {one.archived for one in new.manifest.contenders}

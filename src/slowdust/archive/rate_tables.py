@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from slowdust.archive.collation import collation
@@ -26,7 +26,7 @@ class RateTable:
     """Rates of tests (label -> one for each run), in the order of the file."""
 
     runs: tuple[str, ...]
-    rows: Mapping[str, tuple[str, ...]]
+    rows: dict[str, tuple[str, ...]]
     """As printed; an empty text where there is none."""
     base: str | None = None
     """What the rates are relative to; None where they are absolute."""

@@ -91,7 +91,7 @@ def _write_classic(
         return write_files(directory, measured_files(manifest, report, slices))
     if manifest.imported is None:
         return write_measured(report, slices, directory)
-    refuse_source(manifest.imported, directory)
+    refuse_source(manifest, directory)
     if manifest.imported.kind == IIBENCH:
         return write_files(directory, classic_files(manifest.imported, slices))
     return write_archived(manifest, slices, directory)

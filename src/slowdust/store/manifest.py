@@ -155,6 +155,8 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The directory's name."""
     path: str | None = None
     """The directory's, where it was imported; as text."""
+    whole: bool = True
+    """Whether all of it was given to the import, not only runs of it."""
     device: str | None = None
     """By which the lines of iostat were chosen."""
     used: int

@@ -137,4 +137,18 @@ def test_the_imported_directory_is_not_written_into(
     before = sorted(archive.rglob("*"))
     complaint = slowdust("report", "a", "--classic", archive, code=2)
     assert "a was imported from: classic files go into another directory" in complaint
+    complaint = slowdust("report", "a", "--classic", archive / RUN_A / "below", code=2)
+    assert f"below is in {archive}, which was imported from: classic files go" in complaint
+    slowdust("report", "a", "--classic", tmp_path / "a-b")
     assert sorted(archive.rglob("*")) == before
+
+
+def test_beside_runs_that_were_imported_alone_there_is_room(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [Written()], RUN_B: [Written()]})
+    slowdust("import", "sysbench", archive / RUN_A)
+    complaint = slowdust("report", "a", "--classic", archive / RUN_A, code=2)
+    assert f"{RUN_A}, which was imported from: classic files go" in complaint
+    slowdust("report", "a", "--classic", archive / "classic")
+    assert (archive / "classic" / "o.met").is_file()

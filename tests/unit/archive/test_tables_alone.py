@@ -136,6 +136,29 @@ def test_of_two_tables_of_the_same_runs_the_first_counts(
     assert results(slowdust, "a")["hot-points.range100", "17.4"]["rqps"] == pytest.approx(1.2)
 
 
+@pytest.mark.parametrize("source", ["runs", "o.met"])
+def test_a_table_of_relative_rates_keeps_its_tag_where_others_are_absolute(
+    *, made: Path, folder: Path, slowdust: Slowdust, source: str
+) -> None:
+    """Rows of which nothing else is known stay as they are; the others are made again."""
+    table = RELATIVE.replace("1.20\thot", "7.77\thot")
+    (folder / "qps.rel.wm1.tsv").write_text(table)
+    if source == "runs":
+        write_archive(folder, {RUN_A: [OLD], RUN_B: [NEW]})
+    else:
+        (folder / "o.met.dop1").write_text((made / "o.met").read_text())
+    slowdust("import", "sysbench", folder, "--compat")
+    slowdust("report", "a", "--classic", "classic")
+    tags = {path.name.split(".")[2] for path in Path("classic").glob("qps.*")}
+    assert tags == {"wm1"}
+    assert Path("classic/qps.rel.wm1.tsv").read_text() == RELATIVE
+    assert Path("classic/qps.rel.wm1.csv").read_text() == "".join(
+        f"{label},{rate}\n"
+        for rate, label in (("1.20", "hot-points_range=100"), ("1.22", "scan_range=100"))
+    )
+    assert Path("classic/qps.abs.wm1.csv").read_text() == "hot-points_range=100,1000,1200\n"
+
+
 @pytest.mark.parametrize(
     ("beside", "told", "base"),
     [
