@@ -69,11 +69,13 @@ def command(
     from slowdust.analysis.configs import Configs
     from slowdust.analysis.history import Choice, history_of
     from slowdust.analysis.phrases import counted
+    from slowdust.analysis.same_source import once
     from slowdust.errors import UsageError
     from slowdust.report import history as data
     from slowdust.report import history_markdown as markdown
 
-    experiments = _experiments(names, results)
+    experiments, notes = once(_experiments(names, results))
+    experiments.sort(key=lambda one: (one.manifest.started or "", _place(one.name, names)))
     patterns = [part.strip() for part in (tests or "*").split(",")]
     choice = Choice(
         benchmark=lambda name: benchmark in {None, name},
@@ -84,6 +86,7 @@ def command(
         host=host,
     )
     history = history_of(experiments, choice)
+    history.notes += notes
     if not history.lines:
         raise UsageError(
             f"nothing has a history: no two versions of one DBMS are compared in "
@@ -116,20 +119,25 @@ def _behind(notes: list[str]) -> str:
 
 
 def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
-    """Those named, or all that can be read, the oldest first."""
+    """Those named, or all that can be read, the one stored last first."""
     from slowdust.analysis.chaining import Experiment
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import Folder, experiments
 
+    stored = experiments(results)
     if names:
         folders = [Folder(results / name) for name in dict.fromkeys(names)]
-        named = [Experiment(folder.read_manifest(), folder.read_slices()) for folder in folders]
-        return sorted(named, key=lambda one: one.manifest.started or "")
+        named = {one.name: Experiment(one.read_manifest(), one.read_slices()) for one in folders}
+        return [named[folder.name] for folder in stored if folder.name in named]
     found = []
-    for folder in experiments(results):
+    for folder in stored:
         try:
             found.append(Experiment(folder.read_manifest(), folder.read_slices()))
         except SlowdustError as error:
             click.echo(f"slowdust: left out, unreadable: {error}", err=True)
-    found.sort(key=lambda one: (one.manifest.started or "", one.name))
     return found
+
+
+def _place(name: str, names: tuple[str, ...]) -> tuple[int, str]:
+    """Of an experiment among those named; else by its name."""
+    return (names.index(name) if name in names else len(names)), name
