@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,8 +21,14 @@ MOST_ALIKE = 20
 
 def lines_of(found: Import) -> Iterator[str]:
     """Experiments, files that were used and skipped, and where clean numbers are others."""
+    alike = Counter(_unnumbered(one.manifest.experiment) for one in found.experiments)
     for experiment in found.experiments:
-        yield from _of_experiment(experiment)
+        headline, *others = _of_experiment(experiment)
+        yield headline
+        imported = experiment.manifest.imported
+        if imported and alike[_unnumbered(experiment.manifest.experiment)] > 1:
+            yield f"  of {imported.path}"
+        yield from others
     if found.by_products or found.problems:
         yield "outside of these experiments"
         for line in by_products(found.by_products):
@@ -32,6 +39,11 @@ def lines_of(found: Import) -> Iterator[str]:
         )
     if not found.experiments:
         yield "nothing was found that an experiment could be made of"
+
+
+def _unnumbered(name: str) -> str:
+    """What experiments of directories of one name have in common."""
+    return re.sub(r"-\d+$", "", name)
 
 
 def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:

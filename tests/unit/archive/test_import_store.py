@@ -1,5 +1,6 @@
 """What imports are called in the store, and what they replace there."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,19 @@ def test_a_run_whose_name_says_no_version_is_last_and_told(
     assert contenders == ["postgres@17.4:x10a_c8+o2", "x.in80.cy9.pk1"]
     shown = slowdust("show", "a")
     assert shown.splitlines()[0] == "a: imported, measured 2025-03-04"
+
+
+def test_directories_of_one_name_are_told_by_their_paths(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    for folder in ("one", "two"):
+        write_archive(tmp_path / folder / "r", {RUN_A: [OLD]})
+    write_archive(tmp_path / "s", {RUN_A: [OLD]})
+    printed = slowdust("import", "sysbench", "one/r", "two/r", "s").splitlines()
+    paths = {
+        head.partition(":")[0]: path for head, path in pairwise(printed) if path.startswith("  of ")
+    }
+    assert paths == {
+        "r": f"  of {tmp_path / 'one' / 'r'}",
+        "r-2": f"  of {tmp_path / 'two' / 'r'}",
+    }
