@@ -26,8 +26,8 @@ class CutTable:
     path: Path
     missing: str
     """'13 of 39 tests'."""
-    lacks_tests: bool
-    """That its runs have."""
+    rows: Sequence[str] | None
+    """Those that a whole one has, or none, which are all of its runs; None if it lacks no test."""
 
     @property
     def problem(self) -> Problem:
@@ -42,12 +42,13 @@ def find_cut(tables: Tables, rates: RatesOfTests, rows: PublishedRows) -> Iterat
     """
     for absolute in (*tables.rates, *tables.relative):
         if short := _short(set(absolute.table.rows), _labels(absolute, rates)):
-            yield CutTable(absolute.path, short, lacks_tests=True)
+            yield CutTable(absolute.path, short, [])
     for hardware in tables.hardware:
         short = _short(set(hardware.table.blocks), _blocks(hardware, rows))
         parts = [part for part in (short, _missing_rows(hardware, rows)) if part]
         if parts:
-            yield CutTable(hardware.path, "; ".join(parts), lacks_tests=bool(short))
+            whole = _whole_blocks(hardware, rows) if short else None
+            yield CutTable(hardware.path, "; ".join(parts), whole)
 
 
 def _short(there: set[str], expected: set[str]) -> str:
@@ -67,6 +68,16 @@ def _blocks(table: Hardware, rows: PublishedRows) -> set[str]:
     levels = {_level(name) for name in table.table.blocks}
     blocks = [{name for name, run in rows if run == row} for row in table.runs]
     return {name for name in _in_all(blocks) if _level(name) in levels}
+
+
+def _whole_blocks(table: Hardware, rows: PublishedRows) -> list[str]:
+    """Those that are there, and behind them those of its runs in the order of tables of rates."""
+    there = table.table.blocks
+    levels = {_level(name) for name in there}
+    files = {name: file for name, _ in rows if (file := parse_file(name)) is not None}
+    order = rate_tables.order_of_suffixes(file.suffix for file in files.values())
+    missing = [name for name in files if name not in there and _level(name) in levels]
+    return [*there, *sorted(missing, key=lambda name: order.index(files[name].suffix))]
 
 
 def _level(block: str) -> tuple[str, int | None]:

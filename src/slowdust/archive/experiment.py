@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,7 +113,7 @@ def _imported(
         checked=_checked(place, found.joined, runs),
         by_products=_summed([place.tables.by_products, *(run.by_products for run in runs)]),
         skipped=recorded(problems, place.path),
-        tables=_tables_of(place, {one.path for one in cut if one.lacks_tests}),
+        tables=_tables_of(place, {one.path: one.rows for one in cut if one.rows is not None}),
         differences=differences_of(found.probed, runs, reading),
     )
 
@@ -177,14 +177,14 @@ def _summed(counts: Iterable[Counter[str]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def _tables_of(place: Place, cut: Collection[Path]) -> list[ArchivedTable]:
-    """Of those that are `cut` not the rows: they are written with all that there are."""
+def _tables_of(place: Place, cut: Mapping[Path, Sequence[str]]) -> list[ArchivedTable]:
+    """Those that are `cut` with the rows that they would have."""
     found = [
         ArchivedTable(
             kind="rates" if rates.table.base is None else "relative rates",
             tag=rates.tag,
             runs=list(rates.runs),
-            rows=[] if rates.path in cut else list(rates.table.rows),
+            rows=list(cut.get(rates.path, rates.table.rows)),
             folder=_folder(rates.path, place.path),
         )
         for rates in (*place.tables.rates, *place.tables.relative)
@@ -194,7 +194,7 @@ def _tables_of(place: Place, cut: Collection[Path]) -> list[ArchivedTable]:
             kind="hardware",
             tag=hardware.tag,
             runs=hardware.runs,
-            rows=[] if hardware.path in cut else list(hardware.table.blocks),
+            rows=list(cut.get(hardware.path, hardware.table.blocks)),
             folder=_folder(hardware.path, place.path),
         )
         for hardware in place.tables.hardware

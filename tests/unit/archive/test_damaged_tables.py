@@ -79,6 +79,12 @@ def test_a_table_of_other_clients_is_not_cut(archive: Path, slowdust: Slowdust) 
     Written(test="delete", dop=4).write(archive / RUN_B)
     printed = slowdust("import", "sysbench", archive)
     assert complaints(printed, "o.met.x") == []
+    whole = (archive / "o.met.x").read_text()
+    (archive / "o.met.x").write_text("\n\n".join(whole.split("\n\n")[:3]) + "\n")
+    printed = slowdust("import", "sysbench", archive, "--compat")
+    assert complaints(printed, "o.met.x") == ["cut: 3 of 5 tests"]
+    slowdust("report", "raw", "--classic", "again")
+    assert Path("again/o.met.x").read_text() == whole
 
 
 @pytest.mark.parametrize(
