@@ -18,7 +18,7 @@ from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import FileName, common_of, parse_file, parse_label
 from slowdust.archive.rate_tables import RateTable
 from slowdust.archive.rates import is_relative, relative_to
-from slowdust.archive.table_slices import block_name, most_common
+from slowdust.archive.table_slices import block_name
 from slowdust.archive.text import readable
 from slowdust.archive.vmstat import Vmstat
 from slowdust.benchmarks.archived import LOAD
@@ -180,7 +180,7 @@ def _by_level(
     """Last those at the number of clients that a table of rates is of: see `table_slices`."""
     named = named_clients.in_name(table.tag)
     levels = Counter(one.clients for one, archived in found if archived.run in table.runs)
-    usual = most_common(levels) if levels else None
+    usual = named_clients.most_common(levels) if levels else None
     of_test = Counter((archived.file, one.clients) for one, archived in found)
 
     def rank(one: tuple[Slice, Archived]) -> tuple[bool, bool, int, int]:

@@ -6,7 +6,7 @@ Others look like it and are not: `c48` are CPUs, `10m` rows in millions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,11 @@ def notes(found: set[NamedClients]) -> list[str]:
         told = beginning(sources, _MOST_LISTED)
         lines.append(f"{counted(count, 'client')}, by the name of {told} (--clients overrides it)")
     return lines
+
+
+def most_common(numbers: Mapping[int, int]) -> int:
+    """Of numbers of clients, counted, that of most; the largest of these."""
+    return max(numbers, key=lambda count: (numbers[count], count))
 
 
 def in_name(name: str) -> int | None:

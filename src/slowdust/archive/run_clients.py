@@ -6,6 +6,7 @@ which ran with a client for each table.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from slowdust.analysis.phrases import counted
@@ -29,12 +30,12 @@ class RunClients:
         self._assumed: dict[str, None] = {}
         self._given = given
         self._around = place.around
-        self._levels: dict[str, set[int]] = {}
+        self._levels: dict[str, Counter[int]] = {}
         tests = [test.file for run in runs for test in run.tests.values() if not test.is_load]
         blocks = [parse_file(name) for one in place.tables.hardware for name in one.table.blocks]
         for file in (*tests, *blocks):
             if file is not None and file.dop:
-                self._levels.setdefault(file.common, set()).add(file.dop)
+                self._levels.setdefault(file.common, Counter())[file.dop] += 1
 
     @property
     def assumed(self) -> list[str]:
@@ -45,9 +46,11 @@ class RunClients:
         """None where nothing tells."""
         if test.dop:
             return test.dop
-        levels = set() if test.is_load else self._levels.get(test.file.common, set())
+        levels = None if test.is_load else self._levels.get(test.file.common)
         if levels:
-            return run.dop if run.dop in levels else max(levels)
+            usual = named_clients.most_common(sum(self._levels.values(), Counter()))
+            told = (count for count in (run.dop, usual) if count in levels)
+            return next(told, None) or named_clients.most_common(levels)
         if not test.is_load and (test.file.test, test.file.phase) == _OF_EACH_TABLE:
             return self._of_each_table(run, test)
         return run.dop or self._otherwise()

@@ -97,8 +97,8 @@ class _Clients:
         levels, named = self._counted([common], runs), named_clients.of_table(path)
         if named and named.count in levels:
             return named.count
-        usual = most_common(self._counted(self.levels, runs))
-        return usual if usual in levels else most_common(levels)
+        usual = named_clients.most_common(self._counted(self.levels, runs))
+        return usual if usual in levels else named_clients.most_common(levels)
 
     def _counted(self, tests: Iterable[str], runs: Collection[str]) -> Counter[int]:
         """Numbers of clients of tests of `runs`; of all runs where these have none."""
@@ -110,7 +110,7 @@ class _Clients:
         """That of other loads, else of most tests: the load itself has none."""
         in_rows = (row.clients for row in found.rows.values() if row.test != LOAD)
         told = Counter(self.loads or [*in_rows, *self._counted(self.levels, ()).elements()])
-        return most_common(told) if told else self._otherwise(path, found)
+        return named_clients.most_common(told) if told else self._otherwise(path, found)
 
     def _otherwise(self, path: Path, found: TableRows) -> int | None:
         named = named_clients.of_table(path) or self.of_place
@@ -118,12 +118,7 @@ class _Clients:
             found.named.add(named)
             return named.count
         told = self._counted(self.levels, ())
-        return self.given or (most_common(told) if told else None)
-
-
-def most_common(numbers: Mapping[int, int]) -> int:
-    """Of numbers of clients, counted, that of most; the largest of these."""
-    return max(numbers, key=lambda count: (numbers[count], count))
+        return self.given or (named_clients.most_common(told) if told else None)
 
 
 def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> TableRows:

@@ -251,6 +251,19 @@ def test_a_table_is_of_one_number_of_clients(tmp_path: Path, slowdust: Slowdust)
     assert Path("classic/qps.abs.tsv").read_text() == text
 
 
+def test_a_run_without_numbers_has_that_of_most_others(tmp_path: Path, slowdust: Slowdust) -> None:
+    one, odd = Written(test="delete"), Written(test="delete", dop=99, without=frozenset({"r.qps"}))
+    bare = Written(test="delete", without=frozenset({"o", "vm", "io", "ps", "met"}))
+    runs = {RUN_A: [one, Written(test="insert"), odd], RUN_B: [bare]}
+    slowdust("import", "sysbench", write_archive(tmp_path / "a", runs))
+    levels = {
+        (one["contender"][9:14], one["clients"])
+        for one in report(slowdust, "a")["results"]
+        if one["test"].startswith("delete")
+    }
+    assert levels == {("10.23", 8), ("10.23", 99), ("17.4:", 8)}
+
+
 def test_a_test_that_no_run_has_at_that_number_has_its_own(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
