@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.analysis.phrases import counted
-from slowdust.archive import rate_tables
+from slowdust.archive import named_clients, rate_tables
 from slowdust.archive.checks import PublishedRows, RatesOfTests
 from slowdust.archive.found_tables import Hardware, Rates, Tables
 from slowdust.archive.names import parse_file
@@ -57,8 +57,20 @@ def _short(there: set[str], expected: set[str]) -> str:
 
 
 def _labels(table: Rates, rates: RatesOfTests) -> set[str]:
-    """Of the tests that all of its runs have and that tables of rates have."""
-    tests = [{test for run, test in rates if run == column} for column in table.runs]
+    """Of the tests that all of its runs have at its number of clients, and such tables have."""
+    mine = {key: levels for key, levels in rates.items() if key[0] in table.runs}
+    counts = Counter(count for levels in mine.values() for count in levels if count)
+    named = named_clients.of_table(table.path)
+    usual = named_clients.most_common(counts) if counts else None
+    level = named.count if named and named.count in counts else usual
+    tests = [
+        {
+            test
+            for (run, test), levels in mine.items()
+            if run == column and {level, None} & {*levels}
+        }
+        for column in table.runs
+    ]
     files = (parse_file(f"sb.met.{test}") for test in _in_all(tests))
     return {file.label for file in rate_tables.order(file for file in files if file is not None)}
 

@@ -87,6 +87,23 @@ def test_a_table_of_other_clients_is_not_cut(archive: Path, slowdust: Slowdust) 
     assert Path("again/o.met.x").read_text() == whole
 
 
+@pytest.mark.parametrize("tags", [("dop4", "dop8"), ("few", "all")])
+def test_a_table_has_the_tests_at_its_number_of_clients(
+    tmp_path: Path, slowdust: Slowdust, tags: tuple[str, str]
+) -> None:
+    """Of which there may be others at another number; a table whose name does not tell has most."""
+    few = [Written(test=test, dop=4) for test in TESTS[:2]]
+    many = [Written(test=test) for test in TESTS[1:]]
+    archive = write_archive(tmp_path / "a", {RUN_A: [*few, *many]})
+    for tag, tests in zip(tags, (few, many), strict=True):
+        rows = "".join(f"1000\t{one.test}_range=100\n" for one in tests)
+        (archive / f"qps.abs.{tag}.tsv").write_text(f"col-1 : {RUN_A}\n\ncol-1\n{rows}")
+    printed = slowdust("import", "sysbench", archive)
+    told = [] if tags[0] == "dop4" else ["cut: 1 of 4 tests"]
+    assert complaints(printed, f"qps.abs.{tags[0]}.tsv") == told
+    assert complaints(printed, f"qps.abs.{tags[1]}.tsv") == []
+
+
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
