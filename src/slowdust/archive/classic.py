@@ -17,7 +17,7 @@ from slowdust.archive.met import Met
 from slowdust.archive.met_tables import MetRow
 from slowdust.archive.names import FileName, common_of, parse_file, parse_label
 from slowdust.archive.rate_tables import RateTable
-from slowdust.archive.rates import is_relative, relative_to
+from slowdust.archive.rates import doubted, is_relative, relative_to
 from slowdust.archive.table_slices import block_name
 from slowdust.archive.text import readable
 from slowdust.archive.vmstat import Vmstat
@@ -196,10 +196,11 @@ def _relative_table(
 ) -> dict[Path, str]:
     """The two files of relative rates; those of absolute ones of what has these, too."""
     base, *runs = table.runs
+    unit = relative_to(base)
     rates = {
         (archived.file, archived.run): archived.whole_rate or ""
         for piece, archived in found
-        if piece.unit == relative_to(base)
+        if piece.unit in {unit, doubted(unit)}
     }
     absolute = _absolute(table, found)
     labels = _labels(table, found)

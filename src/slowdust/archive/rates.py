@@ -46,6 +46,11 @@ def is_relative(unit: str) -> bool:
     return unit.startswith(_RELATIVE)
 
 
+def doubted(unit: str) -> str:
+    """What becomes of a unit that a rate was assumed to be in, and cannot be."""
+    return f"{unit}, {Unit.UNKNOWN.value}" if is_relative(unit) else Unit.UNKNOWN.value
+
+
 class ScanRule(Enum):
     """How the rate of scan was made."""
 

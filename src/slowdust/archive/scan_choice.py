@@ -10,8 +10,7 @@ from pathlib import Path
 from slowdust.archive.rates import (
     SCAN,
     ScanRule,
-    Unit,
-    is_relative,
+    doubted,
     rule_in_name,
     rule_of_day,
     rule_that_reproduces,
@@ -80,13 +79,9 @@ def _told_by(run: RunDirectory) -> ScanChoice | None:
 
 def _of_others(by_run: Mapping[str, ScanChoice]) -> ScanChoice | None:
     """That of most of those that tell; None where there are as many of each rule."""
-    (most, count), *others = [
-        *Counter(choice.rule for choice in by_run.values()).most_common(),
-        (None, 0),
-    ]
-    if most is None or others[0][1] == count:
-        return None
-    return ScanChoice(most, "as those of the other runs", sure=False)
+    told = Counter(choice.rule for choice in by_run.values())
+    most = [rule for rule, count in told.items() if 2 * count > told.total()]
+    return ScanChoice(most[0], "as those of the other runs", sure=False) if most else None
 
 
 def _by_name(directories: Sequence[Path]) -> ScanChoice:
@@ -126,8 +121,8 @@ def part_units(records: Sequence[Slice], order: Sequence[str], choices: ScanChoi
                     f"cannot both be {unit}: not compared (--scan says what they are)",
                 )
     for record in scans:
-        if _run(record) in told and not is_relative(record.unit):
-            record.unit = Unit.UNKNOWN.value
+        if _run(record) in told:
+            record.unit = doubted(record.unit)
     return list(told.values())
 
 

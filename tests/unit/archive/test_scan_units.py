@@ -128,3 +128,16 @@ def test_columns_of_a_table_are_no_other(tmp_path: Path, slowdust: Slowdust) -> 
     )
     slowdust("import", "sysbench", tmp_path / "mix", "--clients", "40")
     assert compared(slowdust) == {"10.23"}
+
+
+def test_relative_rates_of_two_times_are_kept_and_not_compared(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    text = f"Relative to: {RUN_A}\ncol-1 : {RUN_B}\n\ncol-1\n0.02\tscan_range=100\n"
+    (tmp_path / "mix").mkdir()
+    (tmp_path / "mix" / "qps.rel.tsv").write_text(text)
+    printed = slowdust("import", "sysbench", tmp_path / "mix", "--clients", "40")
+    assert f"{SCAN}: 0.02 of {RUN_B} and 1 of {RUN_A} cannot both be relative to" in printed
+    assert compared(slowdust) == {"10.23"}
+    slowdust("report", "mix", "--classic", "classic")
+    assert Path("classic/qps.rel.tsv").read_text() == text
