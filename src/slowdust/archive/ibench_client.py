@@ -7,38 +7,28 @@ its number of columns; a torn one is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from slowdust.analysis.known import known
+from slowdust.archive.ibench_course import COLUMNS, Courses, Floats, courses
 from slowdust.archive.text import number_of
 from slowdust.store.records import Second
 
-COLUMNS = (
-    "i_sec", "t_sec", "i_ips", "t_ips", "i_dps", "t_dps", "i_qps", "t_qps", "max_i", "max_d",
-    "max_q", "t_ins", "t_del", "t_query", "retry_i", "retry_d", "retry_q",
-)  # fmt: skip
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt")
-ROLES = {
-    "insert": ("i_ips", "max_i", "t_ins"),
-    "delete": ("i_dps", "max_d", "t_del"),
-    "query": ("i_qps", "max_q", "t_query"),
-}
-"""Columns: the rate of an interval, its longest operation, and the count since the beginning."""
 _HEADER = b"i_sec"
 _FIRST_HISTOGRAM = b"Insert rt:"
 _COMMAND_LINE = 10_000
 """Bytes at the beginning of a file, in which it is."""
-_OF_NUMBERS = b"0123456789.\t\n "
 _NUMBERS = re.compile(rb"(?:(?:\d+(?:\.\d+)?|\.\d+)(?: |$))+")
 _RESPONSE_TIMES = re.compile(rb"^(Insert|Delete|Query) rt:([^\n]*)", re.MULTILINE)
 _ENDED = re.compile(rb"^Done", re.MULTILINE)
+_TOTALS = re.compile(rb"^Totals: [\d.]+ secs, [\d.]+ rows/sec, (\d{1,15}) rows", re.MULTILINE)
 _ROWS_PER_COMMIT = re.compile(rb"--rows_per_commit=(\d{1,9})")
-
-Floats = NDArray[np.float64]
+_DECODER = msgspec.json.Decoder(list[list[float]])
 
 
 @dataclass(frozen=True)
@@ -50,31 +40,18 @@ class ResponseTimes:
 
 
 @dataclass(frozen=True)
-class Course:
-    """What one client did in one role, interval by interval."""
-
-    rates: Floats
-    """Rows inserted or deleted, or queries, per second."""
-    longest_us: Floats
-    total: int
-
-
-@dataclass(frozen=True)
 class ClientOutput:
     """All of a file."""
 
-    lengths: Floats
-    """Of the intervals, in seconds."""
-    elapsed: Second
-    """Their sum."""
-    courses: dict[str, Course]
-    """By role, as in `ROLES`."""
+    courses: Courses
     response_times: dict[str, ResponseTimes]
     """By role."""
     rows_per_commit: int | None
     """Of an insert, as of a delete."""
     ended: bool
     """Whether the client came to its end."""
+    damage: tuple[str, ...]
+    """What is wrong with it, in words."""
 
 
 def read(content: bytes) -> ClientOutput | None:
@@ -82,63 +59,56 @@ def read(content: bytes) -> ClientOutput | None:
     end = content.find(_FIRST_HISTOGRAM)
     head, tail = (content, b"") if end < 0 else (content[:end], content[end:])
     lines = head[head.find(_HEADER) :].partition(b"\n")[2] if _HEADER in head else head
-    measured = _measured(lines)
-    if measured is None:
+    found = courses(*_rows(lines))
+    if found is None:
         return None
-    lengths, courses = measured
     commit = _ROWS_PER_COMMIT.search(head, 0, _COMMAND_LINE)
     return ClientOutput(
-        lengths=lengths,
-        elapsed=float(lengths.sum()),
-        courses=courses,
+        courses=found,
         response_times=_response_times(tail),
         rows_per_commit=int(commit[1]) if commit else None,
         ended=_ENDED.search(tail) is not None,
+        damage=(*found.damage, *_end_missing(found, tail)),
     )
 
 
-def _measured(lines: bytes) -> tuple[Floats, dict[str, Course]] | None:
-    """Lengths of the intervals, and what each role did in them; None without a whole row.
+def _rows(lines: bytes) -> tuple[Floats, int]:
+    """The rows, and how many more are torn.
 
     Nearly every file is whole: only one that shows itself torn is looked at row by row.
     """
-    cells = lines.split()
-    whole = len(cells) == len(COLUMNS) * lines.count(b"\n")
-    if cells and whole and not lines.translate(None, _OF_NUMBERS):
-        try:
-            return _columns(cells)
-        except ValueError:
-            pass
-    kept = _cells_of_whole_rows(lines)
-    return _columns(kept) if kept else None
-
-
-def _columns(cells: Sequence[bytes]) -> tuple[Floats, dict[str, Course]]:
-    """Raises ValueError where a cell that is needed is no number."""
-    courses = {
-        role: Course(
-            rates=_column(cells, rate),
-            longest_us=_column(cells, longest),
-            total=int(float(cells[COLUMNS.index(total) - len(COLUMNS)])),
-        )
-        for role, (rate, longest, total) in ROLES.items()
-    }
-    return _column(cells, "i_sec"), courses
-
-
-def _column(cells: Sequence[bytes], name: str) -> Floats:
-    return np.array(list(map(float, cells[COLUMNS.index(name) :: len(COLUMNS)])))
-
-
-def _cells_of_whole_rows(lines: bytes) -> list[bytes]:
-    """One row after the other."""
-    rows = (line.split() for line in lines.splitlines())
-    return [
-        cell
-        for row in rows
+    rows = _rows_of_numbers(lines)
+    if rows is not None and set(map(len, rows)) == {len(COLUMNS)}:
+        return np.array(rows), 0
+    cells = [line.split() for line in lines.splitlines()]
+    whole = [
+        list(map(float, row))
+        for row in cells
         if len(row) == len(COLUMNS) and _NUMBERS.fullmatch(b" ".join(row))
-        for cell in row
     ]
+    begun = sum(bool(row) and row[0][:1].isdigit() for row in cells)
+    return np.array(whole).reshape(-1, len(COLUMNS)), max(0, begun - len(whole))
+
+
+def _rows_of_numbers(lines: bytes) -> list[list[float]] | None:
+    """The rows of a file that has nothing else, none of them cut short."""
+    if not lines.endswith(b"\n") or b"-" in lines or b"e" in lines or b"E" in lines:
+        return None
+    rows = lines[:-1].replace(b"\n", b"],[").replace(b"\t", b",")
+    try:
+        return _DECODER.decode(b"[[" + rows + b"]]")
+    except msgspec.DecodeError:
+        return None
+
+
+def _end_missing(found: Courses, tail: bytes) -> Iterator[str]:
+    """The client says in the end how many rows it had inserted when it printed the last row."""
+    there = found.of_roles["insert"].total
+    if (told := _TOTALS.search(tail)) is not None and int(told[1]) != there:
+        yield (
+            f"{there:,} rows inserted by its last row and {int(told[1]):,} by its end: "
+            f"rates are those until {found.elapsed:.0f} s"
+        )
 
 
 def _response_times(content: bytes) -> dict[str, ResponseTimes]:

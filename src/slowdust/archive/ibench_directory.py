@@ -47,7 +47,9 @@ class ArchivedStep:
     clients: int | None = None
     result: StepResult | None = None
     outputs: dict[int, ClientOutput] = field(default_factory=dict)
-    """By client."""
+    """By client, as the paths of their files below."""
+    client_paths: dict[int, Path] = field(default_factory=dict)
+    result_path: Path | None = None
     response_times: dict[str, ResponseTimes] = field(default_factory=dict)
     """`insert`, `delete`, `query` -> the histogram of all clients."""
     shares: dict[str, Shares] = field(default_factory=dict)
@@ -262,20 +264,21 @@ def _take_relative(archive: IbenchArchive, one: _Found) -> str | None:
     return _told(damaged) if damaged else None
 
 
-def _take_client(archive: IbenchArchive, one: _FoundClient) -> str | _Damage | None:
+def _take_client(archive: IbenchArchive, one: _FoundClient) -> str | None:
     step = _step_of(archive, one.path)
     if step is None:
         return "not below a directory of a run and a step"
-    step.outputs[one.file.client or 1] = one.output
+    number = one.file.client or 1
+    step.outputs[number], step.client_paths[number] = one.output, one.path
     step.clients = one.file.clients
-    return None if one.output.ended else _Damage("the client did not come to its end")
+    return None
 
 
 def _take_result(archive: IbenchArchive, one: _Found) -> str | None:
     step = _step_of(archive, one.path)
     if step is None:
         return "not below a directory of a run and a step"
-    step.result = ibench_result.read(one.lines)
+    step.result, step.result_path = ibench_result.read(one.lines), one.path
     step.clients = step.clients or one.file.clients
     return None if step.result else f"no first line of results: {one.lines[0][:_SHOWN]!r}"
 

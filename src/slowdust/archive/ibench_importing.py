@@ -8,6 +8,7 @@ from pathlib import Path
 
 from slowdust.archive.choices import Mode
 from slowdust.archive.experiment import ArchivedExperiment
+from slowdust.archive.ibench_checks import check_steps
 from slowdust.archive.ibench_directory import read_archive
 from slowdust.archive.ibench_experiment import experiment_of
 from slowdust.archive.ibench_scanning import scan
@@ -35,7 +36,7 @@ def import_iibench(
     names = titles([name_of(home, root) for root, home, _ in archives if home is not None], name)
     for root, home, there in archives:
         archive = read_archive(home or root, there.files)
-        archive.problems += there.problems
+        archive.problems = [*check_steps(archive, mode), *there.problems]
         experiment = None
         if home is not None:
             title = unlike(next(names), made)

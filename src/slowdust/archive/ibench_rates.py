@@ -8,7 +8,8 @@ the first client was started, cut after one decimal or rounded to integers. The 
 from __future__ import annotations
 
 from slowdust.archive.choices import Mode
-from slowdust.archive.ibench_client import ROLES, ClientOutput
+from slowdust.archive.ibench_client import ClientOutput
+from slowdust.archive.ibench_course import ROLES
 from slowdust.archive.ibench_directory import ArchivedStep
 from slowdust.archive.text import number_of
 
@@ -53,7 +54,8 @@ def _published(step: ArchivedStep, role: str) -> float | None:
 def _of_clients(step: ArchivedStep, role: str) -> float | None:
     if role not in ROLES:
         return None
-    counted = [(one.courses[role].total, one.elapsed) for one in outputs(step)]
+    done = [one.courses for one in outputs(step)]
+    counted = [(one.of_roles[role].total, one.elapsed) for one in done]
     rates = [count / elapsed for count, elapsed in counted if count and elapsed]
     return sum(rates) if rates else None
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from slowdust.archive.choices import Mode
 from slowdust.archive.ibench import Row
-from slowdust.archive.ibench_client import ROLES, ClientOutput
+from slowdust.archive.ibench_client import ClientOutput
+from slowdust.archive.ibench_course import ROLES, Courses
 from slowdust.archive.ibench_directory import ArchivedStep
 from slowdust.archive.ibench_names import known_as, rate_of
 from slowdust.archive.ibench_rates import outputs, rate
@@ -86,7 +87,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
 
 def _seconds(step: ArchivedStep) -> Second | None:
     """Of the slowest client, or else of the script that started them all."""
-    of_clients = max((one.elapsed for one in outputs(step)), default=None)
+    of_clients = max((one.courses.elapsed for one in outputs(step)), default=None)
     return of_clients or (step.result.seconds if step.result else None)
 
 
@@ -106,7 +107,7 @@ def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUs
         role: RoleUse(
             connections=place.clients,
             rate=speed,
-            seconds=max((one.elapsed for one in outputs(step)), default=None),
+            seconds=max((one.courses.elapsed for one in outputs(step)), default=None),
             response=_response(role, main, step),
             per_second=_per_second(role, outputs(step)),
         )
@@ -142,13 +143,14 @@ def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
     """All clients together, each from its own start on; empty where rows are not of a second."""
     batches = {1 if role == "query" else one.rows_per_commit for one in clients}
     batch = next(iter(batches), None)
-    if role not in ROLES or not batch or len(batches) > 1 or not all(map(_by_second, clients)):
+    courses = [one.courses for one in clients]
+    if role not in ROLES or not batch or len(batches) > 1 or not all(map(_by_second, courses)):
         return []
-    count = max(len(one.lengths) for one in clients)
+    count = max(len(one.lengths) for one in courses)
     done, longest_us = np.zeros(count), np.zeros(count)
-    for one in clients:
-        course, there = one.courses[role], slice(len(one.lengths))
-        done[there] += course.rates * one.lengths
+    for one in courses:
+        course, there = one.of_roles[role], slice(len(one.lengths))
+        done[there] += course.done
         longest_us[there] = np.maximum(longest_us[there], course.longest_us)
     return [
         RoleSecond(
@@ -163,9 +165,9 @@ def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
     ]
 
 
-def _by_second(output: ClientOutput) -> bool:
+def _by_second(courses: Courses) -> bool:
     least, most = _ABOUT_A_SECOND
-    return least <= output.elapsed / len(output.lengths) <= most
+    return courses.unbroken and least <= courses.elapsed / len(courses.lengths) <= most
 
 
 def _server(row: Row | None, mode: Mode) -> ServerUse | None:

@@ -75,7 +75,10 @@ def client_output(
         ("Query", f"{sum(queries)} 2 0 0 0 0 0 0 0 0    0.000900"),
     ):
         lines += [f"{title} rt: {buckets}", f"{title} rt: {values}"]
-    lines += [f"Totals: {len(inserts)} secs, ...", "Done"]
+    seconds, rows = len(inserts), sum(inserts)
+    retries = "0 0 0 insert-delete-query retry"
+    lines += [f"Totals: {seconds}.0 secs, {rows / seconds:.1f} rows/sec, {rows} rows, {retries}"]
+    lines += ["Done"]
     return "".join(f"{line}\n" for line in lines).encode()
 
 

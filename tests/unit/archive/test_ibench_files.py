@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import pytest
 
-from slowdust.archive import ibench, ibench_client, ibench_response, ibench_result
+from slowdust.archive import ibench, ibench_client, ibench_course, ibench_response, ibench_result
 from slowdust.archive.ibench_names import (
     FileKind,
     IbenchFile,
@@ -151,10 +154,13 @@ def test_response_times_of_several_runs() -> None:
 def test_what_a_client_printed() -> None:
     output = ibench_client.read(client_output([100, 300], queries=[5000, 7000]))
     assert output is not None
-    assert (output.elapsed, output.ended, output.rows_per_commit) == (2.0, True, 50)
-    assert (output.courses["insert"].total, output.courses["query"].total) == (400, 12000)
-    assert output.courses["query"].rates.tolist() == [5000, 7000]
-    assert output.courses["insert"].longest_us.tolist() == [1500, 1500]
+    assert (output.courses.elapsed, output.ended, output.rows_per_commit) == (2.0, True, 50)
+    assert (output.courses.of_roles["insert"].total, output.courses.of_roles["query"].total) == (
+        400,
+        12000,
+    )
+    assert output.courses.of_roles["query"].done.tolist() == [5000, 7000]
+    assert output.courses.of_roles["insert"].longest_us.tolist() == [1500, 1500]
     assert output.response_times["query"].counts[:2] == (12000, 2)
     assert output.response_times["insert"].longest == 0.0115
 
@@ -163,7 +169,7 @@ def test_a_client_that_was_cut_off() -> None:
     lines = client_output([100, 300]).splitlines(keepends=True)
     output = ibench_client.read(b"".join(lines[:3]) + lines[3][:20])
     assert output is not None
-    assert (output.courses["insert"].total, output.ended) == (100, False)
+    assert (output.courses.of_roles["insert"].total, output.ended) == (100, False)
     assert ibench_client.read(b"".join(lines[:2])) is None
 
 
@@ -174,4 +180,81 @@ def test_strange_lines_among_the_seconds(torn: bytes) -> None:
     lines = client_output([100, 300, 500]).splitlines(keepends=True)
     output = ibench_client.read(b"".join([*lines[:3], torn, *lines[3:]]))
     assert output is not None
-    assert output.courses["insert"].rates.tolist() == [100, 300, 500]
+    assert output.courses.of_roles["insert"].done.tolist() == [100, 300, 500]
+
+
+def lines_of_client() -> tuple[list[bytes], bytes]:
+    """The command line, header and a row for each of 60 seconds; and the end."""
+    printed = client_output([100] * 60, queries=[5000] * 60)
+    rows, title, end = printed.partition(b"Insert rt:")
+    return rows.splitlines(keepends=True), title + end
+
+
+def edited(row: bytes, column: str, value: str) -> bytes:
+    cells = row.split(b"\t")
+    cells[ibench_course.COLUMNS.index(column)] = value.encode()
+    return b"\t".join(cells)
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda rows: [*rows[:20], *rows[50:]], "rows of 30 of its 60 s are missing or damaged"),
+        (lambda rows: rows[30:], "rows of 30 of its 60 s"),
+        (lambda rows: [*rows[:20], b"junk\n", *rows[21:]], "rows of 1 of its 60 s"),
+        (lambda rows: [*rows[:20], rows[20][:9] + b"\n", *rows[21:]], "rows of 1 of its 60 s"),
+        (lambda rows: [*rows[:20], edited(rows[20], "t_ins", "7"), *rows[21:]], "rows of 1 of"),
+        (lambda rows: [*rows[:20], edited(rows[20], "t_sec", "999"), *rows[21:]], "rows of 1 of"),
+        (lambda rows: [*rows[:20], edited(rows[20], "t_dps", "9" * 400), *rows[21:]], "rows of 1"),
+        (lambda rows: [*rows[:20], rows[9], *rows[20:]], "1 damaged row: rates are those of its"),
+        (
+            lambda rows: [*rows[:20], edited(rows[20], "i_ips", "10000"), *rows[21:]],
+            "i_ips and t_ins contradict each other at 21.0 s",
+        ),
+        (
+            lambda rows: [*rows[:20], edited(rows[20], "i_sec", "5.0"), *rows[21:]],
+            "i_sec and t_sec contradict each other at 21.0 s",
+        ),
+    ],
+)
+def test_damaged_rows_of_a_client_change_no_rate(
+    damage: Callable[[list[bytes]], list[bytes]], told: str
+) -> None:
+    lines, end = lines_of_client()
+    output = ibench_client.read(b"".join([*lines[:2], *damage(lines[2:])]) + end)
+    assert output is not None
+    [reason] = output.damage
+    assert told in reason
+    courses = output.courses
+    rates = [course.total / courses.elapsed for course in courses.of_roles.values()]
+    assert rates == [100, 0, 5000]
+    assert courses.unbroken == ("contradict" in told)
+    if courses.unbroken:
+        assert courses.of_roles["insert"].done.tolist() == [100] * 60
+
+
+@pytest.mark.parametrize("last", [b"", b"60.0\t12\n", b"junk\n"])
+def test_rows_that_are_missing_at_the_end_of_a_client(last: bytes) -> None:
+    lines, end = lines_of_client()
+    output = ibench_client.read(b"".join([*lines[:-10], last]) + end)
+    assert output is not None
+    assert (output.courses.elapsed, output.courses.of_roles["query"].total) == (50, 250_000)
+    assert output.damage[-1] == (
+        "5,000 rows inserted by its last row and 6,000 by its end: rates are those until 50 s"
+    )
+
+
+def test_rounded_rates_and_times_of_a_client_contradict_nothing() -> None:
+    """As it prints them, of intervals that are a little longer than a second."""
+    rng = random.Random(1)
+    totals, end, rows = [0.0, 0.0, 0.0], 0.0, []
+    for _ in range(300):
+        length = 1 + rng.random() / 15
+        done = [round(rng.choice([0, 3, 900, 200_000]) * rng.random()) for _ in totals]
+        totals, end = [a + b for a, b in zip(totals, done, strict=True)], end + length
+        rates = [cell for d, t in zip(done, totals, strict=True) for cell in (d / length, t / end)]
+        cells = [f"{length:.1f}", f"{end:.1f}", *(f"{rate:.0f}" for rate in rates), "9", "9", "9"]
+        rows.append("\t".join([*cells, *(f"{total:.0f}" for total in totals), "0", "0", "0"]))
+    output = ibench_client.read("".join(f"{one}\n" for one in rows).encode())
+    assert output is not None
+    assert (output.damage, output.courses.unbroken) == ((), True)

@@ -1,0 +1,90 @@
+"""Steps of an Insert Benchmark whose files are not all there, or contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from slowdust.archive.checks import Cell, differing
+from slowdust.archive.choices import Mode
+from slowdust.archive.ibench_directory import ArchivedStep, IbenchArchive
+from slowdust.archive.ibench_rates import outputs, rate
+from slowdust.archive.ibench_slices import main_role
+from slowdust.archive.problems import Problem
+from slowdust.store.manifest import Fate
+
+_ALIKE = 0.02
+"""Part by which what the clients count and what o.res counts may differ: it counts the rows that
+were asked for."""
+Told = dict[Path, Problem]
+"""File -> its line."""
+
+
+def check_steps(archive: IbenchArchive, mode: Mode) -> list[Problem]:
+    """The archive's problems with those of its steps; a file has one line, whatever is wrong."""
+    told = {problem.path: problem for problem in archive.problems}
+    for run in archive.runs.values():
+        for name, step in run.items():
+            if step.outputs:
+                instead = _instead(name, step, mode)
+                _tell_damage(step, instead, told)
+                _tell_missing(step, instead, told)
+                _tell_result(name, step, told)
+    return list(told.values())
+
+
+def _instead(name: str, step: ArchivedStep, mode: Mode) -> str:
+    """Where the rates are from if not from the clients."""
+    if rate(step, main_role(name), mode) is None:
+        return "the step is left out"
+    if step.result is not None and (mode is Mode.CLEAN or step.row is None):
+        return "rates are those of o.res"
+    return "rates are as published"
+
+
+def _tell_damage(step: ArchivedStep, instead: str, told: Told) -> None:
+    for number, output in step.outputs.items():
+        path = step.client_paths[number]
+        reasons = list(output.damage)
+        if not output.ended:
+            reasons = [f"the client did not come to its end: {instead}"]
+        if reasons:
+            told[path] = Problem(path, "; ".join(reasons), Fate.PARTLY)
+
+
+def _tell_missing(step: ArchivedStep, instead: str, told: Told) -> None:
+    """One line for all clients of a step: that of the first of which there is nothing."""
+    clients = step.clients or 0
+    missing = clients - len(step.outputs)
+    if missing <= 0:
+        return
+    number = next(number for number in count(1) if number not in step.outputs)
+    beside = next(iter(step.client_paths.values()))
+    plain = beside.with_name(f"o.ib.dop{clients}.{number}")
+    path = next((one for one in (plain, Path(f"{plain}.gz")) if one in told), plain)
+    known = told.get(path, Problem(path, "it is not there"))
+    more = f", nor is anything of {missing - 1} more of {clients} clients" if missing > 1 else ""
+    told[path] = replace(known, reason=f"{known.reason}{more}: {instead}")
+
+
+def _tell_result(name: str, step: ArchivedStep, told: Told) -> None:
+    """What o.res says is the sum of what all of the clients say."""
+    if step.result_path is not None:
+        cells = _counts(name, step)
+        for problem in differing(step.result_path, cells, "o.ib of all clients"):
+            told[problem.path] = problem
+
+
+def _counts(name: str, step: ArchivedStep) -> Iterator[Cell]:
+    clients = [one.courses.of_roles for one in outputs(step) if not one.damage]
+    if step.result is None or not clients or len(clients) < len(outputs(step)):
+        return
+    counts = {"queries": ("query", step.result.queries)}
+    if main_role(name) == "insert":
+        counts["rows inserted"] = ("insert", step.result.rows)
+    for what, (role, there) in counts.items():
+        made = sum(roles[role].total for roles in clients)
+        if there is not None and abs(there - made) > _ALIKE * max(there, made):
+            yield what, str(there), str(made)

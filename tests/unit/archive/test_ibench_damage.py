@@ -1,0 +1,115 @@
+"""Files of the Insert Benchmark that were cut, edited or lost: each is told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.ibench_files import RESULT, client_output
+
+__all__ = ["slowdust"]
+RUN = Path("archive/8m.pg174_o2.c1")
+QUERIES = RUN / "qr100.L1"
+MADE_OF_CLIENTS = RESULT.replace(
+    "2 processes, 5000000 rows-per-process, 301 seconds",
+    "2 processes, 6000 rows-per-process, 61 seconds",
+).replace("0 queries, 0.0", "600000 queries, 9836.0")
+
+
+def write_clients() -> None:
+    """Two that each insert 100 rows and do 5000 queries in each of 60 seconds."""
+    QUERIES.mkdir(parents=True)
+    for client in (1, 2):
+        printed = client_output([100] * 60, queries=[5000] * 60)
+        (QUERIES / f"o.ib.dop2.{client}").write_bytes(printed)
+    (QUERIES / "o.res.dop2").write_text(MADE_OF_CLIENTS)
+
+
+def imported(slowdust: Slowdust, *arguments: str) -> tuple[list[str], dict[str, float]]:
+    """The lines of files with something wrong, and the rates of the steps of the base."""
+    said = slowdust("import", "iibench", "archive", *arguments)
+    fates = r"  (used in part|skipped|differs from what it is made of): (.*)"
+    lines = [found[0].strip() for found in re.finditer(fates, said)]
+    results = report(slowdust, "archive")["results"]
+    base = results[0]["contender"]
+    return lines, {one["test"]: one["qps"] for one in results if one["contender"] == base}
+
+
+def test_clients_that_are_whole_have_no_line(slowdust: Slowdust) -> None:
+    write_clients()
+    assert imported(slowdust) == ([], {"qr100": 10_000})
+
+
+def test_seconds_that_are_missing_are_told(slowdust: Slowdust) -> None:
+    write_clients()
+    path = QUERIES / "o.ib.dop2.2"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:20], *lines[50:]]))
+    [line], rates = imported(slowdust)
+    assert line == (
+        "used in part: 8m.pg174_o2.c1/qr100.L1/o.ib.dop2.2: rows of 30 of its 60 s are missing "
+        "or damaged: rates are those of its counts since the beginning"
+    )
+    assert rates == {"qr100": 10_000}
+    slowdust("report", "archive", "--html", "page.html")
+    assert "In each second of the step" not in Path("page.html").read_text()
+
+
+@pytest.mark.parametrize(("mode", "rate"), [([], 600_000 / 61), (["--compat"], 9836.0)])
+def test_a_client_that_is_missing_is_told(slowdust: Slowdust, mode: list[str], rate: float) -> None:
+    write_clients()
+    (QUERIES / "o.ib.dop2.2").unlink()
+    [line], rates = imported(slowdust, *mode)
+    assert line == (
+        "skipped: 8m.pg174_o2.c1/qr100.L1/o.ib.dop2.2: it is not there: rates are those of o.res"
+    )
+    assert rates == {"qr100": rate}
+
+
+def test_a_client_without_a_row_is_told_once(slowdust: Slowdust) -> None:
+    write_clients()
+    (QUERIES / "o.ib.dop2.1").write_text("no row\n")
+    [line], _ = imported(slowdust)
+    assert line.endswith("o.ib.dop2.1: no whole row: rates are those of o.res")
+
+
+def test_most_clients_missing_are_one_line(slowdust: Slowdust) -> None:
+    write_clients()
+    (QUERIES / "o.ib.dop2.1").rename(QUERIES / "o.ib.dop900000000.7")
+    (QUERIES / "o.ib.dop2.2").unlink()
+    [line], _ = imported(slowdust)
+    assert line.endswith(
+        "o.ib.dop900000000.1: it is not there, nor is anything of 899999998 more of 900000000 "
+        "clients: rates are those of o.res"
+    )
+
+
+def test_a_step_of_half_of_its_clients_is_left_out(slowdust: Slowdust) -> None:
+    write_clients()
+    (QUERIES / "o.res.dop2").unlink()
+    (QUERIES / "o.ib.dop2.2").unlink()
+    said = slowdust("import", "iibench", "archive", code=1)
+    assert "o.ib.dop2.2: it is not there: the step is left out" in said
+
+
+def test_a_client_that_was_killed_is_told(slowdust: Slowdust) -> None:
+    write_clients()
+    path = QUERIES / "o.ib.dop2.1"
+    path.write_bytes(path.read_bytes().partition(b"Insert rt:")[0])
+    [line], rates = imported(slowdust)
+    assert line.endswith("the client did not come to its end: rates are those of o.res")
+    assert rates == {"qr100": 600_000 / 61}
+
+
+def test_results_that_the_clients_contradict_are_told(slowdust: Slowdust) -> None:
+    write_clients()
+    (QUERIES / "o.res.dop2").write_text(MADE_OF_CLIENTS.replace("600000 queries", "6000 queries"))
+    [line], rates = imported(slowdust)
+    assert line == (
+        "differs from what it is made of: 8m.pg174_o2.c1/qr100.L1/o.res.dop2: "
+        "queries, 6000 there, 600000 from o.ib of all clients"
+    )
+    assert rates == {"qr100": 10_000}
