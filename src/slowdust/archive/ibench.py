@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowdust.archive.ibench_names import rate_of, without_size
+from slowdust.archive.ibench_names import without_size
 from slowdust.archive.text import number_of
 
 COLUMNS = (
@@ -17,17 +17,6 @@ NOT_AVAILABLE = "NA"
 _INTEGERS = ("ips", "qps", "rps")
 _LONG_STALL = 10.0
 _WORDS = frozenset({NOT_AVAILABLE, "inf"})
-_STEPS_2021 = (
-    "l.i0", "l.x", "l.i1",
-    *(f"q{rate}.{loop}" for rate in (100, 200, 400, 600, 800, 1000) for loop in (1, 2)),
-)  # fmt: skip
-_STEPS_2022 = ("l.i0", "l.x", "l.i1", "q100.1", "q500.1", "q1000.1")
-_STEPS_2024 = (
-    "l.i0", "l.x", "l.i1", "l.i2",
-    "qr100.L1", "qp100.L2", "qr500.L3", "qp500.L4", "qr1000.L5", "qp1000.L6",
-)  # fmt: skip
-SEQUENCES = (_STEPS_2021, _STEPS_2022, _STEPS_2024)
-"""The steps in the order in which they ran, of different years."""
 
 
 @dataclass(frozen=True)
@@ -83,23 +72,6 @@ def read_groups(lines: Sequence[str]) -> tuple[list[list[Row]], list[str]]:
     return [group for group in groups if group], damaged
 
 
-def steps_of(
-    rows: Sequence[Row | None], sequences: Iterable[tuple[str, ...]]
-) -> tuple[str, ...] | None:
-    """What the steps are called, which the file does not say: the first of `sequences` that has
-    as many, and queries in the same places. None where there is none.
-    """
-    return next((s for s in sequences if len(s) == len(rows) and _fits(rows, s)), None)
-
-
-def beginning_of(
-    rows: Sequence[Row | None], sequences: Iterable[tuple[str, ...]]
-) -> tuple[str, ...] | None:
-    """The same for a file that was cut short; None where several of `sequences` could be it."""
-    beginnings = {steps[: len(rows)] for steps in sequences if _fits(rows, steps)}
-    return beginnings.pop() if len(beginnings) == 1 else None
-
-
 def merged(row: Row) -> Row:
     """A row of o.sum as mrg has it."""
     return Row(tuple(map(_merged, COLUMNS, row.cells)))
@@ -118,13 +90,6 @@ def write(groups: Iterable[Sequence[Row]]) -> str:
         lines += [SEPARATOR] if number else []
         lines += ["\t".join(row.cells) for row in group]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _fits(rows: Sequence[Row | None], steps: Sequence[str]) -> bool:
-    pairs = zip(rows, steps, strict=False)
-    return 0 < len(rows) <= len(steps) and all(
-        row is None or row.queries == (rate_of(step) is not None) for row, step in pairs
-    )
 
 
 def _is_header(line: str) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from slowdust.analysis.known import known
-from slowdust.archive.ibench_course import COLUMNS, Courses, Floats, courses
+from slowdust.archive.ibench_course import COLUMNS, Courses, courses, courses_of_whole
 from slowdust.archive.text import number_of
 from slowdust.store.records import Second
 
@@ -28,7 +28,8 @@ _RESPONSE_TIMES = re.compile(rb"^(Insert|Delete|Query) rt:([^\n]*)", re.MULTILIN
 _ENDED = re.compile(rb"^Done", re.MULTILINE)
 _TOTALS = re.compile(rb"^Totals: [\d.]+ secs, [\d.]+ rows/sec, (\d{1,15}) rows", re.MULTILINE)
 _ROWS_PER_COMMIT = re.compile(rb"--rows_per_commit=(\d{1,9})")
-_DECODER = msgspec.json.Decoder(list[list[float]])
+_AS_JSON = bytes.maketrans(b"\t\n", b",,")
+_DECODER = msgspec.json.Decoder(list[float])
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def read(content: bytes) -> ClientOutput | None:
     end = content.find(_FIRST_HISTOGRAM)
     head, tail = (content, b"") if end < 0 else (content[:end], content[end:])
     lines = head[head.find(_HEADER) :].partition(b"\n")[2] if _HEADER in head else head
-    found = courses(*_rows(lines))
+    found = _courses(lines)
     if found is None:
         return None
     commit = _ROWS_PER_COMMIT.search(head, 0, _COMMAND_LINE)
@@ -72,31 +73,28 @@ def read(content: bytes) -> ClientOutput | None:
     )
 
 
-def _rows(lines: bytes) -> tuple[Floats, int]:
-    """The rows, and how many more are torn.
-
-    Nearly every file is whole: only one that shows itself torn is looked at row by row.
-    """
-    rows = _rows_of_numbers(lines)
-    if rows is not None and set(map(len, rows)) == {len(COLUMNS)}:
-        return np.array(rows), 0
+def _courses(lines: bytes) -> Courses | None:
+    """Nearly every file is whole: only one that shows itself damaged is looked at row by row."""
+    numbers = _numbers(lines)
+    if numbers and len(numbers) == len(COLUMNS) * lines.count(b"\n"):
+        rows = np.fromiter(numbers, float, len(numbers)).reshape(-1, len(COLUMNS))
+        if (whole := courses_of_whole(rows)) is not None:
+            return whole
     cells = [line.split() for line in lines.splitlines()]
-    whole = [
+    rows_of_numbers = [
         list(map(float, row))
         for row in cells
         if len(row) == len(COLUMNS) and _NUMBERS.fullmatch(b" ".join(row))
     ]
     begun = sum(bool(row) and row[0][:1].isdigit() for row in cells)
-    return np.array(whole).reshape(-1, len(COLUMNS)), max(0, begun - len(whole))
+    rows = np.array(rows_of_numbers).reshape(-1, len(COLUMNS))
+    return courses(rows, max(0, begun - len(rows)))
 
 
-def _rows_of_numbers(lines: bytes) -> list[list[float]] | None:
-    """The rows of a file that has nothing else, none of them cut short."""
-    if not lines.endswith(b"\n") or b"-" in lines or b"e" in lines or b"E" in lines:
-        return None
-    rows = lines[:-1].replace(b"\n", b"],[").replace(b"\t", b",")
+def _numbers(lines: bytes) -> list[float] | None:
+    """All numbers of lines that have nothing else; None of others."""
     try:
-        return _DECODER.decode(b"[[" + rows + b"]]")
+        return _DECODER.decode(b"[" + lines[:-1].translate(_AS_JSON) + b"]")
     except msgspec.DecodeError:
         return None
 

@@ -8,12 +8,12 @@ the beginning of any later row are still those of all that was done.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slowdust.archive.text import counted
+from slowdust.analysis.phrases import counted
 from slowdust.store.records import Second
 
 COLUMNS = (
@@ -22,10 +22,9 @@ COLUMNS = (
 )  # fmt: skip
 ROLES = ("insert", "delete", "query")
 """The order in which the columns below are."""
-_RATES = ("i_ips", "i_dps", "i_qps")
-_MEAN_RATES = ("t_ips", "t_dps", "t_qps")
-_LONGEST = ("max_i", "max_d", "max_q")
-_TOTALS = ("t_ins", "t_del", "t_query")
+_LENGTH, _END = 0, 1
+_RATES, _MEAN_RATES = slice(2, 8, 2), slice(3, 8, 2)
+_LONGEST, _TOTALS = slice(8, 11), slice(11, 14)
 _ROUNDED_RATE, _ROUNDED_SECONDS = 0.6, 0.07
 """How far printed numbers may be from what was measured, with a little room."""
 _ROUNDED_LENGTHS = 0.25
@@ -61,8 +60,23 @@ class Courses:
     """What is wrong with the rows, in words."""
 
 
+@np.errstate(all="ignore")
+def courses_of_whole(rows: Floats) -> Courses | None:
+    """What rows with `COLUMNS` each say that contradict nothing; None of others."""
+    done = np.diff(rows[:, _TOTALS], axis=0, prepend=0)
+    between, slack = _between(rows)
+    whole = (
+        bool((np.abs(between) <= slack).all())
+        and bool((_off(rows, done) <= 0).all())
+        and bool(_agree(rows[-1:]).all())
+        and rows.min() >= 0
+    )
+    return _courses(rows, done) if whole else None
+
+
+@np.errstate(all="ignore")
 def courses(rows: Floats, torn: int) -> Courses | None:
-    """What the rows, with `COLUMNS` each, say; None where none of them agrees with itself.
+    """What any rows say; None where none of them agrees with itself.
 
     `torn` is how many more there are that have not as many columns.
     """
@@ -70,71 +84,82 @@ def courses(rows: Floats, torn: int) -> Courses | None:
     believed = _in_order(finite[_agree(finite)])
     if not len(believed):
         return None
-    lengths, ends = _columns(believed, "i_sec")[:, 0], _columns(believed, "t_sec")[:, 0]
-    between = np.diff(ends, prepend=0) - lengths
-    slack = np.maximum(_ROUNDED_LENGTHS, 0.1 * lengths)
-    totals = _columns(believed, *_TOTALS)
-    done = np.diff(totals, axis=0, prepend=0)
+    between, slack = _between(believed)
     gaps = between > slack
+    done = np.diff(believed[:, _TOTALS], axis=0, prepend=0)
+    wrong = _off(believed, done) > 0
+    wrong[gaps] = False
     damage = [
         *_missing(believed, between[gaps].sum(), torn + len(rows) - len(believed)),
-        *_contradictions(believed, done, gaps, between < -slack),
+        *_contradictions(believed, wrong, between < -slack),
     ]
-    longest = _columns(believed, *_LONGEST)
-    return Courses(
-        lengths=lengths,
-        elapsed=float(ends[-1]),
-        of_roles={
-            role: Course(done[:, place], longest[:, place], int(totals[-1, place]))
-            for place, role in enumerate(ROLES)
-        },
+    return replace(
+        _courses(believed, done),
         unbroken=not gaps.any() and len(believed) == len(rows) and not torn,
         damage=tuple(f"{told}: {_TOLD}" for told in damage[:1]),
     )
 
 
-def _columns(rows: Floats, *names: str) -> Floats:
-    return rows[:, [COLUMNS.index(name) for name in names]]
+def _courses(rows: Floats, done: Floats) -> Courses:
+    return Courses(
+        lengths=rows[:, _LENGTH],
+        elapsed=float(rows[-1, _END]),
+        of_roles={
+            role: Course(done[:, place], longest_us, int(rows[-1, _TOTALS][place]))
+            for place, (role, longest_us) in enumerate(zip(ROLES, rows.T[_LONGEST], strict=True))
+        },
+        unbroken=True,
+        damage=(),
+    )
+
+
+def _between(rows: Floats) -> tuple[Floats, Floats]:
+    """Seconds from the end of a row to the beginning of the next, and how many mean nothing."""
+    lengths = rows[:, _LENGTH]
+    slack = np.maximum(_ROUNDED_LENGTHS, 0.1 * lengths)
+    return np.diff(rows[:, _END], prepend=0) - lengths, slack
+
+
+def _off(rows: Floats, done: Floats) -> Floats:
+    """By how much more than rounding the rates of intervals are not what was done in them."""
+    lengths = rows[:, _LENGTH, None]
+    real = np.abs(done) / np.maximum(lengths, _ROUNDED_SECONDS)
+    allowed = _ROUNDED_RATE * lengths + _ROUNDED_SECONDS * real + 1
+    return np.abs(done - rows[:, _RATES] * lengths) - allowed
 
 
 def _agree(rows: Floats) -> Truths:
     """Whether the counts of a row are those of its time and its mean rates."""
-    seconds, means = _columns(rows, "t_sec"), _columns(rows, *_MEAN_RATES)
-    off = np.abs(_columns(rows, *_TOTALS) - means * seconds)
+    seconds, means = rows[:, _END, None], rows[:, _MEAN_RATES]
+    off = np.abs(rows[:, _TOTALS] - means * seconds)
     allowed = _ROUNDED_RATE * seconds + _ROUNDED_SECONDS * means + 1
     return np.asarray(np.all(off <= allowed, axis=1))
 
 
 def _in_order(rows: Floats) -> Floats:
     """Without those that are not later than all before them."""
-    ends = _columns(rows, "t_sec")[:, 0]
+    ends = rows[:, _END]
     latest = np.maximum.accumulate(np.concatenate(([0.0], ends)))[:-1]
     return rows[ends > latest]
 
 
 def _missing(believed: Floats, seconds: float, damaged: int) -> Iterator[str]:
     if seconds:
-        end = believed[-1, COLUMNS.index("t_sec")]
+        end = believed[-1, _END]
         yield f"rows of {seconds:.0f} of its {end:.0f} s are missing or damaged"
     elif damaged:
         yield counted(damaged, "damaged row")
 
 
-def _contradictions(rows: Floats, done: Floats, gaps: Truths, overlapping: Truths) -> Iterator[str]:
-    """Intervals that are not between the rows that they are said to be between."""
-    lengths, rates = _columns(rows, "i_sec"), _columns(rows, *_RATES)
-    real = done / np.maximum(lengths, _ROUNDED_SECONDS)
-    allowed = _ROUNDED_RATE * lengths + _ROUNDED_SECONDS * np.abs(real) + 1
-    wrong = (np.abs(done - rates * lengths) > allowed) & ~gaps[:, None]
-    wrong_rows = np.flatnonzero(wrong.any(axis=1) | overlapping)
-    if not len(wrong_rows):
+def _contradictions(rows: Floats, wrong: Truths, overlapping: Truths) -> Iterator[str]:
+    """Intervals in which less, or more, was done than their rates or lengths say."""
+    found = np.flatnonzero(wrong.any(axis=1) | overlapping)
+    if not len(found):
         return
-    first = wrong_rows[0]
-    end = rows[first, COLUMNS.index("t_sec")]
-    if overlapping[first]:
-        pair = "i_sec and t_sec"
-    else:
+    first = found[0]
+    pair = "i_sec and t_sec"
+    if not overlapping[first]:
         place = int(np.argmax(wrong[first]))
-        pair = f"{_RATES[place]} and {_TOTALS[place]}"
-    more = f", and {len(wrong_rows) - 1} more" if len(wrong_rows) > 1 else ""
-    yield f"{pair} contradict each other at {end:.1f} s{more}"
+        pair = f"{COLUMNS[_RATES][place]} and {COLUMNS[_TOTALS][place]}"
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    yield f"{pair} contradict each other at {rows[first, _END]:.1f} s{more}"

@@ -13,7 +13,7 @@ from slowdust.archive.choices import Mode
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.experiment import MARGIN, ArchivedExperiment
 from slowdust.archive.ibench import SEPARATOR, Row
-from slowdust.archive.ibench_directory import ArchivedStep, IbenchArchive
+from slowdust.archive.ibench_archive import ArchivedStep, IbenchArchive
 from slowdust.archive.ibench_names import in_order, rate_of
 from slowdust.archive.ibench_rates import correction
 from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of

@@ -8,9 +8,9 @@ the first client was started, cut after one decimal or rounded to integers. The 
 from __future__ import annotations
 
 from slowdust.archive.choices import Mode
+from slowdust.archive.ibench_archive import ArchivedStep
 from slowdust.archive.ibench_client import ClientOutput
 from slowdust.archive.ibench_course import ROLES
-from slowdust.archive.ibench_directory import ArchivedStep
 from slowdust.archive.text import number_of
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.archive import ibench_client
@@ -13,7 +14,18 @@ from slowdust.archive.text import DamagedError, lines_of, read_content
 from slowdust.archive.two_processes import read_shared
 
 Request = tuple[Path, FileKind]
-Content = list[str] | ClientOutput
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A file of text."""
+
+    whole: list[str]
+    torn: bool
+    """Whether there is one more at the end, without the end of a line: it was cut."""
+
+
+Content = Lines | ClientOutput
 
 
 def read_all(requests: Sequence[Request]) -> list[Content | Wanting]:
@@ -32,4 +44,6 @@ def _read(path: Path, kind: FileKind) -> Content | Wanting:
         return Wanting(str(error))
     if kind is FileKind.CLIENT:
         return ibench_client.read(content) or Wanting("no whole row")
-    return lines_of(content)
+    lines = lines_of(content)
+    torn = not content.endswith((b"\n", b"\r"))
+    return Lines(lines[:-1] if torn else lines, torn)

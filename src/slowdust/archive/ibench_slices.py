@@ -10,9 +10,9 @@ import numpy as np
 
 from slowdust.archive.choices import Mode
 from slowdust.archive.ibench import Row
+from slowdust.archive.ibench_archive import ArchivedStep
 from slowdust.archive.ibench_client import ClientOutput
 from slowdust.archive.ibench_course import ROLES, Courses
-from slowdust.archive.ibench_directory import ArchivedStep
 from slowdust.archive.ibench_names import known_as, rate_of
 from slowdust.archive.ibench_rates import outputs, rate
 from slowdust.archive.ibench_result import StepResult

@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.unit.archive.command import Slowdust, report, slowdust
-from tests.unit.archive.ibench_files import RESULT, client_output
+from tests.unit.archive.ibench_files import (
+    RESULT,
+    STEPS,
+    client_output,
+    row,
+    write_merged,
+    write_runs,
+)
 
 __all__ = ["slowdust"]
+DIFFERS = "differs from what it is made of"
 RUN = Path("archive/8m.pg174_o2.c1")
 QUERIES = RUN / "qr100.L1"
 MADE_OF_CLIENTS = RESULT.replace(
@@ -109,7 +117,108 @@ def test_results_that_the_clients_contradict_are_told(slowdust: Slowdust) -> Non
     (QUERIES / "o.res.dop2").write_text(MADE_OF_CLIENTS.replace("600000 queries", "6000 queries"))
     [line], rates = imported(slowdust)
     assert line == (
-        "differs from what it is made of: 8m.pg174_o2.c1/qr100.L1/o.res.dop2: "
+        f"{DIFFERS}: 8m.pg174_o2.c1/qr100.L1/o.res.dop2: "
         "queries, 6000 there, 600000 from o.ib of all clients"
     )
     assert rates == {"qr100": 10_000}
+
+
+OLD, NEW, NEXT = "8m.pg1110_o2.c1", "8m.pg174_o2.c1", "8m.pg180_o2.c1"
+TABLES = Path("archive/res.a")
+
+
+def write_tables() -> None:
+    """Three runs in files o.sum, mrg and rel."""
+    runs = (OLD, NEW, NEXT)
+    write_runs(Path("archive"), {tag: {"l.i0": {"ips": f"{len(tag)}00"}} for tag in runs})
+    for step in STEPS:
+        cells = {"ips": f"{len(OLD)}00"} if step == "l.i0" else {}
+        rows = [row(tag, step, {**cells, "ips": f"{len(tag)}00"} if cells else {}) for tag in runs]
+        write_merged(TABLES, step, [rows])
+
+
+def cut(path: Path, lines: int) -> None:
+    """Leave so many, and the header."""
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[: lines + 1]))
+
+
+def classic(slowdust: Slowdust) -> dict[str, str]:
+    """The classic files, but the summary."""
+    slowdust("report", "archive", "--classic", "classic")
+    written = Path("classic").rglob("*.*")
+    return {
+        str(path.relative_to("classic")): path.read_text()
+        for path in written
+        if path.is_file() and path.suffix != ".html"
+    }
+
+
+def published() -> dict[str, str]:
+    files = [path for path in Path("archive").rglob("*.*") if path.is_file()]
+    return {str(path.relative_to("archive")): path.read_text() for path in files}
+
+
+def test_tables_that_are_whole_have_no_line_and_come_back(slowdust: Slowdust) -> None:
+    write_tables()
+    assert imported(slowdust)[0] == []
+    assert classic(slowdust) == published()
+
+
+@pytest.mark.parametrize("steps", range(1, 10))
+def test_a_run_that_ends_early_is_told(slowdust: Slowdust, steps: int) -> None:
+    write_tables()
+    cut(Path(f"archive/o.sum.t.{NEW}"), steps)
+    lines, rates = imported(slowdust)
+    assert lines == [f"used in part: o.sum.t.{NEW}: ends after {steps} of 10 steps"]
+    assert len(rates) == 10
+
+
+def test_a_last_line_without_its_end_is_torn(slowdust: Slowdust) -> None:
+    write_tables()
+    paths = [Path(f"archive/o.sum.t.{NEW}"), TABLES / "mrg.l.x", TABLES / "rel.l.x"]
+    for path in paths:
+        path.write_text(path.read_text()[:-2])
+    lines, _ = imported(slowdust)
+    assert lines == [
+        f"used in part: o.sum.t.{NEW}: its last line is torn",
+        "used in part: res.a/mrg.l.x: 2 of 3 rows; its last line is torn",
+        "skipped: res.a/rel.l.x: its last line is torn",
+    ]
+
+
+def test_tables_that_were_cut_are_made_of_those_of_the_runs(slowdust: Slowdust) -> None:
+    write_tables()
+    whole = published()
+    for name, lines in {"mrg.qr100.L1": 2, "mrg.l.i0": 1, "rel.qr500.L3": 1}.items():
+        cut(TABLES / name, lines)
+    assert imported(slowdust, "--compat")[0] == [
+        "used in part: res.a/mrg.l.i0: 1 of 3 rows",
+        "used in part: res.a/mrg.qr100.L1: 2 of 3 rows",
+        f"{DIFFERS}: res.a/rel.qr500.L3: the row of pg180_o2.c1, nothing there, one from o.sum",
+    ]
+    assert classic(slowdust) == whole
+
+
+def test_tables_alone_that_were_cut_are_told(slowdust: Slowdust) -> None:
+    write_tables()
+    for path in Path("archive").glob("o.sum*"):
+        path.unlink()
+    cut(TABLES / "mrg.qr100.L1", 2)
+    assert imported(slowdust)[0] == ["used in part: res.a/mrg.qr100.L1: 2 of 3 rows"]
+    assert len(classic(slowdust)["res.a/rel.qr100.L1"].splitlines()) == 2
+
+
+def test_tables_that_differ_are_told(slowdust: Slowdust) -> None:
+    write_tables()
+    write_merged(
+        TABLES, "l.x", [[row(OLD, "l.x"), row(NEW, "l.x", {"csps": "1"}), row(NEXT, "l.x")]]
+    )
+    assert imported(slowdust)[0] == [
+        f"{DIFFERS}: res.a/mrg.l.x: csps of pg174_o2.c1, 1 there, 9000 from o.sum",
+        f"{DIFFERS}: res.a/rel.l.x: csps of pg174_o2.c1, 0.00 there, 1.00 from o.sum",
+    ]
+    for path in Path("archive").glob("o.sum*"):
+        path.unlink()
+    write_merged(Path("archive/res.b"), "l.x", [[row(OLD, "l.x")], [row(NEW, "l.x")]])
+    [line] = imported(slowdust)[0]
+    assert line.endswith("res.b/mrg.l.x: csps of pg174_o2.c1, 9000 there, 1 from res.a/mrg.l.x")

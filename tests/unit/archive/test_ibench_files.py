@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from slowdust.archive import ibench, ibench_client, ibench_course, ibench_response, ibench_result
+from slowdust.archive.ibench import Row
 from slowdust.archive.ibench_names import (
     FileKind,
     IbenchFile,
@@ -17,6 +18,7 @@ from slowdust.archive.ibench_names import (
     rate_of,
     step_of_directory,
 )
+from slowdust.archive.ibench_sequences import SEQUENCES, Steps, name_steps
 from tests.unit.archive.ibench_files import RESULT, STEPS, client_output, row
 
 
@@ -78,17 +80,38 @@ def test_a_damaged_step_keeps_its_place() -> None:
     found, damaged = ibench.read_steps(lines)
     assert found == [*rows[:2], None, rows[3], None, *rows[5:]]
     assert damaged == [lines[3], lines[5]]
-    assert ibench.steps_of(found, ibench.SEQUENCES) == STEPS
+    assert name_steps([found], ()) == [Steps(STEPS, 10)]
 
 
-def test_a_table_that_ends_early_is_the_beginning_of_one() -> None:
-    rows = [row("8m.pg174.c1", step) for step in STEPS]
-    torn = "\n".join(ibench.write([rows[:7]]).splitlines())[:-4].splitlines()
-    found, damaged = ibench.read_steps(torn)
-    assert (found, damaged) == ([*rows[:6], None], [torn[-1]])
-    assert ibench.steps_of(found, ibench.SEQUENCES) is None
-    assert ibench.beginning_of(found, [STEPS]) == STEPS[:7]
-    assert ibench.beginning_of(found, ibench.SEQUENCES[:1]) is None, "l.i2 is no step of those"
+def run_of(steps: Sequence[str], clients: int = 1) -> list[Row]:
+    """That reached the insert rates of its steps."""
+    rates = [(step, rate_of(step)) for step in steps]
+    return [
+        row("8m.pg174.c1", step, {"ips": str(rate * clients)} if rate else {})
+        for step, rate in rates
+    ]
+
+
+@pytest.mark.parametrize("steps", SEQUENCES)
+def test_a_table_that_ends_early_is_the_beginning_of_what_is_around_it(
+    steps: tuple[str, ...],
+) -> None:
+    for count in range(1, len(steps)):
+        rows = run_of(steps)[:count]
+        cut = Steps(steps[:count], len(steps))
+        assert name_steps([rows, run_of(steps)], ()) == [cut, Steps(steps, len(steps))]
+        assert name_steps([rows], steps) == [cut]
+        assert name_steps([[*rows[:-1], None], run_of(steps)], ())[0] == cut
+
+
+def test_a_table_alone_that_ends_early_is_what_its_rates_say() -> None:
+    of_2021, of_2022, _ = SEQUENCES
+    assert name_steps([run_of(of_2021)[:6]], ()) == [Steps(of_2021[:6], 15)]
+    assert name_steps([run_of(of_2022)], of_2021) == [Steps(of_2022, 6)]
+    assert name_steps([run_of(of_2022)[:4]], ()) == [Steps(of_2022[:4], None)]
+    unknown = run_of(of_2022)[:5]
+    unknown[4] = row("8m.pg174.c1", "q100.1", {"ips": "NA"})
+    assert name_steps([unknown], ()) == [None]
 
 
 def test_groups_with_strange_lines() -> None:
@@ -206,6 +229,8 @@ def edited(row: bytes, column: str, value: str) -> bytes:
         (lambda rows: [*rows[:20], edited(rows[20], "t_ins", "7"), *rows[21:]], "rows of 1 of"),
         (lambda rows: [*rows[:20], edited(rows[20], "t_sec", "999"), *rows[21:]], "rows of 1 of"),
         (lambda rows: [*rows[:20], edited(rows[20], "t_dps", "9" * 400), *rows[21:]], "rows of 1"),
+        (lambda rows: [*rows[:20], edited(rows[20], "t_del", "9" * 308), *rows[21:]], "rows of 1"),
+        (lambda rows: [*rows[:20], edited(rows[20], "retry_q", "-1\n"), *rows[21:]], "rows of 1"),
         (lambda rows: [*rows[:20], rows[9], *rows[20:]], "1 damaged row: rates are those of its"),
         (
             lambda rows: [*rows[:20], edited(rows[20], "i_ips", "10000"), *rows[21:]],

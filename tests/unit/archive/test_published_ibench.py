@@ -9,8 +9,9 @@ import pytest
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.summary import summary_tables
 from slowdust.archive.choices import Mode
+from slowdust.archive.ibench_archive import IbenchArchive
 from slowdust.archive.ibench_classic import SUMMARY, classic_files
-from slowdust.archive.ibench_directory import IbenchArchive, read_archive
+from slowdust.archive.ibench_directory import read_archive
 from slowdust.archive.ibench_experiment import experiment_of
 from slowdust.archive.ibench_scanning import scan
 from slowdust.store.manifest import Manifest
