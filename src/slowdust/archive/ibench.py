@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowdust.archive.ibench_names import without_size
@@ -13,9 +13,19 @@ COLUMNS = (
     "cspq", "cpupq", "dbgb1", "dbgb2", "rss", "maxop", "p50", "p99", "tag",
 )  # fmt: skip
 SEPARATOR = "-"
+RUN_TABLE = "o.sum"
+MERGED_TABLES = "mrg"
+"""Kinds of tables."""
 NOT_AVAILABLE = "NA"
 _INTEGERS = ("ips", "qps", "rps")
 _LONG_STALL = 10.0
+_FORMS = {
+    "ips": ".0f", "qps": ".0f", "rps": ".1f", "rmbps": ".1f", "wps": ".1f", "wmbps": ".1f",
+    "rpq": ".3f", "rkbpq": ".3f", "wpi": ".3f", "wkbpi": ".3f", "csps": ".0f", "cpups": ".1f",
+    "cspq": ".3f", "cpupq": ".0f", "dbgb1": ".1f", "dbgb2": ".1f", "rss": ".1f", "maxop": ".3f",
+    "p50": ".0f", "p99": ".0f",
+}  # fmt: skip
+"""How numbers of a column are printed."""
 _WORDS = frozenset({NOT_AVAILABLE, "inf"})
 
 
@@ -70,6 +80,24 @@ def read_groups(lines: Sequence[str]) -> tuple[list[list[Row]], list[str]]:
         elif not _is_header(line):
             damaged.append(line)
     return [group for group in groups if group], damaged
+
+
+def printed(values: Mapping[str, float | str | None], tag: str) -> Row:
+    """A row of o.sum of numbers, or of cells as they are; NA where there is neither."""
+
+    def cell(column: str) -> str:
+        value = values.get(column)
+        if isinstance(value, str):
+            return value
+        return NOT_AVAILABLE if value is None else f"{value:{_FORMS[column]}}"
+
+    return Row((*map(cell, COLUMNS[:-1]), tag))
+
+
+def rate_kept(rates: Iterable[float], share: float) -> float | None:
+    """The rate that a share of the seconds reached; the classic p99 is the one of 99%."""
+    descending = sorted(rates, reverse=True)
+    return descending[max(1, round(share * len(descending))) - 1] if descending else None
 
 
 def merged(row: Row) -> Row:

@@ -67,6 +67,8 @@ class IbenchArchive:
     path: Path
     runs: dict[str, dict[str, ArchivedStep]] = field(default_factory=dict)
     """Tag without the rows in millions -> step as its file is called."""
+    tags: dict[str, str] = field(default_factory=dict)
+    """The same -> as it was first read."""
     run_tables: list[RunTable] = field(default_factory=list)
     merged_tables: list[MergedTables] = field(default_factory=list)
     used: int = 0
@@ -79,7 +81,9 @@ class IbenchArchive:
 
     def step(self, tag: str, step: str) -> ArchivedStep:
         """That step of that run, which may be new."""
-        steps = self.runs.setdefault(without_size(tag), {})
+        run = without_size(tag)
+        self.tags.setdefault(run, tag)
+        steps = self.runs.setdefault(run, {})
         return steps.setdefault(step, ArchivedStep())
 
     def use(self, path: Path, damage: Sequence[str] = ()) -> None:

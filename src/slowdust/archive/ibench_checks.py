@@ -10,8 +10,8 @@ from pathlib import Path
 from slowdust.archive.checks import Cell, differing
 from slowdust.archive.choices import Mode
 from slowdust.archive.ibench_archive import ArchivedStep, IbenchArchive
+from slowdust.archive.ibench_names import main_role
 from slowdust.archive.ibench_rates import outputs, rate
-from slowdust.archive.ibench_slices import main_role
 from slowdust.archive.problems import Problem
 from slowdust.store.manifest import Fate
 

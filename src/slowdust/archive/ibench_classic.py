@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from slowdust.archive import ibench, ibench_html
-from slowdust.archive.ibench import SEPARATOR, Row
-from slowdust.archive.ibench_experiment import MERGED_TABLES, RUN_TABLE
+from slowdust.archive.ibench import MERGED_TABLES, RUN_TABLE, SEPARATOR, Row
 from slowdust.archive.ibench_names import without_size
 from slowdust.store.manifest import ArchivedTable, Imported
 from slowdust.store.records import Slice
@@ -55,10 +54,13 @@ def _rows(slices: Sequence[Slice]) -> Rows:
 
 
 def _run(table: ArchivedTable, rows: Rows) -> Iterator[tuple[Path, str]]:
+    """NA stands for steps of which nothing is known: lines without names keep their places."""
     run = without_size(table.tag)
-    found = [row for step in table.rows if (row := rows.get(step, {}).get(run)) is not None]
-    if len(found) == len(table.rows):
-        yield Path(table.folder, f"o.sum.t.{table.tag}"), ibench.write([found])
+    found = [rows.get(step, {}).get(run) for step in table.rows]
+    if any(found):
+        nothing = ibench.printed({}, table.tag)
+        made = [Row((*(row or nothing).cells[:-1], table.tag)) for row in found]
+        yield Path(table.folder, f"o.sum.t.{table.tag}"), ibench.write([made])
 
 
 def _merged(table: ArchivedTable, rows: Rows) -> Iterator[tuple[Path, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 import slowdust
@@ -12,25 +12,23 @@ from slowdust.analysis.phrases import counted
 from slowdust.archive.choices import Mode
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.experiment import MARGIN, ArchivedExperiment
-from slowdust.archive.ibench import SEPARATOR, Row
+from slowdust.archive.ibench import Row
 from slowdust.archive.ibench_archive import ArchivedStep, IbenchArchive
-from slowdust.archive.ibench_names import in_order, rate_of
+from slowdust.archive.ibench_chain import classic_tables
+from slowdust.archive.ibench_names import in_order, main_role, rate_of
 from slowdust.archive.ibench_rates import correction
-from slowdust.archive.ibench_slices import StepOfRun, main_role, slice_of
+from slowdust.archive.ibench_slices import StepOfRun, slice_of
 from slowdust.archive.names import order_of_runs
 from slowdust.archive.problems import recorded
 from slowdust.archive.text import readable
 from slowdust.benchmarks.archived import IIBENCH
 from slowdust.store.manifest import (
-    ArchivedTable,
     Imported,
     Manifest,
     Method,
 )
 from slowdust.store.records import SCHEMA, Slice
 
-RUN_TABLE = "o.sum"
-MERGED_TABLES = "mrg"
 _US_PER_S = 1_000_000
 _LEAST_CPU_US = 20
 """Per operation, below which its rounding hides the number of CPUs."""
@@ -77,7 +75,7 @@ def experiment_of(
         method=Method(margin=MARGIN, incarnations=1),
         host=_host(archive),
         warnings=warnings,
-        imported=_imported(archive, mode),
+        imported=_imported(archive, list(titles), mode),
     )
     _number_the_slots(slices)
     return ArchivedExperiment(manifest, slices, [*undecoded(contenders), *warnings])
@@ -91,7 +89,8 @@ def _places(
         for run, title in titles.items():
             step = archive.runs[run].get(name)
             if step is not None:
-                yield StepOfRun(run, name, title, step.clients or clients), step
+                count = step.clients or clients
+                yield StepOfRun(run, archive.tags[run], name, title, count), step
 
 
 def _runs_in_order(archive: IbenchArchive) -> list[str]:
@@ -143,7 +142,7 @@ def _cpus(name: str, row: Row) -> float | None:
     return per_operation * speed / _US_PER_S / (percent / 100)
 
 
-def _imported(archive: IbenchArchive, mode: Mode) -> Imported:
+def _imported(archive: IbenchArchive, runs: Sequence[str], mode: Mode) -> Imported:
     return Imported(
         kind=IIBENCH,
         mode=mode.value,
@@ -152,33 +151,9 @@ def _imported(archive: IbenchArchive, mode: Mode) -> Imported:
         used=archive.used,
         by_products=dict(archive.by_products),
         skipped=recorded(archive.problems, archive.path),
-        tables=[
-            *(
-                ArchivedTable(kind=RUN_TABLE, tag=one.tag, runs=[one.tag], rows=list(one.steps))
-                for one in archive.run_tables
-            ),
-            *(
-                ArchivedTable(
-                    kind=MERGED_TABLES,
-                    tag="",
-                    runs=_joined(one.groups),
-                    rows=in_order(one.steps),
-                    folder=one.folder,
-                )
-                for one in archive.merged_tables
-            ),
-        ],
+        tables=classic_tables(archive, runs),
         differences=_differences(archive) if mode is Mode.CLEAN else [],
     )
-
-
-def _joined(groups: Iterable[Iterable[str]]) -> list[str]:
-    """As the lines of a file have them: a lone `-` between groups."""
-    joined: list[str] = []
-    for group in groups:
-        joined += [SEPARATOR] if joined else []
-        joined += group
-    return joined
 
 
 def _differences(archive: IbenchArchive) -> list[str]:

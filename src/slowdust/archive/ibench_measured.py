@@ -14,10 +14,10 @@ from pathlib import Path
 
 from slowdust.analysis.known import known
 from slowdust.analysis.model import Report, Result
-from slowdust.archive.ibench import COLUMNS, NOT_AVAILABLE, Row
+from slowdust.archive import ibench
+from slowdust.archive.ibench import MERGED_TABLES, RUN_TABLE
 from slowdust.archive.ibench_classic import Rows, files_of
-from slowdust.archive.ibench_experiment import MERGED_TABLES, RUN_TABLE
-from slowdust.archive.ibench_slices import main_role
+from slowdust.archive.ibench_names import main_role
 from slowdust.benchmarks.insert import INSERT
 from slowdust.store.manifest import ArchivedTable, Manifest
 from slowdust.store.records import HostUse, RoleUse, Slice
@@ -26,14 +26,6 @@ _NS_PER_S = 1e9
 _BYTES_PER_MB = 1 << 20
 _BYTES_PER_GB = 1 << 30
 _KB_PER_BYTE = 1 / 1024
-
-_FORMS = {
-    "ips": ".0f", "qps": ".0f", "rps": ".1f", "rmbps": ".1f", "wps": ".1f", "wmbps": ".1f",
-    "rpq": ".3f", "rkbpq": ".3f", "wpi": ".3f", "wkbpi": ".3f", "csps": ".0f", "cpups": ".1f",
-    "cspq": ".3f", "cpupq": ".0f", "dbgb1": ".1f", "rss": ".1f", "maxop": ".3f", "p50": ".0f",
-    "p99": ".0f",
-}  # fmt: skip
-"""How a column is printed; the others are not measured."""
 
 
 def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
@@ -88,16 +80,8 @@ def _rows(report: Report, slices: Sequence[Slice], clients: int, steps: dict[str
         for contender in report.contenders:
             result = results.get((test, contender))
             values = {} if result is None else _values(result, of_step[test, contender])
-            rows.setdefault(name, {})[_tag(contender)] = _row(values, _tag(contender))
+            rows.setdefault(name, {})[_tag(contender)] = ibench.printed(values, _tag(contender))
     return rows
-
-
-def _row(values: dict[str, float | None], tag: str) -> Row:
-    def printed(column: str) -> str:
-        value = values.get(column)
-        return NOT_AVAILABLE if value is None else f"{value:{_FORMS[column]}}"
-
-    return Row((*map(printed, COLUMNS[:-1]), tag))
 
 
 def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
@@ -193,5 +177,4 @@ def _rate_kept(slices: Sequence[Slice], main: str, share: float) -> float | None
         for role in _roles(slices, main)
         for second in role.per_second[: int(role.seconds or 0)]
     ]
-    rates.sort(reverse=True)
-    return rates[max(1, round(share * len(rates))) - 1] if rates else None
+    return ibench.rate_kept(rates, share)

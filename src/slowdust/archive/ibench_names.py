@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from slowdust.benchmarks.insert import INSERT
+from slowdust.benchmarks.insert import INSERT, Kind
 
 _STEP = r"(?:l\.[a-z]+\d*|q[rp]?\d{1,9}\.L?\d{1,9})"
 _ROLE = r"(?:insert|delete|query)"
@@ -118,6 +118,14 @@ def rate_of(step: str) -> int | None:
     """Rows per second of each client beside the queries; None for a step without queries."""
     known = INSERT.test(known_as(step))
     return known.rate if known else None
+
+
+def main_role(name: str) -> str:
+    """Whose rate is the step's."""
+    known = INSERT.test(known_as(name))
+    if known is not None and known.kind is Kind.INDEX:
+        return "index"
+    return "query" if known is not None and known.queries else "insert"
 
 
 def in_order(steps: Iterable[str]) -> list[str]:

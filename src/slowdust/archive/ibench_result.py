@@ -30,6 +30,10 @@ _PERCENTILE = re.compile(
     re.ASCII,
 )
 _CLIENT_CPU = re.compile(r"client: [\d.]+ user, [\d.]+ system, (?P<total>[\d.]+) total")
+_PROCESS = re.compile(
+    r"\S+\s+\d+\s+\d{1,6}\.\d\s+\d{1,3}\.\d\s+\d+\s+(?P<resident>\d{1,12})\s+\S+\s+[A-Z]\S*\s"
+)
+"""A line of `ps aux`."""
 _SIZE = re.compile(r"(?P<of>dbGB|dbdirGB)\t(?P<gb>[\d.]+)(?:\s|$)")
 
 
@@ -56,6 +60,8 @@ class StepResult:
     """`insert`, `delete`, `query` -> the longest statement of all clients."""
     exceeded: dict[str, dict[int, int]] = field(default_factory=dict)
     """`insert`, ... -> percent -> the rate that client 1 exceeded in so many of its seconds."""
+    resident_kb: float | None = None
+    """Of the server's process that is listed last."""
     client_cpu_s: Second | None = None
 
     @property
@@ -113,5 +119,7 @@ def _take_line(result: StepResult, line: str) -> None:
             if (found[role] or "").isdecimal():
                 rates = result.exceeded.setdefault(role, {})
                 rates.setdefault(int(found["percent"]), int(found[role]))
+    elif found := _PROCESS.match(line):
+        result.resident_kb = float(found["resident"])
     elif found := _CLIENT_CPU.match(line):
         result.client_cpu_s = number_of(found["total"])

@@ -13,11 +13,12 @@ from slowdust.archive.ibench import Row
 from slowdust.archive.ibench_archive import ArchivedStep
 from slowdust.archive.ibench_client import ClientOutput
 from slowdust.archive.ibench_course import ROLES, Courses
-from slowdust.archive.ibench_names import known_as, rate_of
+from slowdust.archive.ibench_made import row_of
+from slowdust.archive.ibench_names import known_as, main_role, rate_of
 from slowdust.archive.ibench_rates import outputs, rate
 from slowdust.archive.ibench_result import StepResult
 from slowdust.archive.text import number_of
-from slowdust.benchmarks.insert import INSERT, Kind
+from slowdust.benchmarks.insert import INSERT
 from slowdust.store.records import (
     Archived,
     ResponseTimes,
@@ -45,6 +46,8 @@ class StepOfRun:
 
     run: str
     """As the archive calls it, and the step below."""
+    tag: str
+    """As its tables do, which may say its size."""
     step: str
     contender: str
     clients: int
@@ -74,9 +77,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
         response=roles[main].response,
         server=_server(step.row, mode),
         per_op=_per_operation(main, step, speed) if speed else None,
-        archived=Archived(
-            run=place.run, file=name, table_row=list(step.row.cells) if step.row else None
-        ),
+        archived=Archived(run=place.run, file=name, table_row=_table_row(place, step, mode)),
         step=StepDetail(
             roles=roles,
             target=None if target is None else float(target * place.clients),
@@ -85,18 +86,16 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
     )
 
 
+def _table_row(place: StepOfRun, step: ArchivedStep, mode: Mode) -> list[str] | None:
+    """As it is there, or else as it would be made."""
+    row = step.row or row_of(place.tag, place.step, step, mode)
+    return list(row.cells) if row else None
+
+
 def _seconds(step: ArchivedStep) -> Second | None:
     """Of the slowest client, or else of the script that started them all."""
     of_clients = max((one.courses.elapsed for one in outputs(step)), default=None)
     return of_clients or (step.result.seconds if step.result else None)
-
-
-def main_role(name: str) -> str:
-    """Whose rate is the step's."""
-    known = INSERT.test(known_as(name))
-    if known is not None and known.kind is Kind.INDEX:
-        return "index"
-    return "query" if known is not None and known.queries else "insert"
 
 
 def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUse]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from slowdust.analysis.phrases import counted
 from slowdust.archive import ibench
 from slowdust.archive.checks import Cell, differing
-from slowdust.archive.ibench import COLUMNS, Row
+from slowdust.archive.ibench import COLUMNS, RUN_TABLE, Row
 from slowdust.archive.ibench_archive import (
     FoundLines,
     IbenchArchive,
@@ -23,7 +23,6 @@ from slowdust.archive.ibench_archive import (
 from slowdust.archive.ibench_names import in_order, without_size
 from slowdust.archive.ibench_sequences import name_steps
 
-RUN_TABLE = "o.sum"
 Groups = tuple[tuple[str, ...], ...]
 """Runs, as a table has them."""
 
