@@ -69,6 +69,8 @@ class IbenchArchive:
     """Tag without the rows in millions -> step as its file is called."""
     tags: dict[str, str] = field(default_factory=dict)
     """The same -> as it was first read."""
+    table_paths: dict[str, Path] = field(default_factory=dict)
+    """The same -> its file o.sum, whole or not."""
     run_tables: list[RunTable] = field(default_factory=list)
     merged_tables: list[MergedTables] = field(default_factory=list)
     used: int = 0

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from slowdust.archive.checks import Cell, differing
 from slowdust.archive.choices import Mode
+from slowdust.archive.ibench import RUN_TABLE
 from slowdust.archive.ibench_archive import ArchivedStep, IbenchArchive
-from slowdust.archive.ibench_names import main_role
+from slowdust.archive.ibench_names import FileKind, main_role, parse_file
 from slowdust.archive.ibench_rates import outputs, rate
 from slowdust.archive.problems import Problem
+from slowdust.archive.text import number_of
 from slowdust.store.manifest import Fate
 
 _ALIKE = 0.02
@@ -23,16 +25,25 @@ Told = dict[Path, Problem]
 
 
 def check_steps(archive: IbenchArchive, mode: Mode) -> list[Problem]:
-    """The archive's problems with those of its steps; a file has one line, whatever is wrong."""
-    told = {problem.path: problem for problem in archive.problems}
+    """The archive's problems with those of its steps: of clients there is one line for each."""
+    told = {problem.path: problem for problem in archive.problems if _is_client(problem.path)}
+    others = [problem for problem in archive.problems if not _is_client(problem.path)]
     for run in archive.runs.values():
         for name, step in run.items():
             if step.outputs:
                 instead = _instead(name, step, mode)
                 _tell_damage(step, instead, told)
                 _tell_missing(step, instead, told)
-                _tell_result(name, step, told)
-    return list(told.values())
+                others += _differing_result(name, step)
+    for table, steps in ((table, archive.runs[run]) for run, table in archive.table_paths.items()):
+        cells = (cell for name, step in steps.items() for cell in _published(name, step))
+        others += differing(table, cells, "o.res")
+    return [*others, *told.values()]
+
+
+def _is_client(path: Path) -> bool:
+    said = parse_file(path.name)
+    return said is not None and said.kind is FileKind.CLIENT
 
 
 def _instead(name: str, step: ArchivedStep, mode: Mode) -> str:
@@ -69,12 +80,10 @@ def _tell_missing(step: ArchivedStep, instead: str, told: Told) -> None:
     told[path] = replace(known, reason=f"{known.reason}{more}: {instead}")
 
 
-def _tell_result(name: str, step: ArchivedStep, told: Told) -> None:
+def _differing_result(name: str, step: ArchivedStep) -> Iterator[Problem]:
     """What o.res says is the sum of what all of the clients say."""
     if step.result_path is not None:
-        cells = _counts(name, step)
-        for problem in differing(step.result_path, cells, "o.ib of all clients"):
-            told[problem.path] = problem
+        yield from differing(step.result_path, _counts(name, step), "o.ib of all clients")
 
 
 def _counts(name: str, step: ArchivedStep) -> Iterator[Cell]:
@@ -88,3 +97,13 @@ def _counts(name: str, step: ArchivedStep) -> Iterator[Cell]:
         made = sum(roles[role].total for roles in clients)
         if there is not None and abs(there - made) > _ALIKE * max(there, made):
             yield what, str(there), str(made)
+
+
+def _published(name: str, step: ArchivedStep) -> Iterator[Cell]:
+    """The rates of o.sum are those of o.res, which it may cut or round."""
+    if step.result is None or step.row is None or step.row_source != RUN_TABLE:
+        return
+    for column, made in (("ips", step.result.ips), ("qps", step.result.qps)):
+        there, source = step.row.number(column), number_of(made or "")
+        if made and there is not None and source is not None and abs(there - source) > 1:
+            yield f"{column} of {name}", step.row[column], made

@@ -69,6 +69,7 @@ def _take_runs(
             reason = "the same run at another size: import each size from its own directory"
             archive.skip(one.path, reason)
             continue
+        archive.table_paths[without_size(tag)] = one.path
         for name, row in zip(steps.names, rows, strict=True):
             if row is not None:
                 step = archive.step(tag, name)

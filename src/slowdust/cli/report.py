@@ -65,7 +65,8 @@ def command(
     report = analyse(manifest, slices, base, bands or USUAL)
     if classic is not None:
         written = _write_classic(manifest, report, slices, classic)
-        click.echo(f"{len(written)} classic files in {classic}", err=True)
+        why = "" if written else ": nothing in the experiment says what would be in them"
+        click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
         formats = {"md": markdown.render, "csv": table.render, "json": data.render}
         sys.stdout.write(formats[form](report))

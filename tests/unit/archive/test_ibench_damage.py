@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from slowdust.cli.main import main
 from tests.unit.archive.command import Slowdust, report, slowdust
 from tests.unit.archive.ibench_files import (
     RESULT,
@@ -21,10 +23,14 @@ __all__ = ["slowdust"]
 DIFFERS = "differs from what it is made of"
 RUN = Path("archive/8m.pg174_o2.c1")
 QUERIES = RUN / "qr100.L1"
-MADE_OF_CLIENTS = RESULT.replace(
-    "2 processes, 5000000 rows-per-process, 301 seconds",
-    "2 processes, 6000 rows-per-process, 61 seconds",
-).replace("0 queries, 0.0", "600000 queries, 9836.0")
+MADE_OF_CLIENTS = (
+    RESULT.replace(
+        "2 processes, 5000000 rows-per-process, 301 seconds",
+        "2 processes, 6000 rows-per-process, 61 seconds",
+    )
+    .replace("0 queries, 0.0", "600000 queries, 9836.0")
+    .replace("33222.5 rows", "196.7 rows")
+)
 
 
 def write_clients() -> None:
@@ -222,3 +228,35 @@ def test_tables_that_differ_are_told(slowdust: Slowdust) -> None:
     write_merged(Path("archive/res.b"), "l.x", [[row(OLD, "l.x")], [row(NEW, "l.x")]])
     [line] = imported(slowdust)[0]
     assert line.endswith("res.b/mrg.l.x: csps of pg174_o2.c1, 9000 there, 1 from res.a/mrg.l.x")
+
+
+def test_rates_of_a_run_that_its_results_contradict_are_told(slowdust: Slowdust) -> None:
+    write_clients()
+    write_runs(Path("archive"), {NEW: {"qr100.L1": {"ips": "197", "qps": "98360"}}})
+    [line] = imported(slowdust)[0]
+    assert line == f"{DIFFERS}: o.sum.t.{NEW}: qps of qr100.L1, 98360 there, 9836.0 from o.res"
+
+
+def test_a_table_with_two_things_wrong_has_a_line_for_each(slowdust: Slowdust) -> None:
+    write_tables()
+    write_merged(TABLES, "l.x", [[row(OLD, "l.x"), row(NEW, "l.x", {"csps": "1"})]])
+    (TABLES / "rel.l.x").unlink()
+    assert imported(slowdust)[0] == [
+        "used in part: res.a/mrg.l.x: 2 of 3 rows",
+        f"{DIFFERS}: res.a/mrg.l.x: csps of pg174_o2.c1, 1 there, 9000 from o.sum",
+    ]
+
+
+def test_no_classic_files_have_a_reason(
+    slowdust: Slowdust, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tables()
+    slowdust("import", "iibench", "archive")
+    [manifest] = Path().glob("**/archive/manifest.json")
+    content = json.loads(manifest.read_text())
+    del content["imported"]["tables"]
+    manifest.write_text(json.dumps(content))
+    monkeypatch.setattr("sys.argv", ["slowdust", "report", "archive", "--classic", "classic"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "0 classic files in classic: nothing in the experiment" in capsys.readouterr().err
