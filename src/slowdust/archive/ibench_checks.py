@@ -31,9 +31,9 @@ def check_steps(archive: IbenchArchive, mode: Mode) -> list[Problem]:
     for run in archive.runs.values():
         for name, step in run.items():
             if step.outputs:
-                instead = _instead(name, step, mode)
-                _tell_damage(step, instead, told)
-                _tell_missing(step, instead, told)
+                source = _source(name, step, mode)
+                _tell_damage(step, source, told)
+                _tell_missing(step, source, told)
                 others += _differing_result(name, step)
     for table, steps in ((table, archive.runs[run]) for run, table in archive.table_paths.items()):
         cells = (cell for name, step in steps.items() for cell in _published(name, step))
@@ -46,26 +46,27 @@ def _is_client(path: Path) -> bool:
     return said is not None and said.kind is FileKind.CLIENT
 
 
-def _instead(name: str, step: ArchivedStep, mode: Mode) -> str:
-    """Where the rates are from if not from the clients."""
+def _source(name: str, step: ArchivedStep, mode: Mode) -> str:
+    """Where the rates are from."""
     if rate(step, main_role(name), mode) is None:
         return "the step is left out"
+    nothing_else = step.row is None and step.result is None
+    if outputs(step) and (mode is Mode.CLEAN or nothing_else):
+        return "rates are those of its counts since the beginning"
     if step.result is not None and (mode is Mode.CLEAN or step.row is None):
         return "rates are those of o.res"
     return "rates are as published"
 
 
-def _tell_damage(step: ArchivedStep, instead: str, told: Told) -> None:
+def _tell_damage(step: ArchivedStep, source: str, told: Told) -> None:
     for number, output in step.outputs.items():
-        path = step.client_paths[number]
-        reasons = list(output.damage)
-        if not output.ended:
-            reasons = [f"the client did not come to its end: {instead}"]
+        reasons = output.damage if output.ended else ("the client did not come to its end",)
         if reasons:
-            told[path] = Problem(path, "; ".join(reasons), Fate.PARTLY)
+            path = step.client_paths[number]
+            told[path] = Problem(path, f"{'; '.join(reasons)}: {source}", Fate.PARTLY)
 
 
-def _tell_missing(step: ArchivedStep, instead: str, told: Told) -> None:
+def _tell_missing(step: ArchivedStep, source: str, told: Told) -> None:
     """One line for all clients of a step: that of the first of which there is nothing."""
     clients = step.clients or 0
     missing = clients - len(step.outputs)
@@ -77,7 +78,7 @@ def _tell_missing(step: ArchivedStep, instead: str, told: Told) -> None:
     path = next((one for one in (plain, Path(f"{plain}.gz")) if one in told), plain)
     known = told.get(path, Problem(path, "it is not there"))
     more = f", nor is anything of {missing - 1} more of {clients} clients" if missing > 1 else ""
-    told[path] = replace(known, reason=f"{known.reason}{more}: {instead}")
+    told[path] = replace(known, reason=f"{known.reason}{more}: {source}")
 
 
 def _differing_result(name: str, step: ArchivedStep) -> Iterator[Problem]:

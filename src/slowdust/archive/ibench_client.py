@@ -103,10 +103,7 @@ def _end_missing(found: Courses, tail: bytes) -> Iterator[str]:
     """The client says in the end how many rows it had inserted when it printed the last row."""
     there = found.of_roles["insert"].total
     if (told := _TOTALS.search(tail)) is not None and int(told[1]) != there:
-        yield (
-            f"{there:,} rows inserted by its last row and {int(told[1]):,} by its end: "
-            f"rates are those until {found.elapsed:.0f} s"
-        )
+        yield f"{there:,} rows inserted by its last row and {int(told[1]):,} by its end"
 
 
 def _response_times(content: bytes) -> dict[str, ResponseTimes]:

@@ -29,7 +29,6 @@ _ROUNDED_RATE, _ROUNDED_SECONDS = 0.6, 0.07
 """How far printed numbers may be from what was measured, with a little room."""
 _ROUNDED_LENGTHS = 0.25
 """The same of three lengths of time, in seconds."""
-_TOLD = "rates are those of its counts since the beginning"
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -96,7 +95,7 @@ def courses(rows: Floats, torn: int) -> Courses | None:
     return replace(
         _courses(believed, done),
         unbroken=not gaps.any() and len(believed) == len(rows) and not torn,
-        damage=tuple(f"{told}: {_TOLD}" for told in damage[:1]),
+        damage=tuple(damage[:1]),
     )
 
 

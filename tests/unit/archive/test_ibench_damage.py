@@ -72,6 +72,15 @@ def test_seconds_that_are_missing_are_told(slowdust: Slowdust) -> None:
     assert "In each second of the step" not in Path("page.html").read_text()
 
 
+def test_published_rates_are_not_those_of_a_damaged_client(slowdust: Slowdust) -> None:
+    write_clients()
+    path = QUERIES / "o.ib.dop2.2"
+    path.write_bytes(path.read_bytes().replace(b"\t100\t", b"\t10000\t", 1))
+    [line], rates = imported(slowdust, "--compat")
+    assert line.endswith("i_ips and t_ins contradict each other at 1.0 s: rates are those of o.res")
+    assert rates == {"qr100": 9836.0}
+
+
 @pytest.mark.parametrize(("mode", "rate"), [([], 600_000 / 61), (["--compat"], 9836.0)])
 def test_a_client_that_is_missing_is_told(slowdust: Slowdust, mode: list[str], rate: float) -> None:
     write_clients()
