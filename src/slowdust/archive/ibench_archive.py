@@ -72,6 +72,8 @@ class IbenchArchive:
     table_paths: dict[str, Path] = field(default_factory=dict)
     """The same -> its file o.sum, whole or not."""
     run_tables: list[RunTable] = field(default_factory=list)
+    cut_tables: dict[str, int] = field(default_factory=dict)
+    """Run with a damaged file o.sum -> how many steps it has, if that is known."""
     merged_tables: list[MergedTables] = field(default_factory=list)
     used: int = 0
     """Files that something was read from."""

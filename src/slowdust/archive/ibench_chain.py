@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from slowdust.archive.ibench import MERGED_TABLES, RUN_TABLE, SEPARATOR
 from slowdust.archive.ibench_archive import ArchivedStep, IbenchArchive, MergedTables
-from slowdust.archive.ibench_names import in_order
+from slowdust.archive.ibench_names import in_order, without_size
 from slowdust.archive.ibench_rates import outputs
 from slowdust.store.manifest import ArchivedTable
 
@@ -21,22 +21,29 @@ def classic_tables(archive: IbenchArchive, runs: Sequence[str]) -> list[Archived
 
 
 def _of_runs(archive: IbenchArchive, runs: Sequence[str]) -> Iterator[ArchivedTable]:
-    """Those that were whole, and those of runs that have none but its sources."""
+    """Those that were whole, and those of which all sources are there."""
     found = [(one.tag, one.steps) for one in archive.run_tables]
+    whole = {without_size(tag) for tag, _ in found}
     found += [
         (archive.tags[run], tuple(in_order(archive.runs[run])))
         for run in runs
-        if _has_no_table(archive.runs[run].values())
+        if run not in whole and _can_be_made(archive, run)
     ]
     for tag, names in found:
         yield ArchivedTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=list(names))
 
 
-def _has_no_table(steps: Iterable[ArchivedStep]) -> bool:
-    """Whether there is nothing of a run's table but its sources."""
-    found = list(steps)
-    has_sources = any(step.result is not None or outputs(step) for step in found)
-    return has_sources and not any(step.row_source == RUN_TABLE for step in found)
+def _can_be_made(archive: IbenchArchive, run: str) -> bool:
+    """Of a damaged table all other steps are needed: what it was is known."""
+    steps = list(archive.runs[run].values())
+    if run not in archive.table_paths:
+        return any(map(_has_sources, steps))
+    known = [step for step in steps if step.row_source == RUN_TABLE or _has_sources(step)]
+    return len(known) == len(steps) == archive.cut_tables.get(run)
+
+
+def _has_sources(step: ArchivedStep) -> bool:
+    return step.result is not None or bool(outputs(step))
 
 
 def _merged(archive: IbenchArchive, runs: Sequence[str]) -> Iterator[ArchivedTable]:
@@ -62,11 +69,8 @@ def _merged(archive: IbenchArchive, runs: Sequence[str]) -> Iterator[ArchivedTab
 
 def _has_source(archive: IbenchArchive, tables: MergedTables, name: str) -> bool:
     steps = [archive.runs.get(run, {}).get(name) for group in tables.groups for run in group]
-    return any(
-        step.row_source == RUN_TABLE or step.result is not None or outputs(step)
-        for step in steps
-        if step is not None
-    )
+    known = [step for step in steps if step is not None]
+    return any(step.row_source == RUN_TABLE or _has_sources(step) for step in known)
 
 
 def _joined(groups: Iterable[Iterable[str]]) -> list[str]:

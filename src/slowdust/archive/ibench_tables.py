@@ -82,6 +82,8 @@ def _take_runs(
         archive.use(one.path, damage)
         if not damage:
             archive.run_tables.append(RunTable(tag, steps.names))
+        elif steps.expected is not None:
+            archive.cut_tables[without_size(tag)] = steps.expected
 
 
 def _rows(one: FoundLines) -> tuple[list[Row | None], list[str]]:
@@ -184,7 +186,7 @@ def _tables_of(archive: IbenchArchive, folder: str, step: str) -> MergedTables |
     """What has the groups of a step in a directory: where its own table is missing, the others."""
     of_folder = [tables for tables in archive.merged_tables if tables.folder == folder]
     own = [tables for tables in of_folder if step in tables.steps]
-    return next(iter([*own, *of_folder]), None)
+    return own[0] if own else max(of_folder, key=lambda tables: len(tables.steps), default=None)
 
 
 def _relative(archive: IbenchArchive, group: Sequence[str], step: str) -> list[Row]:

@@ -121,3 +121,17 @@ def test_a_run_of_sources_beside_tables_gets_its_own(slowdust: Slowdust) -> None
     assert len(cells(made[f"o.sum.t.{OLD}"])) == len(STEPS)
     assert len(cells(made[f"o.sum.t.{NEW}"])) == 3
     assert [one["tag"] for one in cells(made["mrg.l.i0"])] == ["pg1110_o2.c1", "pg174_o2.c1"]
+
+
+def test_a_table_that_was_cut_is_made_where_its_sources_are(slowdust: Slowdust) -> None:
+    write_runs(Path("archive"), {OLD: {}, NEW: {}})
+    path = Path(f"archive/o.sum.t.{OLD}")
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(whole[:-1]))
+    assert path.name not in classic(slowdust, "--compat")
+    sources = Path("archive", OLD, "qp1000.L6")
+    sources.mkdir(parents=True)
+    (sources / "o.res.dop8").write_text(RESULT)
+    shutil.rmtree("classic")
+    made = classic(slowdust, "--compat")[path.name].splitlines(keepends=True)
+    assert (made[:-1], made[-1].split("\t")[0]) == (whole[:-1], "33222")
