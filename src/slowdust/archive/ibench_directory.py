@@ -22,7 +22,7 @@ from slowdust.archive.ibench_names import (
 )
 from slowdust.archive.ibench_reading import Lines, read_all
 from slowdust.archive.ibench_tables import take_tables
-from slowdust.archive.problems import OTHER_KIND
+from slowdust.archive.problems import OTHER_KIND, TWICE
 from slowdust.archive.reading import Wanting
 from slowdust.benchmarks.archived import SYSBENCH
 
@@ -61,7 +61,12 @@ def read_archive(path: Path, files: Iterable[Path]) -> IbenchArchive:
 
 def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[FoundLines | _FoundClient]:
     """The files that something can be taken from; what becomes of the others is noted."""
-    wanted = [(path, file) for path in files if (file := _wanted(archive, path)) is not None]
+    paths = list(files)
+    twice = {path.with_name(f"{path.name}.gz") for path in paths} & set(paths)
+    for path in sorted(twice):
+        archive.skip(path, TWICE)
+    once = [path for path in paths if path not in twice]
+    wanted = [(path, file) for path in once if (file := _wanted(archive, path)) is not None]
     contents = read_all([(path, file.kind) for path, file in wanted])
     for (path, file), content in zip(wanted, contents, strict=True):
         match content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -221,6 +222,17 @@ def test_tables_alone_that_were_cut_are_told(slowdust: Slowdust) -> None:
     cut(TABLES / "mrg.qr100.L1", 2)
     assert imported(slowdust)[0] == ["used in part: res.a/mrg.qr100.L1: 2 of 3 rows"]
     assert len(classic(slowdust)["res.a/rel.qr100.L1"].splitlines()) == 2
+
+
+def test_files_that_are_there_twice_are_read_once(slowdust: Slowdust) -> None:
+    write_tables()
+    for path in (Path(f"archive/o.sum.t.{NEW}"), TABLES / "mrg.l.x"):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(b"other\n"))
+    told = "twice, plain and compressed: the plain one is used"
+    assert imported(slowdust, "--compat")[0] == [
+        f"skipped: o.sum.t.{NEW}.gz: {told}",
+        f"skipped: res.a/mrg.l.x.gz: {told}",
+    ]
 
 
 def test_tables_that_differ_are_told(slowdust: Slowdust) -> None:
