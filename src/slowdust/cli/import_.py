@@ -31,7 +31,7 @@ def command() -> None:
     """
 
 
-@command.command("sysbench")
+@command.command("sysbench", short_help="Run directories of sysbench, and their summary tables.")
 @_directories
 @_name
 @_mode
@@ -79,7 +79,7 @@ def sysbench(  # noqa: PLR0917 - click's options
     return 0 if found.experiments else 1
 
 
-@command.command("iibench")
+@command.command("iibench", short_help="Results of the Insert Benchmark: o.sum, mrg, o.ib ...")
 @_directories
 @_name
 @_mode
