@@ -17,6 +17,7 @@ from enum import Enum
 from itertools import pairwise
 from statistics import geometric_mean, median
 
+from slowdust.analysis.flags import NO_BASE
 from slowdust.analysis.group_changes import ChangeCounts, GroupChanges
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.phrases import (
@@ -357,8 +358,13 @@ def _on_line(
 
 
 def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
+    """Of a test that the base lacks the absolute rates, in the unit of the first."""
     rates: dict[str, dict[str, float]] = {}
+    units: dict[str, str] = {}
     for result in results:
-        if result.contender in names and result.rqps is not None:
-            rates.setdefault(result.test, {})[names[result.contender]] = result.rqps
+        rate = result.qps if NO_BASE in result.flags else result.rqps
+        if result.contender not in names or rate is None:
+            continue
+        if units.setdefault(result.test, result.unit) == result.unit:
+            rates.setdefault(result.test, {})[names[result.contender]] = rate
     return rates

@@ -10,13 +10,21 @@ from slowdust.archive.text import beginning
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 
 UNKNOWN = "unknown"
+_WITHOUT_KEY = ".pk0"
 _MOST_LISTED = 4
 
 
 def titles_of(order: Sequence[str]) -> dict[str, str]:
-    """Run -> contender; runs that would be called alike keep their own names."""
+    """Run -> contender; runs that would be called alike keep their own names.
+
+    Those of tables without a primary key are told apart from those with one.
+    """
     said = {run: parse_run(run) for run in order}
     titles = {run: (name and name.title) or run for run, name in said.items()}
+    times = Counter(titles.values())
+    for run, title in titles.items():
+        if times[title] > 1 and title != run and run.endswith(_WITHOUT_KEY):
+            titles[run] = f"{title}+{_WITHOUT_KEY[1:]}"
     times = Counter(titles.values())
     return {run: title if times[title] == 1 else run for run, title in titles.items()}
 

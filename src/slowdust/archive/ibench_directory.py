@@ -28,7 +28,7 @@ from slowdust.benchmarks.archived import SYSBENCH
 
 FOREIGN = "not a file of the Insert Benchmark"
 _OF_NO_STEP = "not below a directory of a run and a step"
-_OF_OTHER_KIND = re.compile(r"(?:sb|qps\.abs|qps\.rel|o\.met|join\d+)(?:\..*)?")
+_OF_OTHER_KIND = re.compile(r"(?:sb|qps\.abs|qps\.rel|o\.met|join\d+|conf\.diff)(?:\..*)?")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from slowdust.errors import UsageError
 from slowdust.store.folder import NAME, Folder, writing
 from slowdust.store.manifest import Imported
 
+_NOTHING_BESIDE = "there are neither runs nor rates beside it"
+
 
 @dataclass
 class Import:
@@ -56,6 +58,7 @@ def import_sysbench(
             made[title] = experiment
             continue
         found.problems += place.problems
+        found.problems += [Problem(table.path, _NOTHING_BESIDE) for table in place.tables.joined]
         found.problems += [problem for run in runs[place.path] for problem in run.problems]
         for kind, count in place.tables.by_products.items():
             found.by_products[kind] = found.by_products.get(kind, 0) + count

@@ -50,13 +50,12 @@ def order(tests: Iterable[FileName]) -> list[FileName]:
 
 def order_of_suffixes(suffixes: Iterable[str]) -> list[str]:
     """All tests, `FileName.suffix`: as `order` has them, those that no table has at the end."""
-    found = {
-        suffix: file
-        for suffix in suffixes
-        if (file := parse_file(f"sb.met.{common_of_test(suffix)}"))
-    }
-    in_tables = [file.suffix for file in order(found.values())]
-    return [*in_tables, *sorted(set(suffixes) - set(in_tables))]
+    all_tests = set(suffixes)
+    found = [
+        file for suffix in all_tests if (file := parse_file(f"sb.met.{common_of_test(suffix)}"))
+    ]
+    in_tables = [file.suffix for file in order(found)]
+    return [*in_tables, *sorted(all_tests - set(in_tables))]
 
 
 def relative(table: RateTable) -> RateTable:

@@ -118,6 +118,8 @@ def _read_processes(content: bytes, file: FileName, device: str | None) -> Found
 
 
 def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+    if not ends_whole(content):
+        return Wanting("torn")
     line = lines_of(content)[0]
     *rates, text = line.split("\t")
     if not rates or not all(map(is_number, rates)):

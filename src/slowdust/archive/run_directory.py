@@ -178,6 +178,8 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
             run.problems.append(Problem(run.path / name, wrong))
         else:
             run.used += 1
+            if isinstance(found, Output) and found.torn:
+                run.problems.append(Problem(run.path / name, "torn behind its rate", Fate.PARTLY))
     for run in runs:
         _use_extractions(run)
         _leave_out_incomplete(run)

@@ -21,6 +21,7 @@ _TRANSACTIONS = re.compile(rb"^    transactions: +\d+ +\((?P<rate>%b) per sec\.\
 _PRINTED_RATE = re.compile(rb"^    (?:queries|transactions): .*\((?P<rate>\S+) per sec\.\)", re.M)
 _ELAPSED = re.compile(rb"^    time elapsed: +(?P<seconds>%b)s" % _NUMBER, re.M)
 _LATENCY = re.compile(rb"^ +(?P<name>avg|max|95th percentile): +(?P<ms>%b)\s*$" % _NUMBER, re.M)
+_PERCENTILE = re.compile(rb"^ +\d{1,2}th percentile: ", re.M)
 _OPTION = re.compile(rb"--(table-size|tables|threads|time)=(\d{1,15})\b")
 _DRIVER = re.compile(rb"--db-driver=(\w+)")
 _CPUS = re.compile(rb"^(\d{1,6}) CPUs", re.M)
@@ -48,6 +49,8 @@ class Output:
     average_ms: str | None
     longest_ms: str | None
     p95_ms: str | None
+    torn: bool = False
+    """Whether what follows the rates is not all there."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ def read(content: bytes) -> Output | None:
     Raises:
         ValueError: its rate is none.
     """
-    head, end = content[:_HEAD_BYTES], content[max(0, content.rfind(_END)) :]
+    whole_lines = content[: content.rfind(b"\n") + 1]
+    head, end = whole_lines[:_HEAD_BYTES], whole_lines[max(0, whole_lines.rfind(_END)) :]
     for printed in _PRINTED_RATE.findall(end):
         if not _RATE.fullmatch(printed) or not float(printed):
             raise ValueError(f"a rate of {printed[:40].decode(errors='replace')}/s")
@@ -89,6 +93,7 @@ def read(content: bytes) -> Output | None:
         average_ms=latency.get(b"avg"),
         longest_ms=latency.get(b"max"),
         p95_ms=latency.get(b"95th percentile"),
+        torn=len(whole_lines) < len(content) or not _PERCENTILE.search(end),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import math
 import os
 import re
 import zlib
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
+_SMALLEST, _LARGEST = 1e-18, 1e18
 _HOLE = b"\0"
 _COMPRESSED = ".gz"
 
@@ -78,11 +78,15 @@ def number_of(cell: str) -> float | None:
 
 
 def is_number(cell: str) -> bool:
-    """Whether it is a finite one as awk prints it: unlike above, also `-1` and `2.5e-05`."""
+    """Whether it is one as awk prints it: unlike above, also `-1` and `2.5e-05`.
+
+    What nobody measures is none: `inf`, `1e300`, `1e-300`.
+    """
     try:
-        return math.isfinite(float(cell))
+        value = abs(float(cell))
     except ValueError:
         return False
+    return value == 0 or _SMALLEST <= value < _LARGEST
 
 
 def beginning(parts: Sequence[str], most: int, between: str = ", ", last: str = " and") -> str:

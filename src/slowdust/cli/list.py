@@ -20,15 +20,19 @@ def command(results: Path) -> None:
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import experiments
 
+    rows = []
     for folder in experiments(results):
         try:
             manifest = folder.read_manifest()
         except SlowdustError as error:
-            click.echo(f"{folder.name}  unreadable: {error}")
+            rows.append((folder.name, "-", "unreadable", str(error)))
             continue
         contenders = ", ".join(contender.name for contender in manifest.contenders)
-        started = (manifest.started or "-")[:16]
-        click.echo(f"{folder.name}  {started:16}  {_state(manifest)}  {contenders}")
+        rows.append((folder.name, (manifest.started or "-")[:16], _state(manifest), contenders))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
 
 
 def _state(manifest: Manifest) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from slowdust.analysis.flags import ONE_RUN
 from slowdust.analysis.latency import columns_of_latency
 from slowdust.analysis.model import (
     LatencyUs,
@@ -106,7 +105,7 @@ def _throughput(report: Report) -> list[str]:
 
 
 def _what_rates_are(report: Report) -> list[str]:
-    if any(ONE_RUN in result.flags for result in report.results):
+    if report.imported:
         return ["Rate of the base, then relative rate: one run of each, so without intervals."]
     if not any(measured_in_steps(result.benchmark) for result in report.results):
         return ["QPS of the base (median of the slices), then relative QPS with its 95% interval."]

@@ -1,5 +1,7 @@
 """What the analysis makes of archived runs: one slice each, of which most is not known."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from slowdust.analysis.analyse import analyse
@@ -30,7 +32,7 @@ def archived(contender: str, test: str, qps: float, unit: str = UNIT, cpu: float
     )
 
 
-def judged(*slices: Slice) -> Report:
+def judged(*slices: Slice, others: Sequence[str] = ()) -> Report:
     contenders = [
         ContenderFacts(
             name=name,
@@ -39,7 +41,7 @@ def judged(*slices: Slice) -> Report:
             config="x10a",
             settings={},
         )
-        for name in (OLD, NEW)
+        for name in (OLD, NEW, *others)
     ]
     manifest = Manifest(
         schema=SCHEMA,
@@ -147,3 +149,26 @@ def test_what_stands_behind_all_versions_alike_is_left_out() -> None:
     assert short_names([OLD, NEW]) == {OLD: "10.23", NEW: "17.4"}
     allocators = ["mysql@8.0.40:a+je", "mysql@8.0.40:a+tc"]
     assert list(short_names(allocators).values()) == ["8.0.40:a+je", "8.0.40:a+tc"]
+
+
+def test_steps_between_versions_need_no_test_of_the_base() -> None:
+    """Only units that differ cannot be told together."""
+    newest = "postgres@17.7:x10a+o2"
+    slices = [
+        archived(OLD, "hot-points.range100", 100.0),
+        archived(NEW, "hot-points.range100", 100.0),
+        archived(newest, "hot-points.range100", 100.0),
+        archived(NEW, "point-query.range100", 500.0),
+        archived(newest, "point-query.range100", 250.0),
+        archived(NEW, "random-points.range10", 500.0),
+        archived(newest, "random-points.range10", 250.0, unit="others/s"),
+    ]
+
+    report = judged(*slices, others=[newest])
+
+    (changes,) = report.group_changes
+    assert changes.title == "Point queries (2 tests)"
+    assert changes.clauses[:2] == [
+        "from 10.23 to 17.4 (1 of 2 tests) throughput is stable",
+        "from 17.4 to 17.7 there is no change for 1 test and a big regression for 1 test",
+    ]

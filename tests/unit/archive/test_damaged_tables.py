@@ -74,6 +74,27 @@ def test_a_table_with_fewer_tests_than_its_runs_is_told_and_written_whole(
     assert Path("again", table).read_text() == whole
 
 
+def test_a_table_of_chosen_tests_is_not_cut(archive: Path, slowdust: Slowdust) -> None:
+    for path in archive.glob("qps.*"):
+        path.unlink()
+    rows = "1002\t1202\tread-only_range=100\n1004\t1204\tupdate-index_range=100\n"
+    chosen = f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\ncol-1\tcol-2\n{rows}"
+    (archive / "qps.abs.rw.tsv").write_text(chosen)
+    printed = slowdust("import", "sysbench", archive, "--compat")
+    assert complaints(printed, "qps.abs.rw.tsv") == []
+    slowdust("report", "raw", "--classic", "again")
+    assert Path("again/qps.abs.rw.tsv").read_text() == chosen
+
+
+def test_a_cut_table_may_lack_tests_that_tables_of_rates_never_have(
+    archive: Path, slowdust: Slowdust
+) -> None:
+    for run in (RUN_A, RUN_B):
+        Written(test="point-query.pre").write(archive / run)
+    printed = slowdust("import", "sysbench", archive)
+    assert complaints(printed, "o.met.x") == ["cut: 5 of 6 tests"]
+
+
 def test_a_table_of_other_clients_is_not_cut(archive: Path, slowdust: Slowdust) -> None:
     Written(test="delete", dop=4).write(archive / RUN_A)
     Written(test="delete", dop=4).write(archive / RUN_B)

@@ -200,3 +200,39 @@ def test_names_that_are_almost_those_of_a_run_are_foreign(
         f"  skipped: {RUN_A}/{name}: not a file of a run of sysbench" for name in foreign
     )
     assert "sb.o.pgvac 1" in printed
+
+
+@pytest.mark.parametrize("cell", ["1e-320", "1e308", "inf"])
+def test_rates_that_nobody_measures_are_none(tmp_path: Path, slowdust: Slowdust, cell: str) -> None:
+    (tmp_path / "a").mkdir()
+    table = f"col-1 : {RUN_A}\n\ncol-1\n{cell}\tscan_range=100\n7\thot-points_range=100\n"
+    (tmp_path / "a" / "qps.abs.x.tsv").write_text(table)
+    printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "8")
+    assert f"lines that are no part of a table, left out: '{cell}" in printed
+    assert set(results(slowdust, "a")) == {("hot-points.range100", "10.23")}
+
+
+def test_an_output_that_is_torn_behind_its_rate_keeps_what_is_whole(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    bare = frozenset({"r.rtavg", "r.rt95"})
+    runs = {RUN_A: [OLD], RUN_B: [Written(rate=1200.25, without=bare)]}
+    archive = write_archive(tmp_path / "a", runs)
+    (output,) = (archive / RUN_B).glob("sb.o.*")
+    whole = output.read_text()
+    output.write_text(whole[: whole.index("20.50") + 1])
+    printed = slowdust("import", "sysbench", archive)
+    assert f"used in part: {RUN_B}/{output.name}: torn behind its rate" in printed
+    torn = results(slowdust, "a")["hot-points.range100", "17.4"]
+    assert torn["qps"] == 1200.25
+    assert torn["latency_us"] == {"mean": 8000.0}
+
+
+def test_joined_counters_alone_say_why_they_are_not_used(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    (tmp_path / "a").mkdir()
+    name = f"join1.abs.x.sb.perf.hw.{OLD.common}.1.sorted"
+    (tmp_path / "a" / name).write_text("cycles 100 110\n")
+    printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
+    assert f"skipped: a/{name}: there are neither runs nor rates beside it" in printed

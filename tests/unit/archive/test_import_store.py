@@ -118,3 +118,20 @@ def test_directories_of_one_name_are_told_by_their_paths(
         "r": f"  of {tmp_path / 'one' / 'r'}",
         "r-2": f"  of {tmp_path / 'two' / 'r'}",
     }
+
+
+def test_the_markdown_of_a_single_archived_run_promises_no_interval(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [Written()]}))
+    text = slowdust("report", "a", "--md")
+    assert "one run of each, so without intervals" in text
+    assert "95% interval" not in text
+
+
+def test_a_list_of_experiments_has_columns(tmp_path: Path, slowdust: Slowdust) -> None:
+    for name in ("a", "much-longer"):
+        archive = write_archive(tmp_path / name, {RUN_A: [Written()]})
+        slowdust("import", "sysbench", archive)
+    first, second = slowdust("list").splitlines()
+    assert first.index("imported") == second.index("imported")

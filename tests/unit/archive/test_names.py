@@ -2,7 +2,7 @@
 
 import pytest
 
-from slowdust.archive.contenders import facts_of, undecoded
+from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.names import FileName, order_of_runs, parse_file, parse_run, parse_version
 
 
@@ -169,3 +169,11 @@ def test_numbers_without_end_are_none(name: str) -> None:
     said = parse_run(name.format("9" * 5000))
     assert said is None or len(said.version or "") < 20
     assert order_of_runs(name.format("9" * 5000))
+
+
+def test_runs_with_and_without_a_primary_key_are_told_apart() -> None:
+    runs = ["x.pg110_o2.c8.pk1", "x.pg110_o2.c8.pk0", "x.pg174_o2.c8.pk0"]
+
+    assert list(titles_of(runs).values()) == [
+        "postgres@11.0:c8+o2", "postgres@11.0:c8+o2+pk0", "postgres@17.4:c8+o2"
+    ]  # fmt: skip
