@@ -159,18 +159,29 @@ def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None
     there = set(names)
     for full_name in sorted(there):
         path, name = directory / full_name, plain(full_name)
-        if name != full_name and name in there:
+        if name != full_name and name in there and _holds_something(directory / name):
             tables.problems.append(Problem(path, TWICE))
         elif _COPY.fullmatch(name):
             tables.by_products["copies edited by hand (.edit, .markup)"] += 1
         elif found := _RATES.fullmatch(name):
-            rates.setdefault(found["tag"] or "", {})[found["kind"], found["form"]] = path
+            of_tag = rates.setdefault(found["tag"] or "", {})
+            if plain_one := of_tag.get((found["kind"], found["form"])):
+                tables.problems.append(Problem(plain_one, "empty"))
+            of_tag[found["kind"], found["form"]] = path
         elif found := _HARDWARE.fullmatch(name):
             _take_hardware(tables, path, found["tag"] or "")
         elif found := _COUNTERS.fullmatch(name):
             _take_joined(tables, path, found)
     for tag, paths in rates.items():
         _take_rates(tables, tag, paths)
+
+
+def _holds_something(path: Path) -> bool:
+    """Else its compressed twin is what there is."""
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def _take_rates(tables: Tables, tag: str, paths: dict[tuple[str, str], Path]) -> None:

@@ -254,3 +254,17 @@ def test_joined_counters_and_configurations_may_be_compressed(
     assert "join 2" in printed
     assert "configuration 1" in printed
     assert "skipped" not in printed
+
+
+@pytest.mark.parametrize("table", ["qps.abs.x.tsv", "o.met.x"])
+def test_an_empty_table_does_not_hide_its_compressed_twin(
+    archive: Path, slowdust: Slowdust, table: str
+) -> None:
+    alone = archive.parent / "alone"
+    alone.mkdir()
+    (alone / f"{table}.gz").write_bytes(gzip.compress((archive / table).read_bytes()))
+    (alone / table).write_text("")
+    printed = slowdust("import", "sysbench", alone, "--clients", "8")
+    assert f"skipped: {table}: empty" in printed
+    assert "twice" not in printed
+    assert len(results(slowdust, "alone")) == 2 * BLOCKS
