@@ -87,6 +87,8 @@ def command(
     )
     history = history_of(experiments, choice)
     history.notes += notes
+    if not history.lines and tests is not None and not _any_test(experiments, patterns):
+        raise UsageError(f"no experiment has a test like '{tests}'")
     if not history.lines:
         raise UsageError(
             f"nothing has a history: no two versions of one DBMS are compared in "
@@ -104,6 +106,15 @@ def command(
         sys.stdout.write({"md": markdown.render, "json": data.render}[form](history))
     elif html is None:
         sys.stdout.write(markdown.brief(history))
+
+
+def _any_test(experiments: list[Experiment], patterns: list[str]) -> bool:
+    return any(
+        fnmatchcase(step.test, pattern)
+        for experiment in experiments
+        for step in experiment.steps
+        for pattern in patterns
+    )
 
 
 def _has_version(history: History, version: str) -> bool:

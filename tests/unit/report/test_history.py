@@ -345,6 +345,17 @@ def test_a_base_that_no_history_has_is_refused(
     assert "no history has a version 99" in errors
 
 
+def test_tests_that_no_experiment_has_are_refused(
+    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    keep(tmp_path / "results", *EARLY)
+
+    code, _, errors = slowdust("history", "--test", "nope*")
+
+    assert code == 2
+    assert "no experiment has a test like 'nope*'" in errors
+
+
 def test_the_report_tells_changes_in_the_bands_that_were_asked_for(
     slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
