@@ -4,8 +4,6 @@ import copy
 import html
 import json
 import re
-import sys
-from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -16,14 +14,13 @@ from markupsafe import Markup
 
 from slowdust.analysis.history import history_of
 from slowdust.analysis.history_model import History
-from slowdust.cli.main import main
 from slowdust.report import history as data
 from slowdust.report import history_markdown as markdown
 from slowdust.report.html import history as page
 from slowdust.report.html.courses import Course, CoursePoint
 from slowdust.report.html.history_chart import HEIGHT, Sign, history_chart
 from slowdust.report.html.marks import marks_of
-from tests.unit.synthetic_history import as_build, choice, experiments, keep, measured, single_runs
+from tests.unit.synthetic_history import as_build, choice, experiments, measured, single_runs
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "history.schema.json"
 EARLY = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, seed=1)
@@ -33,23 +30,6 @@ LATE = measured("late", {"5.7.44": 1.0, "8.0.28": 0.5, "9.5.0": 0.5}, seed=2)
 @pytest.fixture(scope="module")
 def history() -> History:
     return history_of(experiments(EARLY, LATE), choice())
-
-
-@pytest.fixture
-def slowdust(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["slowdust", *arguments])
-        with pytest.raises(SystemExit) as exit_info:
-            main()
-        assert isinstance(exit_info.value.code, int)
-        printed = capsys.readouterr()
-        return exit_info.value.code, printed.out, printed.err
-
-    return call
 
 
 def test_the_published_schema_is_current() -> None:
@@ -276,137 +256,3 @@ def test_names_from_outside_are_escaped() -> None:
     assert "<b>odd" not in written
     assert "<i>" not in written
     assert "&lt;i&gt;" in written
-
-
-def test_the_command_reads_the_results_folder(
-    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    for pair in (EARLY, LATE):
-        keep(tmp_path / "results", *pair)
-
-    code, text, _ = slowdust("history")
-    assert code == 0
-    assert "4 versions in 2 experiments" in text
-
-    code, text, _ = slowdust("history", "late", "--json", "--test", "sc*", "--base", "9.5.0")
-    (line,) = json.loads(text)["lines"]
-    assert (code, line["base"], line["experiments"]) == (0, "9.5.0", ["late"])
-    assert [one["name"] for one in line["tests"]] == ["scan"]
-
-    code, text, _ = slowdust("history", "--html", "out.html")
-    assert (code, text) == (0, "history: out.html\n")
-    assert (tmp_path / "out.html").read_text() == page.render(
-        history_of(experiments(EARLY, LATE), choice())
-    )
-
-
-def test_a_rebuilt_directory_is_in_the_order_in_which_it_was_measured(
-    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    for name, sha256, started in (
-        ("mon", "bbbb0", "2026-01-05T08:00:00Z"),
-        ("tue", "aaaa0", "2026-01-06T08:00:00Z"),
-    ):
-        pair = as_build(measured(name, {"17.6": 1.0, "18": 0.5}), "18", "mybuild", sha256)
-        pair[0].started = started
-        keep(tmp_path / "results", *pair)
-
-    for names in ([], ["tue", "mon"]):
-        _, text, _ = slowdust("history", *names)
-        assert "| 17.6 | 18 mybuild bbbb | 18 mybuild aaaa |" in text
-
-
-def test_the_command_takes_configs_for_one(
-    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    manifest, slices = EARLY
-    manifest = copy.deepcopy(manifest)
-    manifest.contenders[1].config = "small"
-    keep(tmp_path / "results", manifest, slices)
-
-    code, _, errors = slowdust("history")
-    assert code == 2
-    assert "--config 'default,small' makes one line of mysql and mysql:small." in errors
-
-    code, text, _ = slowdust("history", "--config", "default,small")
-    assert code == 0
-    assert "# mysql:default,small\n" in text
-    assert "Several configs are taken for one: default (5.6.51) and small (5.7.44)." in text
-
-
-def test_a_base_that_no_history_has_is_refused(
-    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    keep(tmp_path / "results", *EARLY)
-
-    code, _, errors = slowdust("history", "--base", "99")
-
-    assert code == 2
-    assert "no history has a version 99" in errors
-
-
-def test_tests_that_no_experiment_has_are_refused(
-    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    keep(tmp_path / "results", *EARLY)
-
-    code, _, errors = slowdust("history", "--test", "nope*")
-
-    assert code == 2
-    assert "no experiment has a test like 'nope*'" in errors
-
-
-def test_the_report_tells_changes_in_the_bands_that_were_asked_for(
-    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    keep(tmp_path / "results", *EARLY)
-
-    _, plain, _ = slowdust("report", "early")
-    _, narrow, _ = slowdust("report", "early", "--bands", "5,15")
-    _, wide, _ = slowdust("report", "early", "--bands", "5,30")
-
-    assert "regressions" not in plain
-    assert "there are big regressions for all tests" in narrow
-    assert "there are small regressions for all tests" in wide
-
-
-def test_one_experiment_without_a_history_is_not_told_in_the_plural(
-    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    keep(tmp_path / "results", *single_runs("alone", {"5.6": 1.0}))
-
-    code, _, errors = slowdust("history")
-
-    assert code == 2
-    assert "no two versions of one DBMS are compared in 1 experiment, or" in errors
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["history"], "nothing has a history"),
-        (["history", "missing"], "missing"),
-        (["history", "--bands", "5"], "CHANGE,BIG"),
-        (["report", "--bands", "15,5"], "CHANGE <= BIG"),
-    ],
-)
-def test_wrong_use_gives_one_clear_line(
-    slowdust: Callable[..., tuple[int, str, str]], arguments: list[str], complaint: str
-) -> None:
-    code, _, errors = slowdust(*arguments)
-
-    assert code == 2
-    assert complaint in errors
-
-
-def test_a_damaged_experiment_is_left_out_and_named(
-    slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    keep(tmp_path / "results", *EARLY)
-    keep(tmp_path / "results", *LATE)
-    (tmp_path / "results" / "late" / "manifest.json").write_text("{")
-
-    code, text, errors = slowdust("history")
-
-    assert (code, "2 versions in 1 experiment" in text) == (0, True)
-    assert "left out, unreadable" in errors
