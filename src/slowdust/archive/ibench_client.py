@@ -51,6 +51,8 @@ class ClientOutput:
     """Of an insert, as of a delete."""
     ended: bool
     """Whether the client came to its end."""
+    complete: bool
+    """Whether it did, and has all of its rows up to there."""
     damage: tuple[str, ...]
     """What is wrong with it, in words."""
 
@@ -64,12 +66,14 @@ def read(content: bytes) -> ClientOutput | None:
     if found is None:
         return None
     commit = _ROWS_PER_COMMIT.search(head, 0, _COMMAND_LINE)
+    ended, end_missing = _ENDED.search(tail) is not None, tuple(_end_missing(found, tail))
     return ClientOutput(
         courses=found,
         response_times=_response_times(tail),
         rows_per_commit=int(commit[1]) if commit else None,
-        ended=_ENDED.search(tail) is not None,
-        damage=(*found.damage, *_end_missing(found, tail)),
+        ended=ended,
+        complete=ended and not end_missing,
+        damage=(*found.damage, *end_missing),
     )
 
 

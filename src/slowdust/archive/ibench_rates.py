@@ -33,9 +33,12 @@ def correction(step: ArchivedStep, role: str) -> float | None:
 
 
 def outputs(step: ArchivedStep) -> list[ClientOutput]:
-    """What the clients printed, if all of them are there and came to their end."""
+    """What the clients printed, if all of them are there with all that they did.
+
+    The counts of a last row that is not the last are of a beginning, which may have been faster.
+    """
     found = [step.outputs[number] for number in sorted(step.outputs)]
-    whole = len(found) == (step.clients or 0) and all(one.ended for one in found)
+    whole = len(found) == (step.clients or 0) and all(one.complete for one in found)
     return found if whole else []
 
 

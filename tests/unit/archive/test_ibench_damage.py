@@ -128,6 +128,30 @@ def test_a_client_that_was_killed_is_told(slowdust: Slowdust) -> None:
     assert rates == {"qr100": 600_000 / 61}
 
 
+@pytest.mark.parametrize("mode", [[], ["--compat"]])
+def test_a_client_without_its_last_rows_does_not_replace_results(
+    slowdust: Slowdust, mode: list[str]
+) -> None:
+    """Its rate falls, so that of the rows that are left is too high."""
+    load = RUN / "l.i0"
+    load.mkdir(parents=True)
+    inserts = [1000 - 5 * second for second in range(100)]
+    rows = client_output(inserts).splitlines(keepends=True)
+    (load / "o.ib.dop1.1").write_bytes(b"".join([*rows[:32], *rows[102:]]))
+    (load / "o.res.dop1").write_text(
+        RESULT.replace(
+            "2 processes, 5000000 rows-per-process, 301 seconds, 33222.5",
+            f"1 processes, {sum(inserts)} rows-per-process, 101 seconds, {sum(inserts) / 101:.1f}",
+        )
+    )
+    [line], rates = imported(slowdust, *mode)
+    assert line == (
+        "used in part: 8m.pg174_o2.c1/l.i0/o.ib.dop1.1: 27,825 rows inserted by its last row and "
+        "75,250 by its end: rates are those of o.res"
+    )
+    assert rates["l.i0"] == pytest.approx(sum(inserts) / 101, abs=0.1)
+
+
 def test_results_that_the_clients_contradict_are_told(slowdust: Slowdust) -> None:
     write_clients()
     (QUERIES / "o.res.dop2").write_text(MADE_OF_CLIENTS.replace("600000 queries", "6000 queries"))
