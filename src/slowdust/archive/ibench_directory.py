@@ -101,16 +101,30 @@ def _take_client(archive: IbenchArchive, one: _FoundClient) -> None:
     if step is None:
         archive.skip(one.path, _OF_NO_STEP)
         return
+    if (reason := _not_of(step, one)) is not None:
+        archive.skip(one.path, reason)
+        return
     number = one.file.client or 1
     step.outputs[number], step.client_paths[number] = one.output, one.path
     step.clients = one.file.clients
     archive.use(one.path)
 
 
+def _not_of(step: ArchivedStep, one: _FoundClient | FoundLines) -> str | None:
+    """Why a file is not of the same clients as those that were taken; None if it is."""
+    if step.clients in (None, one.file.clients):
+        return None
+    first = next(iter(step.client_paths.values()), step.result_path)
+    return f"of another number of clients than {first.name}" if first else None
+
+
 def _take_result(archive: IbenchArchive, one: FoundLines) -> None:
     step = _step_of(archive, one.path)
     if step is None:
         archive.skip(one.path, _OF_NO_STEP)
+        return
+    if (reason := _not_of(step, one)) is not None:
+        archive.skip(one.path, reason)
         return
     step.result, step.result_path = ibench_result.read(one.lines), one.path
     step.clients = step.clients or one.file.clients

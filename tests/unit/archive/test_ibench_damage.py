@@ -104,6 +104,7 @@ def test_most_clients_missing_are_one_line(slowdust: Slowdust) -> None:
     write_clients()
     (QUERIES / "o.ib.dop2.1").rename(QUERIES / "o.ib.dop900000000.7")
     (QUERIES / "o.ib.dop2.2").unlink()
+    (QUERIES / "o.res.dop2").rename(QUERIES / "o.res.dop900000000")
     [line], _ = imported(slowdust)
     assert line.endswith(
         "o.ib.dop900000000.1: it is not there, nor is anything of 899999998 more of 900000000 "
@@ -117,6 +118,32 @@ def test_a_step_of_half_of_its_clients_is_left_out(slowdust: Slowdust) -> None:
     (QUERIES / "o.ib.dop2.2").unlink()
     said = slowdust("import", "iibench", "archive", code=1)
     assert "o.ib.dop2.2: it is not there: the step is left out" in said
+
+
+def test_clients_of_another_number_are_told(slowdust: Slowdust) -> None:
+    write_clients()
+    for client in (1, 2, 3, 4):
+        printed = client_output([100] * 60, queries=[7] * 60)
+        (QUERIES / f"o.ib.dop4.{client}").write_bytes(printed)
+    lines, rates = imported(slowdust)
+    told = "of another number of clients than o.ib.dop2.1"
+    assert lines == [
+        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.ib.dop4.{client}: {told}" for client in (1, 2, 3, 4)
+    ]
+    assert rates == {"qr100": 10_000}
+
+
+def test_results_of_another_number_of_clients_are_told(slowdust: Slowdust) -> None:
+    write_clients()
+    (QUERIES / "o.res.dop4").write_text(MADE_OF_CLIENTS.replace("9836.0", "8000.0"))
+    [line], rates = imported(slowdust, "--compat")
+    assert line.endswith("o.res.dop4: of another number of clients than o.ib.dop2.1")
+    assert rates == {"qr100": 9836}
+    for path in QUERIES.glob("o.ib*"):
+        path.unlink()
+    [line], rates = imported(slowdust, "--compat")
+    assert line.endswith("o.res.dop4: of another number of clients than o.res.dop2")
+    assert rates == {"qr100": 9836}
 
 
 def test_a_client_that_was_killed_is_told(slowdust: Slowdust) -> None:
