@@ -12,7 +12,7 @@ from slowdust.archive.choices import Mode
 from slowdust.archive.ibench import RUN_TABLE
 from slowdust.archive.ibench_archive import ArchivedStep, IbenchArchive
 from slowdust.archive.ibench_names import FileKind, main_role, parse_file
-from slowdust.archive.ibench_rates import outputs, rate
+from slowdust.archive.ibench_rates import found_rate, outputs
 from slowdust.archive.problems import Problem
 from slowdust.archive.text import number_of
 from slowdust.store.manifest import Fate
@@ -48,14 +48,8 @@ def _is_client(path: Path) -> bool:
 
 def _source(name: str, step: ArchivedStep, mode: Mode) -> str:
     """Where the rates are from."""
-    if rate(step, main_role(name), mode) is None:
-        return "the step is left out"
-    nothing_else = step.row is None and step.result is None
-    if outputs(step) and (mode is Mode.CLEAN or nothing_else):
-        return "rates are those of its counts since the beginning"
-    if step.result is not None and (mode is Mode.CLEAN or step.row is None):
-        return "rates are those of o.res"
-    return "rates are as published"
+    found = found_rate(step, main_role(name), mode)
+    return "the step is left out" if found is None else f"rates are {found.source}"
 
 
 def _tell_damage(step: ArchivedStep, source: str, told: Told) -> None:

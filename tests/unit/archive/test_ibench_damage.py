@@ -120,6 +120,18 @@ def test_a_step_of_half_of_its_clients_is_left_out(slowdust: Slowdust) -> None:
     assert "o.ib.dop2.2: it is not there: the step is left out" in said
 
 
+def test_rates_of_indexed_rows_are_never_those_of_a_client(slowdust: Slowdust) -> None:
+    """Which counts none."""
+    write_clients()
+    QUERIES.rename(RUN / "l.x")
+    path = RUN / "l.x/o.ib.dop2.2"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:20], *lines[50:]]))
+    [line], rates = imported(slowdust)
+    assert line.endswith("missing or damaged: rates are those of o.res")
+    assert rates == {"l.x": 12_000 / 61}
+
+
 def test_clients_of_another_number_are_told(slowdust: Slowdust) -> None:
     write_clients()
     for client in (1, 2, 3, 4):
