@@ -7,6 +7,7 @@ the beginning of any later row are still those of all that was done.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -80,7 +81,7 @@ def courses(rows: Floats, torn: int) -> Courses | None:
     `torn` is how many more there are that have not as many columns.
     """
     finite = rows[np.isfinite(rows).all(axis=1)]
-    believed = _in_order(finite[_agree(finite)])
+    believed = _in_order(finite[_agree(finite) & (finite[:, _END] > 0)])
     if not len(believed):
         return None
     between, slack = _between(believed)
@@ -136,10 +137,21 @@ def _agree(rows: Floats) -> Truths:
 
 
 def _in_order(rows: Floats) -> Floats:
-    """Without those that are not later than all before them."""
-    ends = rows[:, _END]
-    latest = np.maximum.accumulate(np.concatenate(([0.0], ends)))[:-1]
-    return rows[ends > latest]
+    """Without as few as possible each is later than the one before: one row with a wrong time
+    is left out, not all those behind it."""
+    earliest: list[float] = []
+    """The least end of as many rows in order as its place says."""
+    places = []
+    for end in rows[:, _END]:
+        place = bisect_left(earliest, end)
+        earliest[place : place + 1] = [end]
+        places.append(place)
+    kept, wanted = [], len(earliest) - 1
+    for row in reversed(range(len(rows))):
+        if places[row] == wanted:
+            kept.append(row)
+            wanted -= 1
+    return rows[kept[::-1]]
 
 
 def _missing(believed: Floats, seconds: float, damaged: int) -> Iterator[str]:

@@ -258,6 +258,17 @@ def test_damaged_rows_of_a_client_change_no_rate(
         assert courses.of_roles["insert"].done.tolist() == [100] * 60
 
 
+@pytest.mark.parametrize("wrong", ["2000.0", "4.0"])
+def test_a_wrong_time_while_nothing_was_done_is_that_of_one_row(wrong: str) -> None:
+    lines = client_output([0] * 5 + [100] * 55).splitlines(keepends=True)
+    lines[3] = edited(lines[3], "t_sec", wrong)
+    output = ibench_client.read(b"".join(lines))
+    assert output is not None
+    assert output.damage == ("rows of 1 of its 60 s are missing or damaged",)
+    assert (output.courses.elapsed, output.courses.of_roles["insert"].total) == (60, 5500)
+    assert output.complete
+
+
 @pytest.mark.parametrize("last", [b"", b"60.0\t12\n", b"junk\n"])
 def test_rows_that_are_missing_at_the_end_of_a_client(last: bytes) -> None:
     lines, end = lines_of_client()
