@@ -33,12 +33,12 @@ class Steps:
 
     names: tuple[str, ...]
     expected: int | None
-    """How many there should be; None where that is not known, but more than there are."""
+    """How many there should be; None where that is not known: several runs begin like this."""
 
     @property
     def cut_short(self) -> bool:
-        """Whether the file ends early."""
-        return self.expected != len(self.names)
+        """Whether the file is known to end early."""
+        return self.expected not in (None, len(self.names))
 
 
 def name_steps(tables: Sequence[Rows], named: tuple[str, ...]) -> list[Steps | None]:
@@ -51,7 +51,8 @@ def name_steps(tables: Sequence[Rows], named: tuple[str, ...]) -> list[Steps | N
     around = [named] if named else []
     for place in sorted(range(len(tables)), key=lambda place: -len(tables[place])):
         steps = _steps_of(tables[place], around)
-        if steps is not None and not steps.cut_short and steps.names not in around:
+        whole = steps is not None and steps.expected == len(steps.names)
+        if steps is not None and whole and steps.names not in around:
             around.append(steps.names)
         found[place] = steps
     return [found[place] for place in range(len(tables))]

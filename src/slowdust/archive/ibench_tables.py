@@ -20,8 +20,8 @@ from slowdust.archive.ibench_archive import (
     RunTable,
     damage_of,
 )
-from slowdust.archive.ibench_names import in_order, without_size
-from slowdust.archive.ibench_sequences import name_steps
+from slowdust.archive.ibench_names import in_order, step_of_directory, without_size
+from slowdust.archive.ibench_sequences import Steps, name_steps
 
 Groups = tuple[tuple[str, ...], ...]
 """Runs, as a table has them."""
@@ -75,7 +75,7 @@ def _take_runs(
                 step = archive.step(tag, name)
                 step.row, step.row_source = row, RUN_TABLE
         damage = damage_of(one, damaged)
-        if steps.cut_short:
+        if steps.cut_short or (steps.expected is None and _of_directories(archive, tag, steps)):
             of = f" of {steps.expected}" if steps.expected else ""
             done = max(place for place, row in enumerate(rows, 1) if row is not None)
             damage = [f"ends after {done}{of} steps", *damage]
@@ -84,6 +84,13 @@ def _take_runs(
             archive.run_tables.append(RunTable(tag, steps.names))
         elif steps.expected is not None:
             archive.cut_tables[without_size(tag)] = steps.expected
+
+
+def _of_directories(archive: IbenchArchive, tag: str, steps: Steps) -> bool:
+    """Whether the run has directories of other steps than its table."""
+    of_run = [names for folder, names in archive.folders.items() if folder.name == tag]
+    found = {step_of_directory(name, names) for names in of_run for name in names} - {None}
+    return not found <= set(steps.names)
 
 
 def _rows(one: FoundLines) -> tuple[list[Row | None], list[str]]:

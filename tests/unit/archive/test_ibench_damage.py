@@ -252,6 +252,35 @@ def test_a_run_that_ends_early_is_told(slowdust: Slowdust, steps: int) -> None:
     assert len(rates) == 10
 
 
+def test_runs_that_were_only_loaded_are_whole_and_come_back(slowdust: Slowdust) -> None:
+    write_runs(Path("archive"), {OLD: {}, NEW: {}})
+    for path in Path("archive").iterdir():
+        cut(path, 3)
+    lines, rates = imported(slowdust)
+    assert (lines, list(rates)) == ([], ["l.i0", "l.x", "l.i1"])
+    assert classic(slowdust).items() >= published().items()
+
+
+def test_a_run_with_directories_of_more_steps_was_not_only_loaded(slowdust: Slowdust) -> None:
+    write_runs(Path("archive"), {NEW: {}})
+    cut(Path(f"archive/o.sum.t.{NEW}"), 3)
+    write_clients()
+    lines, rates = imported(slowdust)
+    assert lines == [f"used in part: o.sum.t.{NEW}: ends after 3 steps"]
+    assert list(rates) == ["l.i0", "l.x", "l.i1", "qr100"]
+
+
+def test_a_run_that_was_only_loaded_and_is_torn_does_not_come_back(slowdust: Slowdust) -> None:
+    write_runs(Path("archive"), {NEW: {}})
+    path = Path(f"archive/o.sum.t.{NEW}")
+    cut(path, 3)
+    path.write_text(path.read_text()[:-2])
+    lines, rates = imported(slowdust)
+    assert lines == [f"used in part: o.sum.t.{NEW}: its last line is torn"]
+    assert list(rates) == ["l.i0", "l.x"]
+    assert path.name not in classic(slowdust)
+
+
 def test_a_last_line_without_its_end_is_torn(slowdust: Slowdust) -> None:
     write_tables()
     paths = [Path(f"archive/o.sum.t.{NEW}"), TABLES / "mrg.l.x", TABLES / "rel.l.x"]
