@@ -61,12 +61,12 @@ def read_archive(path: Path, files: Iterable[Path]) -> IbenchArchive:
 
 def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[FoundLines | _FoundClient]:
     """The files that something can be taken from; what becomes of the others is noted."""
-    paths = list(files)
-    twice = {path.with_name(f"{path.name}.gz") for path in paths} & set(paths)
-    for path in sorted(twice):
-        archive.skip(path, TWICE)
-    once = [path for path in paths if path not in twice]
-    wanted = [(path, file) for path in once if (file := _wanted(archive, path)) is not None]
+    named = {path: file for path in files if (file := _wanted(archive, path)) is not None}
+    for path in sorted(named):
+        if (compressed := path.with_name(f"{path.name}.gz")) in named:
+            archive.skip(compressed, TWICE)
+            del named[compressed]
+    wanted = list(named.items())
     contents = read_all([(path, file.kind) for path, file in wanted])
     for (path, file), content in zip(wanted, contents, strict=True):
         match content:

@@ -327,6 +327,14 @@ def test_files_that_are_there_twice_are_read_once(slowdust: Slowdust) -> None:
     ]
 
 
+def test_files_of_no_use_that_are_there_twice_have_no_line(slowdust: Slowdust) -> None:
+    write_tables()
+    for name in ("sb.o.scan.range100.pk1.dop8", "o.vm.dop8"):
+        Path(f"archive/{name}").write_text("other\n")
+        Path(f"archive/{name}.gz").write_bytes(gzip.compress(b"other\n"))
+    assert imported(slowdust)[0] == []
+
+
 def test_tables_that_differ_are_told(slowdust: Slowdust) -> None:
     write_tables()
     write_merged(
