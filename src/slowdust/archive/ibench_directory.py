@@ -24,10 +24,12 @@ from slowdust.archive.ibench_reading import Lines, read_all
 from slowdust.archive.ibench_tables import take_tables
 from slowdust.archive.problems import OTHER_KIND, TWICE
 from slowdust.archive.reading import Wanting
+from slowdust.archive.two_processes import size_of
 from slowdust.benchmarks.archived import SYSBENCH
 
 FOREIGN = "not a file of the Insert Benchmark"
 _OF_NO_STEP = "not below a directory of a run and a step"
+_EMPTY = "the plain one is empty: the compressed one is read"
 _OF_OTHER_KIND = re.compile(r"(?:sb|qps\.abs|qps\.rel|o\.met|join\d+|conf\.diff)(?:\..*)?")
 
 
@@ -64,8 +66,10 @@ def _read(archive: IbenchArchive, files: Iterable[Path]) -> Iterator[FoundLines 
     named = {path: file for path in files if (file := _wanted(archive, path)) is not None}
     for path in sorted(named):
         if (compressed := path.with_name(f"{path.name}.gz")) in named:
-            archive.skip(compressed, TWICE)
-            del named[compressed]
+            filled = size_of(str(path)) > 0
+            unused, reason = (compressed, TWICE) if filled else (path, _EMPTY)
+            archive.skip(unused, reason)
+            del named[unused]
     wanted = list(named.items())
     contents = read_all([(path, file.kind) for path, file in wanted])
     for (path, file), content in zip(wanted, contents, strict=True):

@@ -327,6 +327,21 @@ def test_files_that_are_there_twice_are_read_once(slowdust: Slowdust) -> None:
     ]
 
 
+def test_an_empty_file_gives_way_to_its_compressed_one(slowdust: Slowdust) -> None:
+    write_clients()
+    for name in ("o.ib.dop2.1", "o.res.dop2"):
+        path = QUERIES / name
+        path.with_name(f"{name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.write_bytes(b"")
+    lines, rates = imported(slowdust)
+    told = "the plain one is empty: the compressed one is read"
+    assert lines == [
+        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.res.dop2: {told}",
+        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.ib.dop2.1: {told}",
+    ]
+    assert rates == {"qr100": 10_000}
+
+
 def test_files_of_no_use_that_are_there_twice_have_no_line(slowdust: Slowdust) -> None:
     write_tables()
     for name in ("sb.o.scan.range100.pk1.dop8", "o.vm.dop8"):
