@@ -22,7 +22,7 @@ def test_two_runs_are_one_experiment(tmp_path: Path, slowdust: Slowdust) -> None
     assert printed.splitlines()[0] == (
         "mar25.small: 2 contenders, 1 test, 2 results, clean; the base is postgres@10.23:x10a_c8+o2"
     )
-    assert "mar25.small  2025-03-04        imported (sysbench)" in slowdust("list")
+    assert "mar25.small  2025-03-04  imported (sysbench)" in slowdust("list")
     found = results(slowdust, "mar25.small")
     old, new = found["hot-points.range100", "10.23"], found["hot-points.range100", "17.4"]
     assert (old["qps"], new["qps"], old["unit"]) == (1000.5, 1200.25, "queries/s")
