@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.experiment.driver import Data, Driver, Work
-from slowdust.experiment.field import Contender, Field
+from slowdust.experiment.contenders import Contender, Field
+from slowdust.experiment.driver.process import Data, Driver, Work
+from slowdust.experiment.driver.protocol import ForSeconds
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.protocol import ForSeconds
 from slowdust.experiment.setup import enter, field_of
-from slowdust.experiment.spec import parse_spec
+from slowdust.experiment.spec.spec import parse_spec
 from slowdust.probes.window import Window
 from slowdust.store.folder import Folder
-from slowdust.store.records import Second
+from slowdust.units import Second
 
 WARM_UP: Second = 1.0
 

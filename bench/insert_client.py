@@ -26,8 +26,8 @@ from msgspec import to_builtins
 from bench import peers
 from bench.rows import Row, show
 from bench.scratch_server import Server, scratch_server
-from slowdust.experiment.driver import find_driver
-from slowdust.experiment.placement import cpus_of_connections, keep_on
+from slowdust.experiment.driver.placement import cpus_of_connections, keep_on
+from slowdust.experiment.driver.process import find_driver
 
 Work = dict[str, object]
 

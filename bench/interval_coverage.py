@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from slowdust.analysis.estimate import Estimate, Interval, estimate_all
+from slowdust.analysis.comparison.estimate import Estimate, Interval, estimate_all
+from slowdust.analysis.comparison.relative import BlockRatios
+from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates, settled
 from slowdust.analysis.model import Verdict
-from slowdust.analysis.relative import BlockRatios
-from slowdust.analysis.verdict import DIFFERENT, judge_estimates, settled
 from tests.unit.synthetic import FloatArray, Noise, synthetic_rates, synthetic_ratios
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs
 

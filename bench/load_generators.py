@@ -27,7 +27,7 @@ from bench import peers
 from bench.ratios import Ratio, alternate, ratio
 from bench.rows import Row, show
 from bench.scratch_server import Server, scratch_server
-from slowdust.experiment.driver import find_driver
+from slowdust.experiment.driver.process import find_driver
 
 BUILDS = ("postgres@17.6", "mysql@5.6.24")
 SOURCE = Path(__file__).with_name("point_query.c")

@@ -23,8 +23,8 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from slowdust.probes.host import HostProbe
-from slowdust.probes.process import ServerProbe
+from slowdust.probes.host.use import HostProbe
+from slowdust.probes.server.process import ServerProbe
 from slowdust.probes.window import Window
 
 SLICE_S = 0.1

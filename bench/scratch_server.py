@@ -12,9 +12,9 @@ from pathlib import Path
 from slowdust import builds
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
-from slowdust.dbms.instance import Instance
-from slowdust.dbms.rundir import RunDirectory
 from slowdust.dbms.settings import DEFAULT_CONFIG
+from slowdust.instances.instance import Instance
+from slowdust.instances.rundir import RunDirectory
 
 
 @dataclass(frozen=True)

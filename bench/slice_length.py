@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.contest import Contest, contest
-from slowdust.analysis.location import trimmed_mean
-from slowdust.experiment.schedule import block_order
-from slowdust.store.records import Second
+from slowdust.analysis.comparison.location import trimmed_mean
+from slowdust.experiment.slices.schedule import block_order
+from slowdust.units import Second
 
 TESTS = ("point-query", "range-covered-pk", "update-index")
 PACES = ((0.025, 0.01), (0.05, 0.01), (0.1, 0.01), (0.1, 0.025), (0.25, 0.025))

@@ -10,7 +10,7 @@ import pytest
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from slowdust.analysis.history import history_of
+from slowdust.analysis.history.history import history_of
 from slowdust.report import html
 from slowdust.report.html import history
 from tests.unit.report.sample import (

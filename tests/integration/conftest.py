@@ -17,9 +17,9 @@ import pytest
 
 from slowdust.builds import Build, resolve
 from slowdust.dbms.access import Target
-from slowdust.dbms.instance import Instance
-from slowdust.dbms.rundir import RunDirectory
 from slowdust.errors import SlowdustError
+from slowdust.instances.instance import Instance
+from slowdust.instances.rundir import RunDirectory
 from tests.integration.driver_process import Driver
 from tests.integration.servers import small_instance
 

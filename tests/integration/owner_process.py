@@ -12,8 +12,8 @@ OWNER = """
 import sys, time
 from slowdust.builds import resolve
 from slowdust.dbms import family
-from slowdust.dbms.instance import Instance
-from slowdust.dbms.rundir import RunDirectory
+from slowdust.instances.instance import Instance
+from slowdust.instances.rundir import RunDirectory
 dbms, version = sys.argv[1:3]
 with RunDirectory.open("child") as run:
     build = resolve(dbms, version, str)

@@ -15,8 +15,8 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.instance import Instance
-from slowdust.dbms.rundir import RunDirectory
+from slowdust.instances.instance import Instance
+from slowdust.instances.rundir import RunDirectory
 from tests.integration.driver_process import Target
 
 

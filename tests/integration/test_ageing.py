@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from slowdust.benchmarks.micro import MICRO
-from slowdust.experiment.driver import Data, Driver
-from slowdust.experiment.field import Field
+from slowdust.experiment.contenders import Field
+from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.measure import Pace, Place, StepRun
 from slowdust.experiment.plan import Step
 from slowdust.experiment.setup import enter, field_of
-from slowdust.experiment.spec import parse_spec
+from slowdust.experiment.slices.blocks import Pace, Place, StepRun
+from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.store.records import Slice
 

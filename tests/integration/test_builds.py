@@ -14,8 +14,8 @@ import pytest
 from slowdust.accounts import server_account
 from slowdust.builds import Build, allocators, from_directory, resolve
 from slowdust.builds.catalog import catalog_of
-from slowdust.dbms.instance import Instance
 from slowdust.errors import SlowdustError
+from slowdust.instances.instance import Instance
 
 needs_apt = pytest.mark.skipif(shutil.which("apt-get") is None, reason="needs apt")
 APT_DIRECTORIES = ("/etc/apt", "/var/lib/apt", "/var/lib/dpkg", "/var/cache/apt", "/var/log/apt")

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowdust.experiment import protocol
+from slowdust.experiment.driver import protocol
 from tests.integration.conftest import GetBuildOf
 from tests.integration.driver_process import Driver, Event
 from tests.integration.purchases import (

@@ -20,12 +20,12 @@ from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen, Target
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Shutdown, Statements
-from slowdust.dbms.instance import Instance, InstanceError
-from slowdust.dbms.leftovers import clean_leftovers
-from slowdust.dbms.owner import read_record
-from slowdust.dbms.processes import ProcessMark
-from slowdust.dbms.rundir import RunDirectory
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.instances.instance import Instance, InstanceError
+from slowdust.instances.leftovers import clean_leftovers
+from slowdust.instances.owner import read_record
+from slowdust.instances.processes import ProcessMark
+from slowdust.instances.rundir import RunDirectory
 from tests.integration.owner_process import start_owner, wait_until
 
 VERSIONS = ("10.23", "15.8", "17.6", "18.4")

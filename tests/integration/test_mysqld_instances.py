@@ -15,12 +15,12 @@ from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen, Target
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Family
-from slowdust.dbms.instance import Instance, InstanceError
-from slowdust.dbms.leftovers import clean_leftovers
-from slowdust.dbms.processes import ProcessMark
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.driver import Data, Driver
+from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.maintenance import carry_out
+from slowdust.instances.instance import Instance, InstanceError
+from slowdust.instances.leftovers import clean_leftovers
+from slowdust.instances.processes import ProcessMark
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.owner_process import start_owner, wait_until
 

@@ -15,11 +15,11 @@ from typing import Any, Self
 
 import pytest
 
-from slowdust.probes.host import HostProbe
-from slowdust.probes.machine import read_machine
-from slowdust.probes.process import ServerProbe
-from slowdust.probes.server_use import cpu_seconds, server_use
-from slowdust.probes.storage import block_device_of
+from slowdust.probes.host.machine import read_machine
+from slowdust.probes.host.storage import block_device_of
+from slowdust.probes.host.use import HostProbe
+from slowdust.probes.server.process import ServerProbe
+from slowdust.probes.server.use import cpu_seconds, server_use
 from slowdust.probes.window import Window
 
 MIB = 1 << 20

@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from slowdust.analysis.relative import BlockRatios, Step
+from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method, Plan
 from slowdust.store.records import (
     SCHEMA,

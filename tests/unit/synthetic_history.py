@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.analysis.bands import USUAL, Bands
-from slowdust.analysis.chaining import Experiment
-from slowdust.analysis.configs import Configs
-from slowdust.analysis.history import Choice
+from slowdust.analysis.history.chaining import Experiment
+from slowdust.analysis.history.configs import Configs
+from slowdust.analysis.history.history import Choice
+from slowdust.analysis.story.bands import USUAL, Bands
 from slowdust.store.folder import SLICES_FILE, Folder, writing
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice

@@ -5,41 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from slowdust.analysis import flags
-from slowdust.analysis.bands import (
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.model import LatencyUs, Report, Result
+from slowdust.analysis.results import flags
+from slowdust.analysis.results.contenders import (
+    describe_method,
+    introduce,
+    plan_differences,
+)
+from slowdust.analysis.results.counters import counters_of
+from slowdust.analysis.results.idle_cpu import mean_share
+from slowdust.analysis.results.latency import latency_us
+from slowdust.analysis.results.memory import BYTES_PER_GB, memory_of
+from slowdust.analysis.results.per_op import per_operation
+from slowdust.analysis.results.response import add_response_times
+from slowdust.analysis.results.results import outline, results_of
+from slowdust.analysis.results.steps import failed_steps_of, step_runs_of
+from slowdust.analysis.story.bands import (
     USUAL,
     Bands,
     changes_of_report,
     has_no_interval,
     tell_changes,
 )
-from slowdust.analysis.concurrency import courses_of
-from slowdust.analysis.contenders import (
-    describe_method,
-    introduce,
-    plan_differences,
-)
-from slowdust.analysis.counters import counters_of
-from slowdust.analysis.idlers import mean_share
-from slowdust.analysis.known import known
-from slowdust.analysis.latency import latency_us
-from slowdust.analysis.memory import BYTES_PER_GB, memory_of
-from slowdust.analysis.model import LatencyUs, Report, Result
-from slowdust.analysis.notices import notices_of, notices_of_archive
-from slowdust.analysis.per_op import per_operation
-from slowdust.analysis.relative import Step
-from slowdust.analysis.response import add_response_times
-from slowdust.analysis.results import outline, results_of
-from slowdust.analysis.step_words import (
+from slowdust.analysis.story.concurrency import courses_of
+from slowdust.analysis.story.notices import notices_of, notices_of_archive
+from slowdust.analysis.story.step_words import (
     notices_of_steps,
     tell_failed_steps,
     tell_writers_and_stalls,
 )
-from slowdust.analysis.steps import failed_steps_of, step_runs_of
+from slowdust.analysis.story.words import tell
 from slowdust.analysis.versions import contender_called, lines_of
-from slowdust.analysis.words import tell
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.records import ServerUse, Slice
+from slowdust.units import known
 
 
 def analyse(

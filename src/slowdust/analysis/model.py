@@ -10,8 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from slowdust.analysis.group_changes import GroupChanges
-from slowdust.store.records import Counters, Microsecond, Second
+from slowdust.analysis.story.group_changes import GroupChanges
+from slowdust.store.records import Counters
+from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.known import known
 from slowdust.analysis.model import Result, Writers
-from slowdust.store.records import RoleUse, Second, Slice, StepDetail
+from slowdust.store.records import RoleUse, Slice, StepDetail
+from slowdust.units import Second, known
 
 SHARE = 0.95
 """Of the target that inserts, and deletes, have to reach."""

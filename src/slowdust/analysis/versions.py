@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.phrases import short_names
 from slowdust.benchmarks.model import DEFAULT_CONFIG
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts
 from slowdust.versions import version_order
+from slowdust.wording import short_names
 
 _NAMED = re.compile(
     r"[a-z]+@[^/:+\s#]+(?P<parts>[^\s#]*)(?P<copy>#\d+)?(?P<points>( [^\s=]+=\S*)*)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from slowdust.archive.names import parse_run
-from slowdust.archive.text import beginning
+from slowdust.formats.sysbench.names import parse_run
+from slowdust.formats.text import beginning
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 
 UNKNOWN = "unknown"

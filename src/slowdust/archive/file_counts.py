@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from slowdust.analysis.phrases import counted
 from slowdust.archive.problems import OTHER_KIND
 from slowdust.store.manifest import Imported
+from slowdust.wording import counted
 
 
 def counts_of(imported: Imported) -> Iterator[str]:

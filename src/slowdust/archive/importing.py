@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.analysis.phrases import shortened
-from slowdust.archive.choices import Choices
-from slowdust.archive.experiment import ArchivedExperiment, make_experiment
 from slowdust.archive.problems import Problem
-from slowdust.archive.run_directory import RunDirectory, read_runs
-from slowdust.archive.scanning import Place, scan
-from slowdust.archive.text import readable
+from slowdust.archive.sysbench.choices import Choices
+from slowdust.archive.sysbench.experiment import ArchivedExperiment, make_experiment
+from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs
+from slowdust.archive.sysbench.scanning import Place, scan
 from slowdust.errors import UsageError
+from slowdust.formats.text import readable
 from slowdust.store.folder import NAME, Folder, writing
 from slowdust.store.manifest import Imported
+from slowdust.wording import shortened
 
 _NOTHING_BESIDE = "there are neither runs nor rates beside it"
 

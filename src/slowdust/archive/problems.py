@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.archive.text import readable
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
+from slowdust.formats.text import readable
 from slowdust.store.manifest import Fate, SkippedFile
 
 OTHER_KIND = {

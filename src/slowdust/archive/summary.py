@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from slowdust.analysis.phrases import counted
-from slowdust.archive.experiment import ArchivedExperiment
 from slowdust.archive.file_counts import by_products, counts_of
 from slowdust.archive.importing import Import
-from slowdust.archive.text import readable
+from slowdust.archive.sysbench.experiment import ArchivedExperiment
+from slowdust.formats.text import readable
 from slowdust.store.manifest import Fate, SkippedFile
+from slowdust.wording import counted
 
 MOST_ALIKE = 20
 """Skipped files of one reason that each get a line; `slowdust show` has all."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.archive.problems import Problem
-from slowdust.archive.text import told_of
+from slowdust.formats.text import told_of
 
 UNREADABLE_NAME = "its name is no UTF-8, or has control characters"
 NOT_FOLLOWED = "a link to a directory, which is not followed"

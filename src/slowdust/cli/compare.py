@@ -116,7 +116,7 @@ def command(contenders: tuple[str, ...], results: Path, **options: object) -> in
     slowdust compare postgres@17.6 ./pg-patched --benchmark insert --workload cached --seconds 10m
     """
     from slowdust.cli.conduct import conduct
-    from slowdust.experiment.compare import spec_from_options
     from slowdust.experiment.journal import Beginning
+    from slowdust.experiment.spec.options import spec_from_options
 
     return conduct(spec_from_options(contenders, options), results, Beginning.FRESH)

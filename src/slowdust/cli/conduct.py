@@ -11,7 +11,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.journal import Beginning
 from slowdust.experiment.live import watching
 from slowdust.experiment.run import run_experiment
-from slowdust.experiment.spec import Spec
+from slowdust.experiment.spec.spec import Spec
 from slowdust.report import html, tldr
 
 

@@ -12,9 +12,9 @@ import click
 from slowdust.cli.options import bands_option, results_option
 
 if TYPE_CHECKING:
-    from slowdust.analysis.bands import Bands
-    from slowdust.analysis.chaining import Experiment
-    from slowdust.analysis.history_model import History
+    from slowdust.analysis.history.chaining import Experiment
+    from slowdust.analysis.history.model import History
+    from slowdust.analysis.story.bands import Bands
 
 
 @click.command("history")
@@ -65,14 +65,14 @@ def command(
     slowdust history --test 'point*,hot-points' --html history.html
     slowdust history --config 'cz10a*,cz11a*'
     """
-    from slowdust.analysis.bands import USUAL
-    from slowdust.analysis.configs import Configs
-    from slowdust.analysis.history import Choice, history_of
-    from slowdust.analysis.phrases import counted
-    from slowdust.analysis.same_source import once
+    from slowdust.analysis.history.configs import Configs
+    from slowdust.analysis.history.history import Choice, history_of
+    from slowdust.analysis.history.same_source import once
+    from slowdust.analysis.story.bands import USUAL
     from slowdust.errors import UsageError
     from slowdust.report import history as data
-    from slowdust.report import history_markdown as markdown
+    from slowdust.report.markdown import history as markdown
+    from slowdust.wording import counted
 
     experiments, notes = once(_experiments(names, results))
     experiments.sort(key=lambda one: (one.manifest.started or "", _place(one.name, names)))
@@ -131,7 +131,7 @@ def _behind(notes: list[str]) -> str:
 
 def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
     """Those named, or all that can be read, the one stored last first."""
-    from slowdust.analysis.chaining import Experiment
+    from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import Folder, experiments
 

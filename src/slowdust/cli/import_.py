@@ -62,10 +62,10 @@ def sysbench(  # noqa: PLR0917 - click's options
     slowdust import sysbench archive/mar25.pg.workmem.c48
     slowdust import sysbench archive --compat --device md2
     """
-    from slowdust.archive.choices import Choices, Mode
     from slowdust.archive.importing import import_sysbench
-    from slowdust.archive.rates import ScanRule
     from slowdust.archive.summary import lines_of
+    from slowdust.archive.sysbench.choices import Choices, Mode
+    from slowdust.formats.sysbench.rates import ScanRule
 
     choices = Choices(
         mode=Mode(mode or Mode.CLEAN),
@@ -101,9 +101,9 @@ def iibench(
     \b
     slowdust import iibench archive/ibench.jan2021
     """
-    from slowdust.archive.choices import Mode
-    from slowdust.archive.ibench_importing import import_iibench
+    from slowdust.archive.insert.importing import import_iibench
     from slowdust.archive.summary import lines_of
+    from slowdust.archive.sysbench.choices import Mode
 
     found = import_iibench(directories, results, name, Mode(mode or Mode.CLEAN), clients)
     for line in lines_of(found):

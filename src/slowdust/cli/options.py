@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from slowdust.analysis.bands import Bands
+    from slowdust.analysis.story.bands import Bands
 
 results_option = click.option(
     "--results",
@@ -25,7 +25,7 @@ def _bands(context: click.Context, option: click.Parameter, text: str | None) ->
     del context, option
     if text is None:
         return None
-    from slowdust.analysis.bands import Bands
+    from slowdust.analysis.story.bands import Bands
 
     try:
         change, big = (float(part.strip().removesuffix("%")) / 100 for part in text.split(","))

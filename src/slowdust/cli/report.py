@@ -11,8 +11,8 @@ import click
 from slowdust.cli.options import bands_option, results_option
 
 if TYPE_CHECKING:
-    from slowdust.analysis.bands import Bands
     from slowdust.analysis.model import Report
+    from slowdust.analysis.story.bands import Bands
     from slowdust.store.folder import Folder
     from slowdust.store.manifest import Manifest
     from slowdust.store.records import Slice
@@ -52,12 +52,13 @@ def command(
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.analyse import analyse
-    from slowdust.analysis.bands import USUAL, untold
+    from slowdust.analysis.story.bands import USUAL, untold
     from slowdust.report import csv as table
     from slowdust.report import html as page
     from slowdust.report import json as data
-    from slowdust.report import markdown, tldr
-    from slowdust.report.markdown_changes import told_changes
+    from slowdust.report import tldr
+    from slowdust.report.markdown import report as markdown
+    from slowdust.report.markdown.changes import told_changes
 
     folder = _find(name, results)
     slices = folder.read_slices()
@@ -82,11 +83,11 @@ def command(
 def _write_classic(
     manifest: Manifest, report: Report, slices: list[Slice], directory: Path
 ) -> list[Path]:
-    from slowdust.archive.classic import refuse_source, write_archived, write_files
-    from slowdust.archive.classic_tables import write_measured
-    from slowdust.archive.ibench_classic import classic_files
-    from slowdust.archive.ibench_measured import measured_files
     from slowdust.benchmarks.archived import IIBENCH
+    from slowdust.report.classic.insert import classic_files
+    from slowdust.report.classic.insert_measured import measured_files
+    from slowdust.report.classic.sysbench import refuse_source, write_archived, write_files
+    from slowdust.report.classic.sysbench_measured import write_measured
 
     if manifest.imported is None and manifest.method.insert is not None:
         return write_files(directory, measured_files(manifest, report, slices))

@@ -21,7 +21,7 @@ def command(file: Path, results: Path, **options: bool) -> int:
     """
     from slowdust.cli.conduct import conduct
     from slowdust.experiment.journal import Beginning
-    from slowdust.experiment.spec import read_spec
+    from slowdust.experiment.spec.spec import read_spec
     from slowdust.store.folder import MANIFEST_FILE
 
     if options["resume"] and (file.parent / MANIFEST_FILE).is_file():

@@ -27,7 +27,7 @@ from slowdust.dbms.settings import (
     size_config,
 )
 from slowdust.errors import UsageError
-from slowdust.store.records import Second
+from slowdust.units import Second
 
 _MAX_CONNECTIONS = "max_connections"
 _CONNECTIONS_BY_DEFAULT = 100

@@ -10,9 +10,9 @@ import msgspec
 
 from slowdust import __version__
 from slowdust.errors import UsageError
+from slowdust.experiment.driver.protocol import PlanText
 from slowdust.experiment.plan import Step, plan, restore
-from slowdust.experiment.protocol import PlanText
-from slowdust.experiment.spec import Spec
+from slowdust.experiment.spec.spec import Spec
 from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import (
     ContenderFacts,
@@ -22,7 +22,8 @@ from slowdust.store.manifest import (
     Plan,
     StepFailure,
 )
-from slowdust.store.records import SCHEMA, Second, Slice
+from slowdust.store.records import SCHEMA, Slice
+from slowdust.units import Second
 
 
 class Beginning(Enum):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from slowdust.analysis.estimate import estimate_all
-from slowdust.analysis.relative import BlockRatios, block_ratios
-from slowdust.analysis.verdict import Judgement, judge_estimates
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
+from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import Step
 from slowdust.experiment.view import Standing

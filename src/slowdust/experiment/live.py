@@ -13,10 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from slowdust.analysis.phrases import clients
-from slowdust.experiment.duration import format_duration
 from slowdust.experiment.view import Standing, Status, View
-from slowdust.store.records import Second
+from slowdust.units import Second, format_duration
+from slowdust.wording import clients
 
 _PLAIN_EVERY: Second = 10.0
 _STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yellow"}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from slowdust.dbms.access import Target
 from slowdust.dbms.family import Stage, Statements, Temporarily, Until
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver import Driver, maintenance_limit
-from slowdust.store.records import Second
+from slowdust.experiment.driver.process import Driver, maintenance_limit
+from slowdust.units import Second
 
 _LOOK_EVERY: Second = 0.2
 

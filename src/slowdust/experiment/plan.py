@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from slowdust.benchmarks.model import Measuring, Phase, Test
-from slowdust.experiment.spec import Spec
-from slowdust.store.records import Second, Slice
+from slowdust.experiment.spec.spec import Spec
+from slowdust.store.records import Slice
+from slowdust.units import Second
 
 
 @dataclass

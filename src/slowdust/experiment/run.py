@@ -12,11 +12,10 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from slowdust.analysis.phrases import counted
 from slowdust.benchmarks.model import Measuring
-from slowdust.experiment.driver import Data, Driver
-from slowdust.experiment.duration import format_duration
-from slowdust.experiment.field import Contender, Field
+from slowdust.experiment.contenders import Contender, Field
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.protocol import PlanText, Rate
 from slowdust.experiment.journal import (
     Beginning,
     Journal,
@@ -25,11 +24,7 @@ from slowdust.experiment.journal import (
     method_of_steps,
 )
 from slowdust.experiment.judging import Judge
-from slowdust.experiment.long_steps import LongSteps, sized_workload
-from slowdust.experiment.measure import Pace, Place, StepRun, measure
 from slowdust.experiment.plan import Deed, Step, Turn, maintenance_after, plan, turns, unsettled
-from slowdust.experiment.protocol import PlanText, Rate
-from slowdust.experiment.schedule import MINIMUM_BLOCKS, Budget, rounds, turns_left
 from slowdust.experiment.setup import (
     enter,
     field_of,
@@ -37,10 +32,14 @@ from slowdust.experiment.setup import (
     record_failures,
     record_findings,
 )
-from slowdust.experiment.spec import Spec
+from slowdust.experiment.slices.blocks import Pace, Place, StepRun, measure
+from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, Budget, rounds, turns_left
+from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.steps.loop import LongSteps, sized_workload
 from slowdust.experiment.view import Standing, Status, View
 from slowdust.store.folder import Folder, Writer, writing
-from slowdust.store.records import Second
+from slowdust.units import Second, format_duration
+from slowdust.wording import counted
 
 _BLOCKS_BEFORE_STOP = 5
 """Blocks of an incarnation before its test may be settled: fewer say little about this restart."""

@@ -12,25 +12,25 @@ from slowdust.builds import Build, allocators
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.dbms import engine_names, family
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.instance import Instance, InstanceError
-from slowdust.dbms.leftovers import clean_leftovers
-from slowdust.dbms.rundir import RunDirectory
 from slowdust.dbms.settings import Settings
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.contender import (
+from slowdust.experiment.contenders import Contender, Field
+from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.journal import Journal, check_same, check_same_allocator, new_manifest
+from slowdust.experiment.spec.contender_name import (
     ENGINE_OF_A_DIRECTORY,
     ContenderName,
     distinct,
     parse_contender,
 )
-from slowdust.experiment.driver import Driver
-from slowdust.experiment.entrants import Entrant
-from slowdust.experiment.field import Contender, Field
-from slowdust.experiment.journal import Journal, check_same, check_same_allocator, new_manifest
-from slowdust.experiment.spec import Spec
+from slowdust.experiment.spec.contenders import Entrant
+from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
-from slowdust.probes import advice
-from slowdust.probes.machine import Machine, read_machine
+from slowdust.instances.instance import Instance, InstanceError
+from slowdust.instances.leftovers import clean_leftovers
+from slowdust.instances.rundir import RunDirectory
+from slowdust.probes.host import advice
+from slowdust.probes.host.machine import Machine, read_machine
 from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from slowdust.store.records import Second
+from slowdust.units import Second
 
 
 @dataclass(frozen=True)

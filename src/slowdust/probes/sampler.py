@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from slowdust.probes.host import DiskReading, HostProbe, HostReading, host_use
-from slowdust.probes.process import ServerProbe, ServerReading
-from slowdust.probes.server_use import seen_switches, server_use
-from slowdust.store.records import Sample, Second
+from slowdust.probes.host.use import DiskReading, HostProbe, HostReading, host_use
+from slowdust.probes.server.process import ServerProbe, ServerReading
+from slowdust.probes.server.use import seen_switches, server_use
+from slowdust.store.records import Sample
+from slowdust.units import Second
 
 _log = logging.getLogger(__name__)
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from slowdust.probes.host import DiskReading, HostProbe, HostReading, host_use
-from slowdust.probes.process import CpuReading, ServerProbe, ServerReading
-from slowdust.probes.server_use import cpu_seconds, server_use
-from slowdust.store.records import HostUse, Second, ServerUse
+from slowdust.probes.host.use import DiskReading, HostProbe, HostReading, host_use
+from slowdust.probes.server.process import CpuReading, ServerProbe, ServerReading
+from slowdust.probes.server.use import cpu_seconds, server_use
+from slowdust.store.records import HostUse, ServerUse
+from slowdust.units import Second
 
 _log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowdust.analysis.history_model import History
+from slowdust.analysis.history.model import History
 from slowdust.report.json import encoded, schema_of
 
 SCHEMA_ID = "slowdust-history-1"

@@ -6,9 +6,9 @@ a wall of words: where they follow each other, they are shown as groups with a l
 
 from __future__ import annotations
 
-from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.model import Report
-from slowdust.report.markdown_changes import told_changes
+from slowdust.analysis.story.group_changes import GroupChanges
+from slowdust.report.markdown.changes import told_changes
 
 Passage = str | list[GroupChanges]
 """A sentence, or groups of tests that follow each other."""

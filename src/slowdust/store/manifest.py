@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from slowdust.store.records import Second
+from slowdust.units import Second
 
 
 class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-Second = float
-Microsecond = float
+from slowdust.units import Microsecond, Second
 
 SCHEMA = 1
 """Version of the results folder: the manifest's and each record's shape."""

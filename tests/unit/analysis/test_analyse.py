@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.flags import PLAN_DIFFERS
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.flags import PLAN_DIFFERS
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice

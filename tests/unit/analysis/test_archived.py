@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.counters import clock_flags, relative_counters
 from slowdust.analysis.model import PerOperation, Report, Result
-from slowdust.analysis.per_op import per_operation
-from slowdust.analysis.phrases import short_names
+from slowdust.analysis.results.counters import clock_flags, relative_counters
+from slowdust.analysis.results.per_op import per_operation
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method
 from slowdust.store.records import SCHEMA, Archived, Counters, ResponseTimes, Slice, UsePerOperation
+from slowdust.wording import short_names
 
 OLD, NEW = "postgres@10.23:x10a+o2", "postgres@17.4:x10a+o2"
 UNIT = "queries/s"

@@ -1,7 +1,7 @@
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.bands import (
+from slowdust.analysis.story.bands import (
     USUAL,
     Bands,
     Change,
@@ -9,8 +9,8 @@ from slowdust.analysis.bands import (
     changes_of_group,
     untold,
 )
-from slowdust.analysis.group_changes import GroupChanges
-from slowdust.analysis.phrases import told_apart
+from slowdust.analysis.story.group_changes import GroupChanges
+from slowdust.wording import told_apart
 from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
 
 

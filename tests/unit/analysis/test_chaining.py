@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from slowdust.analysis import chaining
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.chaining import Experiment, Member, ratios_to
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.history import chaining
+from slowdust.analysis.history.chaining import Experiment, Member, ratios_to
 from slowdust.analysis.model import PlanDifference, Result
-from slowdust.analysis.relative import Step
-from slowdust.analysis.results import Summary
+from slowdust.analysis.results.results import Summary
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice

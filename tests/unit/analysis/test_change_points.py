@@ -9,9 +9,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from slowdust.analysis import partition
-from slowdust.analysis.bands import USUAL, Bands
-from slowdust.analysis.change_points import (
+from slowdust.analysis.history import partition
+from slowdust.analysis.history.change_points import (
     FALSE_ALARM,
     NoiseOf,
     changes,
@@ -20,7 +19,8 @@ from slowdust.analysis.change_points import (
     noise_of_scatter,
     penalty,
 )
-from slowdust.analysis.partition import ChangePointsUnavailableError
+from slowdust.analysis.history.partition import ChangePointsUnavailableError
+from slowdust.analysis.story.bands import USUAL, Bands
 
 KNOWN = float("inf")
 
@@ -209,7 +209,7 @@ def test_by_size_alone_the_bands_say_which_changes_count(bands: Bands, found: li
 
 def test_the_library_is_loaded_without_what_takes_a_second() -> None:
     code = (
-        "import sys; from slowdust.analysis.change_points import NoiseOf, changes; "
+        "import sys; from slowdust.analysis.history.change_points import NoiseOf, changes; "
         "found = changes([0.0, -0.5], NoiseOf([0.01, 0.01], 1e9), 1); "
         "assert [change.place for change in found] == [1]; "
         "assert not {'scipy.stats', 'scipy.signal', 'ruptures'} & set(sys.modules); "

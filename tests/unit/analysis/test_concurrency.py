@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.concurrency import course, courses_of, summarise
 from slowdust.analysis.model import Course, CourseKind, Verdict
+from slowdust.analysis.story.concurrency import course, courses_of, summarise
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import QUIET, synthetic_experiment
 

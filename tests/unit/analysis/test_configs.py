@@ -2,9 +2,9 @@
 
 import pytest
 
-from slowdust.analysis.configs import Configs
-from slowdust.analysis.history import history_of
-from slowdust.analysis.history_model import LineHistory
+from slowdust.analysis.history.configs import Configs
+from slowdust.analysis.history.history import history_of
+from slowdust.analysis.history.model import LineHistory
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice

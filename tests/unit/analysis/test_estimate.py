@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slowdust.analysis.estimate import Estimate, Interval, estimate_all
-from slowdust.analysis.relative import BlockRatios, Step
+from slowdust.analysis.comparison.estimate import Estimate, Interval, estimate_all
+from slowdust.analysis.comparison.relative import BlockRatios, Step
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
 

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from slowdust.analysis.bands import Bands
-from slowdust.analysis.chaining import Ratio, together
-from slowdust.analysis.circumstances import UNRECORDED, is_host
-from slowdust.analysis.history import history_of
-from slowdust.analysis.history_model import LineHistory, Series
+from slowdust.analysis.history.chaining import Ratio, together
+from slowdust.analysis.history.circumstances import UNRECORDED, is_host
+from slowdust.analysis.history.history import history_of
+from slowdust.analysis.history.model import LineHistory, Series
+from slowdust.analysis.story.bands import Bands
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
 from tests.unit.synthetic import Noise

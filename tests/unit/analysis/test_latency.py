@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from slowdust.analysis.latency import latency_us
 from slowdust.analysis.model import LatencyUs
+from slowdust.analysis.results.latency import latency_us
 from slowdust.store.records import Histogram
 
 

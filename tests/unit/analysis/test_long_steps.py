@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from slowdust.analysis.estimate import Estimate, estimate_all
-from slowdust.analysis.relative import BlockRatios, Step, block_ratios
-from slowdust.analysis.verdict import DIFFERENT, judge_estimates
+from slowdust.analysis.comparison.estimate import Estimate, estimate_all
+from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
+from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs
 from tests.unit.synthetic_steps import Overload, insert_experiment

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import msgspec
 
-from slowdust.analysis.contenders import introduce
 from slowdust.analysis.model import ContenderInfo
-from slowdust.analysis.notices import notices_of, notices_of_archive
+from slowdust.analysis.results.contenders import introduce
+from slowdust.analysis.story.notices import notices_of, notices_of_archive
 from tests.unit.synthetic import synthetic_manifest
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from slowdust.analysis.model import PerOperation
-from slowdust.analysis.per_op import per_operation, relative_to
+from slowdust.analysis.results.per_op import per_operation, relative_to
 from slowdust.store.records import ServerUse, Slice
 from tests.unit.synthetic import synthetic_slice
 

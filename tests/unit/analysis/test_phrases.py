@@ -1,6 +1,6 @@
 import pytest
 
-from slowdust.analysis.phrases import change, operation, short_names, speed, throughput
+from slowdust.wording import change, operation, short_names, speed, throughput
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from slowdust.analysis.relative import BlockRatios, Step, block_ratios
+from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
 from slowdust.store.records import Slice
 from tests.unit.synthetic import QUIET, synthetic_experiment, synthetic_slice
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from slowdust.analysis.model import Stall
-from slowdust.analysis.stalls import stalls_of
+from slowdust.analysis.results.stalls import stalls_of
 from slowdust.store.records import RoleSecond, Slice
 from tests.unit.synthetic_steps import Standstill, insert_experiment
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slowdust.analysis.estimate import Estimate, Interval, estimate_all
-from slowdust.analysis.model import Verdict
-from slowdust.analysis.relative import BlockRatios, Step
-from slowdust.analysis.verdict import (
+from slowdust.analysis.comparison.estimate import Estimate, Interval, estimate_all
+from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.analysis.comparison.verdict import (
     DIFFERENT,
     discovery_threshold,
     judge,
@@ -18,6 +17,7 @@ from slowdust.analysis.verdict import (
     settled,
     verdict_alone,
 )
+from slowdust.analysis.model import Verdict
 from tests.unit.synthetic import Noise, synthetic_experiment, synthetic_rates, synthetic_ratios
 
 MARGIN = 0.03

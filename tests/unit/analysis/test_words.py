@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.flags import PLAN_DIFFERS
 from slowdust.analysis.model import PerOperation, Result
-from slowdust.analysis.per_op import relative_to
-from slowdust.analysis.phrases import change, distance, listing, short_names, speed
-from slowdust.analysis.words import tell
+from slowdust.analysis.results.flags import PLAN_DIFFERS
+from slowdust.analysis.results.per_op import relative_to
+from slowdust.analysis.story.words import tell
+from slowdust.wording import change, distance, listing, short_names, speed
 from tests.unit.analysis.results import a_result
 
 A, B, C = "postgres@15.8", "postgres@17.6", "postgres@18.4"

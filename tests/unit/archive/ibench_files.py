@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.archive import ibench
-from slowdust.archive.ibench import Row, relative
+from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert.tables import Row, relative
 
 STEPS = (
     "l.i0", "l.x", "l.i1", "l.i2",

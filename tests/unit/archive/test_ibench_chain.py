@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.archive import ibench
-from slowdust.archive.ibench_classic import SUMMARY
+from slowdust.formats.insert import tables as ibench
+from slowdust.report.classic.insert import SUMMARY
 from tests.unit.archive.command import Slowdust, slowdust
 from tests.unit.archive.ibench_files import (
     RESULT,

@@ -7,9 +7,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from slowdust.archive import ibench, ibench_client, ibench_course, ibench_response, ibench_result
-from slowdust.archive.ibench import Row
-from slowdust.archive.ibench_names import (
+from slowdust.archive.insert.sequences import SEQUENCES, Steps, name_steps
+from slowdust.formats.insert import client as ibench_client
+from slowdust.formats.insert import course as ibench_course
+from slowdust.formats.insert import response as ibench_response
+from slowdust.formats.insert import result as ibench_result
+from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert.names import (
     FileKind,
     IbenchFile,
     in_order,
@@ -18,7 +22,7 @@ from slowdust.archive.ibench_names import (
     rate_of,
     step_of_directory,
 )
-from slowdust.archive.ibench_sequences import SEQUENCES, Steps, name_steps
+from slowdust.formats.insert.tables import Row
 from tests.unit.archive.ibench_files import RESULT, STEPS, client_output, row
 
 

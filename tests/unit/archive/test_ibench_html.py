@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from slowdust.archive import ibench
-from slowdust.archive.ibench_html import columns_of, render
+from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert.html import columns_of, render
 from tests.unit.archive.ibench_files import row
 
 

@@ -6,8 +6,8 @@ from statistics import median
 
 import pytest
 
-from slowdust.archive import ibench
-from slowdust.archive.ibench import COLUMNS, Row
+from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert.tables import COLUMNS, Row
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import RoleSecond, Slice

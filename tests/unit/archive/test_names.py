@@ -3,7 +3,13 @@
 import pytest
 
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
-from slowdust.archive.names import FileName, order_of_runs, parse_file, parse_run, parse_version
+from slowdust.formats.sysbench.names import (
+    FileName,
+    order_of_runs,
+    parse_file,
+    parse_run,
+    parse_version,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.archive import (
+from slowdust.formats.sysbench import (
     iostat,
     met,
     met_tables,
     perf_stat,
     processes,
     rate_tables,
-    sysbench,
     vmstat,
 )
-from slowdust.archive.names import parse_file
-from slowdust.archive.rates import Rate, ScanRule, published_rate
+from slowdust.formats.sysbench import output as sysbench
+from slowdust.formats.sysbench.names import parse_file
+from slowdust.formats.sysbench.rates import Rate, ScanRule, published_rate
 from tests.unit.archive.published import RUNS, content, lines, needs_archive, run_directories
 
 pytestmark = needs_archive

@@ -8,12 +8,12 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.summary import summary_tables
-from slowdust.archive.choices import Mode
-from slowdust.archive.ibench_archive import IbenchArchive
-from slowdust.archive.ibench_classic import SUMMARY, classic_files
-from slowdust.archive.ibench_directory import read_archive
-from slowdust.archive.ibench_experiment import experiment_of
-from slowdust.archive.ibench_scanning import scan
+from slowdust.archive.insert.archive import IbenchArchive
+from slowdust.archive.insert.directory import read_archive
+from slowdust.archive.insert.experiment import experiment_of
+from slowdust.archive.insert.scanning import scan
+from slowdust.archive.sysbench.choices import Mode
+from slowdust.report.classic.insert import SUMMARY, classic_files
 from slowdust.store.manifest import Manifest
 from slowdust.store.records import Slice
 from tests.unit.archive.published import RUNS, needs_archive

@@ -2,9 +2,11 @@
 
 import pytest
 
-from slowdust.archive import iostat, met, met_tables, processes, rate_tables, sysbench, vmstat
-from slowdust.archive.names import parse_file, parse_label
-from slowdust.archive.rates import (
+from slowdust.archive.sysbench.reading import Wanting, read_all
+from slowdust.formats.sysbench import iostat, met, met_tables, processes, rate_tables, vmstat
+from slowdust.formats.sysbench import output as sysbench
+from slowdust.formats.sysbench.names import parse_file, parse_label
+from slowdust.formats.sysbench.rates import (
     ScanRule,
     clean_scan_rate,
     published_rate,
@@ -12,7 +14,6 @@ from slowdust.archive.rates import (
     rule_of_day,
     rule_that_reproduces,
 )
-from slowdust.archive.reading import Wanting, read_all
 from tests.unit.archive.written import Written
 
 

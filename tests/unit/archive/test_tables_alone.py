@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.archive import rate_tables
+from slowdust.formats.sysbench import rate_tables
 from tests.unit.archive.command import Slowdust, report, results, slowdust
 from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
 

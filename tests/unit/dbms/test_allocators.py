@@ -10,7 +10,7 @@ import pytest
 
 from slowdust.accounts import server_account
 from slowdust.builds import Build
-from slowdust.dbms.allocators import (
+from slowdust.instances.allocators import (
     AllocatorError,
     Malloc,
     at_work,

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from slowdust.accounts import server_account
-from slowdust.dbms.leftovers import clean_leftovers, remove_socket_dir
-from slowdust.dbms.owner import (
+from slowdust.instances.leftovers import clean_leftovers, remove_socket_dir
+from slowdust.instances.owner import (
     OwnerRecord,
     Server,
     instances_root,
@@ -23,8 +23,8 @@ from slowdust.dbms.owner import (
     try_to_own,
     write_record,
 )
-from slowdust.dbms.processes import ProcessMark, boot_id, processes_at_work
-from slowdust.dbms.rundir import RunDirectory
+from slowdust.instances.processes import ProcessMark, boot_id, processes_at_work
+from slowdust.instances.rundir import RunDirectory
 
 SLEEP = Path(shutil.which("sleep") or "/bin/sleep").resolve()
 
@@ -133,7 +133,7 @@ def test_run_of_a_live_owner_is_left_alone(sleeper: subprocess.Popen[bytes]) -> 
     with RunDirectory.open("live") as run:
         run.note_server(mark_of(sleeper), signal.SIGKILL)
         # From another process, since a lock does not keep its own holder out.
-        code = "from slowdust.dbms.leftovers import clean_leftovers; print(clean_leftovers())"
+        code = "from slowdust.instances.leftovers import clean_leftovers; print(clean_leftovers())"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
         assert done.stdout == b"[]\n"
         assert clean_leftovers() == []
@@ -175,8 +175,8 @@ def test_guardian_cleans_up_after_a_killed_owner(
     code = f"""
 import os, signal
 from slowdust.accounts import server_account
-from slowdust.dbms.processes import ProcessMark
-from slowdust.dbms.rundir import RunDirectory
+from slowdust.instances.processes import ProcessMark
+from slowdust.instances.rundir import RunDirectory
 run = RunDirectory.open("killed")
 run.make_socket_directory(server_account())
 run.note_server(ProcessMark.of({sleeper.pid}), signal.SIGTERM)

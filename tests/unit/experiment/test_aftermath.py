@@ -12,16 +12,16 @@ from typing import cast
 import pytest
 
 from slowdust.dbms.family import Stage
-from slowdust.dbms.instance import InstanceError
-from slowdust.experiment.driver import Driver, TargetError
-from slowdust.experiment.field import Contender, Field
+from slowdust.experiment.contenders import Contender, Field
+from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.driver.protocol import Failed, PlanText
 from slowdust.experiment.journal import Journal, method_of_steps, new_manifest
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.long_step import LongStep, Turn
-from slowdust.experiment.long_steps import LongSteps
-from slowdust.experiment.protocol import Failed, PlanText
-from slowdust.experiment.spec import parse_spec
-from slowdust.experiment.workload import Server, workload_for
+from slowdust.experiment.spec.spec import parse_spec
+from slowdust.experiment.steps.loop import LongSteps
+from slowdust.experiment.steps.step import LongStep, Turn
+from slowdust.experiment.steps.workload import Server, workload_for
+from slowdust.instances.instance import InstanceError
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.records import Slice

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.contender import distinct, parse_contender
+from slowdust.experiment.spec.contender_name import distinct, parse_contender
 
 
 def test_takes_a_named_contender_apart() -> None:

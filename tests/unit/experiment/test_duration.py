@@ -1,6 +1,6 @@
 import pytest
 
-from slowdust.experiment.duration import format_duration, parse_duration
+from slowdust.units import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 
 from slowdust.benchmarks.model import Measuring
 from slowdust.builds.catalog import catalog_of
-from slowdust.experiment.contender import parse_contender
 from slowdust.experiment.plan import plan
-from slowdust.experiment.schedule import MINIMUM_BLOCKS, rounds
-from slowdust.experiment.spec import Spec, read_spec
+from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, rounds
+from slowdust.experiment.spec.contender_name import parse_contender
+from slowdust.experiment.spec.spec import Spec, read_spec
 
 FILES = sorted((Path(__file__).parents[3] / "examples").glob("*.toml"))
 EVERY = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

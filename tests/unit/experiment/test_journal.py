@@ -12,7 +12,7 @@ from slowdust.experiment.journal import (
     method_of_slices,
     new_manifest,
 )
-from slowdust.experiment.spec import parse_spec
+from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.manifest import BuildFacts, ContenderFacts, InsertMethod, Manifest
 
 FACTS = ContenderFacts(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from slowdust.benchmarks.insert import INSERT
-from slowdust.experiment.forecast import Forecast
-from slowdust.experiment.long_step import Tables
-from slowdust.experiment.long_steps import turn_order
 from slowdust.experiment.plan import plan
-from slowdust.experiment.spec import parse_spec
+from slowdust.experiment.spec.spec import parse_spec
+from slowdust.experiment.steps.forecast import Forecast
+from slowdust.experiment.steps.loop import turn_order
+from slowdust.experiment.steps.step import Tables
 
 
 def test_turns_alternate_by_step_and_by_incarnation() -> None:

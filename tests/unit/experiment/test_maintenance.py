@@ -10,9 +10,9 @@ import pytest
 from slowdust.dbms.access import Target
 from slowdust.dbms.family import Statements, Temporarily
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver import Driver
+from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.driver.protocol import ResultSet
 from slowdust.experiment.maintenance import carry_out
-from slowdust.experiment.protocol import ResultSet
 
 TARGET = Target(dbms="mysql", host=None, socket="/s", port=1, user="u", password=None, database="d")
 STAGE = Temporarily(

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.entrants import Entrant
-from slowdust.experiment.matrix import MOST_COMBINATIONS, short_axis_names
-from slowdust.experiment.spec import Spec, parse_spec, read_spec
+from slowdust.experiment.spec.contenders import Entrant
+from slowdust.experiment.spec.matrix import MOST_COMBINATIONS, short_axis_names
+from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
 
 
 def spec_of(toml: str) -> Spec:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from slowdust.experiment.placement import (
+from slowdust.experiment.driver.placement import (
     cpus_of_clients,
     cpus_of_connections,
     keep_on,

@@ -1,5 +1,5 @@
 from slowdust.experiment.plan import Deed, Step, maintenance_after, plan, turns
-from slowdust.experiment.spec import parse_spec
+from slowdust.experiment.spec.spec import parse_spec
 
 
 def steps_of(*tests: str) -> list[Step]:

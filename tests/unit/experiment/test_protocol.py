@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from slowdust.dbms.access import Target
-from slowdust.experiment import protocol
-from slowdust.experiment.protocol import (
+from slowdust.experiment.driver import protocol
+from slowdust.experiment.driver.protocol import (
     Close,
     Command,
     Create,

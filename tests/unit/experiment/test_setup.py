@@ -9,7 +9,7 @@ import pytest
 
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import enter
-from slowdust.experiment.spec import parse_spec
+from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.view import View
 
 

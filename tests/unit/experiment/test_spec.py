@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.compare import spec_from_options
-from slowdust.experiment.spec import parse_spec, read_spec
+from slowdust.experiment.spec.options import spec_from_options
+from slowdust.experiment.spec.spec import parse_spec, read_spec
 
 
 def options(**given: object) -> dict[str, object]:

@@ -8,11 +8,11 @@ import pytest
 
 from slowdust.benchmarks.insert import WORKLOADS
 from slowdust.errors import UsageError
-from slowdust.experiment.compare import spec_from_options
-from slowdust.experiment.long_step import insert_step
 from slowdust.experiment.plan import plan
-from slowdust.experiment.spec import Spec, parse_spec, read_spec
-from slowdust.experiment.workload import Server, Workload, workload_for
+from slowdust.experiment.spec.options import spec_from_options
+from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
+from slowdust.experiment.steps.step import insert_step
+from slowdust.experiment.steps.workload import Server, Workload, workload_for
 
 GB = 1 << 30
 

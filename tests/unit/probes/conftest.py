@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.probes.process import ServerProbe
+from slowdust.probes.server.process import ServerProbe
 
 
 class FreshFiles:

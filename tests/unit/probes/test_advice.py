@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from slowdust.probes.advice import facts, warnings
-from slowdust.probes.machine import BusyProcess, Machine, Storage, chosen, read_machine
+from slowdust.probes.host.advice import facts, warnings
+from slowdust.probes.host.machine import BusyProcess, Machine, Storage, chosen, read_machine
 
 GIB = 1 << 30
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.probes.host import DiskReading, HostReading, host_use, parse_disk, parse_host
+from slowdust.probes.host.use import DiskReading, HostReading, host_use, parse_disk, parse_host
 
 STAT = (
     b"cpu  7537 40 2860 174991 607 5 75 13 3 2\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.probes.procfs import ThreadFiles, number_after, read_bytes, read_text
+from slowdust.probes.server.procfs import ThreadFiles, number_after, read_bytes, read_text
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from slowdust.probes import sampler as module
-from slowdust.probes.host import HostProbe
+from slowdust.probes.host.use import HostProbe
 from slowdust.probes.sampler import LogReader, Sampler
 
 if TYPE_CHECKING:

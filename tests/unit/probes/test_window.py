@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from slowdust.probes.host import HostProbe
+from slowdust.probes.host.use import HostProbe
 from slowdust.probes.window import Window
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import jsonschema
 import pytest
 from markupsafe import Markup
 
-from slowdust.analysis.history import history_of
-from slowdust.analysis.history_model import History
+from slowdust.analysis.history.history import history_of
+from slowdust.analysis.history.model import History
 from slowdust.report import history as data
-from slowdust.report import history_markdown as markdown
 from slowdust.report.html import history as page
-from slowdust.report.html.courses import Course, CoursePoint
-from slowdust.report.html.history_chart import HEIGHT, Sign, history_chart
-from slowdust.report.html.marks import marks_of
+from slowdust.report.html.charts.courses import Course, CoursePoint
+from slowdust.report.html.charts.history import HEIGHT, Sign, history_chart
+from slowdust.report.html.charts.marks import marks_of
+from slowdust.report.markdown import history as markdown
 from tests.unit.synthetic_history import as_build, choice, experiments, measured, single_runs
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "history.schema.json"

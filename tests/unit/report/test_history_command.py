@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.analysis.history import history_of
+from slowdust.analysis.history.history import history_of
 from slowdust.cli.main import main
 from slowdust.report.html import history as page
 from tests.unit.synthetic_history import as_build, choice, experiments, keep, measured, single_runs

@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from slowdust.report.html import svg
-from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
-from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.marks import marks_of
-from slowdust.report.html.seconds_chart import MOST_PIECES, pieces, seconds_chart
+from slowdust.report.html.charts import svg
+from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.html.charts.marks import marks_of
+from slowdust.report.html.charts.seconds import MOST_PIECES, pieces, seconds_chart
 from slowdust.store.records import PerSecond, Slice
 from tests.unit.synthetic import synthetic_experiment, synthetic_slice
 

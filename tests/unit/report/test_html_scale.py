@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from slowdust.report.html.courses import CoursePoint
-from slowdust.report.html.scale import (
+from slowdust.report.html.charts.courses import CoursePoint
+from slowdust.report.html.charts.scale import (
     Linear,
     Logarithmic,
     broken_time,

@@ -8,13 +8,12 @@ from xml.etree import ElementTree
 import pytest
 
 from slowdust.analysis.model import BUCKETS_US, FailedStep, RoleReport, StepRun, Writers
-from slowdust.report.html.bars_chart import Bar, bars_chart
-from slowdust.report.html.failures import Failure
-from slowdust.report.html.histogram import histograms
-from slowdust.report.html.marks import marks_of
-from slowdust.report.html.sla import sla_failure
-from slowdust.report.html.step_chart import Graph, step_graph
-from slowdust.report.html.step_series import (
+from slowdust.report.html.charts.bars import Bar, bars_chart
+from slowdust.report.html.charts.histogram import histograms
+from slowdust.report.html.charts.marks import marks_of
+from slowdust.report.html.charts.steps import Graph, step_graph
+from slowdust.report.html.steps.failures import Failure
+from slowdust.report.html.steps.series import (
     Line,
     Run,
     backlog,
@@ -25,6 +24,7 @@ from slowdust.report.html.step_series import (
     thinned,
     worst_us,
 )
+from slowdust.report.html.steps.sla import sla_failure
 from slowdust.store.records import (
     Histogram,
     RoleSecond,

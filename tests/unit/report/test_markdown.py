@@ -4,7 +4,7 @@ from markdown_it import MarkdownIt
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import PerOperation, Report
-from slowdust.report import markdown
+from slowdust.report.markdown import report as markdown
 from tests.unit.report.sample import (
     SWEEP,
     matrix_experiment,

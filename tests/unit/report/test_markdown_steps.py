@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 
 from slowdust.analysis.analyse import analyse
-from slowdust.report import markdown
-from slowdust.report.markdown_steps import MOST_STALLS
+from slowdust.report.markdown import report as markdown
+from slowdust.report.markdown.steps import MOST_STALLS
 from tests.unit.report.test_markdown import section, table_rows
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
-from slowdust.report import html, json, markdown, tldr
+from slowdust.report import html, json, tldr
+from slowdust.report.markdown import report as markdown
 from tests.unit.synthetic import synthetic_manifest, synthetic_slice
 
 NAMES = ["mysql@5.6.51", "mysql@5.7.44", "mysql@8.0.28"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from slowdust.dbms.family import Row, Site, Stage, Statements, Temporarily, Until
 from slowdust.dbms.mysqld.layout import version_of
 from slowdust.dbms.mysqld.own import data_directory
-from slowdust.store.records import Second
+from slowdust.units import Second
 
 _PATIENCE: Second = 300.0
 _PATIENCE_WITH_PURGE: Second = 60.0

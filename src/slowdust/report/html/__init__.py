@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from slowdust.analysis.model import Report
 from slowdust.report.html.environment import environment, shipped
 from slowdust.report.html.page import page_of
-from slowdust.report.html.step_view import STATEMENTS
+from slowdust.report.html.steps.view import STATEMENTS
 from slowdust.store.records import Slice
 
 

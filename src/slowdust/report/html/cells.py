@@ -8,7 +8,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from slowdust.analysis import phrases
+from slowdust import wording as phrases
 from slowdust.analysis.model import ResponseTime, Result
 from slowdust.report.html import numbers
 

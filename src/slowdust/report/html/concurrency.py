@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.model import Course, Report
-from slowdust.report.html.concurrency_chart import concurrency_chart
-from slowdust.report.html.courses import Course as Line
-from slowdust.report.html.courses import CoursePoint
-from slowdust.report.html.marks import Mark
+from slowdust.report.html.charts.concurrency import concurrency_chart
+from slowdust.report.html.charts.courses import Course as Line
+from slowdust.report.html.charts.courses import CoursePoint
+from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.rows import Row
 
 

@@ -8,9 +8,10 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from slowdust.analysis import phrases
+from slowdust import wording as phrases
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
-from slowdust.report.html import cells, numbers, sla
+from slowdust.report.html import cells, numbers
+from slowdust.report.html.steps import sla
 
 
 @cache

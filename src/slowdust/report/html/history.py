@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.history_changes import BY_SIZE_ALONE
-from slowdust.analysis.history_model import History, LineHistory, Point, Series
-from slowdust.analysis.phrases import GROUP_TITLES, clients
-from slowdust.report.history_markdown import (
+from slowdust.analysis.history.changes import BY_SIZE_ALONE
+from slowdust.analysis.history.model import History, LineHistory, Point, Series
+from slowdust.report.html import numbers
+from slowdust.report.html.charts.courses import Course, CoursePoint
+from slowdust.report.html.charts.history import Sign, history_chart
+from slowdust.report.html.charts.marks import Mark, marks_of
+from slowdust.report.html.environment import environment, shipped
+from slowdust.report.markdown.history import (
     CHAINED,
     MARKS_ABOVE_NOISE,
     MARKS_BY_SIZE_ALONE,
@@ -19,11 +23,7 @@ from slowdust.report.history_markdown import (
     label_of,
     mark_of,
 )
-from slowdust.report.html import numbers
-from slowdust.report.html.courses import Course, CoursePoint
-from slowdust.report.html.environment import environment, shipped
-from slowdust.report.html.history_chart import Sign, history_chart
-from slowdust.report.html.marks import Mark, marks_of
+from slowdust.wording import GROUP_TITLES, clients
 
 MOST_UNFOLDED = 4
 """Groups of a line whose tests are shown at once."""

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.bands import has_no_interval, untold
-from slowdust.analysis.contenders import unknown_settings
-from slowdust.analysis.group_changes import GroupChanges
 from slowdust.analysis.model import ContenderInfo, Report
-from slowdust.analysis.phrases import LONGEST_UNBROKEN, matrix_labels, short_names
+from slowdust.analysis.results.contenders import unknown_settings
+from slowdust.analysis.story.bands import has_no_interval, untold
+from slowdust.analysis.story.group_changes import GroupChanges
 from slowdust.analysis.summary import Summary, summary_tables
+from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.html.charts.marks import Looks, Mark, marks_of
 from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
-from slowdust.report.html.failures import Failure, failed_contenders, failures_of
-from slowdust.report.html.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.marks import Looks, Mark, marks_of
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.html.sections import Section, sections_of
-from slowdust.report.html.sla import sla_failure
+from slowdust.report.html.steps.failures import Failure, failed_contenders, failures_of
+from slowdust.report.html.steps.sla import sla_failure
 from slowdust.report.tldr import Passage, passages
 from slowdust.store.records import Slice
+from slowdust.wording import LONGEST_UNBROKEN, matrix_labels, short_names
 
 MOST_IN_ONE_FOREST = 4
 """With more contenders than this, each gets a forest plot of its own."""

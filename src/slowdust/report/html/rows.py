@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.relative import Step
 from slowdust.benchmarks import measured_in_steps
-from slowdust.report.html.sla import sla_failure
+from slowdust.report.html.steps.sla import sla_failure
 
 LONG_STEPS = "steps"
 """Heading of the long ones."""

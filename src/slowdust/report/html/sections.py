@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.flags import ONE_RUN
-from slowdust.analysis.known import known
-from slowdust.analysis.latency import columns_of_latency
+from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import LatencyUs, PlanDifference, Report
-from slowdust.analysis.phrases import operation
-from slowdust.analysis.relative import Step, step_of
-from slowdust.report.html.blocks_chart import Compared, layout, rate_chart, ratio_chart
-from slowdust.report.html.failures import Failure
-from slowdust.report.html.marks import Looks, Mark
+from slowdust.analysis.results.flags import ONE_RUN
+from slowdust.analysis.results.latency import columns_of_latency
+from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.marks import Looks, Mark
+from slowdust.report.html.charts.seconds import seconds_chart
 from slowdust.report.html.metrics import ESSENTIAL, Metric, columns_for
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.rows import Row
-from slowdust.report.html.seconds_chart import seconds_chart
-from slowdust.report.html.step_view import StepView, step_view
+from slowdust.report.html.steps.failures import Failure
+from slowdust.report.html.steps.view import StepView, step_view
 from slowdust.store.records import Schedule, Slice
+from slowdust.units import known
+from slowdust.wording import operation
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Contenders compared with the base: ratios, intervals and verdicts."""

@@ -1,0 +1,238 @@
+"""Relative throughput with its interval, from blocks nested in incarnations.
+
+The model, for one step and one contender, of the location m of incarnation i (`location.py`):
+
+    m_i = theta + u_i + e_i        u_i ~ N(0, tau^2): what a restart does
+                                   e_i ~ N(0, v_i):   what is left of the blocks' noise
+
+Two to four incarnations say little about tau, and an interval that ignores this is absurdly wide
+(Student's t with one degree of freedom) or far too narrow (tau estimated as 0). Hence tau is
+integrated over its posterior instead of being estimated (Roever 2020, J. Stat. Softw. 93(6)):
+a weakly informative half-Student prior (Gelman 2006, Bayesian Analysis 1) on the scale that
+restarts are known to have, the incarnations of the step itself, and, discounted to a fixed
+weight, those of the experiment's other steps and contenders: a power prior (Ibrahim and Chen
+2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). A step whose
+restarts contradict the others' stands alone: a robust mixture (Schmidli et al. 2014, Biometrics
+70). docs/statistics.md has the formulas and how often the intervals hold.
+
+Long steps have one pair in each incarnation, so that restarts and noise cannot be told apart: u_i
+is both, v_i next to nothing, and the prior on tau is that of whole steps (`posterior.LONG_STEPS`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowdust.analysis.comparison.location import trimmed_mean
+from slowdust.analysis.comparison.posterior import (
+    LONG_STEPS,
+    RESTARTS,
+    Expectation,
+    Locations,
+    integrate_restarts,
+)
+from slowdust.analysis.comparison.relative import BlockRatios, FloatArray, Step
+
+SMALLEST_VARIANCE = 1e-12
+"""Of a location (a millionth of its value, squared): keeps noiseless input finite."""
+STEP_NOISE = 0.001
+"""Least noise of a pair of long steps: what the clock, the last statement and the load's seconds
+come to. Everything beyond it is tau's."""
+KNOWN = 1e6
+"""Degrees of freedom of a variance that is not estimated."""
+CONFIDENCE = 0.95
+SETTLED_SAME = 0.99
+"""Confidence at which an interim look may stop for `same` (`verdict.settled`)."""
+SETTLED_DIFFERENT = 0.999
+"""Confidence at which an interim look may stop for `faster` or `slower`."""
+
+_WIDEST = 10.0
+"""Of an interval, in ln rqps to each side: beyond a factor of 22,000 it only overflows."""
+_HALVINGS = 20
+"""Bisections of a half-width, from 100%: down to a millionth."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Bounds of relative throughput; 1 is the base."""
+
+    low: float
+    high: float
+
+    def lies_inside(self, margin: float) -> bool:
+        """Whether all of it is within `margin` of 1, seen from either contender."""
+        return self.low >= 1 / (1 + margin) and self.high <= 1 + margin
+
+    def excludes_one(self) -> bool:
+        """Whether the base and the contender differ, as far as the interval tells."""
+        return self.low > 1 or self.high < 1
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One contender relative to the base in one step: its throughput, or its response time."""
+
+    step: Step
+    contender: str
+    ratio: float | None
+    """None where no block could be paired."""
+    interval: Interval | None
+    """At `CONFIDENCE`; None with fewer than two blocks."""
+    sameness_interval: Interval | None
+    """At `SETTLED_SAME`."""
+    difference_interval: Interval | None
+    """At `SETTLED_DIFFERENT`."""
+    p_value: float
+    """Two-sided, of 'the contender is like the base'; 1 without an interval."""
+    blocks: int
+    incarnations: int
+    restart_spread: float | None
+    """Standard deviation between the incarnations' ln ratios; None with one incarnation."""
+    torn: int
+    silent: int
+
+
+def estimate_all(cells: Sequence[BlockRatios]) -> list[Estimate]:
+    """Estimate each cell; the cells of one call share what they say about restarts.
+
+    Those of long steps share it among themselves. The result has the order of `cells`.
+    """
+    usable = [cell for cell in cells if cell.blocks >= 2]
+    short = _solve([cell for cell in usable if not cell.long_steps], _locate, RESTARTS)
+    long = _solve([cell for cell in usable if cell.long_steps], _locate_steps, LONG_STEPS)
+    solved = {id(cell): estimate for cell, estimate in [*short, *long]}
+    return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
+
+
+def _without_interval(cell: BlockRatios) -> Estimate:
+    ratio = math.exp(cell.by_incarnation[0][0]) if cell.blocks else None
+    return Estimate(
+        step=cell.step,
+        contender=cell.contender,
+        ratio=ratio,
+        interval=None,
+        sameness_interval=None,
+        difference_interval=None,
+        p_value=1.0,
+        blocks=cell.blocks,
+        incarnations=len(cell.by_incarnation),
+        restart_spread=None,
+        torn=cell.torn,
+        silent=cell.silent,
+    )
+
+
+def _solve(
+    cells: Sequence[BlockRatios],
+    locate: Callable[[Sequence[BlockRatios]], Locations],
+    expected: Expectation,
+) -> list[tuple[BlockRatios, Estimate]]:
+    if not cells:
+        return []
+    locations = locate(cells)
+    posterior = integrate_restarts(locations, expected)
+    center = (posterior.weight * posterior.center).sum(axis=1)
+    # Symmetric about the posterior mean: what the centers differ by goes into the scale.
+    scale = np.hypot(posterior.scale, posterior.center - center[:, None])
+    tails = (1 - np.array([CONFIDENCE, SETTLED_SAME, SETTLED_DIFFERENT])) / 2
+    reach = _half_widths(posterior.weight, scale, posterior.freedom, tails)
+    p_values = 2 * _tail(posterior.weight, scale, posterior.freedom, np.abs(center)[:, None])[:, 0]
+    return [
+        (
+            cell,
+            Estimate(
+                step=cell.step,
+                contender=cell.contender,
+                ratio=math.exp(center[index]),
+                interval=_around(center[index], reach[index, 0]),
+                sameness_interval=_around(center[index], reach[index, 1]),
+                difference_interval=_around(center[index], reach[index, 2]),
+                p_value=float(p_values[index]),
+                blocks=cell.blocks,
+                incarnations=len(cell.by_incarnation),
+                restart_spread=_spread(locations, index),
+                torn=cell.torn,
+                silent=cell.silent,
+            ),
+        )
+        for index, cell in enumerate(cells)
+    ]
+
+
+def _around(center: float, reach: float) -> Interval:
+    reach = min(reach, _WIDEST)
+    return Interval(math.exp(center - reach), math.exp(center + reach))
+
+
+def _spread(locations: Locations, index: int) -> float | None:
+    means = locations.mean[index][locations.present[index] > 0]
+    return float(means.std(ddof=1)) if len(means) > 1 else None
+
+
+def _locate(cells: Sequence[BlockRatios]) -> Locations:
+    shape = (len(cells), max(len(cell.by_incarnation) for cell in cells))
+    mean, variance, present = np.zeros(shape), np.ones(shape), np.zeros(shape)
+    freedom = np.zeros(len(cells))
+    for row, cell in enumerate(cells):
+        found = [trimmed_mean(ratios) for ratios in cell.by_incarnation]
+        freedom[row] = sum(location.kept - 1 for location in found)
+        squares = sum(location.squares for location in found)
+        if freedom[row] == 0:
+            # One block per incarnation: noise and restarts cannot be told apart; all is noise.
+            together = trimmed_mean(np.concatenate(cell.by_incarnation))
+            freedom[row], squares = together.kept - 1, together.squares
+        for column, location in enumerate(found):
+            mean[row, column] = location.mean
+            # Pooled over the incarnations: a few blocks alone say too little about their noise.
+            pooled = squares / freedom[row] / location.kept
+            variance[row, column] = max(pooled, SMALLEST_VARIANCE)
+            present[row, column] = 1
+    return Locations(mean=mean, variance=variance, present=present, freedom=freedom)
+
+
+def _locate_steps(cells: Sequence[BlockRatios]) -> Locations:
+    """One pair in each incarnation: its noise and what a restart does are tau together."""
+    shape = (len(cells), max(len(cell.by_incarnation) for cell in cells))
+    mean, present = np.zeros(shape), np.zeros(shape)
+    for row, cell in enumerate(cells):
+        count = len(cell.by_incarnation)
+        mean[row, :count] = [pairs.mean() for pairs in cell.by_incarnation]
+        present[row, :count] = 1
+    return Locations(
+        mean=mean,
+        variance=np.full(shape, STEP_NOISE**2),
+        present=present,
+        freedom=np.full(len(cells), KNOWN),
+    )
+
+
+def _tail(
+    weight: FloatArray, scale: FloatArray, freedom: FloatArray, reach: FloatArray
+) -> FloatArray:
+    """P(theta > center + reach) of shape (cells, reaches), for `reach` of that shape."""
+    from scipy.special import stdtr
+
+    scaled = reach[:, :, None] / scale[:, None, :]
+    beyond: FloatArray = weight[:, None, :] * stdtr(freedom[:, None, :], -scaled)
+    probability: FloatArray = beyond.sum(axis=2)
+    return probability
+
+
+def _half_widths(
+    weight: FloatArray, scale: FloatArray, freedom: FloatArray, tails: FloatArray
+) -> FloatArray:
+    """Distance from the center beyond which each of `tails` lies, of shape (cells, tails)."""
+    shape = (len(weight), len(tails))
+    low, high = np.zeros(shape), np.full(shape, 1.0)
+    while np.any(too_near := _tail(weight, scale, freedom, high) > tails):
+        high = np.where(too_near, high * 2, high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        outside = _tail(weight, scale, freedom, middle) < tails
+        low, high = np.where(outside, low, middle), np.where(outside, middle, high)
+    half_widths: FloatArray = (low + high) / 2
+    return half_widths

@@ -1,0 +1,1 @@
+"""Versions over time, from any set of experiments."""

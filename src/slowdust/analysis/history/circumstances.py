@@ -1,0 +1,126 @@
+"""What experiments must have in common for their ratios to be put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slowdust.store.manifest import InsertMethod, Manifest
+from slowdust.wording import counted, listing
+
+SAME_HOST = (
+    "host",
+    "CPUs",
+    "CPU",
+    "Cores",
+    "SMT",
+    "Memory",
+    "Virtual machine",
+    "Filesystem",
+    "Device",
+)
+"""Facts that make two experiments' hosts the same: the machine and where its data lie.
+
+Archived runs have at most the first two: the name that iostat printed, and the number of CPUs that
+the client printed or that follows from its tables. A number of CPUs alone is no identity.
+Memory counts in whole GiB: kernels keep a little more or less of it for themselves. What a
+machine's owner may change between two experiments (kernel, governor, huge pages, mount options)
+makes no other host, since no rate is compared across experiments; differences are told.
+"""
+TOLD_IF_DIFFERENT = (
+    "Kernel",
+    "kernel",
+    "Operating system",
+    "Governor",
+    "Turbo",
+    "Transparent huge pages",
+    "Swap",
+    "Mounted",
+)
+UNRECORDED = "unrecorded"
+"""What the user calls the host of experiments that do not say on what they ran."""
+_AMOUNT = re.compile(r"(?P<number>[\d.]+) (?P<unit>[KMGT]i?B)")
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """A benchmark on a host with as much data: what one history is about."""
+
+    benchmark: str
+    host: tuple[tuple[str, str], ...]
+    """Empty where it was not recorded."""
+    data: str
+    """Tables and rows, or the workload; empty where it was not recorded."""
+    alone: str = ""
+    """The one experiment that it is about, where nobody says on which host that ran."""
+
+
+def circumstances_of(manifest: Manifest, benchmark: str) -> Circumstances:
+    """Those of an experiment."""
+    host = host_of(manifest.host)
+    alone = "" if host else manifest.experiment
+    return Circumstances(benchmark, host, _data_of(manifest), alone)
+
+
+def host_of(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The facts that say which host it was; empty with neither a CPU nor a name."""
+    if not {"CPU", "host"} & facts.keys():
+        return ()
+    return tuple((label, _fact(label, facts[label])) for label in SAME_HOST if label in facts)
+
+
+def _fact(label: str, value: str) -> str:
+    if label != "Memory" or (amount := _AMOUNT.match(value)) is None:
+        return value
+    return f"{float(amount['number']):.0f} {amount['unit']}"
+
+
+def is_host(manifest: Manifest, wanted: str) -> bool:
+    """Whether the user's words mean this experiment's host: all of them are in its facts."""
+    facts = " ".join(f"{label} {value}" for label, value in host_of(manifest.host))
+    if not facts:
+        return wanted.casefold() == UNRECORDED
+    return all(word in facts.casefold() for word in wanted.casefold().split())
+
+
+def _data_of(manifest: Manifest) -> str:
+    method = manifest.method
+    if method.insert is not None:
+        return _workload(method.insert)
+    if method.tables is None or method.rows is None:
+        return ""
+    return f"{counted(method.tables, 'table')} of {counted(method.rows, 'row')}"
+
+
+def _workload(insert: InsertMethod) -> str:
+    rows = ", ".join(f"{step} {count:,}" for step, count in insert.rows.items())
+    commits = ", ".join(f"{step} {count:,}" for step, count in insert.rows_per_commit.items())
+    tables = "one table" if insert.shared_table else "a table for each client"
+    parts = [
+        f"rows of each client: {rows}",
+        f"rows per commit: {commits}",
+        f"{insert.seconds:g} s of queries",
+        tables,
+    ]
+    if insert.partitions:
+        parts.append(counted(insert.partitions, "partition"))
+    if insert.long_transaction_s is not None:
+        parts.append(f"a transaction held open for {insert.long_transaction_s:g} s")
+    if insert.statements != "prepared":
+        parts.append(f"statements as {insert.statements}")
+    return "; ".join(parts)
+
+
+def differences_of_hosts(manifests: Sequence[Manifest]) -> list[str]:
+    """Sentences: what of the one host was not the same in all experiments."""
+    told = []
+    for label in TOLD_IF_DIFFERENT:
+        values: dict[str, list[str]] = {}
+        for manifest in manifests:
+            if label in manifest.host:
+                values.setdefault(manifest.host[label], []).append(manifest.experiment)
+        if len(values) > 1:
+            each = listing([f"{value} ({', '.join(names)})" for value, names in values.items()])
+            told.append(f"The host's {label.lower()} was not always the same: {each}.")
+    return told

@@ -1,0 +1,1 @@
+"""Results of each step on each contender: rates, latency, hardware per operation."""

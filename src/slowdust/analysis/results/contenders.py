@@ -1,0 +1,143 @@
+"""The contenders as a report introduces them: settings and plans, and where they differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from slowdust.analysis.model import ContenderInfo, PlanDifference
+from slowdust.store.manifest import (
+    ContenderFacts,
+    Imported,
+    InsertMethod,
+    Manifest,
+    Method,
+    Plan,
+)
+from slowdust.wording import listing
+
+NOT_SET = "(not set)"
+_MODES = {"compat": "as published, to the last digit", "clean": "without known errors"}
+"""What an import made of the files."""
+_NUMBER = re.compile(r"'-?\d+'")
+"""As a plan prints a value: '351501'::bigint."""
+
+
+def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
+    """What is known about one contender, with its settings' differences from the base's."""
+    names = [*base.settings, *(name for name in facts.settings if name not in base.settings)]
+    return ContenderInfo(
+        name=facts.name,
+        dbms=facts.dbms,
+        version=facts.build.version,
+        source=facts.build.source,
+        sha256=facts.build.sha256,
+        binary_bytes=facts.build.binary_bytes,
+        stripped_bytes=facts.build.stripped_bytes,
+        config=facts.config,
+        settings=facts.settings,
+        differing={
+            name: facts.settings.get(name, NOT_SET)
+            for name in names
+            if facts.settings.get(name) != base.settings.get(name)
+        },
+        skipped_settings=facts.skipped_settings,
+        engine=facts.engine,
+        environment=facts.environment,
+        allocator=facts.allocator,
+        buffer_pool_bytes=facts.buffer_pool_bytes,
+        failed=facts.failed,
+        data_bytes=facts.data_bytes,
+    )
+
+
+def unknown_settings(infos: Sequence[ContenderInfo]) -> list[str]:
+    """Sentences: which version does not know which optional settings, so that it lacks them."""
+    skipped: dict[str, set[str]] = {}
+    for info in infos:
+        skipped.setdefault(f"{info.dbms} {info.version}", set()).update(info.skipped_settings)
+    return [
+        f"{version} does not know {listing(sorted(names))}: left out."
+        for version, names in skipped.items()
+        if names
+    ]
+
+
+def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[PlanDifference]:
+    """The statements, in order, whose plan is not the same on all contenders of a DBMS.
+
+    `dbms` is contender -> DBMS: what different DBMS print as a plan cannot be compared.
+    """
+    by_statement: dict[tuple[str, str, str], dict[str, str]] = {}
+    for plan in plans:
+        alike = (plan.test, plan.statement, dbms[plan.contender])
+        by_statement.setdefault(alike, {})[plan.contender] = plan.plan
+    return [
+        PlanDifference(test=test, statement=statement, plans=texts)
+        for (test, statement, _), texts in by_statement.items()
+        if len(set(map(shape_of, texts.values()))) > 1
+    ]
+
+
+def shape_of(plan: str) -> str:
+    """A plan without the numbers it was made for: each server's deletes stand at other rows."""
+    return _NUMBER.sub("?", plan)
+
+
+def describe_method(manifest: Manifest) -> dict[str, str]:
+    """How it was measured: label -> value, ready to print."""
+    method = manifest.method
+    return {
+        **(_imported(manifest.imported) if manifest.imported else {}),
+        **(_slices(method) if method.insert is None else _insert_steps(method.insert)),
+        "clients": ", ".join(map(str, manifest.clients)),
+        **({} if manifest.imported else {"incarnations": str(method.incarnations)}),
+        "margin": f"{method.margin:.1%}",
+        **_told("seed", method.seed, "d"),
+        "slowdust": manifest.slowdust,
+        **({"driver": manifest.driver} if manifest.driver else {}),
+    }
+
+
+def _imported(imported: Imported) -> dict[str, str]:
+    return {
+        "archived run of": imported.kind,
+        "imported from": imported.source,
+        "numbers": _MODES.get(imported.mode, imported.mode),
+        **({"device": imported.device} if imported.device else {}),
+    }
+
+
+def _slices(method: Method) -> dict[str, str]:
+    return {
+        **_told("tables", method.tables, "d"),
+        **_told("rows per table", method.rows, ",d"),
+        **_told("slice", method.slice_s, "g", " s"),
+        **_told("discarded before each slice", method.discard_s, "g", " s"),
+        **_told("budget", method.budget_s, "g", " s"),
+    }
+
+
+def _told(label: str, value: float | None, form: str, unit: str = "") -> dict[str, str]:
+    """A line for a value that is known."""
+    return {} if value is None else {label: f"{value:{form}}{unit}"}
+
+
+def _insert_steps(insert: InsertMethod) -> dict[str, str]:
+    facts = {
+        "workload": insert.workload,
+        "rows inserted by each client": _by_step(insert.rows),
+        "rows per commit": _by_step(insert.rows_per_commit),
+        "steps with queries": f"{insert.seconds:g} s",
+        "tables": "one for all clients" if insert.shared_table else "one for each client",
+        "statements": insert.statements,
+    }
+    if insert.partitions:
+        facts["partitions of each table"] = str(insert.partitions)
+    if insert.long_transaction_s is not None:
+        facts["transaction held open beside the work"] = f"{insert.long_transaction_s:g} s"
+    return facts
+
+
+def _by_step(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{step} {count:,}" for step, count in counts.items())

@@ -1,0 +1,120 @@
+"""Warnings of one result, in words: what a reader has to know before believing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slowdust.analysis.comparison.estimate import Estimate
+from slowdust.analysis.model import Writers
+from slowdust.analysis.results.idle_cpu import busy_idlers
+from slowdust.analysis.sla import achieved
+from slowdust.store.records import Slice
+from slowdust.wording import counted
+
+BUSY_CLIENT = 0.9
+"""CPU share of the client's busiest thread from which the client was the limit."""
+FEW_BLOCKS = 5
+"""Fewer are not even trimmed of an outlier."""
+WANDERING = 1.25
+"""Ratio of the base's fast slices to its slow ones from which the drift is reported."""
+
+OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
+NO_BASE = "not compared: the base has no rate here"
+ONE_RUN = "one run: no interval, no verdict"
+PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
+
+
+def flags_of_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
+    """What the slices of one step and contender say about themselves."""
+    flags = list(dict.fromkeys(flag for piece in slices for flag in piece.flags))
+    if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
+        flags.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
+    flags += busy_idlers(slices)
+    if errors := sum(sum(piece.errors.values()) for piece in slices):
+        flags.append(f"errors: {errors:,}")
+    if retries := sum(piece.retries for piece in slices):
+        flags.append(f"retries: {retries:,}")
+    if late := sum(piece.schedule.late_operations for piece in slices if piece.schedule):
+        flags.append(f"late operations: {late:,}")
+    if silent := sum(piece.qps <= 0 for piece in slices):
+        flags.append(f"slices without throughput: {silent} of {len(slices)}")
+    if skipped := sorted({probe for piece in slices for probe in piece.skipped_probes}):
+        flags.append(f"not measured: {', '.join(skipped)}")
+    return flags
+
+
+def flags_of_estimate(estimate: Estimate, margin: float) -> list[str]:
+    """What the comparison with the base rests on."""
+    flags = []
+    if estimate.ratio is None:
+        return ["not comparable: no complete block"]
+    if estimate.incarnations == 1:
+        flags.append("one incarnation: what a restart does is assumed, not measured")
+    if estimate.blocks < FEW_BLOCKS * estimate.incarnations:
+        incarnations = counted(estimate.incarnations, "incarnation")
+        flags.append(f"few blocks: {estimate.blocks} in {incarnations}")
+    if estimate.restart_spread is not None and estimate.restart_spread > margin:
+        flags.append(
+            f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between restarts"
+        )
+    if estimate.torn:
+        flags.append(f"blocks left out that were cut short: {estimate.torn}")
+    if estimate.silent:
+        flags.append(f"blocks left out for lack of throughput: {estimate.silent}")
+    return flags
+
+
+def flags_of_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]:
+    """What the long steps of one contender say about themselves, beside `flags_of_slices`."""
+    flags = []
+    if writers is not None and not writers.sla_met:
+        flags.append(f"SLA missed, not compared: {achieved(writers)}{_backlog(writers)}")
+    for piece in slices:
+        if (step := piece.step) is None or step.rows_counted is None:
+            continue
+        if step.rows_expected is not None and step.rows_counted != step.rows_expected:
+            flags.append(
+                f"rows in incarnation {piece.incarnation}: {step.rows_counted:,} were counted, "
+                f"{step.rows_expected:,} were expected"
+            )
+    return flags
+
+
+def _backlog(writers: Writers) -> str:
+    if writers.insert_backlog is None or writers.delete_backlog is None:
+        return ""
+    return (
+        f"; rows that were due and not written: {writers.insert_backlog:,} to insert, "
+        f"{writers.delete_backlog:,} to delete"
+    )
+
+
+def flags_of_pairs(estimate: Estimate, margin: float) -> list[str]:
+    """What the comparison of a long step with the base rests on: a pair in each incarnation."""
+    if estimate.ratio is None:
+        return ["not comparable: no incarnation has both contenders"]
+    flags = []
+    if estimate.blocks == 1:
+        flags.append("one pair: how far another would be from it is not known")
+    if estimate.restart_spread is not None and estimate.restart_spread > margin:
+        flags.append(
+            f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between them"
+        )
+    if estimate.torn:
+        flags.append(f"incarnations left out in which one of the two failed: {estimate.torn}")
+    if estimate.silent:
+        flags.append(f"incarnations left out for lack of throughput: {estimate.silent}")
+    return flags
+
+
+def wandering(slices: Sequence[Slice]) -> list[str]:
+    """How far the throughput of the base drifted, if it did: a fact about the machine."""
+    rates = [piece.qps for piece in slices if piece.qps > 0]
+    if len(rates) < FEW_BLOCKS:
+        return []
+    slow, fast = np.quantile(rates, [0.05, 0.95])
+    if fast < WANDERING * slow:
+        return []
+    return [f"the machine drifted: QPS of the base wandered between {slow:,.0f} and {fast:,.0f}"]

@@ -1,0 +1,1 @@
+"""The results in words: tl;dr, bands, explanations and notes."""

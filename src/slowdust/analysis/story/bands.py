@@ -1,0 +1,370 @@
+"""The tl;dr of the published posts: per group of tests and step of versions, how many changed.
+
+    from 5.6 to 5.7 there are big improvements for 5 tests, no changes for 2 tests and small
+    regressions for 2 tests ... for 9.5 the common result is about 20% less throughput than 5.6
+
+Bands, not verdicts: they say how large a change is, and nothing of how sure. For single runs
+they are all there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from statistics import geometric_mean, median
+
+from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.flags import NO_BASE
+from slowdust.analysis.story.group_changes import ChangeCounts, GroupChanges
+from slowdust.analysis.versions import Release, in_order, labels_of
+from slowdust.wording import (
+    GROUP_TITLES,
+    counted,
+    group_title,
+    listing,
+    throughput,
+    told_apart,
+)
+from slowdust.wording import clients as number_of_clients
+
+Rates = Mapping[str, Mapping[str, float]]
+"""Test -> version -> throughput, relative to one and the same version, or absolute."""
+
+
+_HALF_OF_LAST_DIGIT = 0.005
+"""Tables print ratios with two decimals."""
+
+
+class Change(Enum):
+    """How large a change is; its value is the singular and the plural."""
+
+    BIG_IMPROVEMENT = ("a big improvement", "big improvements")
+    SMALL_IMPROVEMENT = ("a small improvement", "small improvements")
+    NONE = ("no change", "no changes")
+    SMALL_REGRESSION = ("a small regression", "small regressions")
+    BIG_REGRESSION = ("a big regression", "big regressions")
+
+
+_BETTER = (Change.BIG_IMPROVEMENT, Change.SMALL_IMPROVEMENT)
+_WORSE = (Change.SMALL_REGRESSION, Change.BIG_REGRESSION)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Shares of the older version's throughput at which words change.
+
+    The published tables call <= 0.95 and >= 1.05 a change. The posts never say where big begins:
+    they call a drop of 10% to 15% a drop, and one of about a fifth a big regression; 0.15 is
+    between the two.
+    """
+
+    change: float = 0.05
+    """From here on a test has improved or regressed."""
+    big: float = 0.15
+
+    def of(self, ratio: float) -> Change:
+        """The band of a ratio, after rounding to the two decimals that tables print."""
+        off = round(abs(round(ratio, 2) - 1), 2)
+        if off < self.change:
+            return Change.NONE
+        if ratio > 1:
+            return Change.BIG_IMPROVEMENT if off >= self.big else Change.SMALL_IMPROVEMENT
+        return Change.BIG_REGRESSION if off >= self.big else Change.SMALL_REGRESSION
+
+    @property
+    def least_log(self) -> float:
+        """The smallest |ln ratio| that is a change: rounded up, it just reaches `change`."""
+        printed = math.ceil(round(self.change * 100, 6)) / 100
+        return math.log1p(printed - _HALF_OF_LAST_DIGIT)
+
+
+USUAL = Bands()
+
+
+def changes_of_group(
+    group: str, clients: int | None, versions: Sequence[str], rates: Rates, bands: Bands
+) -> GroupChanges | None:
+    """Count and tell a group's changes from version to version, and from the first to the last.
+
+    A step counts the tests that have both versions. `clients` is None where there is but one
+    number of them. None where no test has two versions.
+    """
+    steps = [
+        step
+        for before, after in pairwise(versions)
+        if (step := _counted(before, after, rates, bands)) is not None
+    ]
+    overall = _counted(versions[0], versions[-1], rates, bands)
+    if not steps and overall is None:
+        return None
+    tests = {test for test, known in rates.items() if len(known) > 1}
+    told = _steps_told(steps, len(tests), rates, bands)
+    unchanged = len(told) == 1 and set(_by_change(steps[0])) == {Change.NONE}
+    return GroupChanges(
+        group=group,
+        clients=clients,
+        steps=steps,
+        overall=overall,
+        title=_title(group, len(tests), clients),
+        clauses=[
+            *told,
+            *([] if unchanged else _overall_told(overall, len(tests), versions, rates)),
+        ],
+    )
+
+
+def changes_against(
+    group: str, clients: int | None, contenders: Sequence[str], rates: Rates, bands: Bands
+) -> GroupChanges | None:
+    """The same where contenders are no versions of each other: each beside the first."""
+    base, *others = contenders
+    steps = [step for name in others if (step := _counted(base, name, rates, bands)) is not None]
+    if not steps:
+        return None
+    return GroupChanges(
+        group=group,
+        clients=clients,
+        steps=steps,
+        title=_title(group, len(rates), clients),
+        clauses=[
+            f"with {step.after} instead of {step.before}{_of(step.tests, len(rates))} "
+            f"{_beside(step, rates)}"
+            for step in steps
+        ],
+    )
+
+
+def _title(group: str, tests: int, clients: int | None) -> str:
+    at = f" at {number_of_clients(clients)}" if clients is not None else ""
+    return f"{group_title(group, tests)}{at}"
+
+
+def _counted(before: str, after: str, rates: Rates, bands: Bands) -> ChangeCounts | None:
+    ratios = _ratios(before, after, rates)
+    if not ratios:
+        return None
+    counts = Counter(bands.of(ratio) for ratio in ratios)
+    return ChangeCounts(
+        before=before,
+        after=after,
+        tests=len(ratios),
+        big_improvements=counts[Change.BIG_IMPROVEMENT],
+        small_improvements=counts[Change.SMALL_IMPROVEMENT],
+        no_changes=counts[Change.NONE],
+        small_regressions=counts[Change.SMALL_REGRESSION],
+        big_regressions=counts[Change.BIG_REGRESSION],
+        median=median(ratios),
+    )
+
+
+def _ratios(before: str, after: str, rates: Rates) -> list[float]:
+    return [
+        known[after] / known[before]
+        for known in rates.values()
+        if after in known and known.get(before)
+    ]
+
+
+def _by_change(step: ChangeCounts) -> dict[Change, int]:
+    counts = (
+        step.big_improvements,
+        step.small_improvements,
+        step.no_changes,
+        step.small_regressions,
+        step.big_regressions,
+    )
+    return {change: count for change, count in zip(Change, counts, strict=True) if count}
+
+
+def _told(step: ChangeCounts, tests: int) -> str:
+    """'there are big improvements for 5 tests and no change for 1 test', of a group of `tests`."""
+    counts = _by_change(step)
+    if set(counts) == {Change.NONE}:
+        return "throughput is stable"
+    if len(counts) == 1:
+        ((change, count),) = counts.items()
+        singular, plural = change.value
+        everywhere = "for all tests" if count == tests else "for all of these"
+        return f"there is {singular}" if count == 1 else f"there are {plural} {everywhere}"
+    parts = [
+        f"{change.value[0]} for 1 test" if count == 1 else f"{change.value[1]} for {count} tests"
+        for change, count in counts.items()
+    ]
+    verb = "is" if next(iter(counts.values())) == 1 else "are"
+    return f"there {verb} {listing(parts)}"
+
+
+def _beside(step: ChangeCounts, rates: Rates) -> str:
+    if set(_by_change(step)) == {Change.NONE}:
+        return "throughput is the same"
+    mean = _mean_of([step.before, step.after], rates)
+    return f"{_told(step, len(rates))}, and {_common(step, mean)}"
+
+
+def _of(told: int, tests: int) -> str:
+    """' (1 of 13 tests)' where a clause is not about all tests of its group."""
+    return f" ({told} of {counted(tests, 'test')})" if told < tests else ""
+
+
+def _steps_told(steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: Bands) -> list[str]:
+    """A clause for each step; one for several without a change, also from end to end."""
+    clauses: list[str] = []
+    index = 0
+    while index < len(steps):
+        last = index
+        while last + 1 < len(steps) and _stable(steps[index : last + 2], rates, bands):
+            last += 1
+        between = "through" if last > index else "to"
+        told = _told(steps[index], tests)
+        about = _of(steps[index].tests, tests)
+        clauses.append(f"from {steps[index].before} {between} {steps[last].after}{about} {told}")
+        index = last + 1
+        if index < len(steps) and steps[last].after != steps[index].before:
+            apart = f"{steps[last].after} and {steps[index].before}"
+            clauses.append(f"{apart} have no test in common")
+    return clauses
+
+
+def _stable(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> bool:
+    ends = _counted(steps[0].before, steps[-1].after, rates, bands)
+    adjoin = all(a.after == b.before for a, b in pairwise(steps))
+    return adjoin and all(
+        step is not None and step.tests == steps[0].tests and set(_by_change(step)) == {Change.NONE}
+        for step in (*steps, ends)
+    )
+
+
+def _overall_told(
+    overall: ChangeCounts | None, tests: int, versions: Sequence[str], rates: Rates
+) -> list[str]:
+    if overall is None:
+        return []
+    about = _of(overall.tests, tests)
+    clauses = [f"for {overall.after}{about} {_common(overall, _mean_of(versions, rates))}"]
+    if len(versions) > 2 and len(_by_change(overall)) > 1:
+        clauses.insert(
+            0, f"from {overall.before} to {overall.after}{about} {_told(overall, tests)}"
+        )
+    return clauses
+
+
+def _mean_of(versions: Sequence[str], rates: Rates) -> float | None:
+    """The last / the first, as a history's table has it: of the tests that all versions have."""
+    whole = {test: known for test, known in rates.items() if set(versions) <= set(known)}
+    ratios = [ratio for ratio in _ratios(versions[0], versions[-1], whole) if ratio > 0]
+    return geometric_mean(ratios) if ratios else None
+
+
+def _common(step: ChangeCounts, mean: float | None) -> str:
+    """The median test, where most are on its side and the mean is on no other; else the sides.
+
+    The median and not a mean: one test that is 3X as fast is not what the group has in common.
+    But where it outweighs all others, the group has nothing in common.
+    """
+    counts = _by_change(step)
+    sides = {
+        "slower": sum(counts.get(change, 0) for change in _WORSE),
+        "similar": counts.get(Change.NONE, 0),
+        "faster": sum(counts.get(change, 0) for change in _BETTER),
+    }
+    told = listing([f"{count} {side}" for side, count in sides.items() if count])
+    if max(sides.values()) * 2 <= step.tests:
+        return f"there is no common result: {told}"
+    same = sides["similar"] * 2 > step.tests
+    if not same and mean is not None and _opposed(step.median, mean):
+        return f"there is no common result: {told}, yet the geometric mean is {mean:.2f}"
+    about = "the same throughput as" if same else throughput(step.median)
+    return f"the {'common ' if step.tests > 1 else ''}result is about {about} {step.before}"
+
+
+def _opposed(one: float, other: float) -> bool:
+    """Whether the two, as they are printed, are on different sides of 1."""
+    return (round(one, 2) - 1) * (round(other, 2) - 1) < 0
+
+
+def has_no_interval(results: Sequence[Result]) -> bool:
+    """Whether something is compared, and all of it by a single run of each contender."""
+    compared = [result for result in results if result.verdict is not None or result.rqps]
+    return len({one.contender for one in compared}) > 1 and all(
+        one.low is None and one.high is None for one in compared
+    )
+
+
+def tell_changes(report: Report) -> list[str]:
+    """What the tl;dr of single runs begins with: sizes, not how sure they are."""
+    return [
+        "One run of each contender: this says how large changes are, and not whether another run "
+        "would find them. The common result is that of the median test.",
+        *(changes.sentence for changes in report.group_changes),
+    ]
+
+
+def untold(report: Report) -> list[GroupChanges]:
+    """Those that the tl;dr does not tell."""
+    return [changes for changes in report.group_changes if changes.sentence not in report.tldr]
+
+
+def changes_of_report(
+    report: Report, releases: Mapping[str, Mapping[Release, str]], bands: Bands
+) -> list[GroupChanges]:
+    """The changes of an experiment's results.
+
+    `releases` is line -> release -> contender. Where no line has two releases, each contender is
+    told beside the base.
+    """
+    grouped: dict[tuple[str, int], list[Result]] = {}
+    for result in report.results:
+        grouped.setdefault((result.group, result.clients), []).append(result)
+    grouped = {key: grouped[key] for key in sorted(grouped, key=_place)}
+    levels = {clients for _, clients in grouped}
+    lines = {line: known for line, known in releases.items() if len(known) > 1}
+    found: list[GroupChanges | None] = []
+    for line, known in lines.items():
+        names = {known[release]: label for release, label in labels_of(in_order(known)).items()}
+        for (group, clients), results in grouped.items():
+            told = clients if len(levels) > 1 else None
+            changes = changes_of_group(
+                group, told, list(names.values()), _rates(results, names), bands
+            )
+            found.append(_on_line(changes, line, lines))
+    if not lines:
+        same = told_apart(report.contenders)
+        for (group, clients), results in grouped.items():
+            told = clients if len(levels) > 1 else None
+            rates = _rates(results, same)
+            found.append(changes_against(group, told, list(same.values()), rates, bands))
+    return [changes for changes in found if changes is not None]
+
+
+def _place(key: tuple[str, int]) -> tuple[int, int]:
+    """The posts' order of groups, others behind; then clients."""
+    group, clients = key
+    titles = list(GROUP_TITLES)
+    return titles.index(group) if group in titles else len(titles), clients
+
+
+def _on_line(
+    changes: GroupChanges | None, line: str, lines: Collection[str]
+) -> GroupChanges | None:
+    if changes is not None:
+        changes.line = line
+        if len(lines) > 1:
+            changes.title = f"{line}: {changes.title}"
+    return changes
+
+
+def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
+    """Of a test that the base lacks the absolute rates, in the unit of the first."""
+    rates: dict[str, dict[str, float]] = {}
+    units: dict[str, str] = {}
+    for result in results:
+        rate = result.qps if NO_BASE in result.flags else result.rqps
+        if result.contender not in names or rate is None:
+            continue
+        if units.setdefault(result.test, result.unit) == result.unit:
+            rates.setdefault(result.test, {})[names[result.contender]] = rate
+    return rates

@@ -1,0 +1,138 @@
+"""At which number of clients a contender overtakes the base, or falls behind it.
+
+Only verdicts count: `faster` and `slower` say on which side of the base a contender is at a level
+(a number of clients); `same` and `unsure` say neither and cross nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from slowdust.analysis.comparison.verdict import DIFFERENT
+from slowdust.analysis.model import Course, CourseKind, Result, TestConcurrency, Verdict
+from slowdust.wording import clients, listing, shortened
+
+FEWEST_LEVELS = 2
+"""Levels from which on a test has a course."""
+
+Levels = Mapping[int, Verdict]
+"""Clients -> verdict, in ascending order of clients."""
+
+_BY_KIND: dict[CourseKind, str] = {
+    "always faster": "always faster in",
+    "always slower": "always slower in",
+    "overtakes": "overtakes in",
+    "falls behind": "falls behind in",
+    "sometimes faster": "at some levels faster, at none slower, in",
+    "sometimes slower": "at some levels slower, at none faster, in",
+    "changes more than once": "changes sides more than once in",
+    "never differs": "the same or unsure in",
+}
+"""How a summary introduces the tests of each kind, in the order in which it does."""
+
+
+def courses_of(results: Sequence[Result]) -> list[TestConcurrency]:
+    """Each test that has a verdict at two levels or more, in the order of `results`."""
+    judged: dict[tuple[str, str], dict[str, dict[int, Verdict]]] = {}
+    for result in results:
+        if result.verdict is not None:
+            of_test = judged.setdefault((result.benchmark, result.test), {})
+            of_test.setdefault(result.contender, {})[result.clients] = result.verdict
+    found = []
+    for (benchmark, test), by_contender in judged.items():
+        courses = [
+            course(contender, dict(sorted(levels.items())))
+            for contender, levels in by_contender.items()
+            if len(levels) >= FEWEST_LEVELS
+        ]
+        if courses:
+            found.append(TestConcurrency(benchmark=benchmark, test=test, courses=courses))
+    return found
+
+
+def course(contender: str, levels: Levels) -> Course:
+    """What becomes of `contender` beside the base from the fewest clients to the most."""
+    kind = _kind(levels)
+    turn = _turn(kind, levels)
+    return Course(contender=contender, kind=kind, at=turn, words=_words(kind, turn, levels))
+
+
+def summarise(courses: Iterable[tuple[str, Course]]) -> str:
+    """One clause for each kind that occurs, from (test, course) of one contender."""
+    by_kind: dict[CourseKind, list[str]] = {kind: [] for kind in _BY_KIND}
+    for test, one in courses:
+        by_kind[one.kind].append(test if one.at is None else f"{test} (at {clients(one.at)})")
+    return "; ".join(
+        f"{_BY_KIND[kind]} {shortened(tests)}" for kind, tests in by_kind.items() if tests
+    )
+
+
+def _kind(levels: Levels) -> CourseKind:
+    sides = [side for side, _ in groupby(v for v in levels.values() if v in DIFFERENT)]
+    everywhere = all(verdict in DIFFERENT for verdict in levels.values())
+    match sides:
+        case []:
+            return "never differs"
+        case ["faster"]:
+            return "always faster" if everywhere else "sometimes faster"
+        case ["slower"]:
+            return "always slower" if everywhere else "sometimes slower"
+        case ["slower", "faster"]:
+            return "overtakes"
+        case ["faster", "slower"]:
+            return "falls behind"
+    return "changes more than once"
+
+
+def _turn(kind: CourseKind, levels: Levels) -> int | None:
+    """The first level on the new side, where there is one crossing."""
+    new: dict[CourseKind, Verdict] = {"overtakes": "faster", "falls behind": "slower"}
+    if kind not in new:
+        return None
+    return next(level for level, verdict in levels.items() if verdict == new[kind])
+
+
+def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
+    sides = [
+        f"{side} {_where([level for level, v in levels.items() if v == side], list(levels))}"
+        for side in _in_order_of_appearance(levels)
+    ]
+    match kind:
+        case "never differs" if all(verdict == "unsure" for verdict in levels.values()):
+            return "unsure at every level"
+        case "never differs":
+            return f"no level differs{_unsure(levels)}"
+        case "always faster" | "always slower":
+            return f"{kind}, from {clients(min(levels))} to {max(levels)}"
+        case "overtakes" | "falls behind" if turn is not None:
+            return f"{kind} at {clients(turn)}: {listing(sides)}"
+        case "changes more than once":
+            return f"{kind}: {listing(sides)}"
+    others = [verdict for verdict in levels.values() if verdict not in DIFFERENT]
+    if all(verdict == "unsure" for verdict in others):
+        return f"{sides[0]}, elsewhere unsure"
+    return f"{sides[0]}, elsewhere no difference{_unsure(levels)}"
+
+
+def _in_order_of_appearance(levels: Levels) -> list[Verdict]:
+    return list(dict.fromkeys(verdict for verdict in levels.values() if verdict in DIFFERENT))
+
+
+def _where(some: Sequence[int], levels: Sequence[int]) -> str:
+    """'from 16 clients on', 'up to 8 clients', 'at 2 and 8 clients'."""
+    if len(some) > 1 and list(some) == list(levels[-len(some) :]):
+        return f"from {clients(some[0])} on"
+    if len(some) > 1 and list(some) == list(levels[: len(some)]):
+        return f"up to {clients(some[-1])}"
+    return f"at {_levels(some)}"
+
+
+def _unsure(levels: Levels) -> str:
+    unsure = [level for level, verdict in levels.items() if verdict == "unsure"]
+    return f" (unsure at {_levels(unsure)})" if unsure else ""
+
+
+def _levels(some: Sequence[int]) -> str:
+    """'1 client', '2 and 8 clients'."""
+    return clients(some[0]) if len(some) == 1 else f"{listing([str(n) for n in some])} clients"

@@ -1,0 +1,1 @@
+"""Insert Benchmark runs in directories, made into experiments."""

@@ -1,0 +1,187 @@
+"""An archive of the Insert Benchmark as an experiment of the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+
+import slowdust
+from slowdust.archive.contenders import facts_of, titles_of, undecoded
+from slowdust.archive.insert.archive import ArchivedStep, IbenchArchive
+from slowdust.archive.insert.chain import classic_tables
+from slowdust.archive.insert.rates import correction
+from slowdust.archive.insert.slices import StepOfRun, slice_of
+from slowdust.archive.problems import recorded
+from slowdust.archive.sysbench.choices import Mode
+from slowdust.archive.sysbench.experiment import MARGIN, ArchivedExperiment
+from slowdust.benchmarks.archived import IIBENCH
+from slowdust.formats.insert.names import in_order, main_role, rate_of
+from slowdust.formats.insert.tables import Row
+from slowdust.formats.sysbench.names import order_of_runs
+from slowdust.formats.text import readable
+from slowdust.store.manifest import (
+    Imported,
+    Manifest,
+    Method,
+)
+from slowdust.store.records import SCHEMA, Slice
+from slowdust.wording import clients as told
+from slowdust.wording import counted
+
+_US_PER_S = 1_000_000
+_LEAST_CPU_US = 20
+"""Per operation, below which its rounding hides the number of CPUs."""
+_CPU_AS_IT_IS = (
+    "CPU and context switches are as in the files: the classic scripts make them about 5% too low, "
+    "as they count header lines of vmstat as seconds of no work; in files that Slowdust wrote of "
+    "what it measured they are right; contenders among each other are not affected"
+)
+
+
+def experiment_of(
+    archive: IbenchArchive, name: str, mode: Mode, clients: int | None
+) -> ArchivedExperiment | None:
+    """The experiment; None where nothing in it has a rate.
+
+    `clients` is how many there were, None where the archive has to tell.
+    """
+    titles = titles_of(_runs_in_order(archive))
+    warnings = []
+    count, source = _clients(archive, clients)
+    if source is not None:
+        warnings.append(source)
+    slices = []
+    for place, step in _places(archive, titles, count):
+        piece = slice_of(place, step, mode)
+        if piece is None:
+            warnings.append(f"{place.step} of {place.run}: nothing says how fast it was")
+        else:
+            slices.append(piece)
+    if any(piece.per_op and piece.per_op.host_cs for piece in slices):
+        warnings.append(_CPU_AS_IT_IS)
+    if not slices:
+        return None
+    tests = list(dict.fromkeys(piece.test for piece in slices))
+    contenders = [facts_of(run, title) for run, title in titles.items()]
+    manifest = Manifest(
+        schema=SCHEMA,
+        experiment=name,
+        slowdust=slowdust.__version__,
+        base=next(iter(titles.values())),
+        contenders=contenders,
+        tests=tests,
+        clients=sorted({piece.clients for piece in slices}),
+        method=Method(margin=MARGIN, incarnations=1),
+        host=_host(archive),
+        warnings=warnings,
+        imported=_imported(archive, list(titles), mode),
+    )
+    _number_the_slots(slices)
+    return ArchivedExperiment(manifest, slices, [*undecoded(contenders), *warnings])
+
+
+def _places(
+    archive: IbenchArchive, titles: Mapping[str, str], clients: int
+) -> Iterator[tuple[StepOfRun, ArchivedStep]]:
+    """Step by step, contender by contender; `clients` are those of steps that do not tell."""
+    for name in in_order({step for steps in archive.runs.values() for step in steps}):
+        for run, title in titles.items():
+            step = archive.runs[run].get(name)
+            if step is not None:
+                count = step.clients or clients
+                yield StepOfRun(run, archive.tags[run], name, title, count), step
+
+
+def _runs_in_order(archive: IbenchArchive) -> list[str]:
+    """As in the widest of the tables, whose first is the base; then those that are in none."""
+    widest = max(
+        (tables.groups for tables in archive.merged_tables),
+        key=lambda groups: sum(map(len, groups)),
+        default=(),
+    )
+    listed = [tag for group in widest for tag in group]
+    return list(dict.fromkeys([*listed, *sorted(archive.runs, key=order_of_runs)]))
+
+
+def _clients(archive: IbenchArchive, given: int | None) -> tuple[int, str | None]:
+    """How many there were, and what to say of where that is from."""
+    if given is not None:
+        return given, None
+    steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
+    if named := Counter(step.clients for _, step in steps if step.clients):
+        return named.most_common(1)[0][0], None
+    guesses = Counter(
+        round(inserts / rate)
+        for name, step in steps
+        if (rate := rate_of(name)) and step.row and (inserts := step.row.number("ips"))
+    )
+    guesses.pop(0, None)
+    if not guesses:
+        return 1, "the number of clients is not known: taken to be 1 (--clients overrides it)"
+    count = guesses.most_common(1)[0][0]
+    return count, f"{told(count)}, by the insert rates beside the queries (--clients overrides it)"
+
+
+def _host(archive: IbenchArchive) -> dict[str, str]:
+    """CPUs follow from CPU time per second, in percent of all, and per operation."""
+    found = [
+        cpus
+        for run in archive.runs.values()
+        for name, step in run.items()
+        if step.row and (cpus := _cpus(name, step.row)) is not None
+    ]
+    return {"CPUs": f"{median(found):.0f}"} if found else {}
+
+
+def _cpus(name: str, row: Row) -> float | None:
+    speed = row.number("qps" if main_role(name) == "query" else "ips")
+    per_operation, percent = row.number("cpupq"), row.number("cpups")
+    if not speed or not percent or not per_operation or per_operation < _LEAST_CPU_US:
+        return None
+    return per_operation * speed / _US_PER_S / (percent / 100)
+
+
+def _imported(archive: IbenchArchive, runs: Sequence[str], mode: Mode) -> Imported:
+    return Imported(
+        kind=IIBENCH,
+        mode=mode.value,
+        source=readable(archive.path.name),
+        path=readable(str(archive.path.resolve())),
+        used=archive.used,
+        by_products=dict(archive.by_products),
+        skipped=recorded(archive.problems, archive.path),
+        tables=classic_tables(archive, runs),
+        differences=_differences(archive) if mode is Mode.CLEAN else [],
+    )
+
+
+def _differences(archive: IbenchArchive) -> list[str]:
+    steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
+    ratios = [
+        ratio for name, step in steps if (ratio := correction(step, main_role(name))) is not None
+    ]
+    found = []
+    if any(ratio != 1 for ratio in ratios):
+        found.append(
+            f"rates are {median(ratios):.3f} times the published in the median of {len(ratios)} "
+            f"steps, {min(ratios):.3f} to {max(ratios):.3f}: those are over the time from "
+            "before the first client was started, and cut or rounded"
+        )
+    if empty := sum(map(_no_size, (step for _, step in steps))):
+        found.append(
+            f"resident size is absent in {counted(empty, 'step')}, where 0.0 was published: "
+            "the process listed last was about to end"
+        )
+    return found
+
+
+def _no_size(step: ArchivedStep) -> bool:
+    return step.row is not None and step.row.number("rss") == 0
+
+
+def _number_the_slots(slices: list[Slice]) -> None:
+    placed: Counter[tuple[str, int]] = Counter()
+    for piece in slices:
+        piece.slot = placed[piece.test, piece.clients]
+        placed[piece.test, piece.clients] += 1

@@ -1,0 +1,227 @@
+"""A step of an archived Insert Benchmark as a slice of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from slowdust.archive.insert.archive import ArchivedStep
+from slowdust.archive.insert.made import row_of
+from slowdust.archive.insert.rates import outputs, rate
+from slowdust.archive.sysbench.choices import Mode
+from slowdust.benchmarks.insert import INSERT
+from slowdust.formats.insert.client import ClientOutput
+from slowdust.formats.insert.course import ROLES, Courses
+from slowdust.formats.insert.names import known_as, main_role, rate_of
+from slowdust.formats.insert.result import StepResult
+from slowdust.formats.insert.tables import Row
+from slowdust.formats.text import number_of
+from slowdust.store.records import (
+    Archived,
+    ResponseTimes,
+    RoleSecond,
+    RoleUse,
+    ServerUse,
+    Slice,
+    StepDetail,
+    UsePerOperation,
+)
+from slowdust.units import Second
+
+_US_PER_S = 1_000_000
+_NS_PER_US = 1000
+_KB_PER_MB = 1024
+_BYTES_PER_GB = 1 << 30
+_ABOUT_A_SECOND = (0.9, 1.1)
+"""Mean interval of rows that count as seconds."""
+_UNKNOWN_UNIT = "operations/s"
+
+
+@dataclass(frozen=True)
+class StepOfRun:
+    """Which slice it will be."""
+
+    run: str
+    """As the archive calls it, and the step below."""
+    tag: str
+    """As its tables do, which may say its size."""
+    step: str
+    contender: str
+    clients: int
+
+
+def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
+    """The slice; None where nothing says how fast the step was."""
+    name = place.step
+    main = main_role(name)
+    roles = _roles(place, step, mode)
+    speed = roles[main].rate if main in roles else None
+    if speed is None:
+        return None
+    known = INSERT.test(known_as(name))
+    target = rate_of(name)
+    return Slice(
+        benchmark=INSERT.name,
+        test=known_as(name),
+        clients=place.clients,
+        contender=place.contender,
+        incarnation=1,
+        block=0,
+        slot=0,
+        seconds=_seconds(step),
+        qps=speed,
+        unit=known.unit if known else _UNKNOWN_UNIT,
+        response=roles[main].response,
+        server=_server(step.row, mode),
+        per_op=_per_operation(main, step, speed) if speed else None,
+        archived=Archived(run=place.run, file=name, table_row=_table_row(place, step, mode)),
+        step=StepDetail(
+            roles=roles,
+            target=None if target is None else float(target * place.clients),
+            data_bytes=_data_bytes(step),
+        ),
+    )
+
+
+def _table_row(place: StepOfRun, step: ArchivedStep, mode: Mode) -> list[str] | None:
+    """As it is there, or else as it would be made."""
+    row = step.row or row_of(place.tag, place.step, step, mode)
+    return list(row.cells) if row else None
+
+
+def _seconds(step: ArchivedStep) -> Second | None:
+    """Of the slowest client, or else of the script that started them all."""
+    of_clients = max((one.courses.elapsed for one in outputs(step)), default=None)
+    return of_clients or (step.result.seconds if step.result else None)
+
+
+def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUse]:
+    """Those of whose rate something is known."""
+    main = main_role(place.step)
+    wanted = [main] if main == "index" else [*dict.fromkeys((main, "insert", "delete"))]
+    return {
+        role: RoleUse(
+            connections=place.clients,
+            rate=speed,
+            seconds=max((one.courses.elapsed for one in outputs(step)), default=None),
+            response=_response(role, main, step),
+            per_second=_per_second(role, outputs(step)),
+        )
+        for role in wanted
+        if (speed := rate(step, role, mode)) is not None
+    }
+
+
+def _response(role: str, main: str, step: ArchivedStep) -> ResponseTimes | None:
+    """Counts from whoever has them; else at least the longest.
+
+    The longest operation of a table's row is that of the step's own role, except while indexes
+    are created: then it is none of the statements that do it.
+    """
+    histograms = [
+        found for one in outputs(step) if (found := one.response_times.get(role)) is not None
+    ] or [found for found in [step.response_times.get(role)] if found is not None]
+    if histograms:
+        counts = [sum(column) for column in zip(*(one.counts for one in histograms), strict=True)]
+        longest = max(one.longest for one in histograms)
+        return ResponseTimes(buckets=counts, max_us=longest * _US_PER_S)
+    longest_known = None
+    if role in step.shares:
+        longest_known = step.shares[role].longest
+    elif step.result is not None and role in step.result.longest:
+        longest_known = step.result.longest[role]
+    elif step.row is not None and role == main and role != "index":
+        longest_known = step.row.number("maxop")
+    return None if longest_known is None else ResponseTimes(max_us=longest_known * _US_PER_S)
+
+
+def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
+    """All clients together, each from its own start on; empty where rows are not of a second."""
+    batches = {1 if role == "query" else one.rows_per_commit for one in clients}
+    batch = next(iter(batches), None)
+    courses = [one.courses for one in clients]
+    if role not in ROLES or not batch or len(batches) > 1 or not all(map(_by_second, courses)):
+        return []
+    count = max(len(one.lengths) for one in courses)
+    done, longest_us = np.zeros(count), np.zeros(count)
+    for one in courses:
+        course, there = one.of_roles[role], slice(len(one.lengths))
+        done[there] += course.done
+        longest_us[there] = np.maximum(longest_us[there], course.longest_us)
+    return [
+        RoleSecond(
+            statements=ceil(rows / batch),
+            rows=0 if role == "query" else rows,
+            max_ns=int(longest) * _NS_PER_US,
+            late_ns=0,
+        )
+        for rows, longest in zip(
+            np.rint(done).astype(int).tolist(), longest_us.tolist(), strict=True
+        )
+    ]
+
+
+def _by_second(courses: Courses) -> bool:
+    least, most = _ABOUT_A_SECOND
+    return courses.unbroken and least <= courses.elapsed / len(courses.lengths) <= most
+
+
+def _server(row: Row | None, mode: Mode) -> ServerUse | None:
+    """Of a Postgres process that was about to end the size reads 0, which no server has."""
+    size = None if row is None else row.number("rss")
+    if size is None or (size == 0 and mode is Mode.CLEAN):
+        return None
+    return ServerUse(rss_bytes=round(size * _BYTES_PER_GB))
+
+
+def _data_bytes(step: ArchivedStep) -> int | None:
+    size = step.row.number("dbgb1") if step.row else None
+    if size is None and step.result is not None:
+        size = step.result.database_gb
+    return None if size is None else round(size * _BYTES_PER_GB)
+
+
+def _per_operation(main: str, step: ArchivedStep, speed: float) -> UsePerOperation | None:
+    if step.row is not None:
+        return _per_operation_of_row(main, step.row, speed)
+    return None if step.result is None else _per_operation_of_result(main, step.result)
+
+
+def _per_operation_of_row(main: str, row: Row, speed: float) -> UsePerOperation:
+    """Writes of a row are per insert, which in a step with queries is not the operation."""
+    writes, written_kb = row.number("wpi"), row.number("wkbpi")
+    if main == "query":
+        writes, written_mb = row.number("wps"), row.number("wmbps")
+        writes = None if writes is None else writes / speed
+        written_kb = None if written_mb is None else written_mb * _KB_PER_MB / speed
+    return UsePerOperation(
+        host_cpu_us=row.number("cpupq"),
+        host_cs=row.number("cspq"),
+        reads=row.number("rpq"),
+        writes=writes,
+        host_read_kb=row.number("rkbpq"),
+        host_write_kb=written_kb,
+    )
+
+
+def _per_operation_of_result(main: str, result: StepResult) -> UsePerOperation | None:
+    """The block has percent of the host's CPUs per operation, which are not counted in it."""
+    letter = "q" if main == "query" else "i"
+    cells = result.hardware.get("query" if main == "query" else "insert", {})
+
+    def value(*columns: str) -> float | None:
+        found = next((cells[column] for column in columns if column in cells), "")
+        return number_of(found)
+
+    share = value("cpu/q", f"cpu/{letter}")
+    return UsePerOperation(
+        host_share_us=None if share is None else share / 100 * _US_PER_S,
+        host_cs=value("cs/q", f"cs/{letter}"),
+        reads=value(f"r/{letter}"),
+        writes=value(f"w/{letter}"),
+        host_read_kb=value(f"rKB/{letter}"),
+        host_write_kb=value(f"wKB/{letter}"),
+    )

@@ -1,0 +1,1 @@
+"""Sysbench runs in directories, made into experiments."""

@@ -1,0 +1,254 @@
+"""Files that are made of others, compared with what these give: edited by hand, or damaged.
+
+What a file is made of counts; a difference is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from slowdust.archive.problems import Problem
+from slowdust.archive.sysbench.found_tables import Derived, Hardware, Rates, Tables
+from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory, extraction_kind
+from slowdust.archive.sysbench.scan_choice import ScanChoices
+from slowdust.archive.sysbench.slices import published_met, rate_of
+from slowdust.formats.sysbench import met, met_tables, named_clients, rate_tables
+from slowdust.formats.sysbench.met_tables import MetRow
+from slowdust.formats.sysbench.names import common_of, parse_file
+from slowdust.formats.sysbench.rate_tables import RateTable
+from slowdust.formats.sysbench.rates import ScanRule
+from slowdust.formats.text import beginning, is_number
+from slowdust.store.manifest import Fate
+
+_SHOWN = 3
+"""Cells of a file that are told; of more it is told how many."""
+_NOTHING = "nothing"
+Cell = tuple[str, str, str]
+"""Where it is, what is there, and what its source gives."""
+
+
+def check_runs(runs: Iterable[RunDirectory], scan: ScanChoices) -> Iterator[Problem]:
+    """Files of runs that are made of other files of them."""
+    for run in runs:
+        rule = scan.rule(run.name)
+        for test in run.tests.values():
+            yield from _met(run, test, rule)
+            yield from _rates(run, test, rule)
+            yield from _extractions(run, test)
+
+
+def check_tables(tables: Tables, rates: RatesOfTests, hardware: PublishedRows) -> Iterator[Problem]:
+    """Tables that are made of each other, or of what the runs' files give."""
+    for derived in tables.derived:
+        yield from _derived(derived)
+    for table in tables.rates:
+        yield from _absolute(table, rates)
+    for hardware_table in tables.hardware:
+        yield from _blocks(hardware_table, hardware)
+        yield from _relative_blocks(hardware_table)
+    for table in tables.relative:
+        yield from _relative(table, _of_blocks(tables.hardware) | rates)
+
+
+def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Problem]:
+    """A line, if anything in the file is not as its source has it."""
+    found = [
+        f"{what}, {there or _NOTHING} there, {made or _NOTHING} from {source}"
+        for what, there, made in cells
+        if not _same(there, made)
+    ]
+    if found:
+        yield Problem(path, beginning(found, _SHOWN, "; ", "; and"), Fate.DIFFERS)
+
+
+def _same(there: str, made: str) -> bool:
+    if there == made:
+        return True
+    return is_number(there) and is_number(made) and float(there) == float(made)
+
+
+def _met(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Problem]:
+    published = rate_of(test, scan)
+    if test.met is None or published is None:
+        return
+    name = test.names[f"{'prepare.' if test.is_load else ''}met"]
+    if test.storage is not None and test.cpu is not None:
+        made = met.make(published.text, test.storage, test.cpu.published)
+        pairs = zip(test.met.named_cells(), made.named_cells(), strict=True)
+        compared = [(title, there, cell) for (title, there), (_, cell) in pairs]
+        has_rate = test.output is not None or test.load is not None
+        source = "sb.o, sb.io and sb.vm" if has_rate else "sb.io and sb.vm"
+    else:
+        compared, source = [("o/s", test.met.rate, published.text)], "sb.o"
+    yield from differing(run.path / name, compared, source)
+
+
+def _rates(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Problem]:
+    output, published = test.output, rate_of(test, scan)
+    if published is None:
+        return
+    if output is None:
+        if test.met is not None and (printed := test.rates.get("r.qps")) is not None:
+            cell = ("the rate", printed.number, published.whole)
+            yield from differing(run.path / test.names["r.qps"], [cell], "sb.met")
+        return
+    made = {
+        "r.qps": published.whole,
+        "r.rtavg": output.average_ms,
+        "r.rtmax": output.longest_ms,
+        "r.rt95": output.p95_ms,
+    }
+    for kind, printed in test.rates.items():
+        if expected := made.get(kind):
+            cell = ("the rate" if kind == "r.qps" else "the time", printed.number, expected)
+            yield from differing(run.path / test.names[kind], [cell], "sb.o")
+
+
+def _extractions(run: RunDirectory, test: ArchivedTest) -> Iterator[Problem]:
+    for (iteration, form), values in test.extracted.items():
+        made = test.counters.get(iteration)
+        if made is not None and made is not values:
+            path = run.path / test.names[extraction_kind(iteration, form)]
+            cells = [
+                (name, values.get(name, ""), made.get(name, "")) for name in {**made, **values}
+            ]
+            yield from differing(path, cells, f"sb.perf.hw.{test.file.common}.{iteration}")
+
+
+RatesOfTests = dict[tuple[str, str], dict[int | None, str]]
+"""Run and `FileName.common` -> clients -> its rate, as tables have it."""
+PublishedRows = dict[tuple[str, str], MetRow]
+"""Name of a block and run -> its row of hardware."""
+
+
+def _of_blocks(tables: Iterable[Hardware]) -> RatesOfTests:
+    found: RatesOfTests = {}
+    for table in tables:
+        for name, rows in table.table.blocks.items():
+            file = parse_file(name)
+            if file is not None and file.kind == "met":
+                for row in rows:
+                    if row.rate:
+                        found.setdefault((row.run, file.common), {})[file.dop] = row.rate
+    return found
+
+
+def published_numbers(
+    runs: Iterable[RunDirectory], scan: ScanChoices
+) -> tuple[RatesOfTests, PublishedRows]:
+    """What tables of these runs are made of."""
+    rates: RatesOfTests = {}
+    rows: PublishedRows = {}
+    for run in runs:
+        for test in run.tests.values():
+            published = rate_of(test, scan.rule(run.name))
+            if published is None:
+                continue
+            if not test.is_load:
+                rates.setdefault((run.name, test.file.common), {})[test.dop] = published.whole
+            if (made := published_met(test, published)) is not None:
+                threads = f".dop{test.dop}" if test.dop and not test.is_load else ""
+                kind = "prepare.met" if test.is_load else "met"
+                block = f"sb.{kind}.{test.file.common}{threads}"
+                rows[block, run.name] = MetRow.of(made, run.name)
+    return rates, rows
+
+
+def _derived(derived: Derived) -> Iterator[Problem]:
+    source, table = derived.source, derived.table
+    made = source.table
+    if table.base is not None and made.base is None:
+        made = rate_tables.relative(_with_first(made, table))
+    if len(table.runs) != len(made.runs):
+        counts = (f"{len(table.runs)}", f"{len(made.runs)}")
+        yield from differing(derived.path, [("columns", *counts)], source.path.name)
+        return
+    cells = (
+        (f"{label} of {run}", *pair)
+        for label in {**made.rows, **table.rows}
+        for run, pair in zip(
+            made.runs, _pairs(table.rows.get(label), made.rows.get(label)), strict=False
+        )
+    )
+    yield from differing(derived.path, cells, source.path.name)
+
+
+def _with_first(absolute: RateTable, relative: RateTable) -> RateTable:
+    """The columns of a table of rates that a relative one says to be of, in its order."""
+    wanted = (relative.base or "", *relative.runs)
+    if not set(wanted) <= set(absolute.runs):
+        return absolute  # as .csv, which has no names
+    places = [absolute.runs.index(run) for run in wanted]
+    rows = {label: tuple(row[at] for at in places) for label, row in absolute.rows.items()}
+    return RateTable(wanted, rows)
+
+
+def _pairs(there: Sequence[str] | None, made: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    """Cells of a row that one of both may not have."""
+    width = len(there or made or ())
+    nothing = [""] * width
+    return zip(there or nothing, made or nothing, strict=True)
+
+
+def _absolute(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
+    cells = []
+    for label, values in table.table.rows.items():
+        for run, there in zip(table.table.runs, values, strict=True):
+            made = _rates_of(table, label, run, known).values()
+            if there and made and there not in made:
+                cells.append((f"{label} of {run}", there, min(made)))
+    yield from differing(table.path, cells, "the run's files")
+
+
+def _relative(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
+    """One beside which there are no absolute rates."""
+    cells = []
+    for label, values in table.table.rows.items():
+        base = _rates_of(table, label, table.table.base or "", known)
+        for run, there in zip(table.table.runs, values, strict=True):
+            made = {
+                rate_tables.relative_rate(rate, base[clients])
+                for clients, rate in _rates_of(table, label, run, known).items()
+                if clients in base
+            }
+            if made and there not in made:
+                cells.append((f"{label} of {run}", there, min(made)))
+    yield from differing(table.path, cells, "the rates of the runs")
+
+
+def _rates_of(table: Rates, label: str, run: str, known: RatesOfTests) -> Mapping[int | None, str]:
+    """Of the clients that the table is called by, if the runs have these; else of all."""
+    rates = known.get((run, common_of(label, run) or ""), {})
+    named = named_clients.of_table(table.path)
+    if named is None or named.count not in rates:
+        return rates
+    return {named.count: rates[named.count]}
+
+
+def _blocks(table: Hardware, known: PublishedRows) -> Iterator[Problem]:
+    cells = (
+        (f"{name}, {column} of {row.run}", there, cell)
+        for name, rows in table.table.blocks.items()
+        for row in rows
+        if (made := known.get((name, row.run))) is not None
+        for (column, there), cell in zip(row.named_cells().items(), made.cells(), strict=True)
+        if there
+    )
+    yield from differing(table.path, cells, "the run's files")
+
+
+def _relative_blocks(table: Hardware) -> Iterator[Problem]:
+    """Relative rows are made of the absolute ones of the same block."""
+    blocks = table.table.blocks
+    rows = {(name, row.run): row for name, block in blocks.items() for row in block}
+    cells = []
+    for (name, run), printed in table.table.relative.items():
+        if (row := rows.get((name, run))) is not None:
+            made = met_tables.relative(row, blocks[name][0])
+            cells += [
+                (f"{name}, relative {column} of {run}", there, made[column])
+                for column, there in printed.items()
+                if column in made
+            ]
+    yield from differing(table.path, cells, "its absolute rows")

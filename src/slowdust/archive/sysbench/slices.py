@@ -1,0 +1,281 @@
+"""One archived test as the record that the store has of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slowdust.archive.sysbench.choices import Mode
+from slowdust.archive.sysbench.reading import Extraction
+from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
+from slowdust.archive.sysbench.scan_choice import ScanChoices
+from slowdust.benchmarks.archived import LOAD, SYSBENCH
+from slowdust.formats.sysbench import met, perf_stat
+from slowdust.formats.sysbench.met import Met
+from slowdust.formats.sysbench.names import parse_run
+from slowdust.formats.sysbench.rates import (
+    SCAN,
+    Rate,
+    ScanRule,
+    Unit,
+    clean_scan_rate,
+    published_rate,
+    unit_of,
+)
+from slowdust.formats.sysbench.vmstat import Vmstat
+from slowdust.store.records import (
+    Archived,
+    Counters,
+    ResponseTimes,
+    ServerUse,
+    Slice,
+    UsePerOperation,
+)
+from slowdust.units import Microsecond
+
+FROM_MET = "sb.o is missing or useless: the rate is that of sb.met"
+FROM_RATE = "sb.o and sb.met are missing or useless: the rate is that of sb.r.qps"
+PUBLISHED_CPU = (
+    "cpu/o and cs/o are the published ones, some 5% too low: vmstat's samples are not there"
+)
+RATE_OF_ONE_THREAD = (
+    "hardware per operation is left out: it is that of all threads, and the rate that of one"
+)
+COUNTERS_OF_ALL_THREADS = (
+    "counters per operation are left out: they are those of all threads, and the rate that of one"
+)
+_ONE_PROCESS = frozenset({"postgres", "orioledb"})
+"""DBMS with a process for each connection, of which perf watched one."""
+_US_PER_MS = 1000
+_US_PER_S = 1e6
+_BYTES_PER_KB = 1024
+_PERCENT = 100
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the tests of an experiment are read."""
+
+    mode: Mode
+    scan: ScanChoices
+    cpus: int | None
+    """Of the host."""
+
+
+def rate_of(test: ArchivedTest, scan: ScanRule) -> Rate | None:
+    """The published rate, from what is left to make it of; None where nothing is."""
+    if test.load is not None:
+        return Rate(test.load.inserts, Unit.ROWS)
+    if test.output is not None:
+        made = published_rate(test.file.test, test.output, scan)
+        if made is not None and made.value > 0:
+            return made
+    name = test.file.test
+    if test.met is not None:
+        rate = test.met.rate
+        return Rate(rate, Unit.ROWS if test.is_load else unit_of(name, rate, scan))
+    printed = test.rates.get("r.qps")
+    if printed is None or float(printed.number) <= 0:
+        return None
+    return Rate(printed.number, unit_of(name, printed.number, scan))
+
+
+def slice_of(
+    run: RunDirectory,
+    test: ArchivedTest,
+    clients: int,
+    contender: str,
+    reading: Reading,
+    *,
+    clean: Vmstat | None,
+) -> Slice | None:
+    """The record; None where no rate is known.
+
+    `clean` are vmstat's means where these count; without them the published ones do.
+    """
+    published = rate_of(test, reading.scan.rule(run.name))
+    if published is None:
+        return None
+    rate, unit = _rate(test, published, reading.mode)
+    piece = Slice(
+        benchmark=SYSBENCH.name,
+        test=LOAD if test.is_load else test.file.suffix,
+        clients=clients,
+        contender=contender,
+        incarnation=1,
+        block=0,
+        slot=0,
+        seconds=_seconds(test),
+        operations=test.output.count if test.output else None,
+        qps=rate,
+        unit=unit.value,
+        response=_response(test),
+        server=_server(test),
+        archived=_archived(run, test, _divisor(test, published, reading.mode, rate)),
+    )
+    _add_storage_and_cpu(piece, test, published, reading, clean)
+    if test.counters:
+        first = test.counters[min(test.counters)]
+        said = parse_run(run.name)
+        piece.counters = counters_of(first, rate, said.dbms if said else None)
+    if not test.is_load and test.output is None:
+        piece.flags.append(FROM_MET if test.met else FROM_RATE)
+    return piece
+
+
+def _rate(test: ArchivedTest, published: Rate, mode: Mode) -> tuple[float, Unit]:
+    if mode is Mode.COMPAT:
+        return float(published.whole), published.unit
+    if test.file.test == SCAN and test.output is not None:
+        clean = clean_scan_rate(test.output)
+        if clean:
+            return clean, Unit.THOUSAND_ROWS
+    return published.value, published.unit
+
+
+def _seconds(test: ArchivedTest) -> float | None:
+    if test.load is not None:
+        return float(test.load.seconds)
+    return test.output.elapsed if test.output else None
+
+
+def _divisor(test: ArchivedTest, published: Rate, mode: Mode, rate: float) -> Rate:
+    """The rate by which the classic files divide."""
+    clean_scan = mode is Mode.CLEAN and test.file.test == SCAN and test.output is not None
+    return Rate(f"{rate:.0f}", Unit.THOUSAND_ROWS) if clean_scan else published
+
+
+def _archived(run: RunDirectory, test: ArchivedTest, rate: Rate) -> Archived:
+    """Texts and sums for the classic files."""
+    archived = Archived(
+        run=run.name,
+        file=test.file.common,
+        rate=rate.text,
+        whole_rate=f"{rate.whole}\t{_behind_rate(test)}",
+        counters={str(number): dict(found) for number, found in test.counters.items()},
+    )
+    if test.storage is not None:
+        io = test.storage
+        archived.storage = [io.samples, io.reads, io.read_kb, io.writes, io.written_kb]
+    if test.met is not None and (test.storage is None or test.cpu is None):
+        archived.met = [*test.met.storage, *test.met.cpu]
+    return archived
+
+
+def _behind_rate(test: ArchivedTest) -> str:
+    """What stands behind the number in sb.r.qps: 'pgsql hot-points range=100'."""
+    if printed := test.rates.get("r.qps"):
+        return printed.text
+    phase = f".{test.file.phase}" if test.file.phase else ""
+    driver = f"{test.output.driver} " if test.output and test.output.driver else ""
+    return f"{driver}{test.file.test}{phase} range={test.file.range}"
+
+
+def _response(test: ArchivedTest) -> ResponseTimes | None:
+    if test.output is not None:
+        mean, p95, longest = test.output.average_ms, test.output.p95_ms, test.output.longest_ms
+    else:
+        mean, p95, longest = (
+            test.rates[kind].number if kind in test.rates else None
+            for kind in ("r.rtavg", "r.rt95", "r.rtmax")
+        )
+    if mean is None and p95 is None and longest is None:
+        return None
+    return ResponseTimes(mean_us=_us(mean), p95_us=_us(p95), max_us=_us(longest))
+
+
+def _us(milliseconds: str | None) -> Microsecond | None:
+    return None if milliseconds is None else float(milliseconds) * _US_PER_MS
+
+
+def _server(test: ArchivedTest) -> ServerUse | None:
+    if test.peaks is None:
+        return None
+    return ServerUse(
+        vsz_bytes=test.peaks.vsz_kb * _BYTES_PER_KB, rss_bytes=test.peaks.rss_kb * _BYTES_PER_KB
+    )
+
+
+def _add_storage_and_cpu(
+    piece: Slice, test: ArchivedTest, published: Rate, reading: Reading, clean: Vmstat | None
+) -> None:
+    """Hardware per operation, and the sums that the classic files are made of."""
+    assert piece.archived is not None
+    if test.cpu is not None:
+        vm = clean or test.cpu.published
+        piece.archived.cpu = [vm.samples, vm.switches, vm.cpu]
+    printed = published_met(test, published)
+    if reading.mode is Mode.COMPAT:
+        piece.per_op = as_printed(printed, reading.cpus) if printed else None
+        return
+    told = as_printed(printed, reading.cpus, published.value / piece.qps) if printed else None
+    use = told or UsePerOperation()
+    if test.storage is not None:
+        operations = piece.qps * test.storage.samples
+        use.reads = test.storage.reads / operations
+        use.writes = test.storage.writes / operations
+        use.host_read_kb = test.storage.read_kb / operations
+        use.host_write_kb = test.storage.written_kb / operations
+    if clean is not None:
+        use.host_cs = clean.switches_per_second / piece.qps
+        use.host_cpu_us, use.host_share_us = _cpu_us(clean.cpu_percent / piece.qps, reading.cpus)
+    elif told is not None:
+        piece.flags.append(PUBLISHED_CPU)
+    piece.per_op = use
+
+
+def leave_out_hardware_of_all_threads(piece: Slice) -> None:
+    """What the host did for all threads is not what an operation of one of them took.
+
+    Nor what the server's process did, where one serves all; a process for each thread did that.
+    """
+    if piece.unit != Unit.THOUSAND_ROWS_OF_ONE_THREAD.value or piece.clients == 1:
+        return
+    flags = [flag for flag in piece.flags if flag != PUBLISHED_CPU]
+    if piece.per_op is not None:
+        piece.per_op = None
+        flags.append(RATE_OF_ONE_THREAD)
+    if piece.counters is not None and not piece.counters.of_one_process:
+        piece.counters.per_operation = {}
+        flags.append(COUNTERS_OF_ALL_THREADS)
+    piece.flags = flags
+
+
+def published_met(test: ArchivedTest, published: Rate) -> Met | None:
+    """The published numbers: made of the raw files, or read where these are not there."""
+    if test.storage is not None and test.cpu is not None:
+        return met.make(published.text, test.storage, test.cpu.published)
+    return test.met
+
+
+def as_printed(printed: Met, cpus: int | None, factor: float = 1.0) -> UsePerOperation:
+    """The published numbers per operation, in this project's units.
+
+    `factor`: the rate that they were divided by / the one that they are wanted for.
+    """
+    host_cpu_us, host_share_us = _cpu_us(float(printed.cpu_per_o) * factor, cpus)
+    return UsePerOperation(
+        host_cpu_us=host_cpu_us,
+        host_share_us=host_share_us,
+        host_cs=float(printed.switches_per_o) * factor,
+        reads=float(printed.reads_per_o) * factor,
+        host_read_kb=float(printed.read_kb_per_o) * factor,
+        host_write_kb=float(printed.written_kb_per_o) * factor,
+    )
+
+
+def _cpu_us(percent: float, cpus: int | None) -> tuple[Microsecond | None, Microsecond | None]:
+    """Percent of the host per operation/s as microseconds: of CPUs, or of all of them together."""
+    share = percent / _PERCENT * _US_PER_S
+    return (None, share) if cpus is None else (share * cpus, None)
+
+
+def counters_of(values: Extraction, rate: float, dbms: str | None) -> Counters:
+    """Of one iteration, per operation."""
+    return Counters(
+        per_operation={
+            name: value / perf_stat.SECONDS / rate
+            for name, value in perf_stat.events(values).items()
+        },
+        ratios=perf_stat.ratios(values),
+        of_one_process=dbms in _ONE_PROCESS,
+    )

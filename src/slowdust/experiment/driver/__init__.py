@@ -1,0 +1,1 @@
+"""The driver process and what is said to it."""

@@ -1,0 +1,316 @@
+"""The driver process: one for all contenders, so that the client is the same for each."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import msgspec
+
+from slowdust.dbms.access import Target
+from slowdust.errors import SlowdustError
+from slowdust.experiment.driver.placement import (
+    cpus_of_clients,
+    cpus_of_connections,
+    keep_on,
+    usable_cpus,
+)
+from slowdust.experiment.driver.protocol import (
+    Close,
+    Closed,
+    Command,
+    Create,
+    Created,
+    Event,
+    Explain,
+    Explained,
+    Failed,
+    ForSeconds,
+    Load,
+    Loaded,
+    Open,
+    Opened,
+    Partitions,
+    Perform,
+    Performed,
+    PlanText,
+    Prepare,
+    Prepared,
+    Progress,
+    Ran,
+    Rate,
+    ResultSet,
+    Rows,
+    Run,
+    Sql,
+    Stop,
+)
+from slowdust.units import Second
+
+BINARY = "slowdust-driver"
+_GRACE: Second = 60.0
+"""How much longer than asked a command may take before its server counts as hung."""
+_MAINTENANCE_LIMIT: Second = 3600.0
+_SLOWEST_ROWS = 2000
+"""Rows/s that maintenance, or the making of an index, goes through at the least."""
+STANDSTILL: Second = 120.0
+"""A step in which nothing gets done for so long is at a server that hangs."""
+
+OnProgress = Callable[[int, int], None]
+_Answer = TypeVar(
+    "_Answer", Loaded, Opened, Explained, Ran, Created, Prepared, Performed, Closed, Rows
+)
+
+
+def maintenance_limit(rows: int) -> Second:
+    """How long one statement about all of so many rows may take: an hour at the least."""
+    return max(_MAINTENANCE_LIMIT, rows / _SLOWEST_ROWS)
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is loaded: `tables` tables of `rows` rows each, a function of `seed`."""
+
+    tables: int
+    rows: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a session does: a test (as the driver calls it) by `clients` connections."""
+
+    test: str
+    clients: int
+    first: int = 0
+    """Index of the operation with which the test's sequence begins."""
+
+
+class DriverError(SlowdustError):
+    """The driver itself failed: the experiment cannot go on."""
+
+
+class TargetError(SlowdustError):
+    """A server did not do what the driver asked of it: that contender cannot go on."""
+
+    def __init__(self, failed: Failed) -> None:
+        state = f" (SQLSTATE {failed.sqlstate})" if failed.sqlstate else ""
+        super().__init__(f"{failed.kind} error: {failed.message}{state}")
+        self.kind = failed.kind
+
+
+def find_driver() -> Path:
+    """The driver's binary: `SLOWDUST_DRIVER`, beside this Python's scripts, or on PATH.
+
+    Raises:
+        DriverError: it is nowhere.
+    """
+    named = os.environ.get("SLOWDUST_DRIVER")
+    beside = Path(sysconfig.get_path("scripts")) / BINARY
+    found = named or (str(beside) if beside.is_file() else shutil.which(BINARY))
+    if not found:
+        raise DriverError(f"{BINARY} is missing: `make setup` builds it")
+    return Path(found)
+
+
+class Driver:
+    """A running driver; one command at a time. Use as a context manager."""
+
+    def __init__(self, binary: Path | None = None) -> None:
+        self._binary = binary or find_driver()
+        self._last_id = 0
+        self._received = b""
+        self._decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+        # Its own session: Ctrl-C reaches Slowdust alone, which then ends the driver in order.
+        self._process = subprocess.Popen(
+            [self._binary],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._selector = selectors.DefaultSelector()
+        assert self._process.stdout is not None
+        self._selector.register(self._process.stdout, selectors.EVENT_READ)
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    @property
+    def version(self) -> str:
+        """The version that the binary prints."""
+        asked = subprocess.run(
+            [self._binary, "--version"], capture_output=True, text=True, check=True
+        )
+        return asked.stdout.strip().removeprefix(BINARY).strip()
+
+    def end(self) -> None:
+        """End the process; it leaves when its input closes."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._selector.close()
+
+    def load(self, target: Target, data: Data, on_progress: OnProgress) -> Loaded:
+        """Create and fill the tables; the rows are a function of the seed alone."""
+        command = Load(
+            target=target,
+            tables=data.tables,
+            rows=data.rows,
+            seed=data.seed,
+            # One connection a table: several would lay its rows out differently each time.
+            parallel=min(data.tables, os.cpu_count() or 1),
+        )
+        return self._ask(command, Loaded, _MAINTENANCE_LIMIT, on_progress)
+
+    def open(self, session: str, target: Target, work: Work, data: Data) -> Opened:
+        """Connect the clients of a test, prepare its statements, and place both ends on CPUs."""
+        cpus = cpus_of_clients(work.clients, usable_cpus())
+        command = Open(
+            session=session,
+            target=target,
+            test=work.test,
+            clients=work.clients,
+            first=work.first,
+            tables=data.tables,
+            rows=data.rows,
+            seed=data.seed,
+            cpus=cpus,
+        )
+        opened = self._ask(command, Opened, _GRACE)
+        if cpus is not None and opened.server_processes:
+            _place(command, opened.server_processes, cpus)
+        return opened
+
+    def explain(self, session: str) -> list[PlanText]:
+        """The plans of the session's statements."""
+        return self._ask(Explain(session=session), Explained, _GRACE).plans
+
+    def run(self, session: str, stop: Stop, rate: Rate | None = None) -> Ran:
+        """Run the session's operations until `stop`."""
+        limit = stop.seconds if isinstance(stop, ForSeconds) else _MAINTENANCE_LIMIT
+        return self._ask(Run(session=session, stop=stop, rate=rate), Ran, limit + _GRACE)
+
+    def create(self, target: Target, tables: int, partitions: Partitions | None) -> None:
+        """Drop and create the tables of the Insert Benchmark."""
+        command = Create(target=target, tables=tables, partitions=partitions)
+        self._ask(command, Created, _MAINTENANCE_LIMIT)
+
+    def prepare(self, command: Prepare) -> Prepared:
+        """Connect the clients of a step of the Insert Benchmark, and prepare its statements."""
+        command.cpus = cpus_of_connections(command.clients, usable_cpus())
+        prepared = self._ask(command, Prepared, _MAINTENANCE_LIMIT)
+        seats = prepared.seats
+        _place(command, [seat.process for seat in seats], [seat.cpu for seat in seats])
+        return prepared
+
+    def perform(self, session: str, limit: Second, on_progress: OnProgress) -> Performed:
+        """Carry out a session's step; it may do nothing for `limit`, no longer."""
+        return self._ask(Perform(session=session), Performed, limit, on_progress)
+
+    def close(self, session: str) -> None:
+        """Close the session's connections."""
+        self._ask(Close(session=session), Closed, _GRACE)
+
+    def sql(
+        self,
+        target: Target,
+        statements: Sequence[str],
+        parallel: int = 1,
+        limit: Second = _MAINTENANCE_LIMIT,
+    ) -> list[ResultSet]:
+        """Execute statements outside of any slice; results as text, in order."""
+        command = Sql(target=target, statements=list(statements), parallel=parallel)
+        return self._ask(command, Rows, limit).results
+
+    def _ask(
+        self,
+        command: Command,
+        answer: type[_Answer],
+        limit: Second,
+        on_progress: OnProgress | None = None,
+    ) -> _Answer:
+        self._last_id += 1
+        command.id = self._last_id
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(command) + b"\n")
+        except BrokenPipeError:
+            raise self._ended() from None
+        deadline = time.monotonic() + limit
+        done = 0
+        while True:
+            event = self._next_event(deadline, command)
+            if isinstance(event, Failed) and event.id is None:
+                raise DriverError(f"the driver does not understand {command!r}: {event.message}")
+            if event.id != command.id:
+                continue  # a late answer to a command whose server hung
+            if isinstance(event, Progress):
+                if event.done > done:
+                    done = event.done
+                    deadline = time.monotonic() + limit  # what makes progress does not hang
+                if on_progress is not None:
+                    on_progress(event.done, event.total)
+                continue
+            if isinstance(event, Failed):
+                raise self._failure(command, event)
+            if not isinstance(event, answer):
+                raise DriverError(f"the driver answered {event!r} to {command!r}")
+            return event
+
+    def _next_event(self, deadline: float, command: Command) -> Event:
+        assert self._process.stdout is not None
+        while b"\n" not in self._received:
+            if not self._selector.select(max(0.0, deadline - time.monotonic())):
+                raise TargetError(
+                    Failed(id=command.id, kind="connection", message="no answer: the server hangs")
+                )
+            chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                raise self._ended()
+            self._received += chunk
+        line, _, self._received = self._received.partition(b"\n")
+        try:
+            return self._decoder.decode(line)
+        except msgspec.MsgspecError as error:
+            raise DriverError(f"the driver said {line[:200]!r}: {error}") from error
+
+    @staticmethod
+    def _failure(command: Command, failed: Failed) -> SlowdustError:
+        if failed.kind == "usage":
+            name = type(command).__name__.lower()
+            return DriverError(f"the driver refuses to {name}: {failed.message}")
+        return TargetError(failed)
+
+    def _ended(self) -> DriverError:
+        return DriverError(f"the driver ended with code {self._process.wait()}")
+
+
+def _place(command: Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
+    """Put the server's processes beside their clients."""
+    try:
+        keep_on(processes, cpus)
+    except OSError as error:
+        message = f"its processes cannot be placed on CPUs: {error}"
+        raise TargetError(Failed(id=command.id, kind="server", message=message)) from error

@@ -1,0 +1,1 @@
+"""The specification of an experiment, from a file or from options."""

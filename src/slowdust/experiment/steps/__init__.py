@@ -1,0 +1,1 @@
+"""The loop of benchmarks that are measured in long steps."""

@@ -1,0 +1,48 @@
+"""How long an experiment of long steps will go on: about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from slowdust.experiment.plan import Step
+from slowdust.units import Second
+
+
+class Forecast:
+    """Of the steps that ran it knows how long they take, of the others it has a guess."""
+
+    def __init__(self, steps: Sequence[Step], guess: Second) -> None:
+        self._steps = steps
+        self._guess = guess
+        self._begun = time.monotonic()
+        self._took: dict[str, Second] = {}
+        self._turns_before = {step.key: step.turns_done for step in steps}
+
+    @property
+    def elapsed(self) -> Second:
+        """Since the first incarnation began."""
+        return time.monotonic() - self._begun
+
+    def took(self, step: Step, seconds: Second) -> None:
+        """A contender had its turn in a step."""
+        self._took[step.key] = seconds
+
+    def left(self, incarnations: int, contenders: int) -> Second:
+        """Of all turns to come, until every step has had one in so many incarnations.
+
+        An incarnation that one step is owed has turns of all steps with as many clients.
+        """
+        return contenders * sum(
+            max(0, self.to_come(incarnations, step.clients) - self._turns_since(step))
+            * self._took.get(step.key, self._guess)
+            for step in self._steps
+        )
+
+    def to_come(self, incarnations: int, clients: int) -> int:
+        """Incarnations that steps with so many clients were owed when the forecast began."""
+        before = (self._turns_before[s.key] for s in self._steps if s.clients == clients)
+        return max(0, incarnations - min(before))
+
+    def _turns_since(self, step: Step) -> int:
+        return step.turns_done - self._turns_before[step.key]

@@ -1,0 +1,1 @@
+"""The Insert Benchmark's files and those of the scripts around it."""

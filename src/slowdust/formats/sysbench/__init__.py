@@ -1,0 +1,1 @@
+"""Sysbench's files and those of the scripts around it."""

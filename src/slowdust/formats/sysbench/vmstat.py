@@ -1,0 +1,89 @@
+"""`vmstat 1` beside a run (sb.vm).
+
+The published averages count two kinds of lines that are no samples: the first row, which is the
+mean since the host booted, and each repeated `procs` header but the first, as zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slowdust.formats.text import is_number
+
+_FIELDS = 17
+_SWITCHES, _USER, _SYSTEM = 11, 12, 13
+_COLUMNS = b"swpd"
+_TITLE = b"procs"
+
+
+@dataclass(frozen=True)
+class Vmstat:
+    """Sums over the samples."""
+
+    samples: int
+    switches: float
+    """Context switches per second."""
+    cpu: float
+    """User and system time, percent of the host."""
+
+    @property
+    def switches_per_second(self) -> float:
+        """The mean."""
+        return self.switches / self.samples
+
+    @property
+    def cpu_percent(self) -> float:
+        """The mean, of the whole host."""
+        return self.cpu / self.samples
+
+
+def read_published(content: bytes) -> Vmstat | None:
+    """By the published rule; None where there is nothing to average."""
+    counted = [line for line in content.split(b"\n") if _COLUMNS not in line][1:]
+    if counted and not counted[-1]:
+        counted.pop()  # behind the last end of a line
+    return _sum(counted, len(counted))
+
+
+def read_clean(content: bytes) -> Vmstat | None:
+    """The samples alone, without the mean since boot; None where there is none."""
+    rows = [row for row in content.split(b"\n") if row.lstrip()[:1].isdigit()][1:]
+    if len(b"\n".join(rows).split()) != _FIELDS * len(rows):
+        rows = [row for row in rows if len(row.split()) >= _FIELDS]  # others are torn
+    return _sum(rows, len(rows))
+
+
+def _sum(lines: Sequence[bytes], samples: int) -> Vmstat | None:
+    """Over lines; what is no number counts 0, as in awk."""
+    if not samples:
+        return None
+    rows = [line for line in lines if not line.startswith(_TITLE)]
+    cells = b"\n".join(rows).split()
+    if len(cells) != _FIELDS * len(rows):
+        return _sum_one_by_one(rows, samples)
+    try:
+        switches, user, system = (
+            sum(map(int, cells[column::_FIELDS])) for column in (_SWITCHES, _USER, _SYSTEM)
+        )
+    except ValueError:
+        return _sum_one_by_one(rows, samples)
+    return Vmstat(samples, float(switches), float(user + system))
+
+
+def _sum_one_by_one(lines: Sequence[bytes], samples: int) -> Vmstat:
+    rows = [line.split() for line in lines]
+    return Vmstat(
+        samples,
+        sum(_number(row, _SWITCHES) for row in rows),
+        sum(_number(row, _USER, _SYSTEM) for row in rows),
+    )
+
+
+def _number(row: Sequence[bytes], *columns: int) -> float:
+    """The sum of the columns that are numbers."""
+    total = 0.0
+    for column in columns:
+        if column < len(row) and is_number(text := row[column].decode(errors="replace")):
+            total += float(text)
+    return total

@@ -1,0 +1,1 @@
+"""Running servers: their directories, processes and owner."""

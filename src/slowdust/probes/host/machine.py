@@ -1,0 +1,249 @@
+"""Facts of the machine that move results, for the manifest and the report.
+
+Read once per experiment, unlike the other probes. What cannot be read is absent.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from slowdust.probes.host.storage import block_device_of, mount_of, queue_of
+from slowdust.probes.server.procfs import read_text
+from slowdust.units import Second
+
+_CPUS = Path("/sys/devices/system/cpu")
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
+_BRACKETED = re.compile(r"\[([^]]+)\]")
+_NOTABLE_CORES = 0.02
+"""A process below 2% of a core is not named as busy."""
+
+
+class BusyProcess(NamedTuple):
+    """A process that is not ours and used CPU while we looked."""
+
+    pid: int
+    name: str
+    cores: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """Where the data directory lies."""
+
+    directory: Path
+    free_bytes: int
+    total_bytes: int
+    filesystem: str | None = None
+    mount_point: str | None = None
+    mount_options: tuple[str, ...] = ()
+    device: str | None = None
+    """Disk, partition or volume."""
+    disk: str | None = None
+    """The device with the queue: the disk, where `device` is its partition."""
+    scheduler: str | None = None
+    readahead_kib: int | None = None
+    max_sectors_kib: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """The machine as found."""
+
+    cpu_model: str | None
+    microcode: str | None
+    cpus: int | None
+    """Logical processors."""
+    cores: int | None
+    usable_cpus: int
+    """Those this process may run on."""
+    numa_nodes: int | None
+    governors: tuple[str, ...]
+    """Distinct frequency governors of the cores."""
+    turbo: bool | None
+    smt: bool | None
+    memory_bytes: int
+    available_bytes: int
+    swap_bytes: int
+    swap_used_bytes: int
+    huge_pages: str | None
+    huge_pages_defrag: str | None
+    operating_system: str | None
+    kernel: str
+    virtualised: bool | None
+    load_average: tuple[float, float, float]
+    steal_share: float | None
+    """Of all CPU time since the machine's start; None where it is no guest that could know."""
+    busy: tuple[BusyProcess, ...]
+    storage: Storage
+
+
+def read_machine(
+    data_directory: Path, *, ours: Collection[int] = (), watch_s: Second = 0.5
+) -> Machine:
+    """Read the machine; watches the other processes for `watch_s` seconds.
+
+    `ours` are main processes of our own servers: they and what is below them are not "others".
+
+    Raises:
+        OSError: no such directory.
+    """
+    cpuinfo = read_text("/proc/cpuinfo") or ""
+    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    return Machine(
+        cpu_model=_cpu_fact(cpuinfo, "model name"),
+        microcode=_cpu_fact(cpuinfo, "microcode"),
+        cpus=psutil.cpu_count(),
+        cores=psutil.cpu_count(logical=False),
+        usable_cpus=len(os.sched_getaffinity(0)),
+        numa_nodes=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
+        governors=_governors(_CPUS),
+        turbo=_turbo(_CPUS),
+        smt=_flag(_CPUS / "smt/active"),
+        memory_bytes=memory.total,
+        available_bytes=memory.available,
+        swap_bytes=swap.total,
+        swap_used_bytes=swap.used,
+        huge_pages=chosen(read_text(str(_HUGE_PAGES / "enabled"))),
+        huge_pages_defrag=chosen(read_text(str(_HUGE_PAGES / "defrag"))),
+        operating_system=_operating_system(),
+        kernel=platform.release(),
+        virtualised=_virtualised(cpuinfo),
+        load_average=os.getloadavg(),
+        steal_share=_steal_share() if _virtualised(cpuinfo) else None,
+        busy=_busy_processes(ours, watch_s),
+        storage=_storage(data_directory),
+    )
+
+
+def chosen(choices: str | None) -> str | None:
+    """The bracketed one of 'always [madvise] never', as the kernel prints choices."""
+    match = _BRACKETED.search(choices or "")
+    return match[1] if match else choices or None
+
+
+def _cpu_fact(cpuinfo: str, label: str) -> str | None:
+    match = re.search(rf"^{label}\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    return match[1].strip() if match else None
+
+
+def _governors(cpus: Path) -> tuple[str, ...]:
+    files = cpus.glob("cpu[0-9]*/cpufreq/scaling_governor")
+    return tuple(sorted({text for file in files if (text := read_text(str(file)))}))
+
+
+def _turbo(cpus: Path) -> bool | None:
+    """Intel's own driver has a switch that says no, all others one that says yes."""
+    denied = _flag(cpus / "intel_pstate/no_turbo")
+    return _flag(cpus / "cpufreq/boost") if denied is None else not denied
+
+
+def _flag(file: Path) -> bool | None:
+    number = _number(file)
+    return None if number is None else number != 0
+
+
+def _number(file: Path) -> int | None:
+    text = read_text(str(file))
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _operating_system() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _virtualised(cpuinfo: str) -> bool | None:
+    """By the bit that hypervisors set for x86 guests; elsewhere by what the guest is told."""
+    flags = _cpu_fact(cpuinfo, "flags")
+    if flags is not None:
+        return "hypervisor" in flags.split()
+    return True if Path("/sys/hypervisor/type").exists() else None
+
+
+def _steal_share() -> float | None:
+    times = psutil.cpu_times()
+    steal = getattr(times, "steal", None)
+    total = sum(times) - getattr(times, "guest", 0) - getattr(times, "guest_nice", 0)
+    return None if steal is None or total <= 0 else steal / total
+
+
+def _busy_processes(ours: Collection[int], watch_s: Second) -> tuple[BusyProcess, ...]:
+    """Other processes by CPU used while we watch, the busiest first.
+
+    What started or ended meanwhile is missed: a state of the machine is looked for, not a blip.
+    """
+    excluded = _with_descendants({os.getpid(), *ours})
+    before = _cpu_of_all(psutil.process_iter(), excluded)
+    started = time.monotonic()
+    time.sleep(watch_s)
+    after = _cpu_of_all(before, excluded)
+    elapsed = time.monotonic() - started
+    found = []
+    for watched, cpu_s in after.items():
+        cores = (cpu_s - before[watched]) / elapsed
+        if cores >= _NOTABLE_CORES:
+            found.append(BusyProcess(watched.pid, _name(watched), cores))
+    return tuple(sorted(found, key=lambda process: -process.cores))
+
+
+def _cpu_of_all(
+    processes: Iterable[psutil.Process], excluded: Collection[int]
+) -> dict[psutil.Process, Second]:
+    cpu: dict[psutil.Process, Second] = {}
+    for watched in processes:
+        if watched.pid in excluded:
+            continue
+        try:
+            times = watched.cpu_times()
+        except psutil.Error:
+            continue
+        cpu[watched] = times.user + times.system
+    return cpu
+
+
+def _with_descendants(pids: Collection[int]) -> set[int]:
+    found = set(pids)
+    for pid in pids:
+        try:
+            found |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
+        except psutil.Error:
+            continue
+    return found
+
+
+def _name(watched: psutil.Process) -> str:
+    try:
+        return watched.name()
+    except psutil.Error:
+        return "?"
+
+
+def _storage(directory: Path) -> Storage:
+    space = shutil.disk_usage(directory)
+    mount, device = mount_of(directory), block_device_of(directory)
+    queue = None if device is None else queue_of(device)
+    return Storage(
+        directory=directory,
+        free_bytes=space.free,
+        total_bytes=space.total,
+        filesystem=mount.filesystem if mount else None,
+        mount_point=mount.point if mount else None,
+        mount_options=mount.options if mount else (),
+        device=device.name if device else None,
+        disk=queue.parent.name if queue else None,
+        scheduler=chosen(read_text(str(queue / "scheduler"))) if queue else None,
+        readahead_kib=_number(queue / "read_ahead_kb") if queue else None,
+        max_sectors_kib=_number(queue / "max_sectors_kb") if queue else None,
+    )

@@ -1,0 +1,329 @@
+"""What a server's processes have used so far.
+
+A server is the tree below its main process: Postgres forks a process per connection, mysqld runs
+a thread per connection; both are read alike. CPU time comes from the kernel's scheduler clocks in
+nanoseconds; /proc counts in ticks of 10 ms, 10% of a slice of 0.1 s.
+
+Both readings are meant to be taken while the server is at rest. A process that sleeps has all its
+CPU time in its clock; one that runs on another core lacks up to one scheduler tick of it (1 to
+10 ms).
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple, Protocol
+
+import psutil
+
+from slowdust.probes.server.procfs import ThreadFiles, number_after
+
+_KIB = 1024
+
+_CLOCK_PROFILE, _CLOCK_VIRTUAL, _CLOCK_SCHEDULER = 0, 1, 2
+_ZOMBIE = b"Z"
+_ENDED = (FileNotFoundError, ProcessLookupError)
+"""Other failures, such as having no descriptors left, must not pass for a process's end."""
+
+
+def process_clock(pid: int, kind: int) -> int:
+    """Nanoseconds on one of the CPU clocks of a process, all its threads included, also ended ones.
+
+    Linux makes a process's clock id of its pid: the inverted pid shifted over three bits that say
+    which clock (what clock_getcpuclockid(3) returns; CPUCLOCK_* in the kernel's posix-timers.h).
+    Reading needs no rights over the process.
+
+    Raises:
+        ProcessLookupError: there is no such process.
+    """
+    try:
+        return time.clock_gettime_ns((~pid << 3) | kind)
+    except OSError as failure:
+        if failure.errno != errno.EINVAL:
+            raise
+        raise ProcessLookupError(f"process {pid} has ended") from failure
+
+
+class Identity(NamedTuple):
+    """A process for all of its life: pids come back, a pid and its start time do not."""
+
+    pid: int
+    start_ticks: int
+
+
+class ProcessCpu(NamedTuple):
+    """CPU time of one process since its start."""
+
+    cpu_ns: int
+    """Exact: the scheduler's clock."""
+    sampled_ns: int
+    """User and system time as the kernel's tick finds the process running; a sample."""
+    sampled_user_ns: int
+    reaped_ticks: int
+    """Whole CPU time of its children that ended and were waited for (and of theirs)."""
+    reaped_faults: int
+    """Page faults of the same children. No process lives without one: any that ended shows."""
+
+
+class Stat(NamedTuple):
+    """The fields of /proc/PID/stat that are used here."""
+
+    state: bytes
+    threads: int
+    start_ticks: int
+    reaped_ticks: int
+    reaped_faults: int
+
+
+class Memory(NamedTuple):
+    """Memory of one process, bytes; zeros for a zombie, which has none."""
+
+    virtual: int
+    private_virtual: int
+    """Private writable mappings: a forked process has its own."""
+    anonymous: int
+    file: int
+    shared: int
+
+
+CpuReading = dict[Identity, ProcessCpu]
+"""CPU time of all processes of a server."""
+
+
+class ServerReading(NamedTuple):
+    """All that is read of a server at one moment. Totals since the start of the processes."""
+
+    cpu: CpuReading
+    switches: dict[int, int]
+    """Voluntary and involuntary context switches by thread."""
+    read_bytes: int | None
+    """Fetched from storage by all processes and the ended children they waited for."""
+    write_bytes: int | None
+    memory: list[Memory]
+
+
+def parse_stat(content: bytes) -> Stat:
+    """Parse /proc/PID/stat, see proc_pid_stat(5); the name in it may hold blanks and brackets.
+
+    Raises:
+        ValueError, IndexError: not such a file.
+    """
+    fields = content[content.rindex(b")") + 2 :].split(None, 20)
+    return Stat(
+        state=fields[0],
+        threads=int(fields[17]),
+        start_ticks=int(fields[19]),
+        reaped_ticks=int(fields[13]) + int(fields[14]),
+        reaped_faults=int(fields[8]) + int(fields[10]),
+    )
+
+
+def parse_memory(status: bytes) -> Memory:
+    """Parse the memory lines of /proc/PID/status, see proc_pid_status(5)."""
+    labels = (b"\nVmSize:", b"\nVmData:", b"\nRssAnon:", b"\nRssFile:", b"\nRssShmem:")
+    return Memory(*((number_after(status, label) or 0) * _KIB for label in labels))
+
+
+def parse_switches(status: bytes) -> int:
+    """Context switches of one thread, from its status file.
+
+    Raises:
+        ValueError: the file does not tell them.
+    """
+    voluntary = number_after(status, b"\nvoluntary_ctxt_switches:")
+    involuntary = number_after(status, b"\nnonvoluntary_ctxt_switches:")
+    if voluntary is None or involuntary is None:
+        raise ValueError("no context switches in the status file")
+    return voluntary + involuntary
+
+
+class ProcessFiles(Protocol):
+    """Where the files of processes come from: `ThreadFiles`, or a test's own."""
+
+    def read(self, pid: int, name: str, thread: int | None = None) -> bytes:
+        """One file of a process or thread; OSError if it has ended."""
+        ...
+
+    def threads(self, pid: int) -> tuple[int, ...]:
+        """The threads of a process."""
+        ...
+
+    def retain(self, threads: Collection[int]) -> None:
+        """Told after each reading which threads there still are."""
+        ...
+
+
+class _Member(NamedTuple):
+    """A process of the server while a reading is taken."""
+
+    identity: Identity
+    stat: Stat
+    threads: tuple[int, ...]
+
+
+class ServerProbe:
+    """Reads a server's processes; remembers nothing but which processes belong to it.
+
+    A process that was once found below the main process stays a member until it ends, even where
+    it loses its parent. That also covers the kernel's list of children, which may skip one while
+    another ends.
+
+    Raises:
+        OSError: no process with this pid.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        *,
+        files: ProcessFiles | None = None,
+        clock: Callable[[int, int], int] = process_clock,
+    ) -> None:
+        self._files = files or ThreadFiles()
+        self._clock = clock
+        self._main = Identity(pid, self._stat(pid).start_ticks)
+        self._known: set[Identity] = set()
+        try:
+            self._files.read(pid, "children", pid)
+            self._find_children = self._listed_children
+        except FileNotFoundError:
+            self._find_children = self._scanned_children
+
+    def read(self) -> ServerReading:
+        """Read everything: 20 (caches warm) to 35 microseconds a process, 15 a thread.
+
+        Raises:
+            OSError: the server's main process has ended.
+            ValueError, IndexError: files of another kernel than we know.
+        """
+        cpu: CpuReading = {}
+        switches: dict[int, int] = {}
+        memory: list[Memory] = []
+        transfers: list[tuple[int, int] | None] = []
+        for member in self._members():
+            pid = member.identity.pid
+            try:
+                status = self._files.read(pid, "status")
+                times = self._cpu_of(member)
+            except _ENDED:
+                continue
+            cpu[member.identity] = times
+            memory.append(parse_memory(status))
+            switches.update(self._switches_of(member, status))
+            transfers.append(self._transfer_of(pid))
+        self._require_main(cpu)
+        known = [transfer for transfer in transfers if transfer is not None]
+        complete = len(known) == len(transfers)
+        return ServerReading(
+            cpu=cpu,
+            switches=switches,
+            read_bytes=sum(read for read, _ in known) if complete else None,
+            write_bytes=sum(written for _, written in known) if complete else None,
+            memory=memory,
+        )
+
+    def read_cpu(self) -> CpuReading:
+        """Read CPU times alone, for a server that should be idle: at half the cost of `read`.
+
+        Raises:
+            OSError: the server's main process has ended.
+        """
+        cpu: CpuReading = {}
+        for member in self._members():
+            try:
+                cpu[member.identity] = self._cpu_of(member)
+            except _ENDED:
+                continue
+        self._require_main(cpu)
+        return cpu
+
+    def _require_main(self, cpu: CpuReading) -> None:
+        if self._main not in cpu:
+            raise ProcessLookupError(f"the server's process {self._main.pid} has ended")
+
+    def _members(self) -> list[_Member]:
+        """The processes of the tree now, the main one first."""
+        members: dict[Identity, _Member] = {}
+        self._add_tree(self._main.pid, members)
+        for identity in self._known - members.keys():
+            self._add_tree(identity.pid, members, must_be=identity)
+        main = members.get(self._main)
+        if main is None or main.stat.state == _ZOMBIE:
+            raise ProcessLookupError(f"the server's process {self._main.pid} has ended")
+        self._known = set(members)
+        self._files.retain({thread for member in members.values() for thread in member.threads})
+        return list(members.values())
+
+    def _add_tree(
+        self, pid: int, members: dict[Identity, _Member], must_be: Identity | None = None
+    ) -> None:
+        pending = [pid]
+        while pending:
+            pid = pending.pop()
+            try:
+                stat = self._stat(pid)
+                threads = (pid,) if stat.threads <= 1 else self._files.threads(pid)
+            except _ENDED:
+                continue
+            identity = Identity(pid, stat.start_ticks)
+            if identity in members or must_be not in (None, identity):
+                continue
+            must_be = None
+            members[identity] = _Member(identity, stat, threads)
+            pending += self._find_children(pid, threads)
+
+    def _stat(self, pid: int) -> Stat:
+        return parse_stat(self._files.read(pid, "stat"))
+
+    def _listed_children(self, pid: int, threads: Iterable[int]) -> list[int]:
+        """Children by the kernel's own list; it has one for each thread that forked."""
+        children: list[int] = []
+        for thread in threads:
+            try:
+                listed = self._files.read(pid, "children", thread)
+            except _ENDED:
+                continue
+            children += [int(child) for child in listed.split()]
+        return children
+
+    def _scanned_children(self, pid: int, threads: Iterable[int]) -> list[int]:
+        """Children on a kernel without CONFIG_PROC_CHILDREN: a scan of all processes, 1 ms."""
+        del threads
+        try:
+            return [child.pid for child in psutil.Process(pid).children()]
+        except psutil.Error:
+            return []
+
+    def _cpu_of(self, member: _Member) -> ProcessCpu:
+        pid = member.identity.pid
+        return ProcessCpu(
+            cpu_ns=self._clock(pid, _CLOCK_SCHEDULER),
+            sampled_ns=self._clock(pid, _CLOCK_PROFILE),
+            sampled_user_ns=self._clock(pid, _CLOCK_VIRTUAL),
+            reaped_ticks=member.stat.reaped_ticks,
+            reaped_faults=member.stat.reaped_faults,
+        )
+
+    def _switches_of(self, member: _Member, status: bytes) -> dict[int, int]:
+        pid = member.identity.pid
+        switches = {pid: parse_switches(status)}
+        for thread in member.threads:
+            if thread != pid:
+                try:
+                    status = self._files.read(pid, "status", thread)
+                except _ENDED:
+                    continue
+                switches[thread] = parse_switches(status)
+        return switches
+
+    def _transfer_of(self, pid: int) -> tuple[int, int] | None:
+        """Bytes read from and written to storage; only root and the same user may know."""
+        try:
+            content = self._files.read(pid, "io")
+        except (PermissionError, *_ENDED):
+            return None
+        fetched = number_after(content, b"\nread_bytes:")
+        written = number_after(content, b"\nwrite_bytes:")
+        return None if fetched is None or written is None else (fetched, written)

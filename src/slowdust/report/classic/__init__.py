@@ -1,0 +1,1 @@
+"""Classic files written from the store, for imported and for measured experiments."""

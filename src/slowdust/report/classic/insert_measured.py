@@ -1,0 +1,180 @@
+"""The classic files of an Insert Benchmark that was measured here: o.sum, mrg, rel, the summary.
+
+The columns mean what they did there (`ibench.COLUMNS`). Rates are those of the report: the median
+of the incarnations, but of the rows inserted beside queries the worst, as for the SLA. Hardware
+and sizes are of all incarnations together, per second of exactly the measured windows. What was
+not measured is NA: the directory with logs (dbgb2), what the longest statement of an index
+creation was to its client, and percentiles of seconds where a step had no whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from slowdust.analysis.model import Report, Result
+from slowdust.benchmarks.insert import INSERT
+from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert.names import main_role
+from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE
+from slowdust.report.classic.insert import Rows, files_of
+from slowdust.store.manifest import ArchivedTable, Manifest
+from slowdust.store.records import HostUse, RoleUse, Slice
+from slowdust.units import known
+
+_NS_PER_S = 1e9
+_BYTES_PER_MB = 1 << 20
+_BYTES_PER_GB = 1 << 30
+_KB_PER_BYTE = 1 / 1024
+
+
+def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
+    """Path and content of each file; with several numbers of clients each has a directory."""
+    files: dict[Path, str] = {}
+    levels = sorted({result.clients for result in report.results})
+    steps = _classic_names(manifest.tests)
+    for clients in levels:
+        folder = f"c{clients}" if len(levels) > 1 else ""
+        rows = _rows(report, slices, clients, steps)
+        tags = [_tag(name) for name in report.contenders]
+        names = list(steps.values())
+        tables = [
+            *(
+                ArchivedTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=names, folder=folder)
+                for tag in tags
+            ),
+            ArchivedTable(kind=MERGED_TABLES, tag="", runs=tags, rows=names, folder=folder),
+        ]
+        files |= files_of(tables, rows, clients)
+    return files
+
+
+def _classic_names(tests: Sequence[str]) -> dict[str, str]:
+    """Step -> what the classic scripts call it: the steps with queries are numbered."""
+    names: dict[str, str] = {}
+    for test in tests:
+        step = INSERT.test(test)
+        loops = sum(1 for name in names.values() if ".L" in name)
+        names[test] = f"{test}.L{loops + 1}" if step is not None and step.queries else test
+    return names
+
+
+def _tag(contender: str) -> str:
+    """The contender as part of a file's name."""
+    return contender.replace(" ", "_").replace("/", "_")
+
+
+def _rows(report: Report, slices: Sequence[Slice], clients: int, steps: dict[str, str]) -> Rows:
+    """Of every step and contender; all NA where it was not measured."""
+    results = {
+        (result.test, result.contender): result
+        for result in report.results
+        if result.clients == clients
+    }
+    of_step: dict[tuple[str, str], list[Slice]] = {}
+    for piece in slices:
+        if piece.clients == clients:
+            of_step.setdefault((piece.test, piece.contender), []).append(piece)
+    rows: Rows = {}
+    for test, name in steps.items():
+        for contender in report.contenders:
+            result = results.get((test, contender))
+            values = {} if result is None else _values(result, of_step[test, contender])
+            rows.setdefault(name, {})[_tag(contender)] = ibench.printed(values, _tag(contender))
+    return rows
+
+
+def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
+    main = main_role(result.test)
+    queries = main == "query"
+    inserts = result.writers.inserts if result.writers else None
+    inserted = _inserted(slices, main)
+    use = result.per_op
+    return {
+        "ips": inserts if queries else result.qps,
+        "qps": result.qps if queries else 0.0,
+        "rps": _per_second(slices, lambda host: host.reads),
+        "rmbps": _per_second(slices, lambda host: host.read_bytes, 1 / _BYTES_PER_MB),
+        "wps": _per_second(slices, lambda host: host.writes),
+        "wmbps": _per_second(slices, lambda host: host.write_bytes, 1 / _BYTES_PER_MB),
+        "rpq": use.reads,
+        "rkbpq": use.host_read_kb,
+        "wpi": _per_insert(slices, inserted, lambda host: host.writes),
+        "wkbpi": _per_insert(slices, inserted, lambda host: host.write_bytes, _KB_PER_BYTE),
+        "csps": _per_second(slices, lambda host: host.context_switches),
+        "cpups": _busy_percent(slices),
+        "cspq": use.host_cs,
+        "cpupq": use.host_cpu_us,
+        "dbgb1": _largest_gb(piece.step.data_bytes for piece in slices if piece.step),
+        "rss": _largest_gb(piece.server.rss_bytes for piece in slices if piece.server),
+        "maxop": None if main == "index" else _longest(slices, main),
+        "p50": _rate_kept(slices, main, 0.50),
+        "p99": _rate_kept(slices, main, 0.99),
+    }
+
+
+def _roles(slices: Iterable[Slice], name: str) -> list[RoleUse]:
+    found = (piece.step.roles.get(name) for piece in slices if piece.step)
+    return [role for role in found if role is not None]
+
+
+def _inserted(slices: Sequence[Slice], main: str) -> int | None:
+    """Rows inserted, or indexed, in all windows."""
+    rows = [role.rows for role in _roles(slices, "index" if main == "index" else "insert")]
+    return None if len(rows) < len(slices) or None in rows else sum(known(rows))
+
+
+def _total(slices: Sequence[Slice], read: Callable[[HostUse], float | None]) -> float | None:
+    """Over all windows; None unless the probes saw it in each."""
+    found = known(read(piece.host) for piece in slices if piece.host is not None)
+    return sum(found) if len(found) == len(slices) else None
+
+
+def _per_second(
+    slices: Sequence[Slice], read: Callable[[HostUse], float | None], factor: float = 1.0
+) -> float | None:
+    lengths = known(piece.probe_seconds or piece.seconds for piece in slices)
+    total = _total(slices, read)
+    return None if total is None or not sum(lengths) else total * factor / sum(lengths)
+
+
+def _per_insert(
+    slices: Sequence[Slice],
+    inserted: int | None,
+    read: Callable[[HostUse], float | None],
+    factor: float = 1.0,
+) -> float | None:
+    total = _total(slices, read)
+    return total * factor / inserted if total is not None and inserted else None
+
+
+def _busy_percent(slices: Sequence[Slice]) -> float | None:
+    """CPU time at work, of all there was."""
+    busy = _total(slices, lambda host: host.cpu_user_s + host.cpu_system_s)
+    idle = _total(slices, lambda host: host.cpu_idle_s + host.cpu_iowait_s + host.cpu_steal_s)
+    if busy is None or idle is None or not busy + idle:
+        return None
+    return 100 * busy / (busy + idle)
+
+
+def _largest_gb(sizes: Iterable[int | None]) -> float | None:
+    largest = max(known(sizes), default=None)
+    return None if largest is None else largest / _BYTES_PER_GB
+
+
+def _longest(slices: Sequence[Slice], main: str) -> float | None:
+    """Seconds."""
+    longest = [role.latency.max_ns for role in _roles(slices, main) if role.latency]
+    return max(longest) / _NS_PER_S if longest else None
+
+
+def _rate_kept(slices: Sequence[Slice], main: str, share: float) -> float | None:
+    """The rate that a share of the whole seconds reached; the classic p99 is the one of 99%."""
+    if main == "index":
+        return None
+    rates = [
+        second.statements if main == "query" else second.rows
+        for role in _roles(slices, main)
+        for second in role.per_second[: int(role.seconds or 0)]
+    ]
+    return ibench.rate_kept(rates, share)

@@ -1,0 +1,121 @@
+"""The classic tables of an experiment that was measured here.
+
+A rate is what Slowdust calls one: transactions/s, and for scan thousands of rows/s of all clients.
+Hardware per operation is that of the whole host, as in the classic tables, over exactly the
+measured windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from slowdust.analysis.model import Report, Result
+from slowdust.formats.sysbench import met_tables
+from slowdust.formats.sysbench.met_tables import MetRow
+from slowdust.formats.sysbench.rate_tables import RateTable
+from slowdust.report.classic.sysbench import rate_files, write_files
+from slowdust.store.records import Slice
+
+_ROWS = "rows/s"
+_PERCENT_S_PER_US = 100 / 1e6
+
+
+def write_measured(report: Report, slices: Sequence[Slice], directory: Path) -> list[Path]:
+    """Write qps.abs, qps.rel and o.met for each number of clients; their paths."""
+    files: dict[Path, str] = {}
+    levels = sorted({result.clients for result in report.results})
+    cpus = _cpus(slices)
+    for clients in levels:
+        tag = f"c{clients}" if len(levels) > 1 else ""
+        by_test: dict[str, dict[str, Result]] = {}
+        for result in report.results:
+            if result.clients == clients:
+                by_test.setdefault(result.test, {})[result.contender] = result
+        files |= rate_files(_rates(report, by_test), tag, Path())
+        text = "".join(
+            met_tables.block(f"sb.met.{test}.dop{clients}", rows) + "\n"
+            for test, results in by_test.items()
+            if (rows := _hardware(report, results, slices, cpus))
+        )
+        files[Path(f"o.met.{tag}" if tag else "o.met")] = text
+    return write_files(directory, files)
+
+
+def _rates(report: Report, by_test: dict[str, dict[str, Result]]) -> RateTable:
+    return RateTable(
+        tuple(map(_column, report.contenders)),
+        {
+            test: tuple(
+                f"{_rate(results[name]):.0f}" if name in results else ""
+                for name in report.contenders
+            )
+            for test, results in by_test.items()
+        },
+    )
+
+
+def _column(contender: str) -> str:
+    """Names of columns have no blanks."""
+    return contender.replace(" ", "_")
+
+
+def _rate(result: Result) -> float:
+    return result.qps / 1000 if result.unit == _ROWS else result.qps
+
+
+def _hardware(
+    report: Report, results: Mapping[str, Result], slices: Sequence[Slice], cpus: float | None
+) -> list[MetRow]:
+    """One row for each contender, the base first; none without the base."""
+    if report.base not in results:
+        return []
+    found = [results[name] for name in report.contenders if name in results]
+    return [_row(result, _operations(result, slices), cpus) for result in found]
+
+
+def _row(result: Result, operations: float, cpus: float | None) -> MetRow:
+    """`operations`: how many of Slowdust's there are in one of what the rate counts."""
+    use = result.per_op
+    percent = None
+    if use.host_cpu_us is not None and cpus is not None:
+        percent = use.host_cpu_us * _PERCENT_S_PER_US / cpus
+
+    def text(value: float | None, form: str) -> str:
+        return "" if value is None else f"{value * operations:{form}}"
+
+    return MetRow(
+        cpu=text(percent, ".6f"),
+        switches=text(use.host_cs, ".3f"),
+        reads=text(use.reads, ".3f"),
+        read_kb=text(use.host_read_kb, ".3f"),
+        written_kb=text(use.host_write_kb, ".3f"),
+        rate=f"{_rate(result):.0f}",
+        run=_column(result.contender),
+    )
+
+
+def _operations(result: Result, slices: Sequence[Slice]) -> float:
+    """1, but for scan, whose operation is a whole table, its share in a thousand rows."""
+    if result.unit != _ROWS:
+        return 1.0
+    operations = rows = 0.0
+    for piece in slices:
+        mine = (piece.test, piece.clients, piece.contender)
+        if mine == (result.test, result.clients, result.contender):
+            operations += piece.operations or 0
+            rows += piece.qps * (piece.seconds or 0.0)
+    return 1000 * operations / rows if rows else 1.0
+
+
+def _cpus(slices: Sequence[Slice]) -> float | None:
+    """Of the host, from what its CPUs did in the windows, busy and idle."""
+    time = window = 0.0
+    for piece in slices:
+        length = piece.probe_seconds or piece.seconds
+        if piece.host is not None and length is not None:
+            host = piece.host
+            time += host.cpu_user_s + host.cpu_system_s + host.cpu_iowait_s
+            time += host.cpu_steal_s + host.cpu_idle_s
+            window += length
+    return float(round(time / window)) or None if window else None

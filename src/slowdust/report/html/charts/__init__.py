@@ -1,0 +1,1 @@
+"""Charts of the HTML pages, as SVG."""

@@ -1,0 +1,242 @@
+"""Slices in pairs: the rate of each, and the contender's rate relative to its pair's base.
+
+A block measures every contender the same number of times (A B B A); its slots are cut into rounds
+in which each contender comes once. A round is one column of the charts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowdust.report.html import numbers
+from slowdust.report.html.charts import svg
+from slowdust.report.html.charts.marks import Mark
+from slowdust.report.html.charts.scale import Linear, Logarithmic, linear_ticks, ratio_ticks
+from slowdust.store.records import Slice
+
+RATE_HEIGHT = 170.0
+RATIO_HEIGHT = 120.0
+
+INCARNATION_GAP = 1.5
+"""Columns left empty between incarnations."""
+
+MOST_BRACKETS = 6
+"""Contenders whose rqps and intervals the ratio chart has room for."""
+
+MOST_LARGE_DOTS = 150
+"""Columns beyond which dots are drawn small."""
+
+MOST_JOINED = 400
+"""Lines between pairs beyond which they would fill the chart."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the verdict said of one contender: the line and the band behind its ratios."""
+
+    rqps: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One round of a block: at most one slice of every contender, by name, at `x`."""
+
+    x: float
+    incarnation: int
+    rates: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns from left to right and where each incarnation lies (number, from, to)."""
+
+    columns: tuple[Column, ...]
+    incarnations: tuple[tuple[int, float, float], ...]
+    pitch: float
+    """Distance of two columns."""
+
+    @property
+    def dot(self) -> str:
+        """Style class of the dots."""
+        return "dot" if len(self.columns) <= MOST_LARGE_DOTS else "dot small"
+
+    def places(self, names: Sequence[str]) -> dict[str, float]:
+        """How far each contender's dots stand from the middle of their column."""
+        step = self.pitch * 0.55 / len(names)
+        return {name: (at - (len(names) - 1) / 2) * step for at, name in enumerate(names)}
+
+
+def layout(slices: Sequence[Slice]) -> Layout:
+    """The columns of one step's slices, in the order in which they were measured."""
+    rounds = _rounds(slices)
+    starts = sorted({incarnation for incarnation, _, _ in rounds})
+    pitch = svg.WIDTH / (len(rounds) + INCARNATION_GAP * (len(starts) - 1))
+    columns: list[Column] = []
+    spans: list[tuple[int, float, float]] = []
+    left = 0.0
+    for incarnation in starts:
+        members = [rates for key, rates in rounds.items() if key[0] == incarnation]
+        columns.extend(
+            Column(left + (index + 0.5) * pitch, incarnation, rates)
+            for index, rates in enumerate(members)
+        )
+        right = left + len(members) * pitch
+        spans.append((incarnation, left, right))
+        left = right + INCARNATION_GAP * pitch
+    return Layout(tuple(columns), tuple(spans), pitch)
+
+
+def _rounds(slices: Sequence[Slice]) -> dict[tuple[int, int, int], dict[str, float]]:
+    """(incarnation, block, n) -> contender -> rate: the n-th slice of each in its block."""
+    rounds: dict[tuple[int, int, int], dict[str, float]] = {}
+    for one in sorted(slices, key=lambda one: (one.incarnation, one.block, one.slot)):
+        turn = 0
+        while one.contender in rounds.get((one.incarnation, one.block, turn), {}):
+            turn += 1
+        rounds.setdefault((one.incarnation, one.block, turn), {})[one.contender] = one.qps
+    return dict(sorted(rounds.items()))
+
+
+def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) -> Markup:
+    """Every slice as a dot, its pair joined to it by a line."""
+    rates = [rate for column in plan.columns for rate in column.rates.values()]
+    low, high = min(rates), max(rates)
+    air = (high - low) * 0.08 or high * 0.05 or 1.0
+    y = Linear(max(0.0, low - air), high + air, RATE_HEIGHT, 0)
+    places = plan.places(list(marks))
+    joined = [
+        (column.x + places[base], y(column.rates[base]), column.x + places[name], y(rate))
+        for column in plan.columns
+        if base in column.rates and len(plan.columns) * (len(marks) - 1) <= MOST_JOINED
+        for name, rate in column.rates.items()
+        if name != base
+    ]
+    drawn = [svg.path("pair", svg.lines(joined))]
+    for name, mark in marks.items():
+        points = [
+            (column.x + places[name], y(column.rates[name]))
+            for column in plan.columns
+            if name in column.rates
+        ]
+        drawn.append(svg.path(f"{plan.dot} {mark.css_class}", svg.dots(points)))
+    ticks = [(y(tick), numbers.short(tick)) for tick in linear_ticks(y.low, y.high, 5)]
+    return svg.Frame(
+        title=f"Rate of every slice in {unit}, in the order of the blocks",
+        height=RATE_HEIGHT,
+        css_class="timeline",
+        behind=(*_levels(ticks), *_separators(plan, RATE_HEIGHT)),
+        marks=tuple(drawn),
+        labels=tuple(_incarnation_labels(plan)),
+    ).markup()
+
+
+def ratio_chart(
+    plan: Layout,
+    marks: Mapping[str, Mark],
+    base: str,
+    margin: float,
+    compared: Mapping[str, Compared],
+) -> Markup:
+    """Every contender's rate / the base's of the same round; nothing where no round has both."""
+    others = [name for name in marks if name != base]
+    places = plan.places(others) if len(others) > 1 else dict.fromkeys(others, 0.0)
+    ratios = {
+        name: [
+            (column.x + places[name], column.rates[name] / column.rates[base])
+            for column in plan.columns
+            if name in column.rates and column.rates.get(base) and column.rates[name] > 0
+        ]
+        for name in others
+    }
+    values = [value for points in ratios.values() for _, value in points]
+    if not values:
+        return Markup()
+    y = _ratio_axis(values, margin)
+    drawn: list[Markup] = []
+    aside: list[Markup] = []
+    for name, points in ratios.items():
+        inside = [(x, y(value)) for x, value in points if y.low <= value <= y.high]
+        drawn.append(svg.path(f"{plan.dot} {marks[name].css_class}", svg.dots(inside)))
+        drawn.append(svg.path(f"stray {marks[name].css_class}", _strays(points, y)))
+        if name in compared and len(others) <= MOST_BRACKETS:
+            level = svg.dashes([(0, svg.WIDTH, y(compared[name].rqps))])
+            drawn.append(svg.path(f"level {marks[name].css_class}", level))
+            aside.append(_bracket(compared[name], marks[name], y, 10 + 9 * len(aside)))
+    ticks = [(y(tick), f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
+    return svg.Frame(
+        title="Rate of each slice relative to the base's of the same round",
+        height=RATIO_HEIGHT,
+        css_class="timeline",
+        behind=(
+            svg.band(0, svg.WIDTH, y(1 + margin), y(1 - margin), "margin-band"),
+            *_levels(ticks),
+            svg.level(y(1), "one"),
+            *_separators(plan, RATIO_HEIGHT),
+        ),
+        marks=tuple(drawn),
+        labels=tuple(aside),
+    ).markup()
+
+
+def _ratio_axis(values: Sequence[float], margin: float) -> Logarithmic:
+    """Room for the margin and for nearly all values: a stray one must not flatten the others."""
+    ordered = sorted(values)
+    beyond = len(ordered) // 20
+    low = min(1 - 1.5 * margin, ordered[beyond])
+    high = max(1 + 1.5 * margin, ordered[-1 - beyond])
+    air = (high / low) ** 0.15
+    return Logarithmic(low / air, high * air, RATIO_HEIGHT, 0)
+
+
+def _strays(points: Sequence[tuple[float, float]], y: Logarithmic) -> str:
+    """Arrowheads at the edge for the points that lie beyond it."""
+    arrows = []
+    for x, value in points:
+        if value > y.high:
+            arrows.append(f"M{svg.brief(x - 3)} 5L{svg.brief(x)} 0L{svg.brief(x + 3)} 5")
+        elif value < y.low:
+            tip, wings = svg.brief(RATIO_HEIGHT), svg.brief(RATIO_HEIGHT - 5)
+            arrows.append(
+                f"M{svg.brief(x - 3)} {wings}L{svg.brief(x)} {tip}L{svg.brief(x + 3)} {wings}"
+            )
+    return "".join(arrows)
+
+
+def _bracket(verdict: Compared, mark: Mark, y: Logarithmic, x: float) -> Markup:
+    """rqps and its interval, `x` pixels to the right of the chart."""
+    data = ""
+    if verdict.low is not None and verdict.high is not None:
+        top, bottom = (y(min(max(end, y.low), y.high)) for end in (verdict.high, verdict.low))
+        data = f"M{x} {svg.brief(top)}V{svg.brief(bottom)}"
+    point = svg.dots([(x, y(min(max(verdict.rqps, y.low), y.high)))])
+    return Markup('<svg x="100%" class="marks {}">{}{}</svg>').format(
+        mark.css_class, svg.path("whisker", data), svg.path("dot", point)
+    )
+
+
+def _levels(ticks: Sequence[tuple[float, str]]) -> list[Markup]:
+    return [
+        part
+        for y, label in ticks
+        for part in (svg.level(y, "grid"), svg.text("0", y + 4, "tick end", label, dx=-8))
+    ]
+
+
+def _separators(plan: Layout, height: float) -> list[Markup]:
+    halfway = INCARNATION_GAP * plan.pitch / 2
+    return [
+        svg.upright(end + halfway, 0, height, "separator") for _, _, end in plan.incarnations[:-1]
+    ]
+
+
+def _incarnation_labels(plan: Layout) -> list[Markup]:
+    word = "incarnation " if len(plan.incarnations) <= 4 else ""
+    return [
+        svg.text(svg.share((start + end) / 2), RATE_HEIGHT + 14, "tick middle", f"{word}{number}")
+        for number, start, end in plan.incarnations
+    ]

@@ -1,0 +1,1 @@
+"""Sections of the HTML page for long steps."""

@@ -1,0 +1,139 @@
+"""What happened in each second of a long step, as lines: thinned so that no stall gets lost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from slowdust.analysis.results.steps import BY_STATEMENT
+from slowdust.store.records import RoleSecond, RoleUse, Sample, ServerUse
+from slowdust.units import Second
+
+SHORTEST_TAIL: Second = 0.5
+"""A last second shorter than this has no rate: it would be noise."""
+
+BYTES_PER_MB = 1 << 20
+"""As the stalls beside the graphs, and kB per operation, are counted."""
+
+_NOTHING = RoleSecond(0, 0, 0, 0)
+
+Point = tuple[int, float]
+"""Second since the beginning of the step, and the value in it."""
+Run = tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A contender in one incarnation, broken where nothing was measured."""
+
+    contender: str
+    incarnation: int
+    runs: tuple[Run, ...]
+
+
+def rates(role: str, use: RoleUse, worked: Second) -> list[float | None]:
+    """Rows, or statements, per second over the time that the role had work to do.
+
+    Seconds behind its last completion are 0; a short last second is scaled up, a very short one,
+    and what ended later, left out.
+    """
+    found: list[float | None] = []
+    for second in range(_seconds_of(worked)):
+        done = use.per_second[second] if second < len(use.per_second) else _NOTHING
+        count = done.statements if role in BY_STATEMENT else done.rows
+        found.append(count / min(1.0, worked - second))
+    return found
+
+
+def worst_us(use: RoleUse, worked: Second) -> list[float | None]:
+    """Largest response time of each second in microseconds; None where nothing ended.
+
+    What ended after the last second with a rate counts in that one.
+    """
+    return _largest_us([done.max_ns for done in use.per_second], worked)
+
+
+def late_us(use: RoleUse, worked: Second) -> list[float | None]:
+    """How late the latest statement begun in each second was; None where all were in time."""
+    return _largest_us([done.late_ns for done in use.per_second], worked)
+
+
+def _seconds_of(worked: Second) -> int:
+    """Seconds that have a rate: a last one shorter than `SHORTEST_TAIL` has none."""
+    return max(1, math.floor(worked + 1 - SHORTEST_TAIL))
+
+
+def _largest_us(values_ns: Sequence[int], worked: Second) -> list[float | None]:
+    last = _seconds_of(worked) - 1
+    by_second = [*values_ns[:last], max(values_ns[last:], default=0)]
+    return [value / 1e3 if value else None for value in by_second]
+
+
+def backlog(use: RoleUse) -> list[float | None]:
+    """Rows of a paced writer that were due at the end of each second and not written."""
+    if use.schedule is None:
+        return []
+    rate, due = use.schedule.rate, use.schedule.due
+    found: list[float | None] = []
+    written = 0
+    for second in range(math.ceil(due / rate)):
+        if second < len(use.per_second):
+            written += use.per_second[second].rows
+        found.append(max(0.0, min(rate * (second + 1), due) - written))
+    return found
+
+
+def server_cpus(samples: Sequence[Sample]) -> list[float | None]:
+    """CPUs that the server used in each second that the probes saw."""
+    return _by_second(samples, lambda server: server.cpu_s)
+
+
+def server_written_mb(samples: Sequence[Sample]) -> list[float | None]:
+    """MB per second that the server wrote to storage."""
+    written = _by_second(samples, lambda server: server.write_bytes)
+    return [None if value is None else value / BYTES_PER_MB for value in written]
+
+
+def _by_second(
+    samples: Sequence[Sample], read: Callable[[ServerUse], float | None]
+) -> list[float | None]:
+    """Amounts of samples, which are about a second long, as rates of the nearest second."""
+    found: dict[int, float] = {}
+    for sample in samples:
+        amount = None if sample.server is None else read(sample.server)
+        if amount is not None and sample.seconds >= SHORTEST_TAIL:
+            found[round(sample.start)] = amount / sample.seconds
+    return [found.get(second) for second in range(max(found, default=-1) + 1)]
+
+
+def thinned(values: Sequence[float | None], most: int) -> tuple[Run, ...]:
+    """`values` by second, at most about `most` of them, in unbroken runs.
+
+    Neighbours are joined to their lowest and highest, each at its own second: a single second's
+    stall or peak is still there.
+    """
+    runs: list[list[Point]] = []
+    for second, value in enumerate(values):
+        if value is None:
+            continue
+        if not runs or runs[-1][-1][0] != second - 1:
+            runs.append([])
+        runs[-1].append((second, value))
+    present = sum(len(run) for run in runs)
+    if present <= most:
+        return tuple(map(tuple, runs))
+    joined = -(-2 * present // most)
+    return tuple(_ends_kept(run, joined) for run in runs)
+
+
+def _ends_kept(run: Sequence[Point], joined: int) -> Run:
+    kept: list[Point] = []
+    for start in range(0, len(run), joined):
+        piece = run[start : start + joined]
+        kept += sorted({min(piece, key=_value), max(piece, key=_value)})
+    return tuple(kept)
+
+
+def _value(point: Point) -> float:
+    return point[1]
