@@ -14,7 +14,7 @@ from slowdust.experiment.setup import enter, field_of
 from slowdust.experiment.slices.blocks import Pace, Place, StepRun
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 DATA = Data(tables=2, rows=5000, seed=3)
 IDS = "SELECT count(*), sum(id::bigint * id) FROM sbtest{}"
@@ -47,7 +47,7 @@ def run_two_blocks(driver: Driver, field: Field, test: str, clients: int) -> dic
     done = dict.fromkeys(field.names, 0)
 
     def keep(record: Slice) -> None:
-        done[record.contender] += record.operations
+        done[record.place.contender] += record.measured.operations
 
     run.open(DATA)
     run.warm_up()

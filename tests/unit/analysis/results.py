@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from slowdust.analysis.model import LatencyUs, PerOperation, Result, Verdict
+from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.model import Result, Verdict
+from slowdust.store.latency import LatencyUs
 
 
 def a_result(

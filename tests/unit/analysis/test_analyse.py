@@ -7,7 +7,7 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.flags import PLAN_DIFFERS
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, Noise, synthetic_experiment
 
 
@@ -33,7 +33,7 @@ def test_known_shifts_are_recovered() -> None:
     assert slower.verdict == "slower"
     assert slower.rqps == pytest.approx(0.9, abs=0.005)
     assert slower.per_op_relative is not None
-    assert slower.per_op_relative.server_cpu_us == pytest.approx(1 / 0.9, rel=0.01)
+    assert slower.per_op_relative["server_cpu_us"] == pytest.approx(1 / 0.9, rel=0.01)
     assert same.verdict == "same"
     assert report.tldr[0] == "From 1 to 2: none faster, 1 the same, 1 slower, none unsure."
 
@@ -80,7 +80,7 @@ def test_results_are_in_the_methods_order() -> None:
 def test_steps_of_other_benchmarks_keep_the_order_in_which_they_ran() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["l.i0", "l.x", "l.i1"], blocks=2)
     for piece in slices:
-        piece.benchmark = "of a later version"
+        piece.place.benchmark = "of a later version"
 
     results = analyse(manifest, slices).results
 
@@ -90,10 +90,10 @@ def test_steps_of_other_benchmarks_keep_the_order_in_which_they_ran() -> None:
 
 def test_totals_of_a_result() -> None:
     manifest, slices = quiet()
-    slices[0].errors = {"40001": 2}
-    slices[0].retries = 5
+    slices[0].measured.errors = {"40001": 2}
+    slices[0].measured.retries = 5
 
-    result = the(analyse(manifest, slices), slices[0].test, slices[0].contender)
+    result = the(analyse(manifest, slices), slices[0].place.test, slices[0].place.contender)
 
     assert (result.slices, result.incarnations) == (24, 2)
     assert result.measured_s == pytest.approx(6.0)
@@ -107,11 +107,11 @@ def test_totals_of_a_result() -> None:
 def test_without_server_probes_their_values_are_absent() -> None:
     manifest, slices = quiet()
     for piece in slices:
-        piece.server, piece.idle_cpu_s = None, {}
+        piece.measured.uses = {"host": piece.measured.uses["host"]}
 
     result = analyse(manifest, slices).results[0]
 
-    assert result.per_op.server_cpu_us is None
+    assert "server_cpu_us" not in result.per_op
     assert result.backends_changed is None
     assert result.idle_cpu_share is None
     assert result.peak_rss_gb is None
@@ -120,9 +120,9 @@ def test_without_server_probes_their_values_are_absent() -> None:
 def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> None:
     manifest, slices = quiet()
     for piece in slices:
-        if piece.contender == "a@2":
-            piece.qps, piece.operations, piece.errors = 0.0, 0, {"53300": 7}
-            piece.latency.values_ns, piece.latency.counts = [], []
+        if piece.place.contender == "a@2":
+            piece.qps, piece.measured.operations, piece.measured.errors = 0.0, 0, {"53300": 7}
+            piece.measured.latency.values_ns, piece.measured.latency.counts = [], []
 
     report = analyse(manifest, slices)
 
@@ -135,7 +135,7 @@ def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> Non
 
 def test_a_step_that_the_base_lacks_is_not_compared() -> None:
     manifest, slices = quiet()
-    left = [p for p in slices if (p.test, p.contender) != ("point-query", "a@1")]
+    left = [p for p in slices if (p.place.test, p.place.contender) != ("point-query", "a@1")]
 
     result = the(analyse(manifest, left), "point-query", "a@2")
 
@@ -222,9 +222,11 @@ def test_what_the_slices_suffered_is_flagged() -> None:
         ["a", "b"], ["point-query"], noise=Noise(drift=0.4, restart=0.1), blocks=4, seed=3
     )
     for piece in slices:
-        piece.client.busiest_thread = 0.95
-        piece.idle_cpu_s = {"other": 0.1}
-        piece.skipped_probes = ["disk"]
+        piece.measured.uses["client"]["busiest_thread"] = 0.95
+        piece.measured.uses |= {
+            f"idle.{name}": {"cpu_s": cpu_s} for name, cpu_s in {"other": 0.1}.items()
+        }
+        piece.measured.skipped_probes = ["disk"]
 
     report = analyse(manifest, slices)
 

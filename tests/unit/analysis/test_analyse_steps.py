@@ -37,11 +37,10 @@ def test_hardware_is_per_insert_per_indexed_row_and_per_query() -> None:
     report = analyse(manifest, slices)
 
     for piece, test in ((inserts, "l.i1"), (rows, "l.x"), (queries, "qr100")):
-        assert piece.server is not None
-        expected = piece.server.cpu_s * 1e6 / piece.operations
-        assert the(report, test, A).per_op.server_cpu_us == pytest.approx(expected)
+        expected = piece.measured.uses["server"]["cpu_s"] * 1e6 / piece.measured.operations
+        assert the(report, test, A).per_op["server_cpu_us"] == pytest.approx(expected)
     assert queries.step is not None
-    assert queries.operations == queries.step.roles["query"].statements
+    assert queries.measured.operations == queries.step.roles["query"].statements
 
 
 def test_steps_are_in_the_order_in_which_they_had_to_run_whatever_their_rates() -> None:
@@ -85,7 +84,7 @@ def test_nothing_is_compared_with_a_base_that_missed_its_sla() -> None:
 
 def test_rows_that_were_lost_are_flagged() -> None:
     manifest, slices = insert_experiment([A, B], ["l.i1"], incarnations=2)
-    detail = next(p for p in slices if (p.contender, p.incarnation) == (B, 2)).step
+    detail = next(p for p in slices if (p.place.contender, p.place.incarnation) == (B, 2)).step
     assert detail is not None
     detail.rows_counted = 499_950
 
@@ -200,9 +199,11 @@ def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named
 def test_one_incarnation_beside_busy_idlers_is_flagged_and_named() -> None:
     manifest, slices = insert_experiment([A, B], ["l.i0"], incarnations=3)
     for piece in slices:
-        busy = piece.incarnation == 2 and piece.contender == B
-        window = piece.probe_seconds or piece.seconds
-        piece.idle_cpu_s = {"another": (0.08 if busy else 0.001) * window}
+        busy = piece.place.incarnation == 2 and piece.place.contender == B
+        window = piece.measured.probe_seconds or piece.measured.seconds
+        uses = piece.measured.uses
+        piece.measured.uses = {name: uses[name] for name in ("client", "server", "host")}
+        piece.measured.uses["idle.another"] = {"cpu_s": (0.08 if busy else 0.001) * window}
 
     report = analyse(manifest, slices)
 

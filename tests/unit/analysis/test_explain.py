@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.model import PerOperation, Writers
+from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.model import Writers
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.explain import Cause, explain
 from tests.unit.analysis.results import a_result

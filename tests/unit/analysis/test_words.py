@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.model import PerOperation, Result
+from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.model import Result
 from slowdust.analysis.results.flags import PLAN_DIFFERS
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.words import tell

@@ -9,7 +9,7 @@ import pytest
 
 from slowdust.cli.main import main
 from slowdust.store.folder import Folder, writing
-from slowdust.store.records import SCHEMA
+from slowdust.store.slice import SCHEMA
 from tests.unit.synthetic import synthetic_experiment
 
 Run = Callable[..., tuple[int, list[str]]]

@@ -8,7 +8,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks.micro import MICRO
 from slowdust.report import html
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.report.outline import outline_of
 from tests.unit.report.sample import (
     BASE,

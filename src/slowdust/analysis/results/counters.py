@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.store.records import Counters, Slice
+from slowdust.store.archived import Counters
+from slowdust.store.slice import Slice
+from slowdust.units import known
 from slowdust.wording import change
 
 CLOCK = "GHz"
@@ -18,7 +20,8 @@ OTHER_CLOCK = 0.02
 
 def counters_of(slices: Sequence[Slice]) -> Counters | None:
     """Of the first slice that has them."""
-    return next((piece.counters for piece in slices if piece.counters is not None), None)
+    archived = known(record.archived for record in slices)
+    return next(iter(known(run.counters for run in archived)), None)
 
 
 def relative_counters(base: Counters | None, ours: Counters | None) -> dict[str, float] | None:

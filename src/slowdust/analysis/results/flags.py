@@ -10,7 +10,8 @@ from slowdust.analysis.comparison.estimate import Estimate
 from slowdust.analysis.model import Writers
 from slowdust.analysis.results.idle_cpu import busy_idlers
 from slowdust.analysis.sla import achieved
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
+from slowdust.units import known
 from slowdust.wording import counted
 
 BUSY_CLIENT = 0.9
@@ -28,19 +29,22 @@ PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 def flags_of_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
     """What the slices of one step and contender say about themselves."""
-    flags = list(dict.fromkeys(flag for piece in slices for flag in piece.flags))
+    archived = known(record.archived for record in slices)
+    flags = list(dict.fromkeys(note for run in archived for note in run.notes))
     if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
         flags.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
     flags += busy_idlers(slices)
-    if errors := sum(sum(piece.errors.values()) for piece in slices):
+    if errors := sum(sum(record.measured.errors.values()) for record in slices):
         flags.append(f"errors: {errors:,}")
-    if retries := sum(piece.retries for piece in slices):
+    if retries := sum(record.measured.retries for record in slices):
         flags.append(f"retries: {retries:,}")
-    if late := sum(piece.schedule.late_operations for piece in slices if piece.schedule):
+    if late := sum(
+        record.measured.schedule.late_operations for record in slices if record.measured.schedule
+    ):
         flags.append(f"late operations: {late:,}")
-    if silent := sum(piece.qps <= 0 for piece in slices):
+    if silent := sum(record.qps <= 0 for record in slices):
         flags.append(f"slices without throughput: {silent} of {len(slices)}")
-    if skipped := sorted({probe for piece in slices for probe in piece.skipped_probes}):
+    if skipped := sorted({probe for record in slices for probe in record.measured.skipped_probes}):
         flags.append(f"not measured: {', '.join(skipped)}")
     return flags
 
@@ -71,13 +75,13 @@ def flags_of_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]
     flags = []
     if writers is not None and not writers.sla_met:
         flags.append(f"SLA missed, not compared: {achieved(writers)}{_backlog(writers)}")
-    for piece in slices:
-        if (step := piece.step) is None or step.rows_counted is None:
+    for record in slices:
+        if (step := record.step) is None or step.rows_counted is None:
             continue
         if step.rows_expected is not None and step.rows_counted != step.rows_expected:
             flags.append(
-                f"rows in incarnation {piece.incarnation}: {step.rows_counted:,} were counted, "
-                f"{step.rows_expected:,} were expected"
+                f"rows in incarnation {record.place.incarnation}: {step.rows_counted:,} "
+                f"were counted, {step.rows_expected:,} were expected"
             )
     return flags
 
@@ -111,7 +115,7 @@ def flags_of_pairs(estimate: Estimate, margin: float) -> list[str]:
 
 def wandering(slices: Sequence[Slice]) -> list[str]:
     """How far the throughput of the base drifted, if it did: a fact about the machine."""
-    rates = [piece.qps for piece in slices if piece.qps > 0]
+    rates = [record.qps for record in slices if record.qps > 0]
     if len(rates) < FEW_BLOCKS:
         return []
     slow, fast = np.quantile(rates, [0.05, 0.95])

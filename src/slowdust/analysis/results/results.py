@@ -8,7 +8,7 @@ from statistics import median
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import Judgement, judge
-from slowdust.analysis.model import PerOperation, PlanDifference, Result
+from slowdust.analysis.model import PlanDifference, Result
 from slowdust.analysis.results import flags
 from slowdust.analysis.results.contenders import shape_of
 from slowdust.analysis.results.counters import clock_flags, relative_counters
@@ -17,7 +17,7 @@ from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_test, measured_in_steps
 from slowdust.benchmarks.model import Measuring
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 Summary = Callable[[Step, str, Sequence[Slice]], Result]
 """Of a step on one contender: everything that needs no base."""
@@ -36,8 +36,8 @@ def results_of(
     """
     margin = manifest.method.margin
     by_step: dict[Step, dict[str, list[Slice]]] = defaultdict(lambda: defaultdict(list))
-    for piece in slices:
-        by_step[step_of(piece)][piece.contender].append(piece)
+    for record in slices:
+        by_step[step_of(record)][record.place.contender].append(record)
     judgements = {
         (judgement.estimate.step, judgement.estimate.contender): judgement
         for judgement in judge(slices, contenders, margin)
@@ -55,7 +55,7 @@ def results_of(
                 result.rqps = None if missed_its_sla(base) else 1.0
                 result.flags += flags.wandering(by_step[step][base.contender])
             else:
-                archived = any(piece.archived for piece in by_step[step][result.contender])
+                archived = any(record.archived for record in by_step[step][result.contender])
                 judgement = judgements[step, result.contender]
                 _compare(result, base, judgement, margin, archived=archived)
                 result.flags += _plans_of(result, contenders[0], differences)
@@ -92,7 +92,9 @@ def in_order(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
 
 def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     """What a result is of, and all that its comparison with the base depends on."""
-    schedules = [piece.schedule for piece in slices if piece.schedule is not None]
+    schedules = [
+        record.measured.schedule for record in slices if record.measured.schedule is not None
+    ]
     return Result(
         benchmark=step.benchmark,
         test=step.test,
@@ -100,10 +102,10 @@ def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         clients=step.clients,
         contender=contender,
         unit=slices[0].unit,
-        qps=median(piece.qps for piece in slices),
+        qps=median(record.qps for record in slices),
         slices=len(slices),
-        incarnations=len({piece.incarnation for piece in slices}),
-        per_op=PerOperation(),
+        incarnations=len({record.place.incarnation for record in slices}),
+        per_op={},
         writers=writers_of(slices),
         late_operations=(
             sum(schedule.late_operations for schedule in schedules) if schedules else None

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.model import LatencyUs, PlanDifference, Report
+from slowdust.analysis.metrics import ESSENTIAL, Metric
+from slowdust.analysis.metrics import shown as shown_metrics
+from slowdust.analysis.model import PlanDifference, Report
 from slowdust.analysis.results.flags import ONE_RUN
 from slowdust.analysis.results.latency import columns_of_latency
 from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.marks import Looks, Mark
 from slowdust.report.html.charts.seconds import seconds_chart
-from slowdust.report.html.metrics import ESSENTIAL, Metric, columns_for
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.rows import Row
 from slowdust.report.html.steps.failures import Failure
 from slowdust.report.html.steps.view import StepView, step_view
-from slowdust.store.records import Schedule, Slice
+from slowdust.store.latency import LatencyUs
+from slowdust.store.measured import Schedule
+from slowdust.store.slice import Slice
 from slowdust.units import known
 from slowdust.wording import operation
 
@@ -81,7 +84,7 @@ def sections_of(
     by_step: dict[Step, list[Slice]] = {}
     for one in slices:
         by_step.setdefault(step_of(one), []).append(one)
-    origin = min(known(one.started for one in slices), default=0.0)
+    origin = min(known(one.measured.started for one in slices), default=0.0)
     return tuple(
         _section(
             report,
@@ -107,7 +110,7 @@ def _section(
     results = row.results
     step = step_view(report, row, slices, looks, failures)
     slices = [one for one in slices if one.archived is None]
-    present = {one.contender for one in slices}
+    present = {one.place.contender for one in slices}
     shown = {name: mark for name, mark in looks.marks.items() if name in present}
     unit = results[0].unit
     rates = ratios = seconds = Markup()
@@ -126,8 +129,10 @@ def _section(
         latency_unit=time_unit(known(_typical(one.latency_us) for one in results)),
         latency=columns_of_latency(results, report.imported),
         response_times=any(one.response_time for one in results),
-        metrics=columns_for(
-            [one.per_op for one in results], ESSENTIAL if report.imported is None else ()
+        metrics=tuple(
+            shown_metrics(
+                (one.per_op for one in results), ESSENTIAL if report.imported is None else ()
+            )
         ),
         rate_chart=rates,
         ratio_chart=ratios,
@@ -165,9 +170,11 @@ def _open_loop(names: Mapping[str, Mark], slices: Sequence[Slice]) -> list[OpenL
     found = []
     for name in names:
         kept: list[tuple[Schedule, int]] = [
-            (one.schedule, one.operations)
+            (one.measured.schedule, one.measured.operations)
             for one in slices
-            if one.contender == name and one.schedule is not None and one.operations is not None
+            if one.place.contender == name
+            and one.measured.schedule is not None
+            and one.measured.operations is not None
         ]
         operations = sum(count for _, count in kept)
         if operations:
