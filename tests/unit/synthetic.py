@@ -194,7 +194,7 @@ def synthetic_experiment(
         )
         piece.incarnation, piece.block, piece.slot = incarnation + 1, block, slot
         slices.append(piece)
-    slices.sort(key=lambda piece: piece.started)
+    slices.sort(key=lambda piece: piece.started or 0.0)
     return synthetic_manifest(contenders, tests, clients, incarnations, seed), slices
 
 
