@@ -47,6 +47,7 @@ def run_two_blocks(driver: Driver, field: Field, test: str, clients: int) -> dic
     done = dict.fromkeys(field.names, 0)
 
     def keep(record: Slice) -> None:
+        assert record.operations is not None
         done[record.contender] += record.operations
 
     run.open(DATA)

@@ -135,6 +135,7 @@ def test_cpu_time_agrees_with_the_process_itself(server: Server) -> None:
     use = server_use(before, after)
 
     assert use.cpu_s == pytest.approx(own_after - own_before, abs=0.001)
+    assert use.cpu_s is not None
     assert use.cpu_s >= 0.3
     assert use.cpu_user_s is not None
     assert use.cpu_system_s is not None
@@ -170,6 +171,7 @@ def test_threads_count_in_cpu_time_and_those_alive_in_switches(server: Server) -
     use = server_use(before, after)
 
     assert use.cpu_s == pytest.approx(own_after - own_before, abs=0.001)
+    assert use.cpu_s is not None
     assert use.cpu_s >= 0.2
     assert use.processes == 1
 
@@ -197,6 +199,7 @@ def test_a_child_that_stays_counts_to_the_nanosecond(server: Server) -> None:
     assert (use.processes, use.processes_started, use.processes_ended) == (2, 1, 0)
     assert use.cpu_s == pytest.approx(sum(used), abs=0.005)
     assert (ended.processes, ended.processes_started, ended.processes_ended) == (1, 0, 1)
+    assert ended.cpu_s is not None
     assert ended.cpu_s <= 0.021, "its 100 ms before the window are not counted again"
     assert ended.context_switches is None
 
@@ -296,6 +299,7 @@ def test_without_rights_only_io_is_absent(server: Server) -> None:
     finally:
         os.seteuid(0)
     assert use.write_bytes is None
+    assert use.cpu_s is not None
     assert use.cpu_s >= 0.05
     assert use.context_switches is not None
     assert use.rss_bytes is not None
@@ -318,6 +322,7 @@ def test_the_host_was_at_least_as_busy_as_the_server(server: Server, tmp_path: P
     use = window.close()
 
     assert use.server is not None
+    assert use.server.cpu_s is not None
     assert use.host is not None
     assert use.host.cpu_user_s + use.host.cpu_system_s >= use.server.cpu_s - 0.03
     assert use.host.context_switches >= (use.server.context_switches or 0)

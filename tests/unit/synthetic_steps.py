@@ -175,7 +175,8 @@ def _failure(broken: Break, clients: int) -> StepFailure:
 def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
     roles = _roles(course)
     main = roles[_main_role(course.step)]
-    operations = main.statements if course.step.queries else main.rows
+    operations = (main.statements if course.step.queries else main.rows) or 0
+    assert main.seconds is not None
     used = _server_use(operations, course.seconds)
     return Slice(
         benchmark="insert",
@@ -188,8 +189,8 @@ def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
         started=started,
         seconds=float(course.seconds),
         operations=operations,
-        statements=sum(role.statements for role in roles.values()),
-        rows=sum(role.rows for role in roles.values()),
+        statements=sum(role.statements or 0 for role in roles.values()),
+        rows=sum(role.rows or 0 for role in roles.values()),
         qps=operations / main.seconds,
         unit=course.step.unit,
         bytes_sent=80 * operations,
@@ -201,7 +202,7 @@ def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
             cpu_system_s=0.01 * course.seconds,
             voluntary_switches=1000,
             involuntary_switches=10,
-            threads=sum(role.connections for role in roles.values()),
+            threads=sum(role.connections or 0 for role in roles.values()),
             busiest_thread=0.03,
         ),
         server=used,
@@ -260,6 +261,8 @@ def _writer(course: _Course, name: str, target: float, share: float) -> RoleUse:
         rows = (done - before) * _BESIDE_QUERIES
         seconds.append(RoleSecond(done - before, rows, max_ns, late_ns))
     use = _use(course, seconds, 5e6)
+    assert use.rows is not None
+    assert use.statements is not None
     use.schedule = WriteSchedule(
         rate=target,
         due=due,
@@ -343,6 +346,7 @@ def _server_use(operations: int, seconds: int) -> ServerUse:
 
 
 def _host_use(server: ServerUse, seconds: int, *, stalled: bool) -> HostUse:
+    assert server.cpu_s is not None
     return HostUse(
         cpu_user_s=0.9 * server.cpu_s,
         cpu_system_s=0.3 * server.cpu_s,

@@ -122,6 +122,7 @@ def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> Non
     for piece in slices:
         if piece.contender == "a@2":
             piece.qps, piece.operations, piece.errors = 0.0, 0, {"53300": 7}
+            assert piece.latency is not None
             piece.latency.values_ns, piece.latency.counts = [], []
 
     report = analyse(manifest, slices)
@@ -222,6 +223,7 @@ def test_what_the_slices_suffered_is_flagged() -> None:
         ["a", "b"], ["point-query"], noise=Noise(drift=0.4, restart=0.1), blocks=4, seed=3
     )
     for piece in slices:
+        assert piece.client is not None
         piece.client.busiest_thread = 0.95
         piece.idle_cpu_s = {"other": 0.1}
         piece.skipped_probes = ["disk"]

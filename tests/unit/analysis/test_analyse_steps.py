@@ -38,6 +38,8 @@ def test_hardware_is_per_insert_per_indexed_row_and_per_query() -> None:
 
     for piece, test in ((inserts, "l.i1"), (rows, "l.x"), (queries, "qr100")):
         assert piece.server is not None
+        assert piece.server.cpu_s is not None
+        assert piece.operations is not None
         expected = piece.server.cpu_s * 1e6 / piece.operations
         assert the(report, test, A).per_op.server_cpu_us == pytest.approx(expected)
     assert queries.step is not None
@@ -202,6 +204,7 @@ def test_one_incarnation_beside_busy_idlers_is_flagged_and_named() -> None:
     for piece in slices:
         busy = piece.incarnation == 2 and piece.contender == B
         window = piece.probe_seconds or piece.seconds
+        assert window is not None
         piece.idle_cpu_s = {"another": (0.08 if busy else 0.001) * window}
 
     report = analyse(manifest, slices)

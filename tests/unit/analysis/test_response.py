@@ -42,6 +42,7 @@ def test_in_a_closed_loop_it_is_the_inverse_of_the_relative_rate() -> None:
     assert time.relative == pytest.approx(1.25, abs=0.02)
     assert time.low is not None
     assert time.high is not None
+    assert time.relative is not None
     assert time.low < time.relative < time.high
 
 
@@ -82,6 +83,7 @@ def test_a_contender_that_never_answered_has_none() -> None:
     for piece in slices:
         piece.benchmark = "slap"
         if piece.contender == "a@2":
+            assert piece.latency is not None
             piece.latency.counts, piece.latency.values_ns = [], []
             piece.latency.mean_ns, piece.qps = 0.0, 0.0
     assert of(analyse(manifest, slices), "a@2").response_time is None

@@ -60,6 +60,7 @@ def test_the_worst_incarnation_counts() -> None:
 def test_a_query_that_outlasts_the_window_does_not_make_the_writers_late() -> None:
     slices = steps()
     for piece in slices:
+        assert piece.seconds is not None
         piece.seconds += 5.0
 
     assert kept(slices).sla_met

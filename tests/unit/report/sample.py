@@ -169,8 +169,11 @@ def troubled_experiment() -> tuple[Report, list[Slice]]:
         for one in slices
         if one.contender != failed and not (one.test == "scan" and one.contender == HOSTILE)
     ]
+    first = slices[0].started
+    assert first is not None
     for one in kept:
-        one.started = slices[0].started + 14 * (one.started - slices[0].started)
+        assert one.started is not None
+        one.started = first + 14 * (one.started - first)
         _trouble(one)
     return analyse(manifest, kept), kept
 
@@ -192,6 +195,8 @@ def _trouble(one: Slice) -> None:
         )
     if one.test == "point-query":
         per_second = one.operations
+        assert per_second is not None
+        assert one.latency is not None
         one.seconds = 3.2
         one.operations = int(3.2 * per_second)
         one.qps = one.operations / one.seconds

@@ -41,6 +41,7 @@ def test_flags_with_commas_stay_one_field() -> None:
 def test_what_was_not_measured_is_empty() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
     for piece in slices:
+        assert piece.latency is not None
         piece.server, piece.latency.counts = None, [0] * len(piece.latency.counts)
 
     row = rows(analyse(manifest, slices))[0]

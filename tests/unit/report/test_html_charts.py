@@ -135,6 +135,8 @@ def test_a_long_series_is_thinned_and_keeps_its_worst_response() -> None:
 
 def test_a_slice_without_operations_is_one_piece_at_zero() -> None:
     one = synthetic_slice()
+    assert one.latency is not None
+    assert one.started is not None
     one.operations, one.qps, one.per_second, one.latency.max_ns = 0, 0.0, [], 0
 
     assert [piece.rate for piece in pieces([one], one.started)] == [0]
