@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust import builds
+from slowdust.benchmarks.model import DEFAULT_CONFIG
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
-from slowdust.dbms.settings import DEFAULT_CONFIG
 from slowdust.instances.instance import Instance
 from slowdust.instances.rundir import RunDirectory
 

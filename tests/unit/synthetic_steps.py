@@ -166,7 +166,8 @@ def _failure(broken: Break, clients: int) -> StepFailure:
 def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
     roles = _roles(course)
     main = roles[_main_role(course.step)]
-    operations = main.statements if course.step.queries else main.rows
+    operations = (main.statements if course.step.queries else main.rows) or 0
+    assert main.seconds is not None
     used = _server_use(operations, course.seconds)
     return Slice(
         place=Place(
@@ -254,6 +255,8 @@ def _writer(course: _Course, name: str, target: float, share: float) -> RoleUse:
         rows = (done - before) * _BESIDE_QUERIES
         seconds.append(RoleSecond(done - before, rows, max_ns, late_ns))
     use = _use(course, seconds, 5e6)
+    assert use.rows is not None
+    assert use.statements is not None
     use.schedule = WriteSchedule(
         rate=target,
         due=due,

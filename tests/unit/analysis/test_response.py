@@ -43,6 +43,7 @@ def test_in_a_closed_loop_it_is_the_inverse_of_the_relative_rate() -> None:
     assert time.relative == pytest.approx(1.25, abs=0.02)
     assert time.low is not None
     assert time.high is not None
+    assert time.relative is not None
     assert time.low < time.relative < time.high
 
 

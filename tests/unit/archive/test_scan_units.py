@@ -21,9 +21,9 @@ KILO, KILO_OF_ONE, UNKNOWN = (
 )  # fmt: skip
 
 
-def scan(rate: float, published: str, *, test: str = "scan", **others: frozenset[str]) -> Written:
+def scan(rate: float, published: str, *, test: str = "scan", without: frozenset[str]) -> Written:
     """A scan of 1,000 rows at a rate, published as another."""
-    written = Written(test=test, rate=rate, **others)
+    written = Written(test=test, rate=rate, without=without)
     written.extra["met"] = written.met().replace(f"\t{rate:.2f}\n", f"\t{published}\n")
     written.extra["r.qps"] = f"{published}\tpgsql {test} range=100\n"
     return written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -179,7 +179,7 @@ class Written:
         return "\n".join(lines) + "\n"
 
 
-def write_archive(directory: Path, runs: dict[str, Iterable[Written]]) -> Path:
+def write_archive(directory: Path, runs: Mapping[str, Iterable[Written]]) -> Path:
     """Run directories below `directory`."""
     for name, tests in runs.items():
         for test in tests:

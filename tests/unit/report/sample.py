@@ -171,6 +171,8 @@ def troubled_experiment() -> tuple[Report, list[Slice]]:
         if one.place.contender != failed
         and not (one.place.test == "scan" and one.place.contender == HOSTILE)
     ]
+    first = slices[0].started
+    assert first is not None
     for one in kept:
         one.measured.started = slices[0].measured.started + 14 * (
             one.measured.started - slices[0].measured.started
