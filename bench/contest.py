@@ -39,8 +39,8 @@ class Contest:
 
     def probed_qps(self, contender: Contender, seconds: Second) -> float:
         """Of one run between two readings of all probes, as a slice is measured."""
-        idle = {other.name: other.probe for other in self.contenders if other is not contender}
-        window = Window(contender.probe, idle, self.field.host_probe)
+        idle = [other.idle_probe for other in self.contenders if other is not contender]
+        window = Window([*idle, *contender.probes])
         window.open()
         qps = self.qps(contender, seconds)
         window.close()

@@ -122,6 +122,7 @@ def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> Non
     for piece in slices:
         if piece.place.contender == "a@2":
             piece.qps, piece.measured.operations, piece.measured.errors = 0.0, 0, {"53300": 7}
+            assert piece.measured.latency is not None
             piece.measured.latency.values_ns, piece.measured.latency.counts = [], []
 
     report = analyse(manifest, slices)

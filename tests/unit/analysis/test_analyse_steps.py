@@ -37,6 +37,7 @@ def test_hardware_is_per_insert_per_indexed_row_and_per_query() -> None:
     report = analyse(manifest, slices)
 
     for piece, test in ((inserts, "l.i1"), (rows, "l.x"), (queries, "qr100")):
+        assert piece.measured.operations is not None
         expected = piece.measured.uses["server"]["cpu_s"] * 1e6 / piece.measured.operations
         assert the(report, test, A).per_op["server_cpu_us"] == pytest.approx(expected)
     assert queries.step is not None
@@ -201,6 +202,7 @@ def test_one_incarnation_beside_busy_idlers_is_flagged_and_named() -> None:
     for piece in slices:
         busy = piece.place.incarnation == 2 and piece.place.contender == B
         window = piece.measured.probe_seconds or piece.measured.seconds
+        assert window is not None
         uses = piece.measured.uses
         piece.measured.uses = {name: uses[name] for name in ("client", "server", "host")}
         piece.measured.uses["idle.another"] = {"cpu_s": (0.08 if busy else 0.001) * window}

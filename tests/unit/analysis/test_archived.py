@@ -105,6 +105,7 @@ def test_the_time_of_an_archived_operation_is_of_what_its_rate_counts(
         archived(NEW, test, 0.92 * qps, unit, cpu=1.09 * cpu),
     ]
     for one in slices:
+        assert one.archived is not None
         one.archived.response = LatencyUs(mean=event_us)
 
     text = " ".join(judged(*slices).tldr)

@@ -42,6 +42,7 @@ def test_what_was_not_measured_is_empty() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
     for piece in slices:
         del piece.measured.uses["server"]
+        assert piece.measured.latency is not None
         piece.measured.latency.counts = [0] * len(piece.measured.latency.counts)
 
     row = rows(analyse(manifest, slices))[0]
