@@ -10,7 +10,7 @@ import msgspec
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import Choice
-from slowdust.analysis.story.bands import USUAL, Bands
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.store.folder import SLICES_FILE, Folder, writing
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -109,7 +109,7 @@ def choice(
     benchmark: str | None = None,
     test: str | None = None,
     base: str | None = None,
-    bands: Bands = USUAL,
+    bands: Bands = DEFAULT_BANDS,
     configs: str | None = None,
     host: str | None = None,
 ) -> Choice:

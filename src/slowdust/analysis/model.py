@@ -11,7 +11,6 @@ from typing import Literal
 import msgspec
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.story.group_changes import GroupChanges
 from slowdust.store.archived import Counters
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import StepFailure
@@ -290,6 +289,46 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
     peak_rss_gb: float | None = None
     buffer_pool_gb: float | None = None
     rss_per_buffer_pool: float | None = None
+
+
+class ChangeCounts(msgspec.Struct, kw_only=True):
+    """Two versions, or contenders, and the tests of a group that both have."""
+
+    before: str
+    after: str
+    tests: int
+    """The five counts below add up to it."""
+    big_improvements: int
+    small_improvements: int
+    no_changes: int
+    small_regressions: int
+    big_regressions: int
+    median: float
+    """Of the tests' throughput of `after` / that of `before`."""
+
+
+class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A group of tests over the versions of a line."""
+
+    line: str | None = None
+    """DBMS, engine, configuration and environment that its versions share; absent where
+    contenders are told beside the base."""
+    group: str
+    clients: int | None = None
+    """Absent where there is but one number of clients."""
+    steps: list[ChangeCounts]
+    """From each version to the next one that is newer."""
+    overall: ChangeCounts | None = None
+    """From the first version to the last; absent where they have no test in common."""
+    title: str
+    """'Point queries (9 tests)', with the line or the clients where there are several."""
+    clauses: list[str]
+    """'from 5.6 to 5.7 there are big regressions for all tests', ..."""
+
+    @property
+    def sentence(self) -> str:
+        """Title and clauses."""
+        return f"{self.title}: {'; '.join(self.clauses)}."
 
 
 class Report(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Result, Writers
+from slowdust.analysis.origin import lists_all_roles
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail
 from slowdust.units import Second, known
@@ -43,7 +44,7 @@ def missed_its_sla(result: Result) -> bool:
     return result.writers is not None and not result.writers.sla_met
 
 
-def achieved(writers: Writers) -> str:
+def achieved_rates(writers: Writers) -> str:
     """'950 inserts/s and 940 deletes/s instead of 1,000'; deletes only where they are known."""
     deletes = "" if writers.deletes is None else f" and {writers.deletes:,.0f} deletes/s"
     return f"{writers.inserts:,.0f} inserts/s{deletes} instead of {writers.target:,.0f}"
@@ -102,7 +103,7 @@ def _rate(record: Slice, step: StepDetail, name: str) -> float | None:
     """
     role = step.roles.get(name)
     if role is None:
-        return None if record.archived else 0.0
+        return 0.0 if lists_all_roles(record) else None
     if role.rate is not None:
         return role.rate
     return rate_of(role.rows, paced_seconds(role, record.measured.seconds))

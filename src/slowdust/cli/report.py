@@ -52,7 +52,7 @@ def command(
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.analyse import analyse
-    from slowdust.analysis.story.bands import USUAL, untold
+    from slowdust.analysis.story.bands import DEFAULT_BANDS, changes_beside_tldr
     from slowdust.report import csv as table
     from slowdust.report import html as page
     from slowdust.report import json as data
@@ -63,7 +63,7 @@ def command(
     folder = _find(name, results)
     slices = folder.read_slices()
     manifest = folder.read_manifest()
-    report = analyse(manifest, slices, base, bands or USUAL)
+    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS)
     if classic is not None:
         written = _write_classic(manifest, report, slices, classic)
         why = "" if written else ": nothing in the experiment says what would be in them"
@@ -75,7 +75,7 @@ def command(
         destination = html or folder.path / "report.html"
         destination.write_text(page.render(report, slices))
         if form is None:
-            more = told_changes(untold(report)) if bands is not None else []
+            more = told_changes(changes_beside_tldr(report)) if bands is not None else []
             click.echo("\n".join((*tldr.lines(report), *more)))
         click.echo(f"report: {destination}", err=form is not None)
 

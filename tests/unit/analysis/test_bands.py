@@ -1,15 +1,15 @@
 import pytest
 
 from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.story.bands import (
-    USUAL,
+    DEFAULT_BANDS,
     Bands,
     Change,
     changes_against,
+    changes_beside_tldr,
     changes_of_group,
-    untold,
 )
-from slowdust.analysis.story.group_changes import GroupChanges
 from slowdust.wording import told_apart
 from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
 
@@ -23,7 +23,7 @@ def changes(versions: str, *rates: str) -> GroupChanges:
         }
         for index, row in enumerate(rates)
     }
-    found = changes_of_group("point", None, names, by_test, USUAL)
+    found = changes_of_group("point", None, names, by_test, DEFAULT_BANDS)
     assert found is not None
     return found
 
@@ -45,7 +45,7 @@ def changes(versions: str, *rates: str) -> GroupChanges:
     ],
 )
 def test_the_usual_bands_begin_at_the_printed_numbers(ratio: float, change: Change) -> None:
-    assert USUAL.of(ratio) is change
+    assert DEFAULT_BANDS.of(ratio) is change
 
 
 def test_bands_are_parameters() -> None:
@@ -161,7 +161,7 @@ def test_percent_ends_at_99_and_goes_on_as_a_factor(rate: str, words: str) -> No
 def test_contenders_that_are_no_versions_are_told_beside_the_first() -> None:
     rates = {"t": {"glibc": 1.0, "jemalloc": 1.2, "tcmalloc": 1.01}}
 
-    found = changes_against("point", 8, ["glibc", "jemalloc", "tcmalloc"], rates, USUAL)
+    found = changes_against("point", 8, ["glibc", "jemalloc", "tcmalloc"], rates, DEFAULT_BANDS)
 
     assert found is not None
     assert found.sentence == (
@@ -193,7 +193,7 @@ def test_measured_versions_have_their_changes_beside_the_verdicts() -> None:
     assert report.group_changes[0].clauses[0] == (
         "from 5.6.51 to 8.0.28 there are big regressions for all tests"
     )
-    assert untold(report) == report.group_changes
+    assert changes_beside_tldr(report) == report.group_changes
 
 
 def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -> None:
@@ -207,7 +207,7 @@ def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -
             f"t{i}": dict(zip("ab", map(float, row.split()), strict=True))
             for i, row in enumerate(rows)
         },
-        USUAL,
+        DEFAULT_BANDS,
     )
 
     opposed = "there is no common result: 3 slower and 1 faster, yet the geometric mean is 1.22"
@@ -238,7 +238,7 @@ def test_the_tldr_of_single_runs_is_told_in_bands() -> None:
         "from 5.7.44 to 8.0.28 there are big regressions for all tests; for 8.0.28 the common "
         "result is about 20% less throughput than 5.6.51."
     )
-    assert untold(report) == []
+    assert changes_beside_tldr(report) == []
 
 
 def test_what_limits_single_runs_is_told_behind() -> None:

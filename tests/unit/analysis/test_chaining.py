@@ -10,7 +10,7 @@ from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history import chaining
 from slowdust.analysis.history.chaining import Experiment, Member, ratios_to
 from slowdust.analysis.model import PlanDifference, Result
-from slowdust.analysis.results.results import Summary, results_of
+from slowdust.analysis.results.results import Summarise, results_of
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -42,9 +42,9 @@ def test_ratios_are_those_of_the_report(base: str, pair: Pair) -> None:
         ratio = found[Step(result.benchmark, result.test, result.clients)][result.contender]
         assert result.rqps == pytest.approx(math.exp(ratio.log))
         known = result.low is not None
-        assert (ratio.reach is not None) == known
-        if result.low is not None and ratio.reach is not None:
-            assert result.low == pytest.approx(math.exp(ratio.log - ratio.reach))
+        assert (ratio.half_width is not None) == known
+        if result.low is not None and ratio.half_width is not None:
+            assert result.low == pytest.approx(math.exp(ratio.log - ratio.half_width))
 
 
 def test_steps_are_in_the_reports_order_with_groups_and_units() -> None:
@@ -95,7 +95,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         slices: Sequence[Slice],
         contenders: Sequence[str],
         differences: Sequence[PlanDifference],
-        summarise: Summary,
+        summarise: Summarise,
     ) -> list[Result]:
         calls.append((manifest.experiment, contenders[0]))
         return original(manifest, slices, contenders, differences, summarise)

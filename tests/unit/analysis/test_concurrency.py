@@ -4,7 +4,7 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Course, CourseKind, Verdict
-from slowdust.analysis.story.concurrency import course, courses_of, summarise
+from slowdust.analysis.story.concurrency import course_of, courses_of, summary_of_courses
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
@@ -15,7 +15,7 @@ _LETTERS: dict[str, Verdict] = {"+": "faster", "-": "slower", "=": "same", "?": 
 def told(verdicts: str) -> Course:
     """The course of one letter for each of `LEVELS`."""
     judged = {n: _LETTERS[letter] for n, letter in zip(LEVELS, verdicts, strict=False)}
-    return course("b", judged)
+    return course_of("b", judged)
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_each_contender_and_test_has_its_own_course() -> None:
 
 
 def test_a_summary_names_each_kind_once() -> None:
-    summary = summarise(
+    summary = summary_of_courses(
         [("scan", told("---++")), ("insert", told("-----")), ("delete", told("-++++"))]
     )
     assert (
         summary
         == "always slower in insert; overtakes in scan (at 8 clients) and delete (at 2 clients)"
     )
-    assert summarise([]) == ""
+    assert summary_of_courses([]) == ""
 
 
 def test_a_known_crossing_is_found_in_an_experiment() -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from slowdust.analysis.history.chaining import Ratio, together
+from slowdust.analysis.history.chaining import Ratio, combined
 from slowdust.analysis.history.circumstances import UNRECORDED, is_host
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, Series
@@ -398,22 +398,22 @@ def test_one_row_or_partition_is_not_told_in_the_plural() -> None:
 def test_the_same_ratio_of_several_experiments_is_weighted_by_its_intervals() -> None:
     sure, vague = Ratio(0.10, 0.01, ("a",)), Ratio(0.12, 0.1, ("b",))
 
-    found = together([sure, vague])
+    found = combined([sure, vague])
 
     assert found.experiments == ("a", "b")
     assert found.log == pytest.approx((0.10 + 0.0012) / 1.01)
-    assert found.reach is not None and found.reach < 0.0201
+    assert found.half_width is not None and found.half_width < 0.0201
 
 
 def test_experiments_that_disagree_make_nobody_sure() -> None:
-    found = together([Ratio(0.0, 0.001, ("a",)), Ratio(0.2, 0.001, ("b",))])
+    found = combined([Ratio(0.0, 0.001, ("a",)), Ratio(0.2, 0.001, ("b",))])
 
     assert found.log == pytest.approx(0.1)
-    assert found.reach is not None and found.reach > 0.1
+    assert found.half_width is not None and found.half_width > 0.1
 
 
 def test_single_runs_are_averaged_without_an_interval() -> None:
-    found = together([Ratio(0.0, None, ("a",)), Ratio(0.2, 0.01, ("b",))])
+    found = combined([Ratio(0.0, None, ("a",)), Ratio(0.2, 0.01, ("b",))])
 
     assert found.log == pytest.approx(0.1)
-    assert found.reach is None
+    assert found.half_width is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.summary import summary_tables
+from slowdust.analysis.results.summary import summary_tables
 from slowdust.archive.insert.archive import IbenchArchive
 from slowdust.archive.insert.directory import read_archive
 from slowdust.archive.insert.experiment import experiment_of

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import trimmed_mean
 from slowdust.analysis.comparison.posterior import (
     LONG_STEPS,
     RESTARTS,
@@ -37,6 +36,8 @@ from slowdust.analysis.comparison.posterior import (
 )
 from slowdust.analysis.comparison.relative import BlockRatios, FloatArray, Step
 
+TRIMMED_SHARE = 0.2
+"""Share of the values that is cut from each end."""
 SMALLEST_VARIANCE = 1e-12
 """Of a location (a millionth of its value, squared): keeps noiseless input finite."""
 STEP_NOISE = 0.001
@@ -171,6 +172,31 @@ def _around(center: float, reach: float) -> Interval:
 def _spread(locations: Locations, index: int) -> float | None:
     means = locations.mean[index][locations.present[index] > 0]
     return float(means.std(ddof=1)) if len(means) > 1 else None
+
+
+@dataclass(frozen=True)
+class TrimmedMean:
+    """A trimmed mean and what its standard error is made of."""
+
+    mean: float
+    kept: int
+    """Values that are left after trimming; the standard error has `kept - 1` degrees of freedom."""
+    squares: float
+    """Sum of squared deviations of the winsorized values: the squared standard error is
+    `squares / (kept * (kept - 1))`."""
+
+
+def trimmed_mean(values: FloatArray) -> TrimmedMean:
+    """The trimmed mean of one or more values; fewer than five are not trimmed."""
+    ordered = np.sort(values)
+    cut = int(TRIMMED_SHARE * len(ordered))
+    kept = ordered[cut : len(ordered) - cut]
+    winsorized = np.clip(ordered, kept[0], kept[-1])
+    return TrimmedMean(
+        mean=float(kept.mean()),
+        kept=len(kept),
+        squares=float(((winsorized - winsorized.mean()) ** 2).sum()),
+    )
 
 
 def _locate(cells: Sequence[BlockRatios]) -> Locations:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 import numpy as np
 
 from slowdust.analysis.comparison.estimate import Estimate
 from slowdust.analysis.model import Writers
-from slowdust.analysis.results.idle_cpu import notes_about_idle_cpu
-from slowdust.analysis.sla import achieved
+from slowdust.analysis.origin import printed_notes
+from slowdust.analysis.results.per_op import CLOCK
+from slowdust.analysis.sla import achieved_rates
+from slowdust.store.measured import IDLE
 from slowdust.store.slice import Slice
-from slowdust.units import known
-from slowdust.wording import counted
+from slowdust.units import Second
+from slowdust.wording import change, counted
 
 BUSY_CLIENT = 0.9
 """CPU share of the client's busiest thread from which the client was the limit."""
@@ -20,6 +23,11 @@ FEW_BLOCKS = 5
 """Fewer are not even trimmed of an outlier."""
 REPORTED_DRIFT = 1.25
 """Ratio of the base's fast slices to its slow ones from which the drift is reported."""
+
+BUSY_IDLE = 0.05
+"""CPU share of the contenders that should be idle, of one core, from which it is reported."""
+OTHER_CLOCK = 0.02
+"""Relative difference of the clock rates from which it is reported."""
 
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
 NO_BASE = "not compared: the base has no rate here"
@@ -29,8 +37,7 @@ PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
     """What the slices of one step and contender say about themselves."""
-    archived = known(record.archived for record in slices)
-    notes = list(dict.fromkeys(note for run in archived for note in run.notes))
+    notes = printed_notes(slices)
     if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
         notes.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
     notes += notes_about_idle_cpu(slices)
@@ -74,7 +81,7 @@ def notes_about_step(slices: Sequence[Slice], writers: Writers | None) -> list[s
     """What the long steps of one contender say about themselves, beside `notes_about_slices`."""
     notes = []
     if writers is not None and not writers.sla_met:
-        notes.append(f"SLA missed, not compared: {achieved(writers)}{_backlog(writers)}")
+        notes.append(f"SLA missed, not compared: {achieved_rates(writers)}{_backlog(writers)}")
     for record in slices:
         if (step := record.step) is None or step.rows_counted is None:
             continue
@@ -122,3 +129,53 @@ def notes_about_drift(slices: Sequence[Slice]) -> list[str]:
     if fast < REPORTED_DRIFT * slow:
         return []
     return [f"the machine drifted: QPS of the base wandered between {slow:,.0f} and {fast:,.0f}"]
+
+
+def notes_about_clock(relative: dict[str, float] | None) -> list[str]:
+    """A warning where the two ran at different clock rates."""
+    ratio = (relative or {}).get(CLOCK, 1.0)
+    if abs(ratio - 1) < OTHER_CLOCK:
+        return []
+    return [f"clock rate {change(ratio)} from the base's: rates and counters are of other clocks"]
+
+
+def idle_cpu_share(slices: Sequence[Slice]) -> float | None:
+    """Return the CPU share, of one core, of the contenders that should have been idle.
+
+    It is the mean over `slices`; None where it was not measured.
+    """
+    shares = [_idle_share(record) for record in slices if _has_idle_cpu(record)]
+    return fmean(shares) if shares else None
+
+
+def notes_about_idle_cpu(slices: Sequence[Slice]) -> list[str]:
+    """Return a note if idle contenders were busy beside the `slices` of one test and contender.
+
+    Slices are many, and their mean decides. Long steps are few: the worst incarnation decides,
+    for it moves the estimate alone.
+    """
+    steps = [record for record in slices if record.step is not None and _has_idle_cpu(record)]
+    if steps:
+        worst = max(steps, key=_idle_share)
+        share, where = _idle_share(worst), f" in incarnation {worst.place.incarnation}"
+    else:
+        share, where = idle_cpu_share(slices) or 0.0, ""
+    return [f"idle contenders were busy: {share:.0%} of a CPU{where}"] if share > BUSY_IDLE else []
+
+
+def _has_idle_cpu(record: Slice) -> bool:
+    return bool(_idle_cpu_s(record) and _window(record))
+
+
+def _idle_share(record: Slice) -> float:
+    return sum(_idle_cpu_s(record)) / _window(record)
+
+
+def _idle_cpu_s(record: Slice) -> list[Second]:
+    """Return the CPU time of each contender that should have been idle."""
+    return [use["cpu_s"] for probe, use in record.measured.uses.items() if probe.startswith(IDLE)]
+
+
+def _window(record: Slice) -> Second:
+    """Return the window's length; 0 where it is unknown."""
+    return record.measured.probe_seconds or record.measured.seconds or 0.0

@@ -8,6 +8,7 @@ import numpy as np
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, StepRun
+from slowdust.analysis.origin import counts_errors
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.stalls import stalls_of
 from slowdust.analysis.sla import paced_seconds, rate_of
@@ -85,8 +86,8 @@ def _role(name: str, use: RoleUse, record: Slice) -> RoleReport:
         client_cpu_us=(
             use.client_cpu_s * _US_PER_S / done if done and use.client_cpu_s is not None else None
         ),
-        errors=None if record.archived else sum(use.errors.values()),
-        retries=None if record.archived else use.retries,
+        errors=sum(use.errors.values()) if counts_errors([record]) else None,
+        retries=use.retries if counts_errors([record]) else None,
     )
     if use.latency is not None:
         report.buckets = classic_buckets(use.latency)

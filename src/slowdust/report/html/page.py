@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.model import ContenderInfo, Report
+from slowdust.analysis.model import ContenderInfo, GroupChanges, Report
 from slowdust.analysis.results.contenders import unknown_settings
-from slowdust.analysis.story.bands import has_no_interval, untold
-from slowdust.analysis.story.group_changes import GroupChanges
-from slowdust.analysis.summary import Summary, summary_tables
+from slowdust.analysis.results.summary import Summary, summary_tables
+from slowdust.analysis.story.bands import changes_beside_tldr, has_no_interval
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import Looks, Mark, marks_of
 from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
@@ -147,7 +146,7 @@ def page_of(report: Report, slices: Sequence[Slice]) -> Page:
         overview=_overview(rows, others),
         sections=sections_of(report, rows, slices, Looks(marks, shown), failures),
         tldr=tuple(passages(report)),
-        group_changes=tuple(untold(report)),
+        group_changes=tuple(changes_beside_tldr(report)),
         forests=_forests(report, groups, others, marks),
         tallies=tuple(_tally(name, rows) for name in others),
         failed=tuple(info for info in report.contender_info if info.failed),

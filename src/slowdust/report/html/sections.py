@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.metrics import ESSENTIAL, Metric
-from slowdust.analysis.metrics import shown as shown_metrics
+from slowdust.analysis.metrics import ESSENTIAL, Metric, shown_metrics
 from slowdust.analysis.model import PlanDifference, Report
-from slowdust.analysis.results.latency import columns_of_latency
+from slowdust.analysis.origin import columns_of_latency
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.marks import Looks, Mark

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.model import Report
-from slowdust.analysis.story.bands import untold
-from slowdust.analysis.story.group_changes import GroupChanges
+from slowdust.analysis.model import GroupChanges, Report
+from slowdust.analysis.story.bands import changes_beside_tldr
 
 
 def told_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
@@ -20,7 +19,7 @@ def told_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
 
 def changes_section(report: Report) -> list[str]:
     """The section of a report; empty where its tl;dr says as much."""
-    changes = untold(report)
+    changes = changes_beside_tldr(report)
     if not changes:
         return []
     title = "Version by version" if changes[0].line else "Group by group"

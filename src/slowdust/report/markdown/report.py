@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from slowdust.analysis.metrics import HOST, METRICS, PerOperation
 from slowdust.analysis.model import Memory, Report, Result, TestConcurrency
-from slowdust.analysis.results.latency import columns_of_latency
+from slowdust.analysis.origin import columns_of_latency
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.archived import SYSBENCH

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.origin import has_single_runs
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
 
@@ -115,7 +116,7 @@ _MEASURED = _Captions(
     "verdict's to say.",
     insert_rate="Of the worst incarnation; the last row is what was asked of all clients.",
 )
-_ARCHIVED = _Captions(
+_SINGLE_RUNS = _Captions(
     absolute="Of one run each.",
     relative="Of one run each: nothing says whether a difference is more than noise.",
     insert_rate="The last row is what was asked of all clients.",
@@ -128,7 +129,7 @@ _ByTest = Mapping[str, Mapping[str, Result]]
 
 def summary_tables(report: Report) -> list[Summary]:
     """One `Summary` for each number of clients; empty unless the report has long steps."""
-    captions = _MEASURED if report.imported is None else _ARCHIVED
+    captions = _SINGLE_RUNS if has_single_runs(report) else _MEASURED
     by_clients: dict[int, dict[str, dict[str, Result]]] = {}
     for result in report.results:
         if measured_in_steps(result.benchmark):
