@@ -124,8 +124,8 @@ def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
             step=Step("micro", f"t{test}", 1),
             contender=f"c{index}",
             by_incarnation=tuple(by_contender[index][test] - by_contender[0][test]),
-            torn=0,
-            silent=0,
+            incomplete=0,
+            with_zero=0,
         )
         for test in range(len(rates.log_qps))
         for index in range(1, contenders)

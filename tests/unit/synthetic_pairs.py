@@ -49,8 +49,8 @@ def synthetic_pairs(
             step=Step("insert", f"s{step}", 1),
             contender=f"c{contender}",
             by_incarnation=tuple((of_step[:, contender] - of_step[:, 0])[:, None]),
-            torn=0,
-            silent=0,
+            incomplete=0,
+            with_zero=0,
             long_steps=True,
         )
         for step, of_step in enumerate(rates)

@@ -1,4 +1,4 @@
-"""From the records of an experiment to its report."""
+"""Analysis of an experiment: its records become a report."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
-from slowdust.analysis.results.contenders import (
-    contender_info,
-    describe_method,
-    plan_differences,
-)
+from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
 from slowdust.analysis.results.results import results_of, summarise

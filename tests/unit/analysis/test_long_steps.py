@@ -147,7 +147,7 @@ def test_each_incarnation_gives_a_pair() -> None:
     for ratios in block_ratios(slices, "a", ["a", "b"]):
         assert ratios.long_steps
         assert [len(of_incarnation) for of_incarnation in ratios.by_incarnation] == [1, 1, 1]
-        assert ratios.torn == 0
+        assert ratios.incomplete == 0
 
 
 def test_a_step_that_missed_its_sla_is_not_paired() -> None:

@@ -42,8 +42,8 @@ def estimate(
         blocks=10,
         incarnations=incarnations,
         restart_spread=0.0,
-        torn=0,
-        silent=0,
+        incomplete=0,
+        with_zero=0,
     )
 
 

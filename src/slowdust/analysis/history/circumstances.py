@@ -10,16 +10,8 @@ from slowdust.store.manifest import InsertMethod, Manifest
 from slowdust.wording import counted, listing
 
 SAME_HOST = (
-    "host",
-    "CPUs",
-    "CPU",
-    "Cores",
-    "SMT",
-    "Memory",
-    "Virtual machine",
-    "Filesystem",
-    "Device",
-)
+    "host", "CPUs", "CPU", "Cores", "SMT", "Memory", "Virtual machine", "Filesystem", "Device",
+)  # fmt: skip
 """Facts that make two experiments' hosts the same: the machine and where its data are.
 
 Archives have at most the first two: the name that iostat printed, and the number of CPUs that the
@@ -29,15 +21,9 @@ machine's owner may change between two experiments (kernel, governor, huge pages
 makes no other host, since no rate is compared across experiments; a note says what differs.
 """
 NOTED_IF_DIFFERENT = (
-    "Kernel",
-    "kernel",
-    "Operating system",
-    "Governor",
-    "Turbo",
-    "Transparent huge pages",
-    "Swap",
+    "Kernel", "kernel", "Operating system", "Governor", "Turbo", "Transparent huge pages", "Swap",
     "Mounted",
-)
+)  # fmt: skip
 UNRECORDED = "unrecorded"
 """The user's word for the host of experiments that do not say where they ran."""
 _AMOUNT = re.compile(r"(?P<number>[\d.]+) (?P<unit>[KMGT]i?B)")

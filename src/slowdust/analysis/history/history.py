@@ -33,12 +33,7 @@ from slowdust.analysis.history.configs import (
     notes_about_configs,
     notes_about_lone_lines,
 )
-from slowdust.analysis.history.model import (
-    History,
-    LineHistory,
-    Series,
-    Version,
-)
+from slowdust.analysis.history.model import History, LineHistory, Series, Version
 from slowdust.analysis.history.series import Details, groups_of, series_of
 from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.origin import directory_of, run_of

@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.analysis.origin import describe_import, kind_of_import
-from slowdust.store.manifest import (
-    ContenderFacts,
-    InsertMethod,
-    Manifest,
-    Method,
-    Plan,
-)
+from slowdust.store.manifest import ContenderFacts, InsertMethod, Manifest, Method, Plan
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"

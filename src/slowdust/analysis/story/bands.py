@@ -21,14 +21,7 @@ from slowdust.analysis.model import ChangeCounts, GroupChanges, Report, Result
 from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.versions import Release, labels_of, sorted_releases
 from slowdust.units import known
-from slowdust.wording import (
-    GROUP_TITLES,
-    counted,
-    group_title,
-    listing,
-    throughput,
-    told_apart,
-)
+from slowdust.wording import GROUP_TITLES, counted, group_title, listing, throughput, told_apart
 from slowdust.wording import clients as number_of_clients
 
 Rates = Mapping[str, Mapping[str, float]]

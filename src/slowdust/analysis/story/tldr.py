@@ -18,14 +18,7 @@ from slowdust.analysis.story.contender import (
     limits_of,
     sentences_about_responses,
 )
-from slowdust.wording import (
-    MOST_LISTED,
-    first_line,
-    listing,
-    short_names,
-    shortened,
-    step_label,
-)
+from slowdust.wording import MOST_LISTED, first_line, listing, short_names, shortened, step_label
 
 MOST_DETAILED = 4
 """Contenders beside the base that get several sentences each; more get one sentence each."""
