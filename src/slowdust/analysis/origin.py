@@ -1,4 +1,4 @@
-"""Archived runs: what they bring along in place of measurements, and what they cannot have.
+"""Archived runs: what they have in place of measurements, and what they cannot have.
 
 An archived run was imported, not measured here: each of its tests ran once, its files have means
 and no totals, and its binaries are gone. All that depends on this asks here.
@@ -52,7 +52,7 @@ def run_of(facts: ContenderFacts) -> str:
 
 
 def is_known_by_name_alone(facts: ContenderFacts) -> bool:
-    """Return whether the contender's name is all that tells its version and config."""
+    """Return whether version and config of the contender are known from its name only."""
     return bool(facts.archived)
 
 
@@ -62,7 +62,7 @@ def has_single_runs(report: Report) -> bool:
 
 
 def is_single_run(slices: Iterable[Slice]) -> bool:
-    """Return whether a test ran but once, so that it has neither interval nor verdict."""
+    """Return whether a test ran only once, so that it has neither interval nor verdict."""
     return bool(_archived(slices))
 
 

@@ -1,6 +1,6 @@
 """Relative throughput with its interval, from blocks nested in incarnations.
 
-The model, for one step and one contender, of the location m of incarnation i (`location.py`):
+The model, for one step and one contender, of the location m of incarnation i (`trimmed_mean`):
 
     m_i = theta + u_i + e_i        u_i ~ N(0, tau^2): what a restart does
                                    e_i ~ N(0, v_i):   what is left of the blocks' noise

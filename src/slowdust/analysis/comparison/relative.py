@@ -4,8 +4,8 @@ A positive quantity of each slice is compared: its throughput unless another is 
 
 Within a block every contender is measured twice, in an order and then its reverse, so that a
 drift of the machine that is linear over the block cancels in the ratio. Long steps are measured
-once in an incarnation: their block is one slice of each, and what drifts cancels only on average
-over the steps and incarnations, of which every other one has the contenders in reverse.
+once in an incarnation: their block is one slice of each, and a drift cancels only on average over
+steps and incarnations, since every other one has the contenders in reverse.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Blocks:
-    """The blocks of one step."""
+    """Blocks of one step."""
 
     quantities: dict[_Place, dict[str, list[float]]]
     """Place -> contender -> the quantity in each of its slices."""
@@ -124,14 +124,14 @@ def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios
     by_incarnation: dict[int, list[float]] = {}
     incomplete = with_zero = 0
     for place in sorted(places):
-        ours, theirs = places[place].get(contender, []), places[place].get(base, [])
-        if len(ours) < full or len(theirs) < full:
-            incomplete += 1 if ours or theirs else 0
-        elif min(ours) <= 0 or min(theirs) <= 0:
+        values, base_values = places[place].get(contender, []), places[place].get(base, [])
+        if len(values) < full or len(base_values) < full:
+            incomplete += 1 if values or base_values else 0
+        elif min(values) <= 0 or min(base_values) <= 0:
             with_zero += 1
         else:
             by_incarnation.setdefault(place.incarnation, []).append(
-                _mean_log(ours) - _mean_log(theirs)
+                _mean_log(values) - _mean_log(base_values)
             )
     return BlockRatios(
         step=step,

@@ -29,7 +29,7 @@ class Ratio:
     """Throughput of a release relative to another one."""
 
     log: float
-    """ln rqps."""
+    """Natural logarithm of rqps."""
     half_width: float | None
     """Half-width of the 95% interval of `log`; None without one."""
     experiments: tuple[str, ...]

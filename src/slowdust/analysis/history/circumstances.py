@@ -38,15 +38,15 @@ class Circumstances:
     """Label and value of its facts; empty where it was not recorded."""
     data: str
     """Tables and rows, or the workload; empty where it was not recorded."""
-    alone: str = ""
+    only_experiment: str = ""
     """The only experiment it is about, if that does not say on which host it ran."""
 
 
 def circumstances_of(manifest: Manifest, benchmark: str) -> Circumstances:
     """Return the circumstances of an experiment."""
     host = host_of(manifest.host)
-    alone = "" if host else manifest.experiment
-    return Circumstances(benchmark, host, _data_of(manifest), alone)
+    only_experiment = "" if host else manifest.experiment
+    return Circumstances(benchmark, host, _data_of(manifest), only_experiment)
 
 
 def host_of(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -107,6 +107,6 @@ def notes_about_hosts(manifests: Sequence[Manifest]) -> list[str]:
             if label in manifest.host:
                 values.setdefault(manifest.host[label], []).append(manifest.experiment)
         if len(values) > 1:
-            each = listing([f"{value} ({', '.join(names)})" for value, names in values.items()])
-            notes.append(f"The host's {label.lower()} was not always the same: {each}.")
+            by_value = listing([f"{value} ({', '.join(names)})" for value, names in values.items()])
+            notes.append(f"The host's {label.lower()} was not always the same: {by_value}.")
     return notes

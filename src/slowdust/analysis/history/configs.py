@@ -54,7 +54,7 @@ class Configs:
                 releases.setdefault(release_of(facts), []).append((rank, facts))
         return {
             line: {
-                release: self._first(releases[release], alone=len(releases) == 1)
+                release: self._first(releases[release], only_release=len(releases) == 1)
                 for release in sorted_releases(releases)
             }
             for line, releases in lines.items()
@@ -76,10 +76,10 @@ class Configs:
         additions = "" if self._covers_additions else parts.additions
         return f"{parts.system}:{self.written}{additions}{parts.rest}"
 
-    def _first(self, candidates: list[tuple[int, ContenderFacts]], *, alone: bool) -> str:
+    def _first(self, candidates: list[tuple[int, ContenderFacts]], *, only_release: bool) -> str:
         best = min(rank for rank, _ in candidates)
         contenders = [facts for rank, facts in candidates if rank == best]
-        if len({parts_of(facts).line for facts in contenders}) > 1 and not alone:
+        if len({parts_of(facts).line for facts in contenders}) > 1 and not only_release:
             names = [facts.name for facts in contenders]
             first = parts_of(contenders[0])
             named = first.config + (first.additions if self._covers_additions else "")
@@ -113,18 +113,18 @@ def configs_of(versions: Sequence[Release], members: Iterable[Member]) -> dict[s
 
 def notes_about_configs(configs: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a sentence on which versions (their labels) have which of several configs."""
-    each = [f"{config} ({listing(labels)})" for config, labels in configs.items()]
-    return [f"Several configs are taken for one: {listing(each)}."] if each else []
+    parts = [f"{config} ({listing(labels)})" for config, labels in configs.items()]
+    return [f"Several configs are taken for one: {listing(parts)}."] if parts else []
 
 
-def notes_about_lone_lines(gathered: Gathered, alone: Collection[str]) -> list[str]:
-    """Return sentences on the `--config` that would give lines `alone` a history.
+def notes_about_lone_lines(gathered: Gathered, lone: Collection[str]) -> list[str]:
+    """Return sentences on the `--config` that would give `lone` lines a history.
 
     It joins them with lines of their DBMS that differ in nothing but their configs; if there are
     none, with lines that were also compiled, or started, in another way.
     """
-    return _joining_configs(gathered, alone, _CONFIGS) or _joining_configs(
-        gathered, alone, _CONFIGS_AND_ADDITIONS
+    return _joining_configs(gathered, lone, _CONFIGS) or _joining_configs(
+        gathered, lone, _CONFIGS_AND_ADDITIONS
     )
 
 
@@ -152,7 +152,7 @@ _CONFIGS_AND_ADDITIONS = _Varied(
 )
 
 
-def _joining_configs(gathered: Gathered, alone: Collection[str], varied: _Varied) -> list[str]:
+def _joining_configs(gathered: Gathered, lone: Collection[str], varied: _Varied) -> list[str]:
     groups: dict[tuple[Circumstances, tuple[str, ...]], dict[LineParts, Sequence[Member]]] = {}
     for (where, _), members in gathered.items():
         parts = _parts(members[0])
@@ -165,7 +165,7 @@ def _joining_configs(gathered: Gathered, alone: Collection[str], varied: _Varied
             for parts, members in group.items()
             if any(release in joined for _, contenders in members for release in contenders)
         }
-        if len(joined) > 1 and len(beside) > 1 and any(parts.line in alone for parts in beside):
+        if len(joined) > 1 and len(beside) > 1 and any(parts.line in lone for parts in beside):
             names = list(dict.fromkeys(map(varied.name, beside)))
             pattern = ",".join(names) if len(names) <= MOST_LISTED else varied.all_of_them
             lines = [parts.line for parts in beside]

@@ -68,10 +68,10 @@ def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
         _line_history(where, line, members, choice) for (where, line), members in gathered.items()
     )
     present = {history.line for history in lines}
-    alone = list(dict.fromkeys(line for _, line in gathered if line not in present))
-    notes = [f"Without two versions that can be compared: {shortened(alone)}."] if alone else []
+    lone = list(dict.fromkeys(line for _, line in gathered if line not in present))
+    notes = [f"Without two versions that can be compared: {shortened(lone)}."] if lone else []
     if choice.configs is None:
-        notes += notes_about_lone_lines(gathered, alone)
+        notes += notes_about_lone_lines(gathered, lone)
     lines.sort(key=lambda history: (history.benchmark, -len(history.versions), history.line))
     return History(lines=lines, notes=notes)
 
@@ -85,7 +85,7 @@ def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, 
             where = circumstances_of(experiment.manifest, benchmark)
             if choice.host is not None:
                 # The user says that those without a host ran on one.
-                where = replace(where, alone="")
+                where = replace(where, only_experiment="")
             measured = _measured_contenders(experiment, benchmark)
             for line, releases in _lines_of(measured, choice.configs).items():
                 gathered.setdefault((where, line), []).append((experiment, releases))

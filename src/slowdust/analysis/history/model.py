@@ -1,4 +1,4 @@
-"""Shapes of a history: `slowdust history --json` writes them, docs/history.schema.json has them."""
+"""Shapes of a history, which `slowdust history --json` writes; see docs/history.schema.json."""
 
 from __future__ import annotations
 

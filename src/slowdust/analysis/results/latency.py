@@ -1,7 +1,7 @@
 """Response times: percentiles of the slices' histograms, and means relative to the base's.
 
-Results of some benchmarks, and of every open loop, are told in the mean response time, because it
-is what a client waits on average: with every client in a closed loop it is clients / throughput, so
+The headline of some benchmarks, and of every open loop, is the mean response time, because a client
+waits for it on average: with every client in a closed loop it is clients / throughput, so
 that it moves with the waits for a lock that a median hides. It is paired by blocks as throughput
 is, so that its interval has the same meaning.
 """

@@ -1,9 +1,9 @@
 """Hardware per operation: totals over slices / operations, and how they relate to the base's.
 
-An operation is one transaction of the test, also where the throughput is in rows/s: for `scan`
-it is one scan of a whole table. Each value counts the slices that measured it, and the
-operations of those slices alone; what no slice measured is absent. Over the totals, not the mean
-of the slices' quotients: short slices with few operations would weigh as much as full ones.
+An operation is one transaction of the test, even if throughput is in rows/s: for `scan` it is one
+scan of a whole table. Each value counts the slices that measured it, and the
+operations of those slices only; what no slice measured is absent. It is no mean of the slices'
+quotients, in which short slices with few operations would weigh as much as full ones.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ def relative_to(base: PerOperation, contender: PerOperation) -> PerOperation:
     return {key: value / base[key] for key, value in contender.items() if base.get(key)}
 
 
-def relative_counters(base: Counters | None, ours: Counters | None) -> dict[str, float] | None:
+def relative_counters(base: Counters | None, contender: Counters | None) -> dict[str, float] | None:
     """Return each counter / the base's: the clock rate, then the other ratios, then the events.
 
     Both are of the same kind, so that what one process of many was counted for, beside the
-    operations of all, cancels. None where one of the two has none, or only relative ones; a counter
+    operations of all, cancels. None if one of the two has none, or only relative ones; a counter
     that one of them lacks, or that the base has 0 of, is left out.
     """
-    if base is None or ours is None or base.relative_to != ours.relative_to:
+    if base is None or contender is None or base.relative_to != contender.relative_to:
         return None
-    theirs = base.ratios | base.per_operation
-    values = ours.ratios | ours.per_operation
+    base_values = base.ratios | base.per_operation
+    values = contender.ratios | contender.per_operation
     names = sorted(values, key=lambda name: name != CLOCK)
-    return {name: values[name] / theirs[name] for name in names if theirs.get(name)}
+    return {name: values[name] / base_values[name] for name in names if base_values.get(name)}

@@ -1,4 +1,4 @@
-"""Results: what was measured of each step on each contender, and how it relates to the base's."""
+"""Results of each step on each contender, and their relation to the base's."""
 
 from __future__ import annotations
 
@@ -211,9 +211,9 @@ def _notes_about_plan(
 ) -> list[str]:
     """Return a note if the result's plan is not the base's."""
     for difference in differences:
-        ours, theirs = difference.plans.get(result.contender), difference.plans.get(base)
-        if difference.test != result.test or not ours or not theirs:
+        plan, base_plan = difference.plans.get(result.contender), difference.plans.get(base)
+        if difference.test != result.test or not plan or not base_plan:
             continue
-        if shape_of(ours) != shape_of(theirs):
+        if shape_of(plan) != shape_of(base_plan):
             return [PLAN_DIFFERS]
     return []

@@ -1,7 +1,7 @@
 """Sentences about one contender beside the base: what its verdicts mean.
 
 First how many tests got faster and slower, then each group of tests, then the largest changes
-with their likely cause, then what limits all of this. The words claim no more than the numbers: a
+with their likely cause, then the limits of all of this. The words claim no more than the numbers: a
 cause is named only where hardware per operation moved along, and an unsure test is called unsure.
 """
 
@@ -36,7 +36,7 @@ share the tl;dr."""
 ENOUGH_INCARNATIONS = 6
 """Incarnations of long steps; with fewer, more are proposed if nothing was decided."""
 FEWEST_SUMMARISED = 3
-"""Tests from which a median is worth a sentence."""
+"""Fewest results whose median gets a sentence."""
 
 _VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("faster", "faster"),
@@ -48,24 +48,25 @@ _VERDICTS: tuple[tuple[Verdict, str], ...] = (
 
 @dataclass(frozen=True)
 class _Pair:
-    """A result and the base's of the same step."""
+    """A result and the base's result of the same step."""
 
-    ours: Result
+    result: Result
     base: Result
     label: str
-    """The test's name in sentences."""
+    """Name of the test in sentences."""
     bands: Bands
 
     @property
     def rqps(self) -> float:
-        assert self.ours.rqps is not None
-        return self.ours.rqps
+        """Relative throughput, which every compared result has."""
+        assert self.result.rqps is not None
+        return self.result.rqps
 
     @property
     def side(self) -> Verdict:
         """The verdict; for a single run, which has none, the side that its band is on."""
-        if self.ours.verdict is not None:
-            return self.ours.verdict
+        if self.result.verdict is not None:
+            return self.result.verdict
         if self.bands.of(self.rqps) is Change.NONE:
             return "same"
         return "faster" if self.rqps > 1 else "slower"
@@ -89,7 +90,7 @@ class ContenderComparison:
         self.base, self.name, self.bands = names[base], names[name], bands
         self.pairs = [
             _Pair(
-                ours=result,
+                result=result,
                 base=bases[result.benchmark, result.test, result.clients],
                 label=step_label(result.test, result.clients, levels[result.test]),
                 bands=bands,
@@ -109,7 +110,7 @@ class ContenderComparison:
         return [
             self._counts(),
             *self._median(),
-            *sentences_about_responses([pair.ours for pair in self.pairs]),
+            *sentences_about_responses([pair.result for pair in self.pairs]),
             *([] if self._unjudged else self._groups()),
             *([f"By number of clients: {self.by_clients}."] if self.by_clients else []),
             *self._largest("slower"),
@@ -133,7 +134,7 @@ class ContenderComparison:
     @property
     def _unjudged(self) -> bool:
         """Whether no result has a verdict, as those of single runs."""
-        return all(pair.ours.verdict is None for pair in self.pairs)
+        return all(pair.result.verdict is None for pair in self.pairs)
 
     def _verdicts(self) -> str:
         verdicts = Counter(pair.side for pair in self.pairs)
@@ -163,7 +164,7 @@ class ContenderComparison:
     def _groups(self) -> list[str]:
         groups: dict[str, list[_Pair]] = {group: [] for group in GROUP_TITLES}
         for pair in self.pairs:
-            groups.setdefault(pair.ours.group, []).append(pair)
+            groups.setdefault(pair.result.group, []).append(pair)
         present = {group: pairs for group, pairs in groups.items() if pairs}
         if len(present) < 2:
             return []
@@ -178,10 +179,10 @@ class ContenderComparison:
         return [_sentence_about_change(pair) for pair in changed[: self.most_explained]]
 
     def _unsure(self) -> list[str]:
-        unsure = [pair.label for pair in self.pairs if pair.ours.verdict == "unsure"]
+        unsure = [pair.label for pair in self.pairs if pair.result.verdict == "unsure"]
         if not unsure:
             return []
-        in_steps = any(measured_in_steps(pair.ours.benchmark) for pair in self.pairs)
+        in_steps = any(measured_in_steps(pair.result.benchmark) for pair in self.pairs)
         more = "incarnations" if in_steps else "slices"
         why = "one of the two dropped out" if self.cut_short else f"more {more} would tell"
         remedy = self._remedy() if in_steps and not self.cut_short else ""
@@ -189,8 +190,8 @@ class ContenderComparison:
 
     def _remedy(self) -> str:
         """Return advice if too few incarnations of long steps decided nothing at all."""
-        fewest = min(pair.ours.incarnations for pair in self.pairs)
-        if fewest >= ENOUGH_INCARNATIONS or any(p.ours.verdict != "unsure" for p in self.pairs):
+        fewest = min(pair.result.incarnations for pair in self.pairs)
+        if fewest >= ENOUGH_INCARNATIONS or any(p.result.verdict != "unsure" for p in self.pairs):
             return ""
         decide = (
             "1 incarnation decides nothing"
@@ -210,10 +211,10 @@ def limits_of(pairs: Sequence[_Pair]) -> list[str]:
         for pair in pairs
         if any(
             busy > BUSY_CLIENT
-            for busy in known((pair.ours.client_busiest_thread, pair.base.client_busiest_thread))
+            for busy in known((pair.result.client_busiest_thread, pair.base.client_busiest_thread))
         )
     )
-    failing = dict.fromkeys(pair.label for pair in pairs if pair.ours.errors or pair.base.errors)
+    failing = dict.fromkeys(pair.label for pair in pairs if pair.result.errors or pair.base.errors)
     sentences = []
     if limited:
         sentences.append(f"The client, not the server, was the limit: {shortened([*limited])}.")
@@ -225,7 +226,7 @@ def limits_of(pairs: Sequence[_Pair]) -> list[str]:
 def _group_title(group: str, pairs: Sequence[_Pair]) -> str:
     """Return the title, with what the rates of long steps count: 'Writes (inserts/s)'."""
     title = GROUP_TITLES.get(group, group)
-    units = dict.fromkeys(p.ours.unit for p in pairs if measured_in_steps(p.ours.benchmark))
+    units = dict.fromkeys(p.result.unit for p in pairs if measured_in_steps(p.result.benchmark))
     return f"{title} ({listing([*units])})" if units else title
 
 
@@ -233,7 +234,7 @@ def _group_summary(pairs: Sequence[_Pair]) -> str:
     """Return '2 faster (up to 12%: hot-points), 1 slower (scan by 5%), 1 the same'."""
     parts = []
     for verdict, word in _VERDICTS:
-        same = [pair for pair in pairs if pair.ours.verdict == verdict]
+        same = [pair for pair in pairs if pair.result.verdict == verdict]
         if not same:
             continue
         part = f"{len(same)} {word}"
@@ -247,15 +248,17 @@ def _group_summary(pairs: Sequence[_Pair]) -> str:
 
 
 def _sentence_about_change(pair: _Pair) -> str:
-    ours = pair.ours
+    result = pair.result
     interval = (
-        "" if ours.low is None else f" (rqps {pair.rqps:.2f} [{ours.low:.2f}, {ours.high:.2f}])"
+        ""
+        if result.low is None
+        else f" (rqps {pair.rqps:.2f} [{result.low:.2f}, {result.high:.2f}])"
     )
-    counted = f" in {ours.unit}" if measured_in_steps(ours.benchmark) else ""
-    claim = f"{pair.label} is {speed(pair.rqps)}{counted}{interval}{_response(ours)}"
-    if PLAN_DIFFERS in ours.notes:
+    counted = f" in {result.unit}" if measured_in_steps(result.benchmark) else ""
+    claim = f"{pair.label} is {speed(pair.rqps)}{counted}{interval}{_response(result)}"
+    if PLAN_DIFFERS in result.notes:
         return f"{claim}; its plan differs, so this compares plans, not code."
-    return f"{claim}; {_reason(explain(ours, pair.base))}."
+    return f"{claim}; {_reason(explain(result, pair.base))}."
 
 
 def _response(result: Result) -> str:

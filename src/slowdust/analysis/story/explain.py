@@ -4,10 +4,10 @@
     cs/o moved                       contention
     r/o, rKB/o or wKB/o moved        IO
 
-More of something explains slower, less explains faster. What moved the other way explains
-nothing, and what moved less than the throughput explains a part of it at most. Nor does what
-could not have taken the time: twice the context switches of a scan, where ten become twenty in as
-many milliseconds, are no contention.
+More of a metric explains slower, less explains faster. A metric that moved the other way explains
+nothing, and one that moved less than the throughput explains a part of it at most. Nor does one
+explain anything that cannot have taken the time: twice the context switches of a scan, where ten
+become twenty in as many milliseconds, are no contention.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from slowdust.units import Microsecond
 from slowdust.wording import operation
 
 FLAT = 0.05
-"""A relative change below this is not worth a word."""
+"""Relative change below which a metric is not mentioned."""
 SHARE_OF_CHANGE = 0.25
 """Share of the change of time per operation that a metric must be able to account for."""
 WHOLE = 0.5
@@ -83,12 +83,12 @@ def _could_account_for(metric: Metric, evidence: Evidence, result: Result, base:
     """Return whether the metric's change, at its highest cost, is a good part of the time's."""
     if metric.key == "write_kb" and result.writers is not None:
         return False  # it comes from the writers beside the queries, who do the same for both
-    ours, theirs = result.per_op.get(metric.key), base.per_op.get(metric.key)
+    value, base_value = result.per_op.get(metric.key), base.per_op.get(metric.key)
     time = _time_us(base)
-    if ours is None or theirs is None or result.rqps is None or time is None:
+    if value is None or base_value is None or result.rqps is None or time is None:
         return False
     change = time * abs(1 / result.rqps - 1)
-    return abs(ours - theirs) * evidence.highest_cost >= SHARE_OF_CHANGE * change
+    return abs(value - base_value) * evidence.highest_cost >= SHARE_OF_CHANGE * change
 
 
 def _time_us(base: Result) -> Microsecond | None:

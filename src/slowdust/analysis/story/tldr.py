@@ -1,6 +1,6 @@
 """The tl;dr: what the verdicts mean, in sentences.
 
-First what failed, then each contender beside the base, then what limits all of this.
+Failures come first, then each contender beside the base, then what is not compared.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def describe_contenders(
 
 
 def _common_limits(comparisons: Sequence[ContenderComparison]) -> list[str]:
-    """Return what limits many contenders' results, in one sentence for each limit."""
+    """Return a sentence for each limit that results of many contenders share."""
     cut_short = [comparison.name for comparison in comparisons if comparison.cut_short]
     sentences = limits_of([pair for comparison in comparisons for pair in comparison.pairs])
     if cut_short:
@@ -135,7 +135,7 @@ def _levels(report: Report) -> set[int]:
 
 
 def _stalls(runs: Sequence[StepRun], names: Mapping[str, str]) -> list[str]:
-    """Return where servers stood still; a second in which several roles did counts once."""
+    """Return a sentence about stalls; a second in which several roles stalled counts once."""
     counts: dict[str, Counter[str]] = {}
     for run in runs:
         seconds = {stall.second for stall in run.stalls}
