@@ -20,7 +20,7 @@ class PairNoise:
     """Of Student's t; None: normal."""
     drift: float = 0.0
     """ln of the machine's speed at the end of each incarnation / at its beginning; linear."""
-    wandering: float = 0.0
+    drift_spread: float = 0.0
     """Standard deviation of the same, another in each incarnation."""
     alternating: bool = True
     """Whether every other step, and incarnation, has the contenders in reverse."""
@@ -42,7 +42,7 @@ def synthetic_pairs(
     shape = (steps, incarnations, contenders)
     rates = _unit_noise(shape, noise, rng) * _sizes(noise, steps) / np.sqrt(2)
     rates[:, :, 1:] += log_shift
-    slopes = noise.drift + rng.normal(0, noise.wandering, incarnations)
+    slopes = noise.drift + rng.normal(0, noise.drift_spread, incarnations)
     rates += slopes[None, :, None] * _places(shape, noise) / (steps * contenders)
     return [
         BlockRatios(
