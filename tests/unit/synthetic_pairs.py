@@ -17,7 +17,7 @@ class PairNoise:
     pair: float | tuple[float, ...] = 0.03
     """Standard deviation of ln rqps of one pair, restart and noise together; by step."""
     tail_freedom: float | None = None
-    """Of Student's t; None: normal."""
+    """Degrees of freedom of Student's t; None: normal."""
     drift: float = 0.0
     """ln of the machine's speed at the end of each incarnation / at its beginning; linear."""
     drift_spread: float = 0.0
@@ -35,7 +35,7 @@ def synthetic_pairs(
     contenders: int = 2,
     log_shift: float = 0.0,
 ) -> list[BlockRatios]:
-    """By step, then contender, each of which but the base is shifted by `log_shift`.
+    """Return ratios by step, then contender; all but the base are shifted by `log_shift`.
 
     Base and contender have half of a pair's variance each; several contenders share their base.
     """
