@@ -15,7 +15,7 @@ from slowdust.errors import SlowdustError, UsageError
 
 USER_VARIABLE = "SLOWDUST_USER"
 _CANDIDATES_FOR_ROOT = ("postgres", "nobody")
-COMMON: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
+BASE_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
 """The environment that all programs of builds see."""
 _ASK_TIMEOUT_S = 60.0
 
@@ -47,12 +47,12 @@ class Account:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
-    def hand_over(self, path: Path) -> None:
+    def make_owner_of(self, path: Path) -> None:
         """Make the account the owner of a file or directory of ours."""
         if not self.is_self:
             os.chown(path, self.uid, self.gid)
 
-    def ask(
+    def run(
         self,
         command: Sequence[str],
         *,
@@ -61,7 +61,7 @@ class Account:
     ) -> subprocess.CompletedProcess[str]:
         """What a program of a build prints when the account runs it.
 
-        `environment` is what it sees beside `COMMON`, `text` its standard input. Raises
+        `environment` is what it sees beside `BASE_ENVIRONMENT`, `text` its standard input. Raises
         OSError when it cannot be run, subprocess.TimeoutExpired when it does not end.
         """
         return subprocess.run(
@@ -70,7 +70,7 @@ class Account:
             text=True,
             errors="replace",
             input=text or "",
-            env={**COMMON, **(environment or {})},
+            env={**BASE_ENVIRONMENT, **(environment or {})},
             cwd="/",
             timeout=_ASK_TIMEOUT_S,
             check=False,

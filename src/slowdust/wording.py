@@ -31,7 +31,7 @@ _OPERATIONS = {
     "thousand rows/s": "thousand rows",
     "thousand rows/s of one thread": "thousand rows",
 }
-OF_TRANSACTIONS = (
+TRANSACTION_RATES = (
     "Response times are of transactions, rates of queries: read-only, read-write and write-only "
     "tests have many queries in a transaction."
 )
@@ -144,7 +144,7 @@ def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
     return {name: found["points"] for name, found in crossed.items()}
 
 
-def told_apart(contenders: Sequence[str]) -> dict[str, str]:
+def distinct_names(contenders: Sequence[str]) -> dict[str, str]:
     """Contender -> the parts of its name between those that all begin and end with."""
     return _unlike_parts(contenders) or short_names(contenders)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from slowdust.builds import cache, named
+from slowdust.builds import cache, directories
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
+from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build, Progress
-from slowdust.builds.recognise import from_directory
 from slowdust.builds.sources import archive
 from slowdust.errors import UsageError
 
@@ -23,7 +23,7 @@ def resolve(dbms: str, version: str, progress: Progress) -> Build:
     Raises UsageError for what the catalog does not have, SlowdustError when no source gives it.
     """
     catalog = catalog_of(dbms)
-    directory = named.names_of(dbms).get(version)
+    directory = directories.registered(dbms).get(version)
     if directory is not None:
         return dataclasses.replace(from_directory(directory), version=version)
     # Archives of the user's own are in the cache, but not in the catalog.
@@ -44,7 +44,7 @@ def resolve_archive(
     entry = (
         _with_checksum(catalog.find(version), sha256)
         if location is None
-        else Entry(dbms, version, (archive.given(location, version, sha256),))
+        else Entry(dbms, version, (archive.user_archive(location, version, sha256),))
     )
     name = f"{dbms}@{entry.version}"
     if not version_parts(entry.version):

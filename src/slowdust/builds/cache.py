@@ -10,9 +10,9 @@ import msgspec
 
 from slowdust.builds import sources, staging
 from slowdust.builds.catalog import Catalog, Entry
+from slowdust.builds.detection import find_server
 from slowdust.builds.fingerprint import fingerprint, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
-from slowdust.builds.recognise import find_server
 from slowdust.builds.unpacking import open_to_all
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root

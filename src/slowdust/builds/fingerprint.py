@@ -32,7 +32,7 @@ def printed_version(server: Path, kind: ServerBinary, runtime: Runtime) -> str:
     """The version that a server prints of itself, run as the user that servers run as."""
     account = server_account()
     try:
-        done = account.ask([*runtime.command(server), *kind.version_arguments])
+        done = account.run([*runtime.command(server), *kind.version_arguments])
     except PermissionError:
         raise SlowdustError(
             f"the user {account.name}, who runs the servers, cannot execute {server}: "

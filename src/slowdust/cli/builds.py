@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from slowdust import builds as server_builds
-from slowdust.builds import allocators, cache, named, sources
+from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts
@@ -109,7 +109,7 @@ def add_directory(name: str, directory: Path) -> None:
     Which DBMS it is tells the server in it: `slowdust builds add patched ~/mysql-build` makes
     mysql@patched.
     """
-    build = named.register(name, directory)
+    build = directories.register(name, directory)
     click.echo(f"{build.dbms}@{name}: {build.facts.version} in {build.root}")
 
 
@@ -147,8 +147,8 @@ def _say(name: str, facts: BuildFacts | allocators.Record, place: Path) -> None:
 
 def _remove_build(dbms: str, version: str) -> None:
     catalog = catalog_of(dbms)
-    if version in named.names_of(dbms):
-        named.forget(dbms, version)
+    if version in directories.registered(dbms):
+        directories.forget(dbms, version)
         click.echo(f"{dbms}@{version}: forgotten; its directory is left as it is")
         return
     if version not in cache.versions(dbms):
@@ -192,7 +192,7 @@ def _allocator_rows() -> Iterator[_Row]:
 
 
 def _directory_rows() -> Iterator[_Row]:
-    for dbms, name, directory in named.all_names():
+    for dbms, name, directory in directories.all_registered():
         yield _Row(dbms, name, "directory", source=str(directory))
 
 

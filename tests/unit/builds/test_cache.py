@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slowdust.builds import Build, from_directory, named, resolve
+from slowdust.builds import Build, directories, from_directory, resolve
 from slowdust.builds.cache import cached, remove
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import SlowdustError, UsageError
@@ -304,17 +304,17 @@ def test_directory_with_several_servers_asks_which(registry: Registry, open_dir:
 
 def test_named_directory_is_a_contender(registry: Registry, open_dir: Path) -> None:
     directory = make_directory(open_dir / "mine")
-    named.register("o2-nofp", directory)
+    directories.register("o2-nofp", directory)
     build = get("o2-nofp")
     assert build == dataclasses.replace(from_directory(directory), version="o2-nofp")
-    assert named.all_names() == [("postgres", "o2-nofp", directory)]
+    assert directories.all_registered() == [("postgres", "o2-nofp", directory)]
 
-    named.forget("postgres", "o2-nofp")
+    directories.forget("postgres", "o2-nofp")
     assert directory.exists()
     with pytest.raises(UsageError, match="not in the catalog"):
         get("o2-nofp")
     with pytest.raises(UsageError, match="no directory is registered"):
-        named.forget("postgres", "o2-nofp")
+        directories.forget("postgres", "o2-nofp")
 
 
 @pytest.mark.parametrize("name", ["17.6", "a/b", "a:b", "a+b", "a@b", "", "-x"])
@@ -322,4 +322,4 @@ def test_name_that_a_contender_could_not_be_written_with(
     registry: Registry, open_dir: Path, name: str
 ) -> None:
     with pytest.raises(UsageError, match="cannot name a build"):
-        named.register(name, make_directory(open_dir / "mine"))
+        directories.register(name, make_directory(open_dir / "mine"))

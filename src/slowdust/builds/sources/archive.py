@@ -71,7 +71,7 @@ class NoDowngrade(urllib.request.HTTPRedirectHandler):
         return new
 
 
-def given(location: str, version: str, sha256: str | None) -> Origin:
+def user_archive(location: str, version: str, sha256: str | None) -> Origin:
     """The origin of an archive that the user names, by URL or as a file.
 
     Raises UsageError for a URL without a hash.

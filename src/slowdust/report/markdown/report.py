@@ -23,7 +23,7 @@ from slowdust.report.markdown.table import ABSENT, rate, ratio, table
 from slowdust.report.tldr import passages
 from slowdust.wording import (
     MOST_LISTED,
-    OF_TRANSACTIONS,
+    TRANSACTION_RATES,
     change,
     clients,
     listing,
@@ -314,7 +314,7 @@ def _latency(report: Report) -> list[str]:
     return [
         "## Response time, microseconds",
         "",
-        *([OF_TRANSACTIONS, ""] if report.imported == SYSBENCH.name else []),
+        *([TRANSACTION_RATES, ""] if report.imported == SYSBENCH.name else []),
         *table(header, rows, left=1),
     ]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import filelock
 import msgspec
 
+from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build
-from slowdust.builds.recognise import from_directory
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import data_root, make_enterable
 
@@ -25,12 +25,12 @@ class _Names(msgspec.Struct):
     """DBMS -> name -> directory."""
 
 
-def names_of(dbms: str) -> dict[str, Path]:
+def registered(dbms: str) -> dict[str, Path]:
     """Name -> directory, of all directories that are registered for a DBMS."""
     return {name: Path(path) for name, path in _read().directories.get(dbms, {}).items()}
 
 
-def all_names() -> list[tuple[str, str, Path]]:
+def all_registered() -> list[tuple[str, str, Path]]:
     """(DBMS, name, directory) of all registered directories, sorted."""
     return sorted(
         (dbms, name, Path(path))
