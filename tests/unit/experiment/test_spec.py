@@ -86,7 +86,7 @@ def test_settings_are_written_as_a_server_writes_them() -> None:
         ({"tests": "no-such-test"}, "no test is called 'no-such-test'"),
         ({"clients": "0"}, "at least one client"),
         ({"clients": "many"}, "write numbers"),
-        ({"budget": "banana"}, "'banana' is no duration"),
+        ({"budget": "banana"}, "'banana' is not a duration"),
         ({"suite": "huge"}, "unknown suite 'huge'"),
         ({"benchmark": "tpcc"}, "unknown benchmark 'tpcc': there are micro, insert, slap"),
         ({"benchmark": "slap", "tests": "point-query"}, "'point-query' in slap"),
