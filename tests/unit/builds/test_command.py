@@ -97,7 +97,7 @@ def test_damaged_allocator_says_how_to_get_rid_of_it_and_that_works(
     [
         (["get", "allocator@hoard"], "unknown allocator 'hoard': choose jemalloc, tcmalloc"),
         (["remove", "allocator@hoard"], "unknown allocator 'hoard'"),
-        (["get", "allocator@jemalloc", "--sha256", "0" * 64], "are about archives of builds"),
+        (["get", "allocator@jemalloc", "--sha256", "0" * 64], "are for builds: leave them out for"),
     ],
 )
 def test_wrong_use_of_allocators(registry: Registry, arguments: list[str], message: str) -> None:
