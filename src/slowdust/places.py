@@ -11,6 +11,8 @@ from pathlib import Path
 
 import platformdirs
 
+from slowdust.errors import SlowdustError
+
 CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
 
@@ -29,16 +31,21 @@ def data_root() -> Path:
     )
 
 
-def make_enterable(directory: Path) -> None:
+def make_enterable(directory: Path, variable: str) -> None:
     """Make a directory and its missing parents, all of which every user can enter.
 
     The umask does not matter, since servers run as another user. Existing directories stay as they
-    are.
+    are. Raises SlowdustError, which names the variable that chooses another directory.
     """
-    missing = [path for path in (directory, *directory.parents) if not path.exists()]
-    for path in reversed(missing):
-        path.mkdir(exist_ok=True)
-        path.chmod(0o755)
+    try:
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        for path in reversed(missing):
+            path.mkdir(exist_ok=True)
+            path.chmod(0o755)
+    except OSError as error:
+        raise SlowdustError(
+            f"cannot write to {directory}: {error.strerror}: set {variable} to another directory"
+        ) from error
 
 
 def _chosen(variable: str) -> Path | None:

@@ -14,7 +14,7 @@ import msgspec
 from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.places import data_root, make_enterable
+from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """A name begins with a letter, unlike a version, and has no separator of a contender's name."""
@@ -69,13 +69,7 @@ def _file() -> Path:
 
 
 def _lock() -> filelock.FileLock:
-    try:
-        make_enterable(data_root())
-    except OSError as error:
-        raise SlowdustError(
-            f"cannot write to {data_root()}: {error.strerror}: set SLOWDUST_DATA to another "
-            "directory"
-        ) from error
+    make_enterable(data_root(), DATA_VARIABLE)
     return filelock.FileLock(_file().with_suffix(".lock"))
 
 

@@ -14,7 +14,7 @@ import filelock
 
 from slowdust.accounts import server_account
 from slowdust.errors import SlowdustError
-from slowdust.places import cache_root, make_enterable
+from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
 
 Result = TypeVar("Result")
 
@@ -30,7 +30,12 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
     try:
         staging.mkdir(mode=0o755)
         staging.chmod(0o755)
-        _check_servers_can_enter(staging)
+        account = server_account()
+        if not account.can_enter(staging):
+            raise SlowdustError(
+                f"the user {account.name}, who runs the servers, cannot enter the cache "
+                f"{cache_root()}: set {CACHE_VARIABLE} to another directory"
+            )
         result = make(staging)
         staging.rename(folder)
     except OSError as error:
@@ -51,24 +56,9 @@ def delete(folder: Path) -> None:
 
 def lock(folder: Path) -> filelock.FileLock:
     """Return the lock of a folder of the cache."""
-    try:
-        make_enterable(folder.parent)
-    except OSError as error:
-        raise SlowdustError(
-            f"cannot write to the cache {cache_root()}: {error.strerror}: "
-            "set SLOWDUST_CACHE to another directory"
-        ) from error
+    make_enterable(folder.parent, CACHE_VARIABLE)
     return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
 
 
 def _staging(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.staging")
-
-
-def _check_servers_can_enter(folder: Path) -> None:
-    account = server_account()
-    if not account.can_enter(folder):
-        raise SlowdustError(
-            f"the user {account.name}, who runs the servers, cannot enter the cache "
-            f"{cache_root()}: set SLOWDUST_CACHE to another directory"
-        )

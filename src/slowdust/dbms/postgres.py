@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import signal
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +22,7 @@ from slowdust.dbms.family import (
     Statements,
 )
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
 from slowdust.errors import SlowdustError, UsageError
 
 _STATUS_LINE = 7
@@ -79,21 +78,19 @@ class Postgres(Family):
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Ask the server, which checks a configuration without starting."""
-        for name in sorted(_RESERVED_SETTINGS & {*settings.required, *settings.optional}):
-            raise UsageError(f"{name} cannot be set: Slowdust chooses it for each instance")
-        _check_create(settings.create)
+        settings.check_not_reserved(_RESERVED_SETTINGS)
+        for name in settings.create.keys() - {"data_checksums"}:
+            raise UsageError(f"[create] of postgres can only have data_checksums, not {name!r}")
         optional = dict(settings.optional)
         complaints = _configuration_complaints(build, account, {**optional, **settings.required})
         unknown = _unknown_settings(complaints)
         for name in sorted(unknown & settings.required.keys()):
-            raise UsageError(_unknown_message(build, account, name))
+            raise unknown_setting(build, name, _described_settings(build, account))
         if unknown:
             optional = {key: value for key, value in optional.items() if key not in unknown}
             values = {**optional, **settings.required}
             complaints = _configuration_complaints(build, account, values)
-        if complaints:
-            reasons = "; ".join(complaints)
-            raise UsageError(f"postgres {build.facts.version} refuses the settings: {reasons}")
+        check_complaints(build, complaints)
         return AcceptedSettings(
             {**optional, **settings.required}, tuple(sorted(unknown)), settings.create
         )
@@ -248,11 +245,6 @@ def _messages_of(severity: str, log: Sequence[str]) -> list[str]:
     return [f"{severity}: {message}" for _, separator, message in parts if separator]
 
 
-def _check_create(create: Mapping[str, bool]) -> None:
-    for name in create.keys() - {"data_checksums"}:
-        raise UsageError(f"[create] of postgres can only have data_checksums, not {name!r}")
-
-
 def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> None:
     assert site.access.password is not None
     file = site.config_file.with_name("password")
@@ -279,7 +271,7 @@ def _configuration_complaints(
         (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
         folder.chmod(0o755)
         (folder / "postgresql.conf").chmod(0o644)
-        done = _ask(build, account, ["-D", str(folder), "-C", "work_mem"])
+        done = query_server(build, account, ["-D", str(folder), "-C", "work_mem"])
     if done.returncode == 0:
         return []
     lines = [line.partition(":  ")[2] or line for line in done.stderr.splitlines() if line.strip()]
@@ -291,21 +283,11 @@ def _configuration_complaints(
     return complaints or [f"exit code {done.returncode}"]
 
 
-def _ask(build: Build, account: Account, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return account.run([*build.command(build.server), *arguments])
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SlowdustError(f"cannot read the settings of {build.server}: {error}") from error
-
-
 def _unknown_settings(complaints: Sequence[str]) -> set[str]:
     pattern = re.compile(r'unrecognized configuration parameter "([^"]+)"')
     return {match.group(1) for line in complaints if (match := pattern.search(line))}
 
 
-def _unknown_message(build: Build, account: Account, name: str) -> str:
-    described = _ask(build, account, ["--describe-config"]).stdout.splitlines()
-    known = [line.partition("\t")[0] for line in described]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else "leave it out or put it under [optional]"
-    return f"postgres {build.facts.version} has no setting {name!r}: {hint}"
+def _described_settings(build: Build, account: Account) -> list[str]:
+    described = query_server(build, account, ["--describe-config"]).stdout.splitlines()
+    return [line.partition("\t")[0] for line in described]

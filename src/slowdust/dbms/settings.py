@@ -121,6 +121,11 @@ class Settings:
     optional: Mapping[str, str]
     create: Mapping[str, bool]
 
+    def check_not_reserved(self, reserved: frozenset[str]) -> None:
+        """Raise UsageError for a setting that Slowdust chooses itself."""
+        for name in sorted(reserved & {*self.required, *self.optional}):
+            raise UsageError(f"{name} cannot be set: Slowdust chooses it for each instance")
+
 
 @dataclass(frozen=True)
 class AcceptedSettings:

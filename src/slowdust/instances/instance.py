@@ -31,6 +31,7 @@ from slowdust.instances.allocators import (
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.rundir import RunDirectory
+from slowdust.places import DATA_VARIABLE
 
 SOCKET_PORT = 5432
 """The port of a server that only listens on its socket: it may be part of the socket's name, and
@@ -235,7 +236,7 @@ class Instance:
         if not site.account.can_enter(site.data_dir):
             raise InstanceError(
                 f"the user {site.account.name}, who runs the servers, cannot enter "
-                f"{self.directory}: set SLOWDUST_DATA to another directory"
+                f"{self.directory}: set {DATA_VARIABLE} to another directory"
             )
         site.config_file.write_text(self._family.configuration(site), encoding="utf-8")
         site.config_file.chmod(0o644)

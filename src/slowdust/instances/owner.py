@@ -16,7 +16,7 @@ import msgspec
 
 from slowdust.errors import SlowdustError
 from slowdust.instances.processes import ProcessMark
-from slowdust.places import data_root, make_enterable
+from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 
 _LOCK_FILE = "owner.lock"
 _RECORD_FILE = "owner.json"
@@ -42,12 +42,7 @@ class OwnerRecord(msgspec.Struct):
 def instances_root() -> Path:
     """Return the directory of all run directories, which is made if it does not exist."""
     root = data_root() / "instances"
-    try:
-        make_enterable(root)
-    except OSError as error:
-        raise SlowdustError(
-            f"cannot write to {root}: {error.strerror}: set SLOWDUST_DATA to another directory"
-        ) from error
+    make_enterable(root, DATA_VARIABLE)
     return root
 
 

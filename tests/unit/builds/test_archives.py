@@ -312,7 +312,10 @@ def test_version_outside_of_the_catalog_is_used_listed_and_removed(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mysql@8.0.40", "mysql@8.0.39", "--sha256", "0" * 64], "name one build"),
+        (
+            ["mysql@8.0.40", "mysql@8.0.39", "--sha256", "0" * 64],
+            "are for one archive: name only one build",
+        ),
         (
             ["mysql@5.6.24", "--sha256", "0" * 64],
             "--sha256 is for archives, and the catalog has none of mysql@5.6.24",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import subprocess
 import tempfile
@@ -14,6 +13,7 @@ from slowdust.builds.model import Build
 from slowdust.dbms.mysqld.instance_options import RESERVED_SETTINGS
 from slowdust.dbms.mysqld.options import as_arguments, option_file, place_options
 from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name
+from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
 from slowdust.errors import SlowdustError, UsageError
 
 _TABLE_OF_VARIABLES = re.compile(r"^-+ -+$", re.MULTILINE)
@@ -42,8 +42,7 @@ def accepted_settings(
 
     Raises UsageError for a setting that it does not know or a value that it refuses.
     """
-    for name in sorted(RESERVED_SETTINGS & {*settings.required, *settings.optional}):
-        raise UsageError(f"{name} cannot be set: Slowdust chooses it for each instance")
+    settings.check_not_reserved(RESERVED_SETTINGS)
     for name in settings.create:
         raise UsageError(f"[create] of {build.dbms} must be empty, but has {name!r}")
     with tempfile.TemporaryDirectory(
@@ -53,14 +52,12 @@ def accepted_settings(
         server = _SettingsQuery(build, account, Path(name))
         known = server.settings(settings.required.get("plugin_load_add"))
         for setting in sorted(settings.required.keys() - known):
-            raise UsageError(_unknown_message(build, setting, known))
+            raise unknown_setting(build, setting, known)
         skipped = settings.optional.keys() - known
         optional = {key: value for key, value in settings.optional.items() if key not in skipped}
         values = {**optional, **settings.required}
         complaints = server.complaints(values, validation)
-    if complaints:
-        reasons = "; ".join(complaints)
-        raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {reasons}")
+    check_complaints(build, complaints)
     return AcceptedSettings(values, tuple(sorted(skipped)), settings.create)
 
 
@@ -138,18 +135,6 @@ class _SettingsQuery:
         self, defaults: str, *arguments: str, text: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         places = place_options(self._build, self._directory) | {"datadir": str(self._directory)}
-        program = self._build.command(self._build.server)
-        try:
-            return self._account.run(
-                [*program, defaults, *as_arguments(places), *arguments], text=text
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise SlowdustError(
-                f"cannot read the settings of {self._build.server}: {error}"
-            ) from error
-
-
-def _unknown_message(build: Build, name: str, known: frozenset[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    hint = f"did you mean {close[0]}?" if close else "leave it out or put it under [optional]"
-    return f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}"
+        return query_server(
+            self._build, self._account, [defaults, *as_arguments(places), *arguments], text
+        )
