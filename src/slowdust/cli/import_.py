@@ -16,10 +16,10 @@ _directories = click.argument(
     type=click.Path(exists=True, file_okay=False, path_type=Path),
 )
 _name = click.option(
-    "--name", help="Name of the experiment, or beginning of several names.  [the directory's]"
+    "--name", help="Name of the experiment; of several, its beginning.  [the directory's]"
 )
 _mode = click.option(
-    "--compat", "mode", flag_value="compat", help="Reproduce the published numbers exactly."
+    "--compat", "mode", flag_value="compat", help="The published numbers, digit by digit."
 )
 
 
@@ -27,7 +27,7 @@ _mode = click.option(
 def command() -> None:
     """Bring archived runs of other tools into the store.
 
-    Afterwards list, show, report and --base work on them as on measured experiments.
+    From then on list, show, report and --base work on them as on experiments that were measured.
     """
 
 
@@ -35,13 +35,13 @@ def command() -> None:
 @_directories
 @_name
 @_mode
-@click.option("--device", help="Part of the device's name in iostat: md2.  [the busiest device]")
+@click.option("--device", help="Part of the device's name in iostat: md2.  [the busiest]")
 @click.option(
     "--scan",
     type=click.Choice(["all-threads", "one-thread"]),
-    help="Threads that the published rate of scan counts.  [found out by the numbers or the date]",
+    help="What the published rate of scan is of.  [what reproduces it, or by date]",
 )
-@click.option("--clients", type=click.IntRange(1), help="Clients of tables without the number.")
+@click.option("--clients", type=click.IntRange(1), help="Of tables that do not tell.")
 @results_option
 def sysbench(  # noqa: PLR0917 - click's options
     directories: tuple[Path, ...],
@@ -52,11 +52,11 @@ def sysbench(  # noqa: PLR0917 - click's options
     clients: int | None,
     results: Path,
 ) -> int:
-    """Import run directories of sysbench and their summary tables, in any combination.
+    """Import run directories of sysbench and their summary tables, in any mixture.
 
-    DIR is searched at any depth; each directory that has run directories, or only tables, becomes
-    one experiment. Without --compat the numbers are clean: the known errors of the published ones
-    are corrected, and the command prints how large they are. docs/import.md describes the formats.
+    DIR is searched at any depth; each directory that holds run directories, or tables alone,
+    becomes one experiment. Without --compat the numbers are clean: without the known errors of
+    the published ones, and it is said how large these are. docs/import.md has the formats.
 
     \b
     slowdust import sysbench archive/mar25.pg.workmem.c48
@@ -73,17 +73,17 @@ def sysbench(  # noqa: PLR0917 - click's options
         scan=ScanRule(scan.replace("-", " ")) if scan else None,
         clients=clients,
     )
-    summary = import_sysbench(directories, results, name, choices)
-    for line in lines_of(summary):
+    found = import_sysbench(directories, results, name, choices)
+    for line in lines_of(found):
         click.echo(line)
-    return 0 if summary.experiments else 1
+    return 0 if found.experiments else 1
 
 
 @command.command("iibench", short_help="Results of the Insert Benchmark: o.sum, mrg, o.ib ...")
 @_directories
 @_name
 @_mode
-@click.option("--clients", type=click.IntRange(1), help="Number of clients.  [from the files]")
+@click.option("--clients", type=click.IntRange(1), help="How many there were.  [what files tell]")
 @results_option
 def iibench(
     directories: tuple[Path, ...],
@@ -92,11 +92,11 @@ def iibench(
     clients: int | None,
     results: Path,
 ) -> int:
-    """Import results of the Insert Benchmark: o.sum, mrg, rel, o.ib, o.res, in any combination.
+    """Import results of the Insert Benchmark: o.sum, mrg, rel, o.ib, o.res, in any mixture.
 
-    DIR is searched at any depth; each directory with files o.sum, or with only tables (res.*) or
-    run directories, becomes one experiment. Without --compat the rates are taken from the clients'
-    own output where it exists.
+    DIR is searched at any depth; each directory with files o.sum, or the one that holds tables
+    (res.*) or run directories alone, becomes one experiment. Without --compat the rates are those
+    of the clients' own output where that is there.
 
     \b
     slowdust import iibench archive/ibench.jan2021
@@ -105,7 +105,7 @@ def iibench(
     from slowdust.archive.summary import lines_of
     from slowdust.archive.sysbench.choices import Mode
 
-    summary = import_iibench(directories, results, name, Mode(mode or Mode.CLEAN), clients)
-    for line in lines_of(summary):
+    found = import_iibench(directories, results, name, Mode(mode or Mode.CLEAN), clients)
+    for line in lines_of(found):
         click.echo(line)
-    return 0 if summary.experiments else 1
+    return 0 if found.experiments else 1
