@@ -13,12 +13,12 @@ use std::time::Instant;
 use crate::client::gate::{Gate, Patience};
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
-use crate::job::{Dbms, Query, Statements};
-use crate::pacing::{Clock, End, Nanosecond, Pace};
-use crate::recorder::Recorder;
+use crate::measure::pacing::{Clock, End, Nanosecond, Pace};
+use crate::measure::recorder::Recorder;
+use crate::protocol::job::{Dbms, Query, Statements};
 use crate::wire::{mysql, postgres, Connection};
 use crate::workload::insert::{Asking, Deletes, Inserts, Queries, Table};
-use crate::workload::micro::{Micro, Shape};
+use crate::workload::sbtest::{Micro, Shape};
 use crate::workload::Generator;
 
 struct Counting;

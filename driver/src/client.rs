@@ -6,8 +6,8 @@ pub mod blocking;
 pub mod gate;
 pub mod readiness;
 
-use crate::pacing::{Clock, Nanosecond, Pace};
-use crate::recorder::{Recorder, WRONG_ROW_COUNT};
+use crate::measure::pacing::{Clock, Nanosecond, Pace};
+use crate::measure::recorder::{Recorder, WRONG_ROW_COUNT};
 use crate::wire::{Connection, Failure, Reply, Request, ServerError};
 use crate::workload::{Course, Generator, Operation};
 

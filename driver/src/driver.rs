@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::event::{ErrorEvent, Event};
-use crate::job::{Close, Command, Explain, Load, Open, Perform, Prepare, Run};
-use crate::session::Session;
+use crate::protocol::event::{ErrorEvent, Event};
+use crate::protocol::job::{Close, Command, Explain, Load, Open, Perform, Prepare, Run};
 use crate::slice;
+use crate::slice::session::Session;
 use crate::sql;
 use crate::step::Step;
 use crate::wire::Failure;
 use crate::workload::insert;
-use crate::workload::micro::load;
+use crate::workload::sbtest::load;
 
 /// The open sessions, by name.
 #[derive(Default)]

@@ -6,18 +6,12 @@
 mod allocations;
 mod client;
 mod driver;
-mod event;
-mod job;
 mod keys;
-mod pacing;
-mod recorder;
-mod schema;
-mod session;
+mod measure;
+mod protocol;
 mod slice;
 mod sql;
 mod step;
-mod usage;
-mod window;
 mod wire;
 mod workload;
 
@@ -25,7 +19,7 @@ use std::io::{BufRead, Write};
 use std::process::{exit, ExitCode};
 use std::sync::mpsc;
 
-use event::Event;
+use protocol::event::Event;
 
 const HELP: &str = "\
 The load generator of Slowdust.
@@ -63,7 +57,7 @@ fn requested(mut arguments: lexopt::Parser) -> Result<Requested, lexopt::Error> 
     use lexopt::Arg::Long;
     match arguments.next()? {
         None => Ok(Requested::Service),
-        Some(Long("schema")) => Ok(Requested::Text(schema::text())),
+        Some(Long("schema")) => Ok(Requested::Text(protocol::schema::text())),
         Some(Long("version")) => Ok(Requested::Text(
             concat!("slowdust-driver ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
         )),

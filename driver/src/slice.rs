@@ -1,19 +1,21 @@
 //! One slice: all clients of a session stand still, run, and stand still again.
 
+pub mod session;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Barrier;
 
 use crate::client::{blocking, readiness, Context};
-use crate::event::{ClientUse, Ran, Schedule as ScheduleKept};
-use crate::job::{Rate, Run, Stop};
 use crate::keys::Sequence;
-use crate::pacing::{End, Nanosecond, Pace, Schedule};
-use crate::recorder::Recorder;
-use crate::session::{Session, Waits, Worker};
-use crate::usage::ThreadUse;
-use crate::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
+use crate::measure::pacing::{End, Nanosecond, Pace, Schedule};
+use crate::measure::recorder::Recorder;
+use crate::measure::usage::ThreadUse;
+use crate::measure::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
+use crate::protocol::event::{ClientUse, Ran, Schedule as ScheduleKept};
+use crate::protocol::job::{Rate, Run, Stop};
+use crate::slice::session::{Session, Waits, Worker};
 use crate::wire::{Failure, Traffic};
-use crate::workload::micro::Unit;
+use crate::workload::sbtest::Unit;
 
 const NANOSECONDS: f64 = 1e9;
 /// A year: what is meant as «for ever» still fits a clock.

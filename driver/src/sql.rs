@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::job::Sql;
+use crate::protocol::job::Sql;
 use crate::wire::{self, Failure, Table};
 
 /// Runs the statements, each in its own transaction, over at most `parallel` connections. Results

@@ -1,20 +1,20 @@
 //! One step of the Insert Benchmark: a thread for each connection, which does its part from the
 //! opening of the window to the end of the step.
 
-mod crew;
+mod connections;
 mod explain;
-mod hold;
+mod long_transaction;
 mod report;
-mod team;
+mod threads;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use self::team::{Member, Team};
+use self::connections::{Member, Team};
 use crate::client::gate::{Gate, Patience};
-use crate::event::{Performed, Plan, Seat};
-use crate::job::{Prepare, Second, Work};
-use crate::pacing::Nanosecond;
+use crate::measure::pacing::Nanosecond;
+use crate::protocol::event::{Performed, Plan, Seat};
+use crate::protocol::job::{Prepare, Second, Work};
 use crate::wire::{self, Failure};
 use crate::workload::insert::{in_brief, Table, MOST_ROWS_PER_COMMIT};
 
@@ -79,7 +79,7 @@ impl Step {
         self.performed = true;
         let before = report::traffic(&self.members);
         let (job, gates, indexes) = (&self.job, &self.gates, &self.indexes);
-        let shift = crew::work(&mut self.members, |elapsed| {
+        let shift = threads::work(&mut self.members, |elapsed| {
             let (done, total) = state(job, gates, indexes, elapsed);
             progress(done, total);
         })?;
@@ -125,7 +125,7 @@ fn state(
             (inserted, rows * u64::from(job.clients))
         }
         Work::Index => {
-            let total = team::indexes_of_a_table() * u64::from(job.tables);
+            let total = connections::indexes_of_a_table() * u64::from(job.tables);
             (indexes.load(Ordering::Relaxed), total)
         }
         Work::Query { seconds, .. } => {

@@ -13,7 +13,7 @@ use std::ops::AddAssign;
 use std::os::fd::BorrowedFd;
 
 use self::calendar::DateTime;
-use crate::job::{Dbms, Target};
+use crate::protocol::job::{Dbms, Target};
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and
 /// nothing is allocated for them.

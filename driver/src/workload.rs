@@ -1,7 +1,7 @@
 //! What clients do: operations made of requests, in terms that every DBMS understands.
 
 pub mod insert;
-pub mod micro;
+pub mod sbtest;
 
 use std::ops::Range;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::gate::{Free, Order, Turn};
 use super::{Client, Context, Progress};
-use crate::pacing::{Clock, Next, Pace};
+use crate::measure::pacing::{Clock, Next, Pace};
 use crate::wire::Failure;
 
 /// Runs the client's slice. `abandoned`: another client has failed, so the slice is void.

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::job::Arrivals;
 use crate::keys::Sequence;
-use crate::pacing::{End, Schedule};
+use crate::measure::pacing::{End, Schedule};
+use crate::protocol::job::Arrivals;
 use crate::wire::{ServerError, Table, Traffic};
-use crate::workload::micro::{Micro, Shape};
+use crate::workload::sbtest::{Micro, Shape};
 
 /// What the server does with one request: how long it takes, and what it says.
 #[derive(Clone)]

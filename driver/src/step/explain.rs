@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::team::asking;
+use super::connections::asking;
 use super::{patience, rows_per_commit};
 use crate::client::gate::Gate;
-use crate::event::Plan;
-use crate::job::{Prepare, Query, Statements, Work};
+use crate::protocol::event::Plan;
+use crate::protocol::job::{Prepare, Query, Statements, Work};
 use crate::wire::{self, Failure};
 use crate::workload::insert::{in_brief, Deletes, Inserts, Queries, Table};
 use crate::workload::{Generator, Operation};

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::crew::{Part, Shift};
-use super::team::{nanoseconds, Member, Role, Team};
+use super::connections::{nanoseconds, Member, Role, Team};
+use super::threads::{Part, Shift};
 use super::{rows_per_commit, Step, NANOSECONDS};
-use crate::event::{self, ClientUse, Performed, RoleSecond, WriteSchedule};
-use crate::job::{Second, Work};
-use crate::pacing::Nanosecond;
-use crate::recorder::Recorder;
-use crate::usage::ThreadUse;
+use crate::measure::pacing::Nanosecond;
+use crate::measure::recorder::Recorder;
+use crate::measure::usage::ThreadUse;
+use crate::protocol::event::{self, ClientUse, Performed, RoleSecond, WriteSchedule};
+use crate::protocol::job::{Second, Work};
 use crate::wire::Traffic;
 
 /// Of all connections.

@@ -24,7 +24,7 @@ use super::{
     is_transaction_control, BulkLoad, Connection, Definitions, Failure, Reply, Request, Session,
     Table, Traffic, Value,
 };
-use crate::job::Target;
+use crate::protocol::job::Target;
 
 mod command {
     pub const QUERY: u8 = 0x03;

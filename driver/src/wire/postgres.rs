@@ -23,7 +23,7 @@ use super::body::Body;
 use super::frames::Frames;
 use super::socket::Socket;
 use super::{BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic, Value};
-use crate::job::Target;
+use crate::protocol::job::Target;
 
 const BINARY: i16 = 1;
 

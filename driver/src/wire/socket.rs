@@ -11,7 +11,7 @@ use rustix::io::retry_on_intr;
 use rustix::net::sockopt::socket_peercred;
 
 use super::{Failure, Traffic};
-use crate::job::Target;
+use crate::protocol::job::Target;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

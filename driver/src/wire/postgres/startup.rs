@@ -10,7 +10,7 @@ use super::super::frames::Frames;
 use super::super::socket::Socket;
 use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
-use crate::job::Target;
+use crate::protocol::job::Target;
 
 /// The conversation before the first statement.
 pub struct Startup<'a> {

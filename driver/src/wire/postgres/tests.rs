@@ -170,7 +170,7 @@ fn greet(greeting: Vec<u8>) -> (Socket, JoinHandle<Vec<u8>>) {
 fn start_up(greeting: Vec<u8>, password: Option<&str>) -> (Result<Option<u32>, Failure>, Vec<u8>) {
     let (mut socket, heard) = greet(greeting);
     let target = Target {
-        dbms: crate::job::Dbms::Postgres,
+        dbms: crate::protocol::job::Dbms::Postgres,
         host: None,
         socket: None,
         port: 0,

@@ -7,7 +7,7 @@ use super::super::{Course, Expected, Generator, Operation};
 use super::statements::Statement;
 use super::tables::{least_key, Table};
 use crate::client::gate::Gate;
-use crate::job::Statements;
+use crate::protocol::job::Statements;
 use crate::wire::{Connection, Failure, Value};
 
 pub struct Deletes {

@@ -7,7 +7,7 @@ use super::rows::Rows;
 use super::statements::Statement;
 use super::tables::Table;
 use crate::client::gate::Gate;
-use crate::job::Statements;
+use crate::protocol::job::Statements;
 use crate::wire::{Connection, Failure};
 
 const COLUMNS: [&str; 6] = [

@@ -6,8 +6,8 @@ use super::super::{Expected, Generator, Operation};
 use super::rows::{draw_price, CASH_REGISTERS, PRODUCTS};
 use super::statements::Statement;
 use super::tables::Table;
-use crate::job::{Dbms, Query, Statements};
 use crate::keys::{Sequence, Stream};
+use crate::protocol::job::{Dbms, Query, Statements};
 use crate::wire::{self, Value};
 
 const POINTS: usize = 10;

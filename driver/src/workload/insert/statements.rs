@@ -1,7 +1,7 @@
 //! How statements are sent: prepared with their values, or as complete texts.
 
 use super::super::{Call, Expected, Form, Operation};
-use crate::job::Statements;
+use crate::protocol::job::Statements;
 
 /// A statement with `?`, as text if it is to be sent so.
 pub struct Statement {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::job::{Create, Dbms, Partitions, Target};
+use crate::protocol::job::{Create, Dbms, Partitions, Target};
 use crate::wire::{self, Connection, Definitions, Failure, Session};
 
 /// The first Postgres whose partitioned tables can have a primary key.

@@ -8,7 +8,7 @@ use rsa::{Oaep, RsaPrivateKey};
 use sha1::Sha1;
 
 use super::*;
-use crate::job::Dbms;
+use crate::protocol::job::Dbms;
 
 const NONCE_BYTES: [u8; NONCE] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,

@@ -3,14 +3,14 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
-use super::hold::Hold;
+use super::long_transaction::Hold;
 use super::{rows_per_commit, NANOSECONDS};
 use crate::client::gate::Gate;
 use crate::client::{Client, Place};
-use crate::job::{Arrivals, Prepare, Query, Work};
 use crate::keys::Sequence;
-use crate::pacing::{End, Nanosecond, Pace, Schedule};
-use crate::recorder::Recorder;
+use crate::measure::pacing::{End, Nanosecond, Pace, Schedule};
+use crate::measure::recorder::Recorder;
+use crate::protocol::job::{Arrivals, Prepare, Query, Work};
 use crate::wire::{self, Failure};
 use crate::workload::insert::{Asking, Deletes, Indexes, Inserts, Queries, Table};
 use crate::workload::Generator;
@@ -216,7 +216,9 @@ impl Team<'_> {
 
     fn worker(&self, plan: Plan, generator: Box<dyn Generator>) -> Result<Member, Failure> {
         let mut connection = wire::connect(&self.job.target)?;
-        if plan.role != Role::Index && self.job.statements == crate::job::Statements::Prepared {
+        if plan.role != Role::Index
+            && self.job.statements == crate::protocol::job::Statements::Prepared
+        {
             connection.prepare(&plan.statements)?;
         }
         let cpu = self.cpu(plan.role, plan.client);

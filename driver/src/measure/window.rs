@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::pacing::{Clock, Nanosecond};
+use crate::measure::pacing::{Clock, Nanosecond};
 use crate::wire::Failure;
 
 /// The instant at which the first thread leaves the barrier: time 0 of everything in the window.

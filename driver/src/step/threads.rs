@@ -10,14 +10,14 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::retry_on_intr;
 use rustix::net::Shutdown;
 
-use super::team::{until_there_are_no_more, Member, Role, Task, Worker};
+use super::connections::{until_there_are_no_more, Member, Role, Task, Worker};
 use crate::client::blocking::run_in_order;
 use crate::client::gate::{Ahead, Behind, Free};
 use crate::client::Context;
-use crate::pacing::{Clock, Nanosecond, Pace};
-use crate::recorder::Recorder;
-use crate::usage::ThreadUse;
-use crate::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
+use crate::measure::pacing::{Clock, Nanosecond, Pace};
+use crate::measure::recorder::Recorder;
+use crate::measure::usage::ThreadUse;
+use crate::measure::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
 use crate::wire::{Connection, Failure, Traffic};
 
 /// How often is looked whether a server is gone without a member's notice.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::job::{Arrivals, Second};
+use crate::protocol::job::{Arrivals, Second};
 use crate::wire::{Failure, Table};
 
 #[derive(Serialize, JsonSchema)]

@@ -4,8 +4,8 @@ use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeVal;
 use rustix::time::{clock_gettime, ClockId};
 
-use crate::event::ClientUse;
-use crate::job::Second;
+use crate::protocol::event::ClientUse;
+use crate::protocol::job::Second;
 
 /// Of one thread, since it began or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

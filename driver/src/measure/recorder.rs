@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use crate::event::Latency;
-use crate::pacing::Nanosecond;
+use crate::measure::pacing::Nanosecond;
+use crate::protocol::event::Latency;
 
 /// Fixed bounds, so that histograms of any two slices can be added: 1 ns to 137 s.
 const LONGEST: Nanosecond = 1 << 37;

@@ -1,7 +1,7 @@
 //! When operations begin and when a slice ends. Time is an argument here, never a fact.
 
-use crate::job::Arrivals;
 use crate::keys::Stream;
+use crate::protocol::job::Arrivals;
 
 /// Since the window opened.
 pub type Nanosecond = u64;

@@ -4,11 +4,11 @@ use std::num::NonZero;
 
 use crate::client::readiness::Readiness;
 use crate::client::{Client, Place};
-use crate::event::Plan;
-use crate::job::{Open, Target};
-use crate::recorder::Recorder;
+use crate::measure::recorder::Recorder;
+use crate::protocol::event::Plan;
+use crate::protocol::job::{Open, Target};
 use crate::wire::{self, Failure, Request};
-use crate::workload::micro::{Micro, Shape};
+use crate::workload::sbtest::{Micro, Shape};
 use crate::workload::{Generator, Operation};
 
 /// Up to so many clients for each core have a thread of their own, which the scheduler can bring to

@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::template::table_name;
-use crate::job::Load;
 use crate::keys::Sequence;
+use crate::protocol::job::Load;
 use crate::wire::{self, Definitions, Failure, Session, Value};
 
 const COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];

@@ -3,9 +3,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::job::{Dbms, Target};
-use crate::pacing::{Clock, Nanosecond};
-use crate::recorder::Recorder;
+use crate::measure::pacing::{Clock, Nanosecond};
+use crate::measure::recorder::Recorder;
+use crate::protocol::job::{Dbms, Target};
 use crate::wire::{self, Failure, Session};
 
 pub struct Hold {
