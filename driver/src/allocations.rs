@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::gate::{Gate, Patience};
+use crate::client::operation::Generator;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
 use crate::measure::pacing::{Clock, End, Nanosecond, Pace};
@@ -18,8 +19,7 @@ use crate::measure::recorder::Recorder;
 use crate::protocol::job::{Dbms, Query, Statements};
 use crate::wire::{mysql, postgres, Connection};
 use crate::workload::insert::{Asking, Deletes, Inserts, Queries, Table};
-use crate::workload::sbtest::{Micro, Shape};
-use crate::workload::Generator;
+use crate::workload::{self, Shape};
 
 struct Counting;
 
@@ -154,10 +154,10 @@ impl Stage {
             clients: place.clients,
             seed: 1,
         };
-        let micro = Micro::new(test, shape).unwrap();
-        let (connection, server) = (self.rehearse)(micro.prepared().len());
+        let test = workload::test(test, shape).unwrap();
+        let (connection, server) = (self.rehearse)(test.prepared().len());
         std::thread::spawn(move || self.play_server(server));
-        Client::new(connection, Box::new(micro.generator()), place)
+        Client::new(connection, test.generator(), place)
     }
 }
 

@@ -4,12 +4,13 @@
 
 pub mod blocking;
 pub mod gate;
+pub mod operation;
 pub mod readiness;
 
+use self::operation::{Generator, NextCall, Operation};
 use crate::measure::pacing::{Clock, Nanosecond, Pace};
 use crate::measure::recorder::{Recorder, WRONG_ROW_COUNT};
 use crate::wire::{Connection, Failure, Reply, Request, ServerError};
-use crate::workload::{Course, Generator, Operation};
 
 /// After so many attempts an operation counts as failed: it is not a collision any more.
 const ATTEMPTS: u32 = 1000;
@@ -218,11 +219,11 @@ impl Client {
             return Ok(Progress::Waiting);
         }
         context.recorder.statements += 1;
-        if !self.operation.expected(self.call).admits(reply.rows) {
+        if !self.operation.calls[self.call].expected.admits(reply.rows) {
             context.recorder.error(WRONG_ROW_COUNT);
         }
         self.call += 1;
-        if self.call < self.operation.calls() {
+        if self.call < self.operation.calls.len() {
             self.rows += reply.rows;
             self.send_call()?;
             return Ok(Progress::Waiting);
@@ -230,14 +231,14 @@ impl Client {
         let connection = self.connection.as_mut();
         match self
             .generator
-            .follow(reply.rows, &mut self.operation, connection)?
+            .next_call(reply.rows, &mut self.operation, connection)?
         {
-            Course::Over { rows } => {
+            NextCall::Done { rows } => {
                 self.rows += rows;
                 self.complete(context);
                 Ok(Progress::Idle)
             }
-            Course::On { rows } => {
+            NextCall::Continue { rows } => {
                 self.rows += rows;
                 self.call = 0;
                 self.send_call()?;

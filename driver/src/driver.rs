@@ -72,7 +72,7 @@ impl Driver {
             server_processes: session.server_processes.clone(),
             id: job.id,
             session: job.session.clone(),
-            unit: session.micro.unit().name().to_owned(),
+            unit: session.test.unit().name().to_owned(),
             statements: session.statements(),
         };
         self.sessions

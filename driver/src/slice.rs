@@ -15,7 +15,7 @@ use crate::protocol::event::{ClientUse, Ran, Schedule as ScheduleKept};
 use crate::protocol::job::{Rate, Run, Stop};
 use crate::slice::session::{Session, Waits, Worker};
 use crate::wire::{Failure, Traffic};
-use crate::workload::sbtest::Unit;
+use crate::workload::Unit;
 
 const NANOSECONDS: f64 = 1e9;
 /// A year: what is meant as «for ever» still fits a clock.
@@ -190,8 +190,11 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         .map(|client| client.tally.last_completion)
         .max();
     let seconds = last_completion.unwrap_or(0) as f64 / NANOSECONDS;
-    let unit = session.micro.unit();
-    let rows_scanned = session.micro.rows_scanned();
+    let unit = session.test.unit();
+    let (rows, unit_size) = match unit {
+        Unit::Operations => (total.rows, 1.0),
+        Unit::RowsScanned(rows) => (rows * total.operations, rows as f64),
+    };
     Ran {
         id: job.id,
         session: job.session.clone(),
@@ -199,8 +202,8 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         seconds,
         operations: total.operations,
         statements: total.statements,
-        rows: rows_scanned.map_or(total.rows, |rows| rows * total.operations),
-        qps: rate(session) * unit_size(unit, rows_scanned),
+        rows,
+        qps: rate(session) * unit_size,
         unit: unit.name().to_owned(),
         bytes_sent: after.sent - before.sent,
         bytes_received: after.received - before.received,
@@ -229,13 +232,6 @@ fn rate(session: &Session) -> f64 {
         .filter(|tally| tally.operations > 0)
         .map(|tally| tally.operations as f64 * NANOSECONDS / tally.last_completion as f64)
         .sum()
-}
-
-fn unit_size(unit: Unit, rows_scanned: Option<u64>) -> f64 {
-    match (unit, rows_scanned) {
-        (Unit::Rows, Some(rows)) => rows as f64,
-        _ => 1.0,
-    }
 }
 
 fn schedule_kept(rate: Rate, total: &Recorder) -> ScheduleKept {

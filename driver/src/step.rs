@@ -16,7 +16,8 @@ use crate::measure::pacing::Nanosecond;
 use crate::protocol::event::{Performed, Plan, Seat};
 use crate::protocol::job::{Prepare, Second, Work};
 use crate::wire::{self, Failure};
-use crate::workload::insert::{in_brief, Table, MOST_ROWS_PER_COMMIT};
+use crate::workload::insert::{Table, MOST_ROWS_PER_COMMIT};
+use crate::workload::statement::abbreviate;
 
 const NANOSECONDS: f64 = 1e9;
 /// A year: what is meant as «for ever» still fits a clock.
@@ -107,7 +108,7 @@ impl Step {
         let first = self.members.iter().filter(|member| member.client == 0);
         first
             .flat_map(|member| &member.statements)
-            .map(|statement| in_brief(&wire::spelling(self.job.target.dbms, statement)))
+            .map(|statement| abbreviate(&wire::spelling(self.job.target.dbms, statement)))
             .collect()
     }
 }

@@ -2,14 +2,14 @@
 
 use std::num::NonZero;
 
+use crate::client::operation::Operation;
 use crate::client::readiness::Readiness;
 use crate::client::{Client, Place};
 use crate::measure::recorder::Recorder;
 use crate::protocol::event::Plan;
 use crate::protocol::job::{Open, Target};
 use crate::wire::{self, Failure, Request};
-use crate::workload::sbtest::{Micro, Shape};
-use crate::workload::{Generator, Operation};
+use crate::workload::{self, Shape, Test};
 
 /// Up to so many clients for each core have a thread of their own, which the scheduler can bring to
 /// the core of its server process. Beyond, the cores are busy whatever runs where, and threads that
@@ -17,7 +17,7 @@ use crate::workload::{Generator, Operation};
 const OWN_THREADS_PER_CORE: usize = 3;
 
 pub struct Session {
-    pub micro: Micro,
+    pub test: Box<dyn Test>,
     pub workers: Vec<Worker>,
     pub total: Recorder,
     /// A client has failed in the middle of an operation.
@@ -70,8 +70,8 @@ impl Session {
             clients: job.clients.into(),
             seed: job.seed,
         };
-        let micro = Micro::new(&job.test, shape)?;
-        let statements = micro.prepared();
+        let test = workload::test(&job.test, shape)?;
+        let statements = test.prepared();
         let mut connections = (0..shape.clients)
             .map(|_| {
                 let mut connection = wire::connect(&job.target)?;
@@ -91,7 +91,7 @@ impl Session {
                     client,
                     clients: shape.clients,
                 };
-                Client::new(connection, Box::new(micro.generator()), place)
+                Client::new(connection, test.generator(), place)
             })
             .collect();
         Ok(Self {
@@ -101,7 +101,7 @@ impl Session {
             broken: false,
             seed: job.seed,
             target: job.target.clone(),
-            micro,
+            test,
         })
     }
 
@@ -116,15 +116,15 @@ impl Session {
     /// The plan of each statement that has one, over the first table, by a connection of its own:
     /// the clients' prepared statements stay as the slices find them.
     pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
-        let micro = self.micro.alone();
+        let test = self.test.alone();
         let mut connection = wire::connect(&self.target)?;
-        connection.prepare(&micro.prepared())?;
+        connection.prepare(&test.prepared())?;
         let mut operation = Operation::default();
-        micro.generator().compose(0, &mut operation);
-        let statements = micro.statements();
+        test.generator().compose(0, &mut operation);
+        let statements = test.statements();
         let mut plans: Vec<Plan> = Vec::new();
         let mut last = None;
-        for (call, place) in micro.statement_of_calls().enumerate() {
+        for (call, place) in test.statement_of_calls().into_iter().enumerate() {
             let request = operation.request(call);
             let repeated = last.replace(place) == Some(place);
             if repeated || is_control(&request, &statements[place]) {
@@ -140,7 +140,7 @@ impl Session {
     }
 
     pub fn statements(&self) -> Vec<String> {
-        self.micro
+        self.test
             .statements()
             .iter()
             .map(|statement| wire::spelling(self.target.dbms, statement))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::long_transaction::Hold;
 use super::{rows_per_commit, NANOSECONDS};
 use crate::client::gate::Gate;
+use crate::client::operation::Generator;
 use crate::client::{Client, Place};
 use crate::keys::Sequence;
 use crate::measure::pacing::{End, Nanosecond, Pace, Schedule};
@@ -13,7 +14,6 @@ use crate::measure::recorder::Recorder;
 use crate::protocol::job::{Arrivals, Prepare, Query, Work};
 use crate::wire::{self, Failure};
 use crate::workload::insert::{Asking, Deletes, Indexes, Inserts, Queries, Table};
-use crate::workload::Generator;
 
 /// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::connections::asking;
 use super::{patience, rows_per_commit};
 use crate::client::gate::Gate;
+use crate::client::operation::{Generator, Operation};
 use crate::protocol::event::Plan;
 use crate::protocol::job::{Prepare, Query, Statements, Work};
 use crate::wire::{self, Failure};
-use crate::workload::insert::{in_brief, Deletes, Inserts, Queries, Table};
-use crate::workload::{Generator, Operation};
+use crate::workload::insert::{Deletes, Inserts, Queries, Table};
+use crate::workload::statement::abbreviate;
 
 /// Of each statement that has one, over a table, by a connection of its own and without doing it.
 pub fn explain(job: &Prepare, table: &Table) -> Result<Vec<Plan>, Failure> {
@@ -77,7 +78,7 @@ fn plans(
     for (statement, operation) in statements.iter().zip(operations) {
         let plan = connection.explain(operation.request(0))?;
         plans.extend(plan.map(|plan| Plan {
-            statement: in_brief(&wire::spelling(job.target.dbms, statement)),
+            statement: abbreviate(&wire::spelling(job.target.dbms, statement)),
             plan,
         }));
     }

@@ -1,4 +1,4 @@
-//! The microbenchmarks over the tables `sbtest1`..`sbtestN`.
+//! Tests over sysbench's tables `sbtest1`..`sbtestN`: the microbenchmarks and the single-row family.
 
 mod catalog;
 mod generator;
@@ -7,48 +7,51 @@ mod slap;
 mod statements;
 mod template;
 
+use super::{Shape, Test, Unit};
+use crate::client::operation::Generator;
 use crate::keys::Sequence;
+use crate::protocol::job::Statements;
 use crate::wire::Failure;
-use template::{Form, Template};
+use generator::SbGenerator;
+use template::Template;
 
-pub use generator::MicroGenerator;
+/// The families of tests: each returns the transaction of a test that it has.
+const FAMILIES: [fn(&str) -> Option<Vec<Template>>; 2] = [catalog::transaction, slap::transaction];
 
-/// The data a test runs on, and who runs it.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    pub tables: u64,
-    /// Of each table.
-    pub rows: u64,
-    pub clients: u64,
-    pub seed: u64,
+/// Return the test of that name, if one of the families has it.
+pub fn test(name: &str, shape: Shape) -> Option<Result<Box<dyn Test>, Failure>> {
+    let templates = FAMILIES.iter().find_map(|family| family(name))?;
+    let test = check(name, shape, &templates).map(|()| SbTest {
+        shape,
+        sequence: Sequence::new(shape.seed, name),
+        table_choice: TableChoice::of(name, &templates),
+        templates,
+        unit: match name {
+            catalog::SCAN => Unit::RowsScanned(shape.rows),
+            _ => Unit::Operations,
+        },
+    });
+    Some(test.map(|test| Box::new(test) as Box<dyn Test>))
 }
 
-impl Shape {
-    fn rows_of_all_tables(self) -> u64 {
-        self.tables * self.rows
-    }
-}
-
-/// A test, ready to produce operations.
+/// A test with its transaction, ready to produce operations.
 #[derive(Clone)]
-pub struct Micro {
+struct SbTest {
     shape: Shape,
     sequence: Sequence,
     templates: Vec<Template>,
-    /// By template: the number of its prepared statement for the first table.
-    first_statements: Vec<usize>,
-    scans: bool,
+    unit: Unit,
     table_choice: TableChoice,
 }
 
-/// Which table an operation is about.
+/// The table that an operation uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableChoice {
     First,
     Drawn,
-    /// Each client has its own, as far as there are enough.
+    /// The client's own table, as far as there are enough.
     OfClient,
-    /// That of the row whose turn it is.
+    /// The table of the row whose turn it is.
     InTurn,
 }
 
@@ -66,99 +69,41 @@ impl TableChoice {
     }
 }
 
-/// What a test's rate counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    Operations,
-    Rows,
-}
-
-impl Unit {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Operations => "operations/s",
-            Self::Rows => "rows/s",
-        }
-    }
-}
-
-impl Micro {
-    pub fn new(test: &str, shape: Shape) -> Result<Self, Failure> {
-        let templates = catalog::transaction(test)
-            .or_else(|| slap::transaction(test))
-            .ok_or_else(|| Failure::usage(format!("there is no test {test:?}")))?;
-        check(test, shape, &templates)?;
-        let mut statements = 0;
-        let first_statements = templates
-            .iter()
-            .map(|template| {
-                let first = statements;
-                statements += template.prepared_statements(shape.tables);
-                first
-            })
-            .collect();
-        Ok(Self {
-            shape,
-            sequence: Sequence::new(shape.seed, test),
-            table_choice: TableChoice::of(test, &templates),
-            templates,
-            first_statements,
-            scans: test == catalog::SCAN,
-        })
+impl Test for SbTest {
+    fn unit(&self) -> Unit {
+        self.unit
     }
 
-    pub fn unit(&self) -> Unit {
-        if self.scans {
-            Unit::Rows
-        } else {
-            Unit::Operations
-        }
-    }
-
-    /// Rows that an operation reads without returning them, if that is what the test is about.
-    pub fn rows_scanned(&self) -> Option<u64> {
-        self.scans.then_some(self.shape.rows)
-    }
-
-    /// All statements to prepare, with `?`, by their numbers.
-    pub fn prepared(&self) -> Vec<String> {
+    fn prepared(&self) -> Vec<String> {
         self.templates
             .iter()
-            .filter(|template| template.form == Form::Prepared)
-            .flat_map(|template| {
-                let tables = template.prepared_statements(self.shape.tables) as u64;
-                (0..tables).map(|table| template.statement(table))
-            })
+            .filter(|template| template.form == Statements::Prepared)
+            .flat_map(|template| template.statements(self.shape.tables))
             .collect()
     }
 
-    /// The statements of a transaction, each once, over the first table.
-    pub fn statements(&self) -> Vec<String> {
-        self.templates
-            .iter()
-            .map(|template| template.statement(0))
-            .collect()
+    fn statements(&self) -> Vec<String> {
+        let first = |template: &Template| template.statements(1).next();
+        self.templates.iter().filter_map(first).collect()
     }
 
-    /// By call of a transaction: the place of its statement in `statements`.
-    pub fn statement_of_calls(&self) -> impl Iterator<Item = usize> + '_ {
+    fn statement_of_calls(&self) -> Vec<usize> {
         self.templates
             .iter()
             .enumerate()
             .flat_map(|(place, template)| std::iter::repeat_n(place, template.repeat))
+            .collect()
     }
 
-    /// The same test over one table, by one client.
-    pub fn alone(&self) -> Self {
+    fn alone(&self) -> Box<dyn Test> {
         let mut alone = self.clone();
         alone.shape.tables = 1;
         alone.shape.clients = 1;
-        alone.first_statements = (0..self.templates.len()).collect();
-        alone
+        Box::new(alone)
     }
 
-    pub fn generator(&self) -> MicroGenerator {
-        MicroGenerator::new(self.clone())
+    fn generator(&self) -> Box<dyn Generator> {
+        Box::new(SbGenerator::new(self.clone()))
     }
 }
 

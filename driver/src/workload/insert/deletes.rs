@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::{Course, Expected, Generator, Operation};
-use super::statements::Statement;
 use super::tables::{least_key, Table};
 use crate::client::gate::Gate;
+use crate::client::operation::{Expected, Generator, NextCall, Operation};
 use crate::protocol::job::Statements;
 use crate::wire::{Connection, Failure, Value};
+use crate::workload::statement::Statement;
 
 pub struct Deletes {
     table: Arc<Table>,
@@ -53,7 +53,7 @@ impl Deletes {
             Value::BigInt(first as i64),
             Value::BigInt(self.keys.end as i64),
         ]);
-        self.statement.call(Expected::Anything, operation);
+        self.statement.call(0, Expected::Anything, operation);
     }
 
     /// Nothing was there: goes to the next key, or back to one that came into a gap when it had been
@@ -89,23 +89,23 @@ impl Generator for Deletes {
         self.take(operation);
     }
 
-    fn follow(
+    fn next_call(
         &mut self,
         rows: u64,
         operation: &mut Operation,
         connection: &mut dyn Connection,
-    ) -> Result<Course, Failure> {
+    ) -> Result<NextCall, Failure> {
         self.gate.add_deleted(rows);
         self.left = self.left.saturating_sub(rows);
         if self.left == 0 {
-            return Ok(Course::Over { rows });
+            return Ok(NextCall::Done { rows });
         }
         if rows == 0 {
             self.seek(operation, connection)?;
         } else {
             self.take(operation);
         }
-        Ok(Course::On { rows })
+        Ok(NextCall::Continue { rows })
     }
 }
 

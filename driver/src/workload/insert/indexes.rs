@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::super::{Call, Course, Expected, Form, Generator, Operation};
 use super::queries::{index_name, INDEXES};
+use crate::client::operation::{Call, Expected, Form, Generator, NextCall, Operation};
 use crate::wire::{Connection, Definitions, Failure};
 
 /// Creates the secondary indexes of a table.
@@ -51,17 +51,17 @@ impl Generator for Indexes {
     }
 
     /// A third of the rows is counted with each index.
-    fn follow(
+    fn next_call(
         &mut self,
         _: u64,
         _: &mut Operation,
         _: &mut dyn Connection,
-    ) -> Result<Course, Failure> {
+    ) -> Result<NextCall, Failure> {
         self.made.fetch_add(1, Ordering::Relaxed);
         let indexes = INDEXES.len() as u64;
         let done = self.rows * self.current / indexes;
         let rows = self.rows * (self.current + 1) / indexes - done;
-        Ok(Course::Over { rows })
+        Ok(NextCall::Done { rows })
     }
 }
 
@@ -79,10 +79,12 @@ mod tests {
         let rows: Vec<_> = (0..3)
             .map(|index| {
                 indexes.compose(index, &mut operation);
-                indexes.follow(0, &mut operation, &mut connection).unwrap()
+                indexes
+                    .next_call(0, &mut operation, &mut connection)
+                    .unwrap()
             })
             .collect();
-        let over = |rows| Course::Over { rows };
+        let over = |rows| NextCall::Done { rows };
         assert_eq!(rows, [333, 333, 334].map(over));
         assert_eq!(made.load(Ordering::Relaxed), 3);
         assert_eq!(

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::{Course, Expected, Generator, Operation};
 use super::rows::Rows;
-use super::statements::Statement;
 use super::tables::Table;
 use crate::client::gate::Gate;
+use crate::client::operation::{Expected, Generator, NextCall, Operation};
 use crate::protocol::job::Statements;
 use crate::wire::{Connection, Failure};
+use crate::workload::statement::Statement;
 
 const COLUMNS: [&str; 6] = [
     "dateandtime",
@@ -100,17 +100,17 @@ impl Generator for Inserts {
             let row = self.rows.row(row);
             row.append(&mut operation.values, &mut operation.text);
         }
-        statement.call(Expected::Rows(count), operation);
+        statement.call(0, Expected::Rows(count), operation);
     }
 
-    fn follow(
+    fn next_call(
         &mut self,
         rows: u64,
         _: &mut Operation,
         _: &mut dyn Connection,
-    ) -> Result<Course, Failure> {
+    ) -> Result<NextCall, Failure> {
         self.table.add_inserted(rows);
         self.gate.add_inserted(rows);
-        Ok(Course::Over { rows })
+        Ok(NextCall::Done { rows })
     }
 }

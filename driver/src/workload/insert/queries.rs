@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::{Expected, Generator, Operation};
 use super::rows::{draw_price, CASH_REGISTERS, PRODUCTS};
-use super::statements::Statement;
 use super::tables::Table;
+use crate::client::operation::{Expected, Generator, Operation};
 use crate::keys::{Sequence, Stream};
 use crate::protocol::job::{Dbms, Query, Statements};
 use crate::wire::{self, Value};
+use crate::workload::statement::Statement;
 
 const POINTS: usize = 10;
 /// By secondary index: its columns.
@@ -97,7 +97,7 @@ impl Queries {
                 }
             }
         }
-        self.statements[number].call(Expected::Anything, operation);
+        self.statements[number].call(0, Expected::Anything, operation);
     }
 }
 

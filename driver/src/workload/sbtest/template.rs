@@ -1,23 +1,18 @@
 //! The statements of a test before their values are drawn.
 
+use crate::protocol::job::Statements;
+
 /// A statement with `{table}` in place of its table and `?` in place of its values.
 #[derive(Clone, Debug)]
 pub struct Template {
     pub sql: String,
     /// Whether there is one statement for each table: not so for BEGIN and COMMIT.
     pub names_table: bool,
-    pub form: Form,
+    pub form: Statements,
     pub values: Vec<Draw>,
     pub expected: Expectation,
     /// Executions in a transaction, one after the other.
     pub repeat: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    Prepared,
-    /// Sent as complete SQL.
-    Text,
 }
 
 /// How the value, or values, of placeholders are drawn.
@@ -36,7 +31,7 @@ pub enum Draw {
     /// First and last of so many keys, all of them inside 1..rows.
     Span(u64),
     /// The id of the row whose turn it is: those of all tables, in scattered order, each once
-    /// before any comes again. The operation's table is that row's.
+    /// before any comes again. The operation uses that row's table.
     InTurn,
     /// An id of the client's own residue class, which no other client deletes.
     OwnId,
@@ -68,7 +63,7 @@ impl Template {
         Self {
             names_table: sql.contains(TABLE),
             sql,
-            form: Form::Prepared,
+            form: Statements::Prepared,
             values: values.to_vec(),
             expected,
             repeat: 1,
@@ -77,7 +72,7 @@ impl Template {
 
     pub fn spelt_out(self) -> Self {
         Self {
-            form: Form::Text,
+            form: Statements::Text,
             ..self
         }
     }
@@ -94,17 +89,10 @@ impl Template {
         self.values.contains(&Draw::SharedId)
     }
 
-    pub fn prepared_statements(&self, tables: u64) -> usize {
-        match self.form {
-            Form::Text => 0,
-            Form::Prepared if self.names_table => tables as usize,
-            Form::Prepared => 1,
-        }
-    }
-
-    /// The statement over a table, counted from 0.
-    pub fn statement(&self, table: u64) -> String {
-        self.sql.replace(TABLE, &table_name(table))
+    /// Return the statement over each of the first `tables` tables, or once if it names none.
+    pub fn statements(&self, tables: u64) -> impl Iterator<Item = String> + '_ {
+        let tables = if self.names_table { tables } else { 1 };
+        (0..tables).map(|table| self.sql.replace(TABLE, &table_name(table)))
     }
 
     /// The fewest rows of a table with which all draws are possible.
@@ -121,7 +109,7 @@ impl Template {
     }
 }
 
-pub const TABLE: &str = "{table}";
+const TABLE: &str = "{table}";
 
 /// Name of a table, counted from 0.
 pub fn table_name(table: u64) -> String {

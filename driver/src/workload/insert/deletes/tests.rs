@@ -84,8 +84,8 @@ impl Deleter {
             let rows = (before - self.keys.0.len()) as u64;
             let course = self
                 .deletes
-                .follow(rows, &mut self.operation, &mut self.keys)?;
-            if course == (Course::Over { rows }) {
+                .next_call(rows, &mut self.operation, &mut self.keys)?;
+            if course == (NextCall::Done { rows }) {
                 return Ok(statements);
             }
         }
