@@ -14,11 +14,12 @@ use crate::client::gate::{Gate, Patience};
 use crate::client::operation::Generator;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
+use crate::keys::Sequence;
 use crate::measure::pacing::{Clock, End, Nanosecond, Pace};
 use crate::measure::recorder::Recorder;
-use crate::protocol::job::{Dbms, Query, Statements};
+use crate::protocol::job::{Query, Statements};
 use crate::wire::{mysql, postgres, Connection};
-use crate::workload::insert::{Asking, Deletes, Inserts, Queries, Table};
+use crate::workload::insert::{Deletes, Inserts, Queries, Table};
 use crate::workload::{self, Shape};
 
 struct Counting;
@@ -126,16 +127,23 @@ impl Stage {
         let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
         let gate = Arc::new(Gate::new(1, Patience::Punctual));
         gate.add_inserted(1_000_000);
-        let asking = Asking {
-            dbms: Dbms::Mysql,
-            form,
+        let queries = |query| {
+            let statements = Queries::statements(&table, query, mysql::WIRE.dialect);
+            let sequence = Sequence::new(1, "queries");
+            Box::new(Queries::new(
+                table.clone(),
+                query,
+                &statements,
+                form,
+                sequence,
+            ))
         };
         let generator: Box<dyn Generator> = match role {
-            "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, form)),
+            "insert" => Box::new(Inserts::new(table.clone(), gate, 1, 100, None, form)),
             // The server deletes one row at a time.
-            "delete" => Box::new(Deletes::new(table, gate, 1, form)),
-            "range" => Box::new(Queries::new(table, Query::Range, asking, 1, "queries")),
-            _ => Box::new(Queries::new(table, Query::Point, asking, 1, "queries")),
+            "delete" => Box::new(Deletes::new(table.clone(), gate, 1, form)),
+            "range" => queries(Query::Range),
+            _ => queries(Query::Point),
         };
         let (connection, server) = (self.rehearse)(3);
         std::thread::spawn(move || self.play_server(server));

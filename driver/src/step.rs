@@ -105,10 +105,11 @@ impl Step {
 
     /// By role, over the first table.
     pub fn statements(&self) -> Vec<String> {
+        let dialect = wire::dialect(&self.job.target);
         let first = self.members.iter().filter(|member| member.client == 0);
         first
             .flat_map(|member| &member.statements)
-            .map(|statement| abbreviate(&wire::spelling(self.job.target.dbms, statement)))
+            .map(|statement| abbreviate(&dialect.with_placeholders(statement)))
             .collect()
     }
 }
@@ -166,7 +167,7 @@ fn check(job: &Prepare) -> Result<(), Failure> {
     if job.inserted.len() != job.tables as usize {
         return usage("say for each table how many rows were ever inserted".to_owned());
     }
-    if !(1..=u64::from(MOST_ROWS_PER_COMMIT)).contains(&rows_per_commit(&job.work)) {
+    if !(1..=MOST_ROWS_PER_COMMIT as u64).contains(&rows_per_commit(&job.work)) {
         return usage(format!("a commit has 1 to {MOST_ROWS_PER_COMMIT} rows"));
     }
     if job.cpus.as_ref().is_some_and(Vec::is_empty) {

@@ -3,6 +3,7 @@
 
 mod body;
 mod calendar;
+pub mod dialect;
 mod frames;
 pub mod mysql;
 pub mod postgres;
@@ -13,6 +14,7 @@ use std::ops::AddAssign;
 use std::os::fd::BorrowedFd;
 
 use self::calendar::DateTime;
+use self::dialect::Dialect;
 use crate::protocol::job::{Dbms, Target};
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and
@@ -132,6 +134,14 @@ pub struct Table {
     pub rows: Vec<Vec<Option<String>>>,
 }
 
+impl Table {
+    /// Return the last value, the only one of most results that are asked for one.
+    pub fn into_value(mut self) -> Result<Option<String>, Failure> {
+        let value = self.rows.pop().and_then(|mut row| row.pop());
+        value.ok_or_else(|| Failure::protocol("a value is missing"))
+    }
+}
+
 /// Bytes over a connection since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
@@ -200,50 +210,31 @@ pub trait BulkLoad {
     fn finish(self: Box<Self>) -> Result<u64, Failure>;
 }
 
-/// What a DBMS wants to be written in definitions beyond what all of them understand.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Definitions {
-    /// After the columns of an index or primary key.
-    pub index_options: &'static str,
-    /// After the columns of a table.
-    pub table_options: String,
-}
-
-/// For tables in the target's engine.
-pub fn definitions(target: &Target) -> Result<Definitions, Failure> {
-    match (target.dbms, target.engine.as_deref()) {
-        (Dbms::Postgres, None) => Ok(Definitions::default()),
-        (Dbms::Postgres, Some(_)) => Err(Failure::usage("Postgres has no storage engines")),
-        (Dbms::Mysql | Dbms::Mariadb, engine) => mysql::definitions(engine),
-    }
-}
-
-/// What follows a table's name so that a query takes this index, where the DBMS has words for that.
-/// Without them MySQL 9.7 spends ten times as long on choosing the index as on reading ten rows.
-pub fn index_hint(dbms: Dbms, index: &str) -> String {
-    match dbms {
-        Dbms::Postgres => String::new(),
-        Dbms::Mysql | Dbms::Mariadb => format!(" FORCE INDEX ({index})"),
-    }
-}
-
 /// Begins or ends a transaction: a statement without a plan, which some DBMS cannot prepare.
 pub fn is_transaction_control(statement: &str) -> bool {
     matches!(statement, "BEGIN" | "COMMIT")
 }
 
-/// How a statement with `?` is written for the DBMS.
-pub fn spelling(dbms: Dbms, statement: &str) -> String {
+/// A protocol that the driver speaks, and the SQL of its servers.
+pub struct Wire {
+    connect: fn(&Target) -> Result<Box<dyn Session>, Failure>,
+    pub dialect: &'static dyn Dialect,
+}
+
+/// The one place that lists the wires: a new DBMS is a module and a line here.
+fn wire(dbms: Dbms) -> Wire {
     match dbms {
-        Dbms::Postgres => postgres::numbered_placeholders(statement),
-        Dbms::Mysql | Dbms::Mariadb => statement.to_owned(),
+        Dbms::Postgres => postgres::WIRE,
+        Dbms::Mysql | Dbms::Mariadb => mysql::WIRE,
     }
 }
 
-/// Connects and authenticates.
+/// Connect and authenticate.
 pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
-    match target.dbms {
-        Dbms::Postgres => Ok(Box::new(postgres::PostgresConnection::connect(target)?)),
-        Dbms::Mysql | Dbms::Mariadb => Ok(Box::new(mysql::MysqlConnection::connect(target)?)),
-    }
+    (wire(target.dbms).connect)(target)
+}
+
+/// Return the dialect of the target's DBMS.
+pub fn dialect(target: &Target) -> &'static dyn Dialect {
+    wire(target.dbms).dialect
 }

@@ -117,6 +117,7 @@ impl Session {
     /// the clients' prepared statements stay as the slices find them.
     pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
         let test = self.test.alone();
+        let dialect = wire::dialect(&self.target);
         let mut connection = wire::connect(&self.target)?;
         connection.prepare(&test.prepared())?;
         let mut operation = Operation::default();
@@ -132,7 +133,7 @@ impl Session {
             }
             let statement = &statements[place];
             plans.extend(connection.explain(request)?.map(|plan| Plan {
-                statement: wire::spelling(self.target.dbms, statement),
+                statement: dialect.with_placeholders(statement),
                 plan,
             }));
         }
@@ -140,10 +141,11 @@ impl Session {
     }
 
     pub fn statements(&self) -> Vec<String> {
+        let dialect = wire::dialect(&self.target);
         self.test
             .statements()
             .iter()
-            .map(|statement| wire::spelling(self.target.dbms, statement))
+            .map(|statement| dialect.with_placeholders(statement))
             .collect()
     }
 }

@@ -13,7 +13,7 @@ use crate::measure::pacing::{End, Nanosecond, Pace, Schedule};
 use crate::measure::recorder::Recorder;
 use crate::protocol::job::{Arrivals, Prepare, Query, Work};
 use crate::wire::{self, Failure};
-use crate::workload::insert::{Asking, Deletes, Indexes, Inserts, Queries, Table};
+use crate::workload::insert::{Deletes, Indexes, Inserts, Queries, Table};
 
 /// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,11 +188,14 @@ impl Team<'_> {
     fn querier(&self, client: u32, query: Query, end: Nanosecond) -> Result<Member, Failure> {
         let (job, table) = (self.job, self.table(client));
         let purpose = format!("queries of client {client}");
-        let generator = Queries::new(table.clone(), query, asking(job), job.seed, &purpose);
+        let sequence = Sequence::new(job.seed, &purpose);
+        let statements = Queries::statements(table, query, wire::dialect(&job.target));
+        let form = job.statements;
+        let generator = Queries::new(table.clone(), query, &statements, form, sequence);
         let plan = Plan {
             role: Role::Query,
             client,
-            statements: Queries::statements(table, query, job.target.dbms),
+            statements,
             pace: Pace::new(End::At(end), None),
             gate: None,
         };
@@ -200,7 +203,8 @@ impl Team<'_> {
     }
 
     fn indexer(&self, client: u32) -> Result<Member, Failure> {
-        let definitions = wire::definitions(&self.job.target)?;
+        let definitions =
+            wire::dialect(&self.job.target).definitions(self.job.target.engine.as_deref())?;
         let table = self.table(client);
         let rows = self.job.inserted[client as usize];
         let generator = Indexes::new(&table.name, rows, &definitions, self.indexes.clone());
@@ -276,13 +280,6 @@ struct Plan {
 /// What ends it is that its inserter has ended.
 pub fn until_there_are_no_more() -> Pace {
     Pace::new(End::Position(u64::MAX), None)
-}
-
-pub fn asking(job: &Prepare) -> Asking {
-    Asking {
-        dbms: job.target.dbms,
-        form: job.statements,
-    }
 }
 
 /// Of one writer.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::connections::asking;
 use super::{patience, rows_per_commit};
 use crate::client::gate::Gate;
 use crate::client::operation::{Generator, Operation};
+use crate::keys::Sequence;
 use crate::protocol::event::Plan;
 use crate::protocol::job::{Prepare, Query, Statements, Work};
 use crate::wire::{self, Failure};
@@ -59,8 +59,9 @@ fn deletes(job: &Prepare, table: &Table) -> Result<Vec<Plan>, Failure> {
 
 fn queries(job: &Prepare, table: &Table, query: Query) -> Result<Vec<Plan>, Failure> {
     let (table, _) = scene(job, table);
-    let statements = Queries::statements(&table, query, job.target.dbms);
-    let mut generator = Queries::new(table, query, asking(job), job.seed, "plans");
+    let statements = Queries::statements(&table, query, wire::dialect(&job.target));
+    let sequence = Sequence::new(job.seed, "plans");
+    let mut generator = Queries::new(table, query, &statements, job.statements, sequence);
     plans(job, &statements, &generator.each())
 }
 
@@ -78,7 +79,7 @@ fn plans(
     for (statement, operation) in statements.iter().zip(operations) {
         let plan = connection.explain(operation.request(0))?;
         plans.extend(plan.map(|plan| Plan {
-            statement: abbreviate(&wire::spelling(job.target.dbms, statement)),
+            statement: abbreviate(&wire::dialect(&job.target).with_placeholders(statement)),
             plan,
         }));
     }

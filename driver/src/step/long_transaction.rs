@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::measure::pacing::{Clock, Nanosecond};
 use crate::measure::recorder::Recorder;
-use crate::protocol::job::{Dbms, Target};
+use crate::protocol::job::Target;
 use crate::wire::{self, Failure, Session};
 
 pub struct Hold {
@@ -25,16 +25,13 @@ impl Hold {
         end: Option<Nanosecond>,
     ) -> Result<Self, Failure> {
         let mut session = wire::connect(target)?;
-        let begin = match target.dbms {
-            Dbms::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ",
-            Dbms::Mysql | Dbms::Mariadb => {
-                session.query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-                "BEGIN"
-            }
-        };
+        let dialect = wire::dialect(target);
+        if let Some(isolation) = dialect.session_isolation() {
+            session.query(isolation)?;
+        }
         Ok(Self {
             session,
-            begin,
+            begin: dialect.begin_repeatable_read(),
             read: format!("SELECT transactionid FROM {table} ORDER BY transactionid LIMIT 1"),
             held,
             end,

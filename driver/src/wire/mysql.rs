@@ -5,6 +5,7 @@
 //! of them, so that contenders of different ages are asked in the same words.
 
 mod authentication;
+mod dialect;
 mod explain;
 mod handshake;
 mod insert;
@@ -14,6 +15,7 @@ mod thread;
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use self::dialect::MysqlDialect;
 use self::handshake::Handshake;
 use self::packets::{Packet, PacketHeader};
 use self::reply::{column_name, text_values, Endings, Part, Preparation, Replies};
@@ -21,10 +23,15 @@ use super::calendar::DateTime;
 use super::frames::Frames;
 use super::socket::Socket;
 use super::{
-    is_transaction_control, BulkLoad, Connection, Definitions, Failure, Reply, Request, Session,
-    Table, Traffic, Value,
+    is_transaction_control, BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic,
+    Value, Wire,
 };
 use crate::protocol::job::Target;
+
+pub const WIRE: Wire = Wire {
+    connect: |target| Ok(Box::new(MysqlConnection::connect(target)?)),
+    dialect: &MysqlDialect,
+};
 
 mod command {
     pub const QUERY: u8 = 0x03;
@@ -293,26 +300,6 @@ fn type_of(value: &Value) -> u8 {
         Value::Timestamp(_) => DATE_TIME,
         Value::Text { .. } => VAR_STRING,
     }
-}
-
-/// What the definitions of tables and indexes say beyond the standard. Indexes are B-trees in every
-/// engine (MEMORY's would be hashes, which cannot find ranges), and a character is a byte in every
-/// version, so that the same rows are as large everywhere.
-pub fn definitions(engine: Option<&str>) -> Result<Definitions, Failure> {
-    let mut table_options = " DEFAULT CHARSET=latin1".to_owned();
-    if let Some(engine) = engine {
-        let is_name =
-            |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if !is_name(engine) {
-            return Err(Failure::usage(format!("{engine:?} is no storage engine")));
-        }
-        table_options.push_str(" ENGINE=");
-        table_options.push_str(engine);
-    }
-    Ok(Definitions {
-        index_options: " USING BTREE",
-        table_options,
-    })
 }
 
 /// A connection to a server that a test plays, with statements prepared that nobody parsed.

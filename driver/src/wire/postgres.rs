@@ -6,11 +6,11 @@
 
 mod backend;
 mod copy;
+mod dialect;
 mod explain;
 mod startup;
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::{BufMut, BytesMut};
@@ -18,12 +18,19 @@ use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;
 
 use self::backend::MessageHeader;
+use self::dialect::PostgresDialect;
 use self::startup::Startup;
 use super::body::Body;
+use super::dialect::Dialect as _;
 use super::frames::Frames;
 use super::socket::Socket;
-use super::{BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic, Value};
+use super::{BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic, Value, Wire};
 use crate::protocol::job::Target;
+
+pub const WIRE: Wire = Wire {
+    connect: |target| Ok(Box::new(PostgresConnection::connect(target)?)),
+    dialect: &PostgresDialect,
+};
 
 const BINARY: i16 = 1;
 
@@ -193,7 +200,7 @@ impl Session for PostgresConnection {
         let mut messages = BytesMut::new();
         for statement in statements {
             let name = format!("s{}", self.names.len());
-            let sql = numbered_placeholders(statement);
+            let sql = PostgresDialect.with_placeholders(statement);
             frontend::parse(&name, &sql, [], &mut messages).map_err(Failure::usage)?;
             self.names.push(name);
         }
@@ -256,18 +263,6 @@ fn encode_value(
 fn microseconds_since_2000(seconds_since_1970: i64) -> i64 {
     const YEAR_2000: i64 = 946_684_800;
     (seconds_since_1970 - YEAR_2000) * 1_000_000
-}
-
-/// `?` as `$1`, `$2`, ...
-pub fn numbered_placeholders(statement: &str) -> String {
-    let mut numbered = String::with_capacity(statement.len() * 2);
-    let mut parts = statement.split('?');
-    numbered.push_str(parts.next().unwrap_or_default());
-    for (index, part) in parts.enumerate() {
-        // Writing to a string cannot fail.
-        let _ = write!(numbered, "${}{part}", index + 1);
-    }
-    numbered
 }
 
 /// A connection to a server that a test plays, with statements prepared that nobody parsed.

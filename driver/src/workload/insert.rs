@@ -11,5 +11,5 @@ mod tables;
 pub use deletes::Deletes;
 pub use indexes::Indexes;
 pub use inserts::{Inserts, MOST_ROWS_PER_COMMIT};
-pub use queries::{Asking, Queries, INDEXES};
+pub use queries::{Queries, INDEXES};
 pub use tables::{create, Table};

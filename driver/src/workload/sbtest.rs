@@ -16,7 +16,9 @@ use generator::SbGenerator;
 use template::Template;
 
 /// The families of tests: each returns the transaction of a test that it has.
-const FAMILIES: [fn(&str) -> Option<Vec<Template>>; 2] = [catalog::transaction, slap::transaction];
+const FAMILIES: [TransactionOf; 2] = [catalog::transaction, slap::transaction];
+
+type TransactionOf = fn(&str) -> Option<Vec<Template>>;
 
 /// Return the test of that name, if one of the families has it.
 pub fn test(name: &str, shape: Shape) -> Option<Result<Box<dyn Test>, Failure>> {

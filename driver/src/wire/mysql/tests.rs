@@ -309,19 +309,3 @@ fn a_load_is_inserts_of_many_rows_in_transactions() {
         .collect();
     assert_eq!(heard, expected);
 }
-
-#[test]
-fn tables_are_of_their_engine_and_indexes_of_one_kind() {
-    let definitions_of = |engine| definitions(engine).map(|found| found.table_options);
-    let plain = " DEFAULT CHARSET=latin1";
-    assert_eq!(definitions_of(None), Ok(plain.into()));
-    assert_eq!(
-        definitions_of(Some("memory")),
-        Ok(format!("{plain} ENGINE=memory"))
-    );
-    assert!(matches!(
-        definitions_of(Some("a b")),
-        Err(Failure::Usage(_))
-    ));
-    assert!(matches!(definitions_of(Some("")), Err(Failure::Usage(_))));
-}

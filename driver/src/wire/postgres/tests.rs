@@ -49,15 +49,6 @@ fn an_execution_is_bind_execute_and_sync() {
 }
 
 #[test]
-fn placeholders_are_numbered() {
-    assert_eq!(
-        numbered_placeholders("a = ? AND b = ?"),
-        "a = $1 AND b = $2"
-    );
-    assert_eq!(numbered_placeholders("BEGIN"), "BEGIN");
-}
-
-#[test]
 fn rows_of_queries_are_counted_and_those_of_writes_read() {
     let row = message(b'D', b"\0\0");
     let select = message(b'C', b"SELECT 2\0");

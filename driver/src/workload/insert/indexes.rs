@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::queries::{index_name, INDEXES};
 use crate::client::operation::{Call, Expected, Form, Generator, NextCall, Operation};
-use crate::wire::{Connection, Definitions, Failure};
+use crate::wire::dialect::Definitions;
+use crate::wire::{Connection, Failure};
 
 /// Creates the secondary indexes of a table.
 pub struct Indexes {

@@ -7,6 +7,7 @@ use super::tables::Table;
 use crate::client::gate::Gate;
 use crate::client::operation::{Expected, Generator, NextCall, Operation};
 use crate::protocol::job::Statements;
+use crate::wire::dialect::MOST_PARAMETERS;
 use crate::wire::{Connection, Failure};
 use crate::workload::statement::Statement;
 
@@ -18,8 +19,7 @@ const COLUMNS: [&str; 6] = [
     "price",
     "data",
 ];
-/// Postgres counts parameters with 16 bits, of which its libraries use 15.
-pub const MOST_ROWS_PER_COMMIT: u32 = i16::MAX as u32 / COLUMNS.len() as u32;
+pub const MOST_ROWS_PER_COMMIT: usize = MOST_PARAMETERS / COLUMNS.len();
 
 pub struct Inserts {
     table: Arc<Table>,

@@ -6,8 +6,9 @@ use super::rows::{draw_price, CASH_REGISTERS, PRODUCTS};
 use super::tables::Table;
 use crate::client::operation::{Expected, Generator, Operation};
 use crate::keys::{Sequence, Stream};
-use crate::protocol::job::{Dbms, Query, Statements};
-use crate::wire::{self, Value};
+use crate::protocol::job::{Query, Statements};
+use crate::wire::dialect::Dialect;
+use crate::wire::Value;
 use crate::workload::statement::Statement;
 
 const POINTS: usize = 10;
@@ -23,13 +24,6 @@ pub fn index_name(table: &str, number: usize) -> String {
     format!("{table}_i{number}")
 }
 
-/// Whom the queries are for, and how they are sent.
-#[derive(Clone, Copy)]
-pub struct Asking {
-    pub dbms: Dbms,
-    pub form: Statements,
-}
-
 pub struct Queries {
     table: Arc<Table>,
     sequence: Sequence,
@@ -38,28 +32,31 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// `purpose` names the sequence of what is asked.
-    pub fn new(table: Arc<Table>, query: Query, asking: Asking, seed: u64, purpose: &str) -> Self {
-        let statements = Self::statements(&table, query, asking.dbms)
-            .iter()
-            .enumerate()
-            .map(|(number, sql)| Statement::new(number, sql, asking.form))
-            .collect();
+    /// Queries by these statements, with values from this sequence.
+    pub fn new(
+        table: Arc<Table>,
+        query: Query,
+        statements: &[String],
+        form: Statements,
+        sequence: Sequence,
+    ) -> Self {
+        let statements = (0..).zip(statements);
+        let statements = statements.map(|(number, sql)| Statement::new(number, sql, form));
         Self {
-            sequence: Sequence::new(seed, purpose),
+            sequence,
             table,
             query,
-            statements,
+            statements: statements.collect(),
         }
     }
 
-    pub fn statements(table: &Table, query: Query, dbms: Dbms) -> Vec<String> {
+    pub fn statements(table: &Table, query: Query, dialect: &dyn Dialect) -> Vec<String> {
         let table = &table.name;
         match query {
             Query::Range => (1..)
                 .zip(INDEXES)
                 .map(|(number, columns)| {
-                    let hint = wire::index_hint(dbms, &index_name(table, number));
+                    let hint = dialect.index_hint(&index_name(table, number));
                     range(&format!("{table}{hint}"), columns)
                 })
                 .collect(),

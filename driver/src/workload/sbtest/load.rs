@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::template::table_name;
 use crate::keys::Sequence;
 use crate::protocol::job::Load;
-use crate::wire::{self, Definitions, Failure, Session, Value};
+use crate::wire::dialect::Definitions;
+use crate::wire::{self, Failure, Session, Value};
 
 const COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];
 const ROWS_PER_REPORT: u64 = 1000;
@@ -79,7 +80,8 @@ struct Loader<'a> {
 impl Loader<'_> {
     /// Loads tables until none is left; bytes sent.
     fn run(self) -> Result<u64, Failure> {
-        let definitions = wire::definitions(&self.job.target)?;
+        let definitions =
+            wire::dialect(&self.job.target).definitions(self.job.target.engine.as_deref())?;
         let mut session = wire::connect(&self.job.target)?;
         let mut bytes = 0;
         loop {
