@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::gate::{Gate, Patience};
+use crate::client::gate::{Gate, WakePolicy};
 use crate::client::operation::Generator;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
@@ -125,7 +125,7 @@ impl Stage {
     /// A writer or reader of the Insert Benchmark that nobody has to wait for.
     fn purchaser(&'static self, role: &str, form: Statements) -> Client {
         let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
-        let gate = Arc::new(Gate::new(1, Patience::Punctual));
+        let gate = Arc::new(Gate::new(1, WakePolicy::Immediate));
         gate.add_inserted(1_000_000);
         let queries = |query| {
             let statements = Queries::statements(&table, query, mysql::WIRE.dialect);
@@ -147,12 +147,7 @@ impl Stage {
         };
         let (connection, server) = (self.rehearse)(3);
         std::thread::spawn(move || self.play_server(server));
-        let place = Place {
-            first: 0,
-            client: 0,
-            clients: 1,
-        };
-        Client::new(connection, generator, place)
+        Client::new(connection, generator, Place::ALONE)
     }
 
     fn client(&'static self, test: &str, place: Place) -> Client {
@@ -198,12 +193,7 @@ fn allocations_of(act: impl FnOnce()) -> u64 {
 #[test]
 fn a_thread_with_one_client_allocates_nothing() {
     for (stage, test) in performances() {
-        let place = Place {
-            first: 0,
-            client: 0,
-            clients: 1,
-        };
-        let mut client = stage.client(test, place);
+        let mut client = stage.client(test, Place::ALONE);
         let mut recorder = Recorder::new();
         let context = &mut Context {
             clock: &RealClock(Instant::now()),

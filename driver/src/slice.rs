@@ -9,9 +9,9 @@ use crate::client::{blocking, readiness, Context};
 use crate::keys::Sequence;
 use crate::measure::pacing::{End, Nanosecond, Pace, Schedule};
 use crate::measure::recorder::Recorder;
-use crate::measure::usage::ThreadUse;
+use crate::measure::usage::{client_use, ThreadUse};
 use crate::measure::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
-use crate::protocol::event::{ClientUse, Ran, Schedule as ScheduleKept};
+use crate::protocol::event::{Ran, Schedule as ScheduleKept};
 use crate::protocol::job::{Rate, Run, Stop};
 use crate::slice::session::{Session, Waits, Worker};
 use crate::wire::{Failure, Traffic};
@@ -65,7 +65,7 @@ fn open_windows(session: &mut Session) {
 /// By worker and client.
 fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
     check(session, job)?;
-    let arrivals = Sequence::new(session.seed(), "arrivals");
+    let arrivals = Sequence::new(session.seed, "arrivals");
     Ok(session
         .workers
         .iter()
@@ -114,11 +114,8 @@ fn check(session: &Session, job: &Run) -> Result<(), Failure> {
 }
 
 fn traffic(session: &Session) -> Traffic {
-    let mut sum = Traffic::default();
-    session
-        .clients()
-        .for_each(|client| sum += client.connection().traffic());
-    sum
+    let clients = session.clients();
+    clients.map(|client| client.connection().traffic()).sum()
 }
 
 /// Threads are made for each slice: the scheduler places them anew, so that an unlucky placement is
@@ -211,14 +208,14 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         per_second: per_second(total),
         errors: total.errors.clone(),
         retries: total.retries,
-        client: ClientUse::of(uses, seconds),
+        client: client_use(uses, seconds),
         schedule: job.rate.map(|rate| schedule_kept(rate, total)),
         positions: session.clients().map(|client| client.position()).collect(),
     }
 }
 
 fn per_second(total: &Recorder) -> Vec<(u64, Nanosecond)> {
-    let seconds = total.per_second().iter();
+    let seconds = total.per_second.iter();
     seconds
         .map(|second| (second.operations, second.max))
         .collect()

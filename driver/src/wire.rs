@@ -10,7 +10,7 @@ pub mod postgres;
 mod socket;
 
 use std::io::Write as _;
-use std::ops::AddAssign;
+use std::iter::Sum;
 use std::os::fd::BorrowedFd;
 
 use self::calendar::DateTime;
@@ -149,10 +149,12 @@ pub struct Traffic {
     pub received: u64,
 }
 
-impl AddAssign for Traffic {
-    fn add_assign(&mut self, other: Self) {
-        self.sent += other.sent;
-        self.received += other.received;
+impl Sum for Traffic {
+    fn sum<I: Iterator<Item = Self>>(traffic: I) -> Self {
+        traffic.fold(Self::default(), |sum, connection| Self {
+            sent: sum.sent + connection.sent,
+            received: sum.received + connection.received,
+        })
     }
 }
 

@@ -146,12 +146,7 @@ fn run(statements: usize, steps: &[Step], then: Option<Step>, mut pace: Pace) ->
         descriptor: std::fs::File::open("/dev/null").unwrap(),
     };
     let generator = Box::new(Statements(statements));
-    let place = Place {
-        first: 0,
-        client: 0,
-        clients: 1,
-    };
-    let mut client = Client::new(Box::new(script), generator, place);
+    let mut client = Client::new(Box::new(script), generator, Place::ALONE);
     let mut recorder = Recorder::new();
     let context = &mut Context {
         clock: &ScriptClock(time),

@@ -19,7 +19,7 @@ pub struct Recorder {
     histogram: Histogram<u64>,
     latency_sum: u128,
     latency_max: Nanosecond,
-    per_second: Vec<Second>,
+    pub per_second: Vec<Second>,
     pub operations: u64,
     pub statements: u64,
     pub rows: u64,
@@ -158,10 +158,6 @@ impl Recorder {
             mean_ns: self.latency_sum as f64 / self.operations.max(1) as f64,
         }
     }
-
-    pub fn per_second(&self) -> &[Second] {
-        &self.per_second
-    }
 }
 
 impl Lag {
@@ -231,7 +227,7 @@ mod tests {
             lag,
         };
         assert_eq!(
-            recorder.per_second(),
+            recorder.per_second,
             [second(1, 5, 0), second(0, 0, 0), second(2, 7, 9)]
         );
         assert_eq!((recorder.lag.late, recorder.lag.max), (1, 9));
@@ -249,7 +245,7 @@ mod tests {
         second.error("40001");
         first.error("40001");
         first.merge(&second);
-        assert_eq!(first.per_second(), both.per_second());
+        assert_eq!(first.per_second, both.per_second);
         assert_eq!(first.latency().values_ns, both.latency().values_ns);
         assert_eq!(first.latency().mean_ns, both.latency().mean_ns);
         assert_eq!(first.errors["40001"], 2);
@@ -263,7 +259,7 @@ mod tests {
         recorder.lag.record(5);
         recorder.reset();
         assert!(recorder.latency().counts.is_empty());
-        assert!(recorder.per_second().is_empty() && recorder.errors.is_empty());
+        assert!(recorder.per_second.is_empty() && recorder.errors.is_empty());
         assert_eq!((recorder.operations, recorder.lag), (0, Lag::default()));
     }
 }

@@ -52,22 +52,20 @@ impl ThreadUse {
     }
 }
 
-impl ClientUse {
-    /// Of threads in a window of so many seconds.
-    pub fn of(uses: &[ThreadUse], seconds: Second) -> Self {
-        let busiest = uses.iter().map(|thread| thread.cpu).fold(0.0, f64::max);
-        Self {
-            cpu_user_s: uses.iter().map(|thread| thread.user).sum(),
-            cpu_system_s: uses.iter().map(|thread| thread.system).sum(),
-            voluntary_switches: uses.iter().map(|thread| thread.voluntary_switches).sum(),
-            involuntary_switches: uses.iter().map(|thread| thread.involuntary_switches).sum(),
-            threads: uses.len() as u64,
-            busiest_thread: if seconds > 0.0 {
-                busiest / seconds
-            } else {
-                0.0
-            },
-        }
+/// Return the use of all threads in a window of so many seconds.
+pub fn client_use(uses: &[ThreadUse], seconds: Second) -> ClientUse {
+    let busiest = uses.iter().map(|thread| thread.cpu).fold(0.0, f64::max);
+    ClientUse {
+        cpu_user_s: uses.iter().map(|thread| thread.user).sum(),
+        cpu_system_s: uses.iter().map(|thread| thread.system).sum(),
+        voluntary_switches: uses.iter().map(|thread| thread.voluntary_switches).sum(),
+        involuntary_switches: uses.iter().map(|thread| thread.involuntary_switches).sum(),
+        threads: uses.len() as u64,
+        busiest_thread: if seconds > 0.0 {
+            busiest / seconds
+        } else {
+            0.0
+        },
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Session {
     pub broken: bool,
     /// By client; empty where unknown.
     pub server_processes: Vec<u32>,
-    seed: u64,
+    pub seed: u64,
     target: Target,
 }
 
@@ -103,10 +103,6 @@ impl Session {
             target: job.target.clone(),
             test,
         })
-    }
-
-    pub fn seed(&self) -> u64 {
-        self.seed
     }
 
     pub fn clients(&self) -> impl Iterator<Item = &Client> {

@@ -1,5 +1,5 @@
-//! A transaction that is held open beside the load, as reports over live data do: it has read
-//! something, so that the server has to keep what it may still want to see.
+//! A transaction that is held open beside the load, as reports over live data do: it has read a row,
+//! so the server has to keep every version of a row that it may still read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,16 +8,16 @@ use crate::measure::recorder::Recorder;
 use crate::protocol::job::Target;
 use crate::wire::{self, Failure, Session};
 
-pub struct Hold {
+pub struct LongTransaction {
     pub session: Box<dyn Session>,
     begin: &'static str,
     read: String,
     held: Nanosecond,
-    /// When the step ends, where that is known.
+    /// The end of the step, where it is known.
     end: Option<Nanosecond>,
 }
 
-impl Hold {
+impl LongTransaction {
     pub fn new(
         target: &Target,
         table: &str,
@@ -46,7 +46,7 @@ impl Hold {
         ]
     }
 
-    /// Holds one transaction after the other until `over`, or the end; the time of the last commit.
+    /// Hold one transaction after the other until `over` or the end; return the time of the last commit.
     pub fn run(
         &mut self,
         clock: &impl Clock,
@@ -59,8 +59,7 @@ impl Hold {
         while !is_over(began) {
             self.session.query(self.begin)?;
             let rows = self.session.query(&self.read)?.rows.len();
-            let until = self.end.map_or(u64::MAX, |end| end.min(began + self.held));
-            let until = until.min(began + self.held);
+            let until = self.end.unwrap_or(u64::MAX).min(began + self.held);
             while clock.now() < until && !over.load(Ordering::SeqCst) {
                 clock.sleep_until(until);
             }

@@ -10,9 +10,9 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::retry_on_intr;
 use rustix::net::Shutdown;
 
-use super::connections::{until_there_are_no_more, Member, Role, Task, Worker};
-use crate::client::blocking::run_in_order;
-use crate::client::gate::{Ahead, Behind, Free};
+use super::connections::{until_inserter_ends, PacedClient, Role, StepConnection, Task};
+use crate::client::blocking::run_when;
+use crate::client::gate::{DeleterSide, InserterSide, Unconditional};
 use crate::client::Context;
 use crate::measure::pacing::{Clock, Nanosecond, Pace};
 use crate::measure::recorder::Recorder;
@@ -20,135 +20,120 @@ use crate::measure::usage::ThreadUse;
 use crate::measure::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
 use crate::wire::{Connection, Failure, Traffic};
 
-/// How often is looked whether a server is gone without a member's notice.
-const ROUND: Duration = Duration::from_millis(200);
-const ROUNDS_PER_PROGRESS: u32 = 5;
+/// The interval between checks whether a server has closed a connection whose thread sleeps.
+const CHECK: Duration = Duration::from_millis(200);
+const CHECKS_PER_PROGRESS: u32 = 5;
 
-/// What all members did.
-pub struct Shift {
+/// The window of a step, and the results of its connections.
+pub struct StepRun {
     /// Unix time at which the window opened.
     pub started: f64,
-    /// By member.
-    pub parts: Vec<Part>,
+    /// One result for each connection.
+    pub results: Vec<ConnectionResult>,
 }
 
-/// What one member did in the window.
+/// The result of one connection in the window.
 #[derive(Clone, Copy)]
-pub struct Part {
+pub struct ConnectionResult {
     pub used: ThreadUse,
     pub traffic: Traffic,
     pub last_completion: Nanosecond,
 }
 
-/// What ends the work of members before their own end.
+/// Signals that end the work of threads before their own end.
 #[derive(Default)]
 struct Signals {
-    /// One has failed: the step is void.
+    /// A connection has failed: the step is void.
     abandoned: AtomicBool,
-    /// All others have done their part.
+    /// All connections but the long transactions are at their end.
     over: AtomicBool,
 }
 
-/// Lets the members work, and hears of each when it has done its part; the first failure ends the
-/// work of all. `progress` hears every second how long the window has been open.
-pub fn work(
-    members: &mut [Member],
+/// Run a thread for each connection until all are at their end; the first failure ends them all.
+/// `progress` is called every second with the time since the window opened.
+pub fn run(
+    connections: &mut [StepConnection],
     mut progress: impl FnMut(Nanosecond),
-) -> Result<Shift, Failure> {
-    let connections = connections(members)?;
-    let holders = members
-        .iter()
-        .filter(|member| member.role == Role::Transaction)
-        .count();
-    let barrier = Barrier::new(members.len() + 1);
+) -> Result<StepRun, Failure> {
+    let descriptors = descriptors(connections)?;
+    let is_long = |connection: &&StepConnection| connection.role == Role::Transaction;
+    let long_transactions = connections.iter().filter(is_long).count();
+    let barrier = Barrier::new(connections.len() + 1);
     let (window, signals) = (Window::default(), Signals::default());
     let (report, reports) = mpsc::channel();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = members
+        let threads: Vec<_> = connections
             .iter_mut()
             .enumerate()
-            .map(|(place, member)| {
+            .map(|(place, connection)| {
                 let (barrier, window, signals) = (&barrier, &window, &signals);
                 let report = report.clone();
-                scope.spawn(move || {
+                let handle = scope.spawn(move || {
                     prefer_punctual_sleep();
-                    let placed = member.cpu.map_or(Ok(()), stay_on);
+                    let placed = connection.cpu.map_or(Ok(()), stay_on);
                     barrier.wait();
-                    let part = placed.and_then(|()| play(member, &window.clock(), signals));
-                    // The other end waits for all of us.
-                    let _ = report.send((place, part));
-                })
+                    let result =
+                        placed.and_then(|()| run_connection(connection, &window.clock(), signals));
+                    // The receiver waits for all threads.
+                    let _ = report.send((place, result));
+                });
+                handle.thread().clone()
             })
             .collect();
         drop(report);
         barrier.wait();
-        let threads: Vec<_> = threads
-            .iter()
-            .map(|handle| handle.thread().clone())
-            .collect();
-        let crew = Crew {
+        let threads = StepThreads {
             threads,
-            connections,
-            holders,
+            descriptors,
+            long_transactions,
             signals: &signals,
         };
         let clock = window.clock();
-        let parts = crew.oversee(&reports, || progress(clock.now()))?;
-        Ok(Shift {
+        Ok(StepRun {
+            results: threads.wait(&reports, || progress(clock.now()))?,
             started: window.opened().started,
-            parts,
         })
     })
 }
 
-/// The connections, to be shut down from outside.
-fn connections(members: &[Member]) -> Result<Vec<OwnedFd>, Failure> {
-    members
+/// Return a descriptor of each connection, by which another thread can shut it down.
+fn descriptors(connections: &[StepConnection]) -> Result<Vec<OwnedFd>, Failure> {
+    connections
         .iter()
-        .map(|member| {
-            let connection = member.connection();
-            let descriptor = connection.descriptor().try_clone_to_owned();
-            descriptor.map_err(Failure::connection)
+        .map(|connection| {
+            let descriptor = connection.connection().descriptor();
+            descriptor.try_clone_to_owned().map_err(Failure::connection)
         })
         .collect()
 }
 
-impl Member {
-    pub fn connection(&self) -> &dyn Connection {
-        match &self.task {
-            Task::Work(worker) => worker.client.connection(),
-            Task::Hold(hold) => hold.session.as_ref(),
-        }
-    }
-}
+type Report = (usize, Result<ConnectionResult, Failure>);
 
-type Report = (usize, Result<Part, Failure>);
-
-struct Crew<'a> {
+struct StepThreads<'a> {
     threads: Vec<Thread>,
-    connections: Vec<OwnedFd>,
-    /// Members that only stay as long as the others.
-    holders: usize,
+    descriptors: Vec<OwnedFd>,
+    /// The number of threads that end only when all others have ended.
+    long_transactions: usize,
     signals: &'a Signals,
 }
 
-impl Crew<'_> {
-    /// By member, once all have come to their end.
-    fn oversee(
+impl StepThreads<'_> {
+    /// Wait for all threads, and return the results of their connections.
+    fn wait(
         &self,
         reports: &mpsc::Receiver<Report>,
         mut progress: impl FnMut(),
-    ) -> Result<Vec<Part>, Failure> {
-        let mut parts = vec![None; self.threads.len()];
-        let mut working = self.threads.len() - self.holders;
+    ) -> Result<Vec<ConnectionResult>, Failure> {
+        let mut results = vec![None; self.threads.len()];
+        let mut working = self.threads.len() - self.long_transactions;
         let mut outcome = Ok(());
-        let mut rounds = (1..=ROUNDS_PER_PROGRESS).cycle();
-        let mut next_round = Instant::now() + ROUND;
+        let mut checks = (1..=CHECKS_PER_PROGRESS).cycle();
+        let mut next_check = Instant::now() + CHECK;
         let mut hung_up = false;
         loop {
-            match reports.recv_timeout(next_round.saturating_duration_since(Instant::now())) {
-                Ok((place, Ok(part))) => {
-                    parts[place] = Some(part);
+            match reports.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
+                Ok((place, Ok(result))) => {
+                    results[place] = Some(result);
                     working = working.saturating_sub(1);
                     if working == 0 {
                         self.signals.over.store(true, Ordering::SeqCst);
@@ -162,11 +147,11 @@ impl Crew<'_> {
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    next_round += ROUND;
-                    if rounds.next() == Some(ROUNDS_PER_PROGRESS) {
+                    next_check += CHECK;
+                    if checks.next() == Some(CHECKS_PER_PROGRESS) {
                         progress();
                     }
-                    // A member that is not asleep finds out by itself, and what the server said.
+                    // A thread that is not asleep sees the end itself, with the server's reason.
                     let before = std::mem::replace(&mut hung_up, self.has_hung_up()?);
                     if before && hung_up && outcome.is_ok() {
                         outcome = Err(Failure::connection("the server closed the connection"));
@@ -177,31 +162,29 @@ impl Crew<'_> {
             }
         }
         outcome?;
-        Ok(parts.into_iter().flatten().collect())
+        Ok(results.into_iter().flatten().collect())
     }
 
-    /// Whether a server has closed a connection: whoever sleeps until something is due does not see
-    /// it.
+    /// Return whether a server has closed a connection. A thread that sleeps until an operation is due
+    /// does not see it.
     fn has_hung_up(&self) -> Result<bool, Failure> {
-        let mut watched: Vec<_> = self
-            .connections
-            .iter()
-            .map(|connection| PollFd::new(connection, PollFlags::RDHUP))
+        let descriptors = self.descriptors.iter();
+        let mut watched: Vec<_> = descriptors
+            .map(|descriptor| PollFd::new(descriptor, PollFlags::RDHUP))
             .collect();
-        let now = Timespec::default();
-        let found = retry_on_intr(|| poll(&mut watched, Some(&now)));
-        found
+        let closed = retry_on_intr(|| poll(&mut watched, Some(&Timespec::default())));
+        closed
             .map(|connections| connections > 0)
             .map_err(Failure::connection)
     }
 
-    /// Whoever waits for a server, another member or a time does not wait any longer.
+    /// End all waiting for a server, another thread or a time.
     fn abandon(&self) {
         self.signals.abandoned.store(true, Ordering::SeqCst);
         self.signals.over.store(true, Ordering::SeqCst);
-        for connection in &self.connections {
-            // One that is shut down already is what we want.
-            let _ = rustix::net::shutdown(connection, Shutdown::Both);
+        for descriptor in &self.descriptors {
+            // It may be shut down already.
+            let _ = rustix::net::shutdown(descriptor, Shutdown::Both);
         }
         self.wake();
     }
@@ -211,39 +194,44 @@ impl Crew<'_> {
     }
 }
 
-/// A member's part, from the opening of the window to its end.
-fn play(member: &mut Member, clock: &WindowClock, signals: &Signals) -> Result<Part, Failure> {
+/// Run a connection from the opening of the window to its end.
+fn run_connection(
+    connection: &mut StepConnection,
+    clock: &WindowClock,
+    signals: &Signals,
+) -> Result<ConnectionResult, Failure> {
     let before = ThreadUse::now();
-    let part = |connection: &dyn Connection, last_completion| Part {
+    let result = |connection: &dyn Connection, last_completion| ConnectionResult {
         used: ThreadUse::now().since(before),
         traffic: connection.traffic(),
         last_completion,
     };
-    match &mut member.task {
-        Task::Hold(hold) => {
-            let last = hold.run(clock, &mut member.recorder, &signals.over)?;
-            Ok(part(hold.session.as_ref(), last))
+    let recorder = &mut connection.recorder;
+    match &mut connection.task {
+        Task::LongTransaction(transaction) => {
+            let last = transaction.run(clock, recorder, &signals.over)?;
+            Ok(result(transaction.session.as_ref(), last))
         }
-        Task::Work(worker) => {
-            let role = member.role;
-            worker.client.open_window();
-            let recorder = &mut member.recorder;
-            let worked = worker.work(role, &mut Context { clock, recorder }, signals);
-            if let (Role::Insert, Some(gate)) = (role, &worker.gate) {
+        Task::Client(paced) => {
+            let role = connection.role;
+            paced.client.open_window();
+            let outcome = paced.run(role, &mut Context { clock, recorder }, signals);
+            if let (Role::Insert, Some(gate)) = (role, &paced.gate) {
                 gate.close();
             }
-            worked?;
-            let part = part(worker.client.connection(), worker.client.last_completion());
+            outcome?;
+            let client = &paced.client;
+            let result = result(client.connection(), client.tally.last_completion);
             if role == Role::Delete {
-                worker.catch_up(clock, signals)?;
+                paced.catch_up(clock, signals)?;
             }
-            Ok(part)
+            Ok(result)
         }
     }
 }
 
-impl Worker {
-    fn work(
+impl PacedClient {
+    fn run(
         &mut self,
         role: Role,
         context: &mut Context<'_, WindowClock>,
@@ -253,28 +241,30 @@ impl Worker {
         let abandoned = &signals.abandoned;
         match (role, gate) {
             (Role::Insert, Some(gate)) => {
-                run_in_order(client, pace, &Ahead(gate), context, abandoned)
+                run_when(&InserterSide(gate), client, pace, context, abandoned)
             }
             (Role::Delete, Some(gate)) => {
-                run_in_order(client, pace, &Behind(gate), context, abandoned)
+                run_when(&DeleterSide(gate), client, pace, context, abandoned)
             }
-            _ => run_in_order(client, pace, &Free, context, abandoned),
+            _ => run_when(&Unconditional, client, pace, context, abandoned),
         }
     }
 
-    /// After the window: deletes what was inserted and not made up for, unmeasured, so that the
+    /// Delete after the window, unmeasured, as many rows as were inserted and not deleted, so that the
     /// table ends with as many rows as it began with.
     fn catch_up(&mut self, clock: &WindowClock, signals: &Signals) -> Result<(), Failure> {
         let recorder = &mut Recorder::new();
-        let mut pace: Pace = until_there_are_no_more();
+        let mut pace: Pace = until_inserter_ends();
         let Some(gate) = &self.gate else {
             return Ok(());
         };
-        run_in_order(
+        let context = &mut Context { clock, recorder };
+        let condition = DeleterSide(gate);
+        run_when(
+            &condition,
             &mut self.client,
             &mut pace,
-            &Behind(gate),
-            &mut Context { clock, recorder },
+            context,
             &signals.abandoned,
         )
     }

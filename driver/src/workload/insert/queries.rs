@@ -68,7 +68,7 @@ impl Queries {
     }
 
     /// An execution of each statement.
-    pub fn each(&mut self) -> Vec<Operation> {
+    pub fn executions(&self) -> Vec<Operation> {
         let mut stream = self.sequence.stream(0);
         (0..self.statements.len())
             .map(|number| {

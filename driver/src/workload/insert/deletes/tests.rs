@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
 use super::*;
-use crate::client::gate::Patience;
+use crate::client::gate::WakePolicy;
 use crate::wire::{self, Reply, Request, Traffic};
 
 /// The keys of a table; it answers the one question that a deleter asks beside its statements.
@@ -58,7 +58,7 @@ impl Deleter {
         let keys: BTreeSet<u64> = keys.into_iter().collect();
         let last = keys.last().copied().unwrap_or(0);
         let table = Arc::new(Table::between("t".into(), head, last, 0));
-        let gate = Arc::new(Gate::new(10, Patience::Punctual));
+        let gate = Arc::new(Gate::new(10, WakePolicy::Immediate));
         gate.add_inserted(owed);
         Self {
             deletes: Deletes::new(table, gate.clone(), 10, Statements::Prepared),
