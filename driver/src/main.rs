@@ -69,7 +69,7 @@ fn requested(mut arguments: lexopt::Parser) -> Result<Requested, lexopt::Error> 
 fn serve() {
     let mut driver = driver::Driver::default();
     for line in commands() {
-        driver.obey(&line, &mut |event| emit(event));
+        driver.execute(&line, &mut |event| emit(event));
     }
 }
 
