@@ -1,5 +1,5 @@
-//! Proves that the steady state allocates nothing: an allocation per operation would be noise in
-//! every measurement, and the allocator's story in place of the server's.
+//! Tests that the steady state allocates nothing: allocations would add the allocator's noise to
+//! every measurement.
 #![allow(unsafe_code, reason = "a global allocator is unsafe by its nature")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -61,10 +61,10 @@ impl Clock for RealClock {
     fn sleep_until(&self, _: Nanosecond) {}
 }
 
-/// A protocol, and a server of it that says to every request that it is about one row.
+/// A protocol with a server that answers every request with one row.
 struct Stage {
     rehearse: fn(usize) -> (Box<dyn Connection>, UnixStream),
-    /// Size of the message at the start of the bytes, once its header is there.
+    /// Return the size of the message at the start of the bytes, if its header is there.
     size: fn(&[u8]) -> Option<usize>,
     answer: fn(&[u8]) -> &'static [u8],
 }
@@ -93,7 +93,7 @@ static STAGES: [Stage; 2] = [
             let [low, middle, high, _] = *bytes.first_chunk()?;
             Some(4 + u32::from_le_bytes([low, middle, high, 0]) as usize)
         },
-        // A column, what it is called (nobody looks), a row, and the end.
+        // The number of columns, a column's definition, which is not read, a row, and the end.
         answer: |_| {
             b"\x01\0\0\x01\x01\x02\0\0\x02\x03c\x02\0\0\x03\0\0\
               \x07\0\0\x04\xfe\0\0\x02\0\0\0"
@@ -122,7 +122,7 @@ impl Stage {
         }
     }
 
-    /// A writer or reader of the Insert Benchmark that nobody has to wait for.
+    /// Return a writer or reader of the Insert Benchmark that never waits for another one.
     fn purchaser(&'static self, role: &str, form: Statements) -> Client {
         let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
         let gate = Arc::new(Gate::new(1, WakePolicy::Immediate));
@@ -164,7 +164,7 @@ impl Stage {
     }
 }
 
-/// Each protocol with each test.
+/// Return each protocol with each test.
 fn performances() -> impl Iterator<Item = (&'static Stage, &'static str)> {
     STAGES
         .iter()

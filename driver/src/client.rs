@@ -159,10 +159,7 @@ impl Client {
         self.generator.compose(index, &mut self.operation);
         let now = context.clock.now();
         if let Some(due) = due {
-            let was_busy = due < self.finished;
-            context
-                .recorder
-                .began(now, now.saturating_sub(due), was_busy);
+            context.recorder.began(now, due, self.finished);
         }
         self.began = pace.response_from(due, now);
         self.attempt = 1;

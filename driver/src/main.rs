@@ -73,8 +73,8 @@ fn serve() {
     }
 }
 
-/// The lines of stdin. They are read by a thread of their own, which ends the process with them,
-/// even in the middle of a slice: whoever held the other end is gone.
+/// Return the lines of stdin. A thread of their own reads them, and ends the process at their end,
+/// even in the middle of a slice: the process that wrote them is gone.
 fn commands() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -95,7 +95,7 @@ fn emit(event: &Event) {
     print(&line);
 }
 
-/// Without a reader there is nobody to work for.
+/// Write to stdout; exit if it is closed.
 fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     if stdout

@@ -1,4 +1,4 @@
-//! One slice: all clients of a session stand still, run, and stand still again.
+//! One slice: all clients of a session run at the same time, and are idle before and after it.
 
 pub mod session;
 
@@ -18,10 +18,10 @@ use crate::wire::{Failure, Traffic};
 use crate::workload::Unit;
 
 const NANOSECONDS: f64 = 1e9;
-/// A year: what is meant as «for ever» still fits a clock.
+/// A year: a slice that is meant to run for ever still fits a clock.
 const LONGEST_SLICE: f64 = 365.0 * 86_400.0;
 
-/// Runs a slice of the session, and says what it measured.
+/// Run a slice of the session, and return its measurements.
 pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
     if session.broken {
         return Err(Failure::connection(
@@ -62,7 +62,7 @@ fn open_windows(session: &mut Session) {
     }
 }
 
-/// By worker and client.
+/// Return the pace of each client of each worker.
 fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
     check(session, job)?;
     let arrivals = Sequence::new(session.seed, "arrivals");
@@ -118,8 +118,8 @@ fn traffic(session: &Session) -> Traffic {
     clients.map(|client| client.connection().traffic()).sum()
 }
 
-/// Threads are made for each slice: the scheduler places them anew, so that an unlucky placement is
-/// the noise of one slice and not the bias of a session.
+/// Run each worker in a thread. Threads are new in each slice: the scheduler places them anew, so
+/// that an unlucky placement is the noise of one slice and not the bias of a session.
 fn run_workers(
     workers: &mut [Worker],
     paces: Vec<Vec<Pace>>,
@@ -221,7 +221,7 @@ fn per_second(total: &Recorder) -> Vec<(u64, Nanosecond)> {
         .collect()
 }
 
-/// Operations per second: summed over the clients, each its own.
+/// Return the sum of the clients' rates, in operations per second.
 fn rate(session: &Session) -> f64 {
     session
         .clients()

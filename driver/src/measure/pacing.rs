@@ -1,9 +1,10 @@
-//! When operations begin and when a slice ends. Time is an argument here, never a fact.
+//! The pace of a client: the times at which operations begin and at which a slice ends. Time is an
+//! argument in this module.
 
 use crate::keys::Stream;
 use crate::protocol::job::Arrivals;
 
-/// Since the window opened.
+/// Time since the window opened.
 pub type Nanosecond = u64;
 
 const SECOND: f64 = 1e9;
@@ -13,7 +14,7 @@ pub trait Clock {
     fn sleep_until(&self, time: Nanosecond);
 }
 
-/// What a client does next.
+/// The next action of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// Begin an operation; in an open loop it was due at that time.
@@ -24,7 +25,7 @@ pub enum Next {
     Stop,
 }
 
-/// One client's plan for one slice.
+/// The plan of one client for one slice.
 #[derive(Debug)]
 pub struct Pace {
     end: End,
@@ -32,20 +33,21 @@ pub struct Pace {
     responses: Responses,
 }
 
-/// From when an operation's response time counts.
+/// The instant from which an operation's response time counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Responses {
-    /// From when it was due, if there is a schedule: lateness is part of it.
+    /// The time at which the operation was due, if there is a schedule: lateness is part of the
+    /// response time.
     SinceDue,
-    /// From when it began: lateness is told apart.
+    /// The time at which it began: lateness is reported separately.
     SinceBegin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Nothing begins, or is due, from this time on.
+    /// The time from which no operation begins or is due.
     At(Nanosecond),
-    /// Nothing begins from this time on, whatever was due before it.
+    /// The time from which no operation begins, even if it was due before.
     Cutoff(Nanosecond),
     /// The client's position at which it stops.
     Position(u64),
@@ -60,7 +62,8 @@ impl Pace {
         }
     }
 
-    /// A writer in the background, which does what it is late with, until the cutoff.
+    /// Return the pace of a writer in the background, which catches up until the cutoff when it is
+    /// late.
     pub fn background(cutoff: Nanosecond, schedule: Schedule) -> Self {
         Self {
             end: End::Cutoff(cutoff),
@@ -69,7 +72,7 @@ impl Pace {
         }
     }
 
-    /// The time from which nothing may begin that is not due before it.
+    /// Return the time from which no operation may begin that is not due before it.
     pub fn deadline(&self) -> Option<Nanosecond> {
         match self.end {
             End::At(time) | End::Cutoff(time) => Some(time),
@@ -77,7 +80,8 @@ impl Pace {
         }
     }
 
-    /// When the response time of an operation begins that was due at `due` and begins `now`.
+    /// Return the start of the response time of an operation that was due at `due` and begins
+    /// `now`.
     pub fn response_from(&self, due: Option<Nanosecond>, now: Nanosecond) -> Nanosecond {
         match self.responses {
             Responses::SinceDue => due.unwrap_or(now),
@@ -85,9 +89,10 @@ impl Pace {
         }
     }
 
-    /// `finished`: when the client's last operation ended. In a closed loop the next one begins
-    /// right then, so that no clock has to be read; in an open loop all operations that are due
-    /// before the end begin, however late they are, unless there is a cutoff.
+    /// Return the next action of a client whose last operation ended at `finished`. In a closed
+    /// loop the next one begins right then, so that no clock has to be read; in an open loop all
+    /// operations that are due before the end begin, however late they are, unless there is a
+    /// cutoff.
     pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
         let due = self.schedule.as_ref().map(Schedule::due);
         let over = match self.end {
@@ -105,7 +110,7 @@ impl Pace {
         }
     }
 
-    /// Whether an operation that failed may be tried again at this time.
+    /// Return whether an operation that failed may be tried again at this time.
     pub fn allows_retry(&self, now: Nanosecond) -> bool {
         match (self.end, &self.schedule) {
             (End::At(time), None) | (End::Cutoff(time), _) => now < time,
@@ -119,7 +124,7 @@ impl Pace {
 pub struct Schedule {
     first: f64,
     due: f64,
-    /// Operations that were due before this one.
+    /// The number of operations that were due before this one.
     passed: u64,
     mean_gap: f64,
     arrivals: Arrivals,
@@ -127,8 +132,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The share of client `client` of `clients` in `per_second` operations: Poisson processes add
-    /// up to a Poisson process, and evenly spaced clients take turns.
+    /// Return the share of client `client` of `clients` in `per_second` operations: Poisson
+    /// processes add up to a Poisson process, and evenly spaced clients take turns.
     pub fn new(
         per_second: f64,
         arrivals: Arrivals,
@@ -151,9 +156,10 @@ impl Schedule {
         schedule
     }
 
-    /// Operations that are still to come and due before `end`, where they are evenly spaced.
+    /// Return the number of operations to come that are due before `end`, if they are evenly
+    /// spaced.
     pub fn due_before(&self, end: Nanosecond) -> u64 {
-        // Less than any gap that matters, and more than what rounding adds.
+        // This is less than any gap that matters, and more than rounding adds.
         const HAIR: f64 = 1e-6;
         ((end as f64 - self.due) / self.mean_gap - HAIR).ceil() as u64
     }
@@ -162,12 +168,12 @@ impl Schedule {
         self.due.round() as Nanosecond
     }
 
-    /// The time that was due; moves on to the next one.
+    /// Move on to the next operation, and return the time at which this one was due.
     fn advance(&mut self) -> Nanosecond {
         let due = self.due();
         self.passed += 1;
         self.due = match self.arrivals {
-            // Not by addition, whose rounding would add up.
+            // A product, because the rounding errors of a sum would add up.
             Arrivals::Uniform => self.first + self.passed as f64 * self.mean_gap,
             Arrivals::Poisson => self.due + self.drawn_gap(),
         };

@@ -1,4 +1,4 @@
-//! What happened in a slice. Its memory is allocated when a session opens and reused slice by slice.
+//! The record of a slice. Its memory is allocated when a session opens and reused slice by slice.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use hdrhistogram::Histogram;
 use crate::measure::pacing::Nanosecond;
 use crate::protocol::event::Latency;
 
-/// Fixed bounds, so that histograms of any two slices can be added: 1 ns to 137 s.
+/// The upper bound of response times, 137 s; bounds are fixed, so that histograms of any two slices
+/// can be added.
 const LONGEST: Nanosecond = 1 << 37;
 const SIGNIFICANT_DIGITS: u8 = 2;
 const SECOND: Nanosecond = 1_000_000_000;
@@ -28,19 +29,19 @@ pub struct Recorder {
     pub lag: Lag,
 }
 
-/// What happened in one second of the window.
+/// The record of one second of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// Finished in it.
+    /// Operations that finished in it.
     pub operations: u64,
     pub rows: u64,
-    /// The longest response time of those.
+    /// The longest response time of these.
     pub max: Nanosecond,
-    /// How far behind its schedule the latest of those was that began in it.
+    /// The longest lag behind the schedule of the operations that began in it.
     pub lag: Nanosecond,
 }
 
-/// How far behind their schedule the operations of an open loop began.
+/// The lag of the operations of an open loop behind their schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
     pub operations: u64,
@@ -79,16 +80,17 @@ impl Recorder {
         self.lag = Lag::default();
     }
 
-    /// An operation began so far behind its schedule; `was_busy`: it was due while its predecessor
-    /// was still under way.
-    pub fn began(&mut self, now: Nanosecond, lag: Nanosecond, was_busy: bool) {
+    /// Record that an operation begins `now` and was due at `due`; its predecessor ended at
+    /// `finished`.
+    pub fn began(&mut self, now: Nanosecond, due: Nanosecond, finished: Nanosecond) {
+        let lag = now.saturating_sub(due);
         self.lag.record(lag);
-        self.lag.late += u64::from(was_busy);
+        self.lag.late += u64::from(due < finished);
         let second = self.second(now);
         second.lag = second.lag.max(lag);
     }
 
-    /// An operation ended at `finished`, `latency` after it began or was due.
+    /// Record that an operation ended at `finished`, `latency` after it began or was due.
     pub fn completed(&mut self, finished: Nanosecond, latency: Nanosecond, rows: u64) {
         self.operations += 1;
         self.rows += rows;
@@ -219,7 +221,7 @@ mod tests {
         recorder.completed(999_999_999, 5, 1);
         recorder.completed(2_000_000_000, 7, 1);
         recorder.completed(2_000_000_001, 6, 1);
-        recorder.began(2_000_000_002, 9, true);
+        recorder.began(2_000_000_002, 1_999_999_993, 2_000_000_001);
         let second = |operations, max, lag| Second {
             operations,
             rows: operations,

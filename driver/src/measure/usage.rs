@@ -1,4 +1,4 @@
-//! What a thread of the driver has used so far.
+//! The CPU time and the context switches of the driver's threads.
 
 use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeVal;
@@ -7,7 +7,7 @@ use rustix::time::{clock_gettime, ClockId};
 use crate::protocol::event::ClientUse;
 use crate::protocol::job::Second;
 
-/// Of one thread, since it began or between two readings.
+/// The use of one thread since it began or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadUse {
     pub cpu: Second,
@@ -18,7 +18,7 @@ pub struct ThreadUse {
 }
 
 impl ThreadUse {
-    /// Of the calling thread.
+    /// Read the use of the calling thread.
     pub fn now() -> Self {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("every thread has its usage");
@@ -31,8 +31,8 @@ impl ThreadUse {
         }
     }
 
-    /// What was used since an earlier reading. The clock counts nanoseconds, but only the kernel's
-    /// coarser accounting knows user from system time: it gives the shares, the clock the sum.
+    /// Return the use since an earlier reading. The clock counts nanoseconds, but only the kernel's
+    /// coarser accounting separates user from system time: it gives the shares, the clock the sum.
     pub fn since(self, earlier: Self) -> Self {
         let cpu = self.cpu - earlier.cpu;
         let user = (self.user - earlier.user).max(0.0);

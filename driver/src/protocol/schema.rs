@@ -13,7 +13,7 @@ struct Protocol {
     event: Event,
 }
 
-/// As it is committed in `schema.json`.
+/// Return the schema in the form in which `schema.json` has it.
 pub fn text() -> String {
     let schema = schema_for!(Protocol);
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");

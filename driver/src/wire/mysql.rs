@@ -1,8 +1,8 @@
 //! MySQL and MariaDB: the client/server protocol of 4.1 and later, prepared statements in its
 //! binary form.
 //!
-//! The servers differ in what they offer when a client connects; what follows is the same for all
-//! of them, so that contenders of different ages are asked in the same words.
+//! The servers differ in what they offer when a client connects; all later requests are the same
+//! for all of them, so that contenders of different ages get the same statements.
 
 mod authentication;
 mod dialect;
@@ -41,7 +41,7 @@ mod command {
 
 const SOCKET_NAME: &str = "mysql.sock";
 
-/// Types of parameters.
+/// The types of parameters.
 const LONG: u8 = 0x03;
 const FLOAT: u8 = 0x04;
 const LONG_LONG: u8 = 0x08;
@@ -61,10 +61,10 @@ enum Statement {
     Prepared {
         number: u32,
         source: String,
-        /// As the server has them from the last execution; it is told again only if they change.
+        /// The types of the last execution, which are sent again only if they change.
         types: Vec<u8>,
     },
-    /// One that not every version can prepare: all versions are sent the same.
+    /// A statement that not every version can prepare, so that it is sent as text to all of them.
     Text(String),
 }
 
@@ -109,7 +109,7 @@ impl MysqlConnection {
         })
     }
 
-    /// Waits for a packet, and reads it.
+    /// Wait for a packet, and read it.
     fn next_packet<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, Failure> {
         loop {
             if let Some(frame) = self.frames.next()? {
@@ -124,7 +124,7 @@ impl MysqlConnection {
             .send(encode_text(command::QUERY, sql, &mut self.output)?)
     }
 
-    /// Takes all of a reply; hands its parts to `each`.
+    /// Take all of a reply, and call `each` with its parts.
     fn converse(
         &mut self,
         mut each: impl FnMut(Part<'_>) -> Result<(), Failure>,
@@ -232,14 +232,14 @@ impl Session for MysqlConnection {
     }
 }
 
-/// A statement as text, to be prepared or to be executed.
+/// Write a statement as text, to be prepared or to be executed.
 fn encode_text<'a>(command: u8, sql: &str, output: &'a mut Vec<u8>) -> Result<&'a [u8], Failure> {
     let mut packet = Packet::command(output, command);
     packet.bytes(sql.as_bytes());
     packet.end(0)
 }
 
-/// An execution; `types` are those that the server knows, and knows after it.
+/// Write an execution; `types` are the types that the server knows, and become those of the values.
 fn encode_execution<'a>(
     number: u32,
     types: &mut Vec<u8>,
@@ -256,7 +256,7 @@ fn encode_execution<'a>(
     if values.is_empty() {
         return packet.end(0);
     }
-    // A bit for each NULL, of which there are none.
+    // The bitmap of NULLs, of which there are none.
     packet.zeros(values.len().div_ceil(8));
     let known = types.iter().copied().eq(values.iter().map(type_of));
     packet.byte(u8::from(!known));
@@ -277,7 +277,7 @@ fn encode_execution<'a>(
     packet.end(0)
 }
 
-/// Year, month, day, hour, minute and second of a binary DATETIME.
+/// Return the year, month, day, hour, minute and second of a binary DATETIME.
 fn date_time(seconds: i64) -> [u8; 7] {
     let time = DateTime::of(seconds);
     let [low, high] = time.year.to_le_bytes();
@@ -302,7 +302,7 @@ fn type_of(value: &Value) -> u8 {
     }
 }
 
-/// A connection to a server that a test plays, with statements prepared that nobody parsed.
+/// Return a connection to a test, as if it had prepared so many statements.
 #[cfg(test)]
 pub fn rehearsal(statements: u32) -> (MysqlConnection, std::os::unix::net::UnixStream) {
     let (socket, server) = Socket::pair();

@@ -1,8 +1,8 @@
 //! PostgreSQL: protocol version 3, extended query with named statements.
 //!
-//! Parameters and results are binary: that is what costs both sides least, and a client that
-//! formats numbers would measure itself. Each request carries its own Sync, as libpq's do, so that
-//! every statement is one round trip.
+//! Parameters and results are binary, which costs both sides least: a client that formats numbers
+//! would measure itself. Each request carries its own Sync, as libpq's do, so that every statement
+//! is one round trip.
 
 mod backend;
 mod copy;
@@ -43,7 +43,7 @@ pub struct PostgresConnection {
     backend: Option<u32>,
 }
 
-/// What has arrived of the reply under way.
+/// The reply under way, as far as it has arrived.
 #[derive(Default)]
 struct PartialReply {
     reply: Reply,
@@ -74,8 +74,8 @@ impl PostgresConnection {
         }
     }
 
-    /// Takes messages until the server is ready again; hands each of them to `each`. If that one
-    /// fails, the connection is in the middle of something and cannot be used any more.
+    /// Take messages until the server is ready again, and call `each` with each of them. If `each`
+    /// fails, the connection is in the middle of a reply and cannot be used any more.
     fn converse(
         &mut self,
         mut each: impl FnMut(u8, &[u8]) -> Result<(), Failure>,
@@ -138,7 +138,7 @@ impl Connection for PostgresConnection {
             match tag {
                 b'T' => table.columns = backend::column_names(body)?,
                 b'D' => table.rows.push(backend::text_values(body)?),
-                // After this the server waits for data that nobody has.
+                // After this the server waits for data, which do not exist.
                 b'G' | b'H' | b'W' => {
                     return Err(Failure::usage("COPY is no statement for this command"))
                 }
@@ -159,7 +159,7 @@ impl Connection for PostgresConnection {
 }
 
 impl PartialReply {
-    /// Whether the message was the last one of the reply.
+    /// Take a message; return whether it was the last one of the reply.
     #[inline]
     fn take(&mut self, tag: u8, body: &[u8]) -> Result<bool, Failure> {
         match tag {
@@ -222,7 +222,7 @@ impl Session for PostgresConnection {
     }
 }
 
-/// Bind, Execute and Sync of a named statement.
+/// Write Bind, Execute and Sync of a named statement.
 fn encode_execution(
     name: &str,
     values: &[Value],
@@ -259,13 +259,13 @@ fn encode_value(
     Ok(IsNull::No)
 }
 
-/// How timestamps are stored.
+/// Convert a time to the form in which timestamps are stored.
 fn microseconds_since_2000(seconds_since_1970: i64) -> i64 {
     const YEAR_2000: i64 = 946_684_800;
     (seconds_since_1970 - YEAR_2000) * 1_000_000
 }
 
-/// A connection to a server that a test plays, with statements prepared that nobody parsed.
+/// Return a connection to a test, as if it had prepared so many statements.
 #[cfg(test)]
 pub fn rehearsal(statements: usize) -> (PostgresConnection, std::os::unix::net::UnixStream) {
     let (socket, server) = Socket::pair();

@@ -5,8 +5,8 @@ use super::super::frames::Header;
 use super::super::Failure;
 
 const HEADER: usize = 4;
-/// A packet of this size is the first of several that make up one message; no message we ask for
-/// or send comes near.
+/// The size of a packet that is the first of several of one message. No message of the driver or
+/// for it comes near.
 const SPLIT: usize = 0xff_ffff;
 
 /// A length, and the packet's number in the exchange under way.
@@ -69,7 +69,7 @@ impl<'a> Packet<'a> {
         self.buffer.resize(self.buffer.len() + count, 0);
     }
 
-    /// A string that ends with a zero byte.
+    /// Write a string that ends with a zero byte.
     pub fn terminated(&mut self, text: &[u8]) {
         self.bytes(text);
         self.byte(0);
@@ -94,7 +94,7 @@ impl<'a> Packet<'a> {
         self.bytes(text);
     }
 
-    /// The whole packet, with its header.
+    /// Return the whole packet, with its header.
     #[inline]
     pub fn end(self, sequence: u8) -> Result<&'a [u8], Failure> {
         let length = self.buffer.len() - HEADER;
@@ -109,7 +109,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// A number that tells its own length.
+/// Read a number, whose first byte gives its length.
 #[inline]
 pub fn number(body: &mut Body<'_>) -> Result<u64, Failure> {
     let first = body.byte()?;

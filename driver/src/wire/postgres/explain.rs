@@ -1,11 +1,11 @@
-//! Plans of prepared statements.
+//! The plans of prepared statements.
 
 use super::super::{Connection as _, Failure, Request, Value};
 use super::PostgresConnection;
 
-/// The server plans a prepared statement for its parameters five times before it may settle on a
-/// plan for all parameters (`plan_cache_mode` of its manual); it is the sixth plan that runs
-/// millions of times.
+/// Executions after which the plan stays the same. The server plans a prepared statement for its
+/// parameters five times before it may choose a plan for all parameters (`plan_cache_mode` of its
+/// manual); the sixth plan runs millions of times.
 const EXECUTIONS_TO_SETTLE: usize = 6;
 
 pub fn explain(
@@ -35,7 +35,7 @@ fn plan_of(connection: &mut PostgresConnection, sql: &str) -> Result<String, Fai
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// The statement's execution as SQL.
+/// Return the statement's execution as SQL.
 fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
     let mut sql = format!("EXECUTE {name}").into_bytes();
     for (index, value) in values.iter().enumerate() {

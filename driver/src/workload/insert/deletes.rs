@@ -1,4 +1,4 @@
-//! Deletes from the head of a table, wherever it is.
+//! Deletes from the head of a table, which moves.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Deletes {
         )
     }
 
-    /// As many keys from the head on as rows are left to delete: never too many rows.
+    /// Take as many keys from the head on as rows are left to delete: never too many rows.
     fn take(&mut self, operation: &mut Operation) {
         let first = self.table.take_head(self.left);
         self.delete_from(first, operation);
@@ -56,8 +56,8 @@ impl Deletes {
         self.statement.call(0, Expected::Anything, operation);
     }
 
-    /// Nothing was there: goes to the next key, or back to one that came into a gap when it had been
-    /// passed (keys of a shared table are not committed in their order).
+    /// Go on after a range without rows: to the next key, or back to a key that was committed in a
+    /// gap after the head had passed it (keys of a shared table are not committed in their order).
     fn seek(
         &mut self,
         operation: &mut Operation,
@@ -79,8 +79,8 @@ impl Deletes {
 }
 
 impl Generator for Deletes {
-    /// Keys that were taken and not deleted, because their statement could not be repeated any more
-    /// in its window, come first.
+    /// Delete the next rows. Keys that were taken and not deleted, because their statement could
+    /// not be repeated any more in its window, come first.
     fn compose(&mut self, _: u64, operation: &mut Operation) {
         if self.left > 0 {
             return self.delete_from(self.keys.start, operation);

@@ -1,4 +1,4 @@
-//! Secondary indexes, one after the other.
+//! The creation of secondary indexes, one after the other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use crate::client::operation::{Call, Expected, Form, Generator, NextCall, Operat
 use crate::wire::dialect::Definitions;
 use crate::wire::{Connection, Failure};
 
-/// Creates the secondary indexes of a table.
+/// A generator that creates the secondary indexes of a table.
 pub struct Indexes {
     statements: Vec<String>,
-    /// Of the table.
+    /// Rows of the table.
     rows: u64,
     current: u64,
     made: Arc<AtomicU64>,
 }
 
 impl Indexes {
-    /// For a table with so many rows; `made` counts the indexes.
+    /// Make the generator for a table of `rows` rows; `created` counts the indexes.
     pub fn new(table: &str, rows: u64, definitions: &Definitions, made: Arc<AtomicU64>) -> Self {
         Self {
             statements: Self::statements(table, definitions),

@@ -1,4 +1,4 @@
-//! Inserts of many rows each.
+//! Inserts of many rows per statement.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Inserts {
     rows: Rows,
     rows_per_commit: u64,
     full: Statement,
-    /// The rest that does not fill a statement, where there is one, and the place of its statement.
+    /// The place and the statement of the rows that do not fill a statement, if there are any.
     last: Option<(u64, Rest)>,
 }
 
@@ -37,7 +37,7 @@ struct Rest {
 }
 
 impl Inserts {
-    /// All `rows`, or without end.
+    /// Make a generator of inserts of `rows` rows, or without end.
     pub fn new(
         table: Arc<Table>,
         gate: Arc<Gate>,
@@ -68,7 +68,7 @@ impl Inserts {
         }
     }
 
-    /// What has to be prepared.
+    /// Return the statements to prepare.
     pub fn statements(table: &Table, rows_per_commit: u64, rows: Option<u64>) -> Vec<String> {
         let rest = rows.map_or(0, |rows| rows % rows_per_commit);
         [rows_per_commit, rest]

@@ -1,4 +1,4 @@
-//! Queries beside the writes.
+//! The queries beside the writes.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::wire::Value;
 use crate::workload::statement::Statement;
 
 const POINTS: usize = 10;
-/// By secondary index: its columns.
+/// The columns of each secondary index.
 pub const INDEXES: [&str; 3] = [
     "productid, customerid, price",
     "cashregisterid, customerid, price",
     "price, dateandtime, customerid",
 ];
 
-/// Of a table's secondary index, by its number from 1 on.
+/// Return the name of a table's secondary index, counted from 1.
 pub fn index_name(table: &str, number: usize) -> String {
     format!("{table}_i{number}")
 }
@@ -32,7 +32,7 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// Queries by these statements, with values from this sequence.
+    /// Make a generator of these statements with values of this sequence.
     pub fn new(
         table: Arc<Table>,
         query: Query,
@@ -67,7 +67,7 @@ impl Queries {
         }
     }
 
-    /// An execution of each statement.
+    /// Return an execution of each statement.
     pub fn executions(&self) -> Vec<Operation> {
         let mut stream = self.sequence.stream(0);
         (0..self.statements.len())
@@ -98,7 +98,7 @@ impl Queries {
     }
 }
 
-/// From a random place of an index that has all that is asked for.
+/// Return a query of ten rows from a random place of an index that covers it.
 fn range(table: &str, columns: &str) -> String {
     let (first, _) = columns.split_once(',').expect("several columns");
     format!("SELECT {columns} FROM {table} WHERE {first} >= ? ORDER BY {columns} LIMIT 10")

@@ -1,4 +1,4 @@
-//! The tables: how they are made, and what is known of one while it is written.
+//! The tables: their definition, and the ends of a table while it is written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,11 +9,11 @@ use crate::wire::{self, Connection, Failure, Session};
 /// A table with its ends, which move while it is written.
 pub struct Table {
     pub name: String,
-    /// The next row to insert is this one of the table's sequence of rows.
+    /// The index of the next row to insert in the table's sequence of rows.
     next_row: AtomicU64,
-    /// Nothing is below this key, except for gaps that are filled later.
+    /// The key below which there are no rows, except for gaps that are filled later.
     head: AtomicU64,
-    /// Above this key there was nothing when the step was prepared.
+    /// The key above which there were no rows when the step was prepared.
     end: u64,
     /// Rows that were inserted since.
     inserted: AtomicU64,
@@ -24,7 +24,7 @@ pub fn name(number: u64) -> String {
 }
 
 impl Table {
-    /// Finds the ends of table `number`, into which `inserted` rows were ever inserted.
+    /// Find the ends of table `number`, into which `inserted` rows were ever inserted.
     pub fn find(connection: &mut dyn Session, number: u64, inserted: u64) -> Result<Self, Failure> {
         let name = name(number);
         let first = least_key(connection, &name, 0)?;
@@ -40,7 +40,7 @@ impl Table {
         ))
     }
 
-    /// With keys from `first` to `last`.
+    /// Return a table with keys from `first` to `last`.
     pub fn between(name: String, first: u64, last: u64, inserted: u64) -> Self {
         Self {
             name,
@@ -51,7 +51,7 @@ impl Table {
         }
     }
 
-    /// The table as it is now, for whoever wants to leave it so.
+    /// Return a copy, whose ends move without those of the table.
     pub fn copy(&self) -> Self {
         Self {
             name: self.name.clone(),
@@ -62,7 +62,7 @@ impl Table {
         }
     }
 
-    /// The first of `count` rows that nobody else inserts.
+    /// Return the first of `count` rows that no other inserter takes.
     pub fn take_rows(&self, count: u64) -> u64 {
         self.next_row.fetch_add(count, Ordering::Relaxed)
     }
@@ -75,23 +75,23 @@ impl Table {
         self.head.load(Ordering::Relaxed)
     }
 
-    /// The first of `count` keys that no other deleter takes.
+    /// Return the first of `count` keys that no other deleter takes.
     pub fn take_head(&self, count: u64) -> u64 {
         self.head.fetch_add(count, Ordering::Relaxed)
     }
 
-    /// There is nothing below `key` any more.
+    /// Move the head up to `key`, below which there are no rows any more.
     pub fn move_head(&self, key: u64) {
         self.head.fetch_max(key, Ordering::Relaxed);
     }
 
-    /// Behind the last key, if new keys are given without gaps.
+    /// Return the key after the last one, if new keys are given without gaps.
     pub fn tail(&self) -> u64 {
         self.end + self.inserted.load(Ordering::Relaxed)
     }
 }
 
-/// The least key from `from` on.
+/// Return the least key from `from` on.
 pub fn least_key(
     connection: &mut (impl Connection + ?Sized),
     table: &str,
@@ -111,7 +111,7 @@ fn key(connection: &mut (impl Connection + ?Sized), sql: &str) -> Result<Option<
     }
 }
 
-/// Drops and creates the tables, empty and without secondary indexes.
+/// Drop and create the tables, empty and without secondary indexes.
 pub fn create(job: &Create) -> Result<(), Failure> {
     if job.tables == 0 {
         return Err(Failure::usage("at least one table is needed"));
@@ -160,7 +160,8 @@ pub fn create(job: &Create) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keys begin at 1; the last partition takes all that come after the others.
+/// Return the ranges of keys of the partitions. Keys begin at 1, and the last partition takes all
+/// keys after the others.
 fn ranges(table: &str, partitions: Partitions) -> Ranges<'_> {
     let start = |place| 1 + u64::from(place) * partitions.rows_each;
     Ranges {

@@ -1,4 +1,4 @@
-//! Draws the values of operations.
+//! The generator of operations, which draws their values.
 
 use super::template::{Draw, Expectation, Template};
 use super::{SbTest, Shape, TableChoice};
@@ -8,7 +8,7 @@ use crate::protocol::job::Statements;
 use crate::wire::Value;
 use crate::workload::statement::Statement;
 
-/// As sysbench's `--rand-zipfian-exp`.
+/// The default of sysbench's `--rand-zipfian-exp`.
 const ZIPF_EXPONENT: f64 = 0.8;
 pub(super) const CONTENTS_GROUPS: usize = 10;
 pub(super) const PADDING_GROUPS: usize = 5;
@@ -151,7 +151,7 @@ impl Draws<'_> {
         }
     }
 
-    /// Uniform over the ids that leave the client's number as remainder by the number of clients.
+    /// Draw one of the ids whose remainder by the number of clients is the client's number.
     fn draw_own_id(&mut self) -> u64 {
         let first = match self.client {
             0 => self.clients,
@@ -171,7 +171,7 @@ impl Draws<'_> {
     }
 }
 
-/// Keys are checked to fit when the session is opened.
+/// Convert a key, which fits: that was checked when the session was opened.
 fn int(key: u64) -> Value {
     Value::Int(key as i32)
 }

@@ -1,6 +1,6 @@
-//! Creates and fills the tables. A row is a pure function of seed, table and id, and rows arrive in
-//! the order of their ids, so that the tables of two servers are alike page for page. Loading one
-//! table by several connections would give that up, and was not faster where it was measured.
+//! The load of the tables. A row is a pure function of seed, table and id, and rows arrive in the
+//! order of their ids, so that the tables of two servers are alike page for page. Several
+//! connections to load one table would give that up, and were not faster where it was measured.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -23,7 +23,7 @@ pub struct Loaded {
     pub seconds: f64,
 }
 
-/// Loads all tables, `parallel` at a time; `progress` hears the rows that are done.
+/// Load all tables, `parallel` at a time; `progress` is called with the number of rows loaded.
 pub fn load(job: &Load, mut progress: impl FnMut(u64)) -> Result<Loaded, Failure> {
     if !(1..=i32::MAX as u32).contains(&job.rows) || job.tables == 0 || job.parallel == 0 {
         return Err(Failure::usage(
@@ -58,7 +58,7 @@ pub fn load(job: &Load, mut progress: impl FnMut(u64)) -> Result<Loaded, Failure
     })
 }
 
-/// Passes the loaders' reports on, not too often, until all of them have finished.
+/// Pass the loaders' reports on, not too often, until all loaders have finished.
 fn relay(reports: &mpsc::Receiver<u64>, progress: &mut impl FnMut(u64)) {
     let mut done = 0;
     let mut last = Instant::now();
@@ -78,7 +78,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Loads tables until none is left; bytes sent.
+    /// Load tables until none is left; return the bytes sent.
     fn run(self) -> Result<u64, Failure> {
         let definitions =
             wire::dialect(&self.job.target).definitions(self.job.target.engine.as_deref())?;
@@ -109,7 +109,7 @@ impl Loader<'_> {
             let values = rows.row(id);
             load.row(&values, &rows.text)?;
             if id % ROWS_PER_REPORT == 0 {
-                // Nobody listens only if the load has failed already.
+                // The receiver is gone only if the load has failed already.
                 let _ = self.report.send(ROWS_PER_REPORT);
             }
         }
@@ -156,7 +156,7 @@ impl Rows {
         }
     }
 
-    /// The row's values; its texts are in `text`.
+    /// Return the row's values; its texts are in `text`.
     fn row(&mut self, id: u64) -> [Value; 4] {
         let mut stream = self.sequence.stream(id);
         let k = 1 + stream.below(self.count);

@@ -6,7 +6,7 @@ use crate::protocol::job::Statements;
 #[derive(Clone, Debug)]
 pub struct Template {
     pub sql: String,
-    /// Whether there is one statement for each table: not so for BEGIN and COMMIT.
+    /// True for one statement per table, false for BEGIN and COMMIT.
     pub names_table: bool,
     pub form: Statements,
     pub values: Vec<Draw>,
@@ -15,45 +15,45 @@ pub struct Template {
     pub repeat: usize,
 }
 
-/// How the value, or values, of placeholders are drawn.
+/// The way in which the value, or values, of placeholders are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draw {
-    /// Uniform over 1..rows: an `id` or a `k`.
+    /// An `id` or a `k`, uniform over 1..rows.
     Key,
     FirstId,
     /// The first id of the first table: one row for all clients.
     SharedId,
     ZipfId,
-    /// So many different uniform keys.
+    /// Different uniform keys, so many.
     DistinctKeys(u64),
-    /// So many adjacent ids in the middle of the table: always the same.
+    /// Adjacent ids in the middle of the table, so many and always the same.
     MiddleIds(u64),
-    /// First and last of so many keys, all of them inside 1..rows.
+    /// The first and the last of so many keys inside 1..rows.
     Span(u64),
-    /// The id of the row whose turn it is: those of all tables, in scattered order, each once
+    /// The id of the row whose turn it is: the rows of all tables in scattered order, each once
     /// before any comes again. The operation uses that row's table.
     InTurn,
     /// An id of the client's own residue class, which no other client deletes.
     OwnId,
     /// The operation's `OwnId` again.
     SameId,
-    /// An id after all that were loaded.
+    /// An id after all loaded ones.
     NewId,
-    /// Contents of the column `c`.
+    /// The contents of the column `c`.
     Contents,
-    /// Contents of the column `pad`.
+    /// The contents of the column `pad`.
     Padding,
 }
 
-/// What is known about the rows of a statement beforehand.
+/// The number of rows of a statement, as far as it is known beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expectation {
     Nothing,
     Rows(u64),
-    /// Another client's transaction may delete the row while the statement waits for it, and the
-    /// row inserted in its place is not the statement's to see.
+    /// The number for a single client: another client's transaction may delete the row while the
+    /// statement waits for it, and the row inserted in its place is invisible to the statement.
     RowsIfAlone(u64),
-    /// The row is there when its turn comes for the first time, and gone ever after.
+    /// One row when its turn comes for the first time, and none later.
     RowIfFirstTurn,
 }
 
@@ -95,7 +95,7 @@ impl Template {
         (0..tables).map(|table| self.sql.replace(TABLE, &table_name(table)))
     }
 
-    /// The fewest rows of a table with which all draws are possible.
+    /// Return the fewest rows of a table with which all draws are possible.
     pub fn least_rows(&self, clients: u64) -> u64 {
         self.values
             .iter()
@@ -111,7 +111,7 @@ impl Template {
 
 const TABLE: &str = "{table}";
 
-/// Name of a table, counted from 0.
+/// Return the name of a table, counted from 0.
 pub fn table_name(table: u64) -> String {
     format!("sbtest{}", table + 1)
 }
