@@ -62,17 +62,17 @@ impl Clock for RealClock {
 }
 
 /// A protocol with a server that answers every request with one row.
-struct Stage {
-    rehearse: fn(usize) -> (Box<dyn Connection>, UnixStream),
+struct MockProtocol {
+    connect: fn(usize) -> (Box<dyn Connection>, UnixStream),
     /// Return the size of the message at the start of the bytes, if its header is there.
     size: fn(&[u8]) -> Option<usize>,
     answer: fn(&[u8]) -> &'static [u8],
 }
 
-static STAGES: [Stage; 2] = [
-    Stage {
-        rehearse: |statements| {
-            let (connection, server) = postgres::rehearsal(statements);
+static PROTOCOLS: [MockProtocol; 2] = [
+    MockProtocol {
+        connect: |statements| {
+            let (connection, server) = postgres::test_connection(statements);
             (Box::new(connection), server)
         },
         size: |bytes| {
@@ -84,9 +84,9 @@ static STAGES: [Stage; 2] = [
             _ => b"",
         },
     },
-    Stage {
-        rehearse: |statements| {
-            let (connection, server) = mysql::rehearsal(statements as u32);
+    MockProtocol {
+        connect: |statements| {
+            let (connection, server) = mysql::test_connection(statements as u32);
             (Box::new(connection), server)
         },
         size: |bytes| {
@@ -101,8 +101,8 @@ static STAGES: [Stage; 2] = [
     },
 ];
 
-impl Stage {
-    fn play_server(&self, mut stream: UnixStream) {
+impl MockProtocol {
+    fn serve(&self, mut stream: UnixStream) {
         let mut bytes = vec![0; 64 * 1024];
         let mut filled = 0;
         while let Ok(count @ 1..) = stream.read(&mut bytes[filled..]) {
@@ -123,7 +123,7 @@ impl Stage {
     }
 
     /// Return a writer or reader of the Insert Benchmark that never waits for another one.
-    fn purchaser(&'static self, role: &str, form: Statements) -> Client {
+    fn insert_client(&'static self, role: &str, form: Statements) -> Client {
         let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
         let gate = Arc::new(Gate::new(1, WakePolicy::Immediate));
         gate.add_inserted(1_000_000);
@@ -145,8 +145,8 @@ impl Stage {
             "range" => queries(Query::Range),
             _ => queries(Query::Point),
         };
-        let (connection, server) = (self.rehearse)(3);
-        std::thread::spawn(move || self.play_server(server));
+        let (connection, server) = (self.connect)(3);
+        std::thread::spawn(move || self.serve(server));
         Client::new(connection, generator, Place::ALONE)
     }
 
@@ -158,17 +158,17 @@ impl Stage {
             seed: 1,
         };
         let test = workload::test(test, shape).unwrap();
-        let (connection, server) = (self.rehearse)(test.prepared().len());
-        std::thread::spawn(move || self.play_server(server));
+        let (connection, server) = (self.connect)(test.prepared().len());
+        std::thread::spawn(move || self.serve(server));
         Client::new(connection, test.generator(), place)
     }
 }
 
 /// Return each protocol with each test.
-fn performances() -> impl Iterator<Item = (&'static Stage, &'static str)> {
-    STAGES
+fn protocols_and_tests() -> impl Iterator<Item = (&'static MockProtocol, &'static str)> {
+    PROTOCOLS
         .iter()
-        .flat_map(|stage| TESTS.map(|test| (stage, test)))
+        .flat_map(|protocol| TESTS.map(|test| (protocol, test)))
 }
 
 const WARM: u64 = 50;
@@ -192,8 +192,8 @@ fn allocations_of(act: impl FnOnce()) -> u64 {
 
 #[test]
 fn a_thread_with_one_client_allocates_nothing() {
-    for (stage, test) in performances() {
-        let mut client = stage.client(test, Place::ALONE);
+    for (protocol, test) in protocols_and_tests() {
+        let mut client = protocol.client(test, Place::ALONE);
         let mut recorder = Recorder::new();
         let context = &mut Context {
             clock: &RealClock(Instant::now()),
@@ -210,10 +210,10 @@ fn a_thread_with_one_client_allocates_nothing() {
 
 #[test]
 fn writers_and_readers_of_the_insert_benchmark_allocate_nothing() {
-    for stage in &STAGES {
+    for protocol in &PROTOCOLS {
         for form in [Statements::Prepared, Statements::Text] {
             for role in ["insert", "delete", "range", "point"] {
-                let mut client = stage.purchaser(role, form);
+                let mut client = protocol.insert_client(role, form);
                 let mut recorder = Recorder::new();
                 let context = &mut Context {
                     clock: &RealClock(Instant::now()),
@@ -235,13 +235,13 @@ fn writers_and_readers_of_the_insert_benchmark_allocate_nothing() {
 #[test]
 fn a_thread_with_many_clients_allocates_only_for_the_slice() {
     let clients = 4;
-    for (stage, test) in performances() {
+    for (protocol, test) in protocols_and_tests() {
         let places = (0..clients).map(|client| Place {
             client,
             clients,
             first: 0,
         });
-        let mut clients: Vec<_> = places.map(|place| stage.client(test, place)).collect();
+        let mut clients: Vec<_> = places.map(|place| protocol.client(test, place)).collect();
         let ready = Readiness::watch(&clients).unwrap();
         let mut recorder = Recorder::new();
         let context = &mut Context {

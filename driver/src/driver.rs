@@ -33,7 +33,7 @@ impl Driver {
                     .unwrap_or_else(|failure| error_event(Some(id), failure))
             }
             Err(error) => {
-                let failure = Failure::usage(format!("not a command: {error}"));
+                let failure = Failure::usage(format!("this line is not a command: {error}"));
                 error_event(id_of(line), failure)
             }
         };
@@ -133,7 +133,7 @@ impl Driver {
 
     fn check_new(&self, name: &str) -> Result<(), Failure> {
         if self.sessions.contains_key(name) {
-            return Err(Failure::usage(format!("session {name:?} is open already")));
+            return Err(Failure::usage(format!("session {name:?} is already open")));
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failur
 }
 
 fn wrong_kind(session: &str, command: &str) -> Failure {
-    Failure::usage(format!("session {session:?} is one to {command}"))
+    Failure::usage(format!("session {session:?} is for the command {command}"))
 }
 
 fn unknown(session: &str) -> Failure {

@@ -49,7 +49,7 @@ impl Step {
     ) -> Result<Performed, Failure> {
         if self.performed {
             return Err(Failure::usage(
-                "this step was performed already: prepare another",
+                "this step was already performed: prepare another one",
             ));
         }
         self.performed = true;
@@ -144,7 +144,7 @@ fn check(job: &Prepare) -> Result<(), Failure> {
         return usage(format!("a commit has 1 to {MOST_ROWS_PER_COMMIT} rows"));
     }
     if job.cpus.as_ref().is_some_and(Vec::is_empty) {
-        return usage("name a CPU, or none at all".to_owned());
+        return usage("the list of CPUs is empty: name a CPU, or leave the list out".to_owned());
     }
     let is_time = |seconds: Second| seconds > 0.0 && seconds <= LONGEST;
     if job.long_transaction.is_some_and(|held| !is_time(held)) {

@@ -1,4 +1,4 @@
-//! The state machine against a scripted server and a clock that stands still.
+//! The state machine with a scripted server and its clock.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use crate::protocol::job::Arrivals;
 use crate::wire::{ServerError, Table, Traffic};
 use operation::{Call, Expected, Form};
 
-/// What the server does with one request: how long it takes, and what it says.
+/// The server's answer to one request, and the time that it takes.
 #[derive(Clone)]
 struct Step {
     takes: Nanosecond,
@@ -44,7 +44,7 @@ type Sent = Arc<Mutex<Vec<String>>>;
 struct Script {
     clock: Arc<Mutex<Nanosecond>>,
     steps: VecDeque<Step>,
-    /// After the steps, for ever; none: the server is gone.
+    /// The answer to all requests after the steps; None if the server has closed the connection.
     then: Option<Step>,
     sent: Sent,
     descriptor: std::fs::File,
@@ -111,7 +111,7 @@ impl Clock for ScriptClock {
     }
 }
 
-/// Operations of so many prepared statements, each of which is about one row.
+/// Operations of so many prepared statements, each of one row.
 struct Statements(usize);
 
 impl Generator for Statements {

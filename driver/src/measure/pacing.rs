@@ -19,7 +19,7 @@ pub trait Clock {
 pub enum Next {
     /// Begin an operation; in an open loop it was due at that time.
     Begin(Option<Nanosecond>),
-    /// Ask again at that time.
+    /// Ask for the next action at that time.
     Wait(Nanosecond),
     /// The client's slice is over.
     Stop,
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::keys::Sequence;
 
-    /// A clock that stands still.
+    /// A clock that always returns the same time.
     struct StoppedClock(Nanosecond);
 
     impl Clock for StoppedClock {
@@ -249,10 +249,10 @@ mod tests {
     #[test]
     fn an_open_loop_waits_for_what_is_due() {
         let mut pace = Pace::new(End::At(3_000_000), Some(schedule(Arrivals::Uniform, 1, 2)));
-        let (early, punctual) = (StoppedClock(500_000), StoppedClock(1_000_000));
+        let (early, due) = (StoppedClock(500_000), StoppedClock(1_000_000));
         assert_eq!(pace.next(&early, 0, 0), Next::Wait(1_000_000));
-        assert_eq!(pace.next(&punctual, 0, 0), Next::Begin(Some(1_000_000)));
-        assert_eq!(pace.next(&punctual, 0, 1), Next::Stop);
+        assert_eq!(pace.next(&due, 0, 0), Next::Begin(Some(1_000_000)));
+        assert_eq!(pace.next(&due, 0, 1), Next::Stop);
     }
 
     #[test]
@@ -301,11 +301,11 @@ mod tests {
             let schedule =
                 || Schedule::new(per_second, Arrivals::Uniform, client, clients, stream());
             let mut pace = Pace::new(End::At(end), Some(schedule()));
-            let mut begun = 0;
-            while pace.next(&StoppedClock(u64::MAX), u64::MAX, begun) != Next::Stop {
-                begun += 1;
+            let mut started = 0;
+            while pace.next(&StoppedClock(u64::MAX), u64::MAX, started) != Next::Stop {
+                started += 1;
             }
-            assert_eq!(schedule().due_before(end), begun);
+            assert_eq!(schedule().due_before(end), started);
         }
     }
 }

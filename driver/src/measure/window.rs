@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::measure::pacing::{Clock, Nanosecond};
 use crate::wire::Failure;
 
-/// A window, which the first thread opens that leaves the barrier.
+/// A window, opened by the first thread that leaves the barrier.
 #[derive(Default)]
 pub struct Window {
     opened: OnceLock<Opened>,
@@ -62,7 +62,7 @@ pub fn stay_on(cpu: u32) -> Result<(), Failure> {
     let refused = |reason| Failure::usage(format!("a client cannot run on CPU {cpu}: {reason}"));
     let mut set = rustix::thread::CpuSet::new();
     if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
-        return Err(refused("there are fewer".to_owned()));
+        return Err(refused("there are fewer CPUs".to_owned()));
     }
     set.set(cpu as usize);
     rustix::thread::sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))

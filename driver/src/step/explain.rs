@@ -1,4 +1,4 @@
-//! The plans of a step's statements, asked for by connections of their own.
+//! The plans of a step's statements, over connections of their own.
 
 use std::sync::Arc;
 

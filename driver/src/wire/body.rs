@@ -47,5 +47,5 @@ impl<'a> Body<'a> {
 }
 
 pub fn truncated() -> Failure {
-    Failure::protocol("a message is shorter than it says")
+    Failure::protocol("a message is shorter than its length")
 }

@@ -6,8 +6,8 @@ use super::{Connection, Failure};
 /// 15.
 pub const MOST_PARAMETERS: usize = i16::MAX as usize;
 
-/// The answers of a DBMS to the questions that a writer of SQL has. All are asked outside of
-/// measurements.
+/// The answers of a DBMS to the questions that a writer of SQL has. No method is called in a
+/// measurement.
 pub trait Dialect: Sync {
     /// Return the statement, written with `?`, with the DBMS's placeholders.
     fn with_placeholders(&self, statement: &str) -> String {

@@ -304,7 +304,7 @@ fn type_of(value: &Value) -> u8 {
 
 /// Return a connection to a test, as if it had prepared so many statements.
 #[cfg(test)]
-pub fn rehearsal(statements: u32) -> (MysqlConnection, std::os::unix::net::UnixStream) {
+pub fn test_connection(statements: u32) -> (MysqlConnection, std::os::unix::net::UnixStream) {
     let (socket, server) = Socket::pair();
     let mut connection = MysqlConnection::over(socket, Frames::new(), Endings::Ok);
     connection.statements = (0..statements)

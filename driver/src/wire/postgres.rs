@@ -140,7 +140,7 @@ impl Connection for PostgresConnection {
                 b'D' => table.rows.push(backend::text_values(body)?),
                 // After this the server waits for data, which do not exist.
                 b'G' | b'H' | b'W' => {
-                    return Err(Failure::usage("COPY is no statement for this command"))
+                    return Err(Failure::usage("this command does not execute COPY"))
                 }
                 _ => {}
             }
@@ -238,7 +238,12 @@ fn encode_execution(
         [BINARY],
         output,
     )
-    .map_err(|_| Failure::usage(format!("{} parameters are too many", values.len())))?;
+    .map_err(|_| {
+        Failure::usage(format!(
+            "a statement has {} parameters, which are too many",
+            values.len()
+        ))
+    })?;
     frontend::execute("", 0, output).map_err(Failure::usage)?;
     frontend::sync(output);
     Ok(())
@@ -267,7 +272,7 @@ fn microseconds_since_2000(seconds_since_1970: i64) -> i64 {
 
 /// Return a connection to a test, as if it had prepared so many statements.
 #[cfg(test)]
-pub fn rehearsal(statements: usize) -> (PostgresConnection, std::os::unix::net::UnixStream) {
+pub fn test_connection(statements: usize) -> (PostgresConnection, std::os::unix::net::UnixStream) {
     let (socket, server) = Socket::pair();
     let mut connection = PostgresConnection::over(socket);
     connection.names = (0..statements).map(|number| format!("s{number}")).collect();

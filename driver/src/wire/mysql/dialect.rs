@@ -17,7 +17,9 @@ impl Dialect for MysqlDialect {
         let mut table_options = " DEFAULT CHARSET=latin1".to_owned();
         if let Some(engine) = engine {
             if engine.is_empty() || !engine.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                return Err(Failure::usage(format!("{engine:?} is no storage engine")));
+                return Err(Failure::usage(format!(
+                    "{engine:?} is not the name of a storage engine"
+                )));
             }
             table_options.push_str(" ENGINE=");
             table_options.push_str(engine);

@@ -1,4 +1,4 @@
-//! The plans of statements. The server plans a prepared statement anew for the values of each
+//! The plans of statements. The server plans a prepared statement again for the values of each
 //! execution, so that its plan is that of the statement with these values as literals.
 
 use super::super::{Connection as _, Failure, Request, Table, Value};

@@ -125,7 +125,11 @@ impl Handshake<'_> {
                 Some((&answer::MORE, [sha2_step::PASSWORD_PLEASE])) => {
                     self.show_password(received.sequence, &nonce)?;
                 }
-                _ => return Err(Failure::protocol("an unknown step of authentication")),
+                _ => {
+                    return Err(Failure::protocol(
+                        "the server began an unknown step of authentication",
+                    ))
+                }
             }
         }
     }
@@ -140,7 +144,7 @@ impl Handshake<'_> {
         self.send(sequence, |packet, _| packet.byte(sha2_step::KEY_PLEASE))?;
         let received = self.receive()?;
         let Some((&answer::MORE, public_key)) = received.body.split_first() else {
-            return Err(Failure::protocol("no public key where one was asked for"));
+            return Err(Failure::protocol("the server did not send its public key"));
         };
         let password = encrypted(self.password(), nonce, public_key)?;
         self.send(received.sequence, |packet, _| packet.bytes(&password))
@@ -185,7 +189,7 @@ impl Greeting {
         let version = body.byte()?;
         if version != PROTOCOL_VERSION {
             return Err(Failure::protocol(format!(
-                "protocol version {version} in place of {PROTOCOL_VERSION}: is this a MySQL server?"
+                "the protocol has version {version}, not {PROTOCOL_VERSION}: is this a MySQL server?"
             )));
         }
         let _server_version = body.string()?;

@@ -30,7 +30,9 @@ impl Header for PacketHeader {
     #[inline]
     fn body_size(self) -> Result<usize, Failure> {
         match self.length as usize {
-            SPLIT => Err(Failure::usage("a row or value of 16 MB is too large")),
+            SPLIT => Err(Failure::usage(
+                "a row or value has 16 MB, which is too large",
+            )),
             length => Ok(length),
         }
     }
@@ -75,7 +77,7 @@ impl<'a> Packet<'a> {
         self.byte(0);
     }
 
-    /// A string after its length.
+    /// Write a string after its length.
     #[inline]
     pub fn counted(&mut self, text: &[u8]) {
         let length = text.len();
@@ -100,7 +102,7 @@ impl<'a> Packet<'a> {
         let length = self.buffer.len() - HEADER;
         if length >= SPLIT {
             return Err(Failure::usage(format!(
-                "a statement of {length} bytes is too long: 16 MB are too many"
+                "a statement has {length} bytes, which is too long: it needs fewer than 16 MB"
             )));
         }
         let [low, middle, high, ..] = (length as u32).to_le_bytes();
@@ -125,12 +127,16 @@ fn number_after(first: u8, body: &mut Body<'_>) -> Result<u64, Failure> {
             u64::from(u32::from_le_bytes([low, middle, high, 0]))
         }
         0xfe => u64::from_le_bytes(body.array()?),
-        0xfb | 0xff => return Err(Failure::protocol("a number that is none")),
+        0xfb | 0xff => {
+            return Err(Failure::protocol(
+                "a number begins with a byte that no number has",
+            ))
+        }
         small => u64::from(small),
     })
 }
 
-/// A string after its length.
+/// Read a string after its length.
 pub fn counted<'a>(body: &mut Body<'a>) -> Result<&'a [u8], Failure> {
     let first = body.byte()?;
     counted_after(first, body)
@@ -141,7 +147,7 @@ fn counted_after<'a>(first: u8, body: &mut Body<'a>) -> Result<&'a [u8], Failure
     body.bytes(usize::try_from(length).map_err(|_| truncated())?)
 }
 
-/// A string after its length, or NULL.
+/// Read a string after its length, or NULL.
 pub fn nullable<'a>(body: &mut Body<'a>) -> Result<Option<&'a [u8]>, Failure> {
     const NULL: u8 = 0xfb;
     match body.byte()? {

@@ -101,7 +101,7 @@ impl Replies {
                 Ok(Part::Last)
             }
             (Stage::Start, FILE_REQUEST) => Err(Failure::usage(
-                "LOAD DATA LOCAL is no statement for this command",
+                "this command does not execute LOAD DATA LOCAL",
             )),
             (Stage::Start, _) => {
                 self.stage = Stage::Columns(number(&mut Body::new(packet))?);

@@ -25,7 +25,7 @@ fn column(name: &str) -> Vec<u8> {
     packet
 }
 
-/// The packets of a reply, numbered.
+/// Number the packets of a reply.
 fn numbered(packets: &[&[u8]]) -> Vec<u8> {
     let packet = |(place, body): (usize, &&[u8])| {
         let [low, middle, high, ..] = (body.len() as u32).to_le_bytes();
@@ -64,7 +64,7 @@ fn rows(rows: u64) -> Reply {
 }
 
 #[test]
-fn types_of_parameters_are_told_once_and_when_they_change() {
+fn types_of_parameters_are_sent_once_and_when_they_change() {
     let mut types = Vec::new();
     let mut output = Vec::new();
     let mut encode = |values: &[Value]| {
@@ -74,17 +74,17 @@ fn types_of_parameters_are_told_once_and_when_they_change() {
     };
     let values = [Value::Int(-2), Value::Text { start: 1, end: 3 }];
     let head = b"\x17\x07\0\0\0\0\x01\0\0\0";
-    let told = [
+    let with_types = [
         &b"\x17\0\0\0"[..],
         head,
         b"\0\x01\x03\0\xfd\0",
         b"\xfe\xff\xff\xff\x02yz",
     ];
     let known = [&b"\x13\0\0\0"[..], head, b"\0\0", b"\xfe\xff\xff\xff\x02yz"];
-    assert_eq!(encode(&values), told.concat());
+    assert_eq!(encode(&values), with_types.concat());
     assert_eq!(encode(&values), known.concat());
     assert_eq!(encode(&values[..1])[14..18], *b"\0\x01\x03\0");
-    assert_eq!(encode(&values), told.concat());
+    assert_eq!(encode(&values), with_types.concat());
     assert_eq!(encode(&[]), [&b"\x0a\0\0\0"[..], head].concat());
 }
 
@@ -300,12 +300,12 @@ fn a_load_is_inserts_of_many_rows_in_transactions() {
         .unwrap();
     assert!(load.finish().unwrap() > 0);
     drop(connection);
-    let mut heard = Vec::new();
-    std::io::Read::read_to_end(&mut server, &mut heard).unwrap();
+    let mut received = Vec::new();
+    std::io::Read::read_to_end(&mut server, &mut received).unwrap();
     let insert = b"\x03INSERT INTO t (a, b) VALUES (1,'x-'),(2,'-')";
     let expected: Vec<u8> = [&b"\x03BEGIN"[..], insert, b"\x03COMMIT"]
         .iter()
         .flat_map(|body| [&[body.len() as u8, 0, 0, 0], *body].concat())
         .collect();
-    assert_eq!(heard, expected);
+    assert_eq!(received, expected);
 }

@@ -67,10 +67,10 @@ fn thread_times(process: u32) -> Option<ThreadTimes> {
             Some((thread, thread_time(&directory)?))
         })
         .collect();
-    told(times)
+    counted(times)
 }
 
-fn told(times: ThreadTimes) -> Option<ThreadTimes> {
+fn counted(times: ThreadTimes) -> Option<ThreadTimes> {
     times.values().any(|&time| time > 0).then_some(times)
 }
 
@@ -89,7 +89,7 @@ fn worker(before: &ThreadTimes, after: &ThreadTimes) -> Option<u32> {
             (time.saturating_sub(earlier), *thread)
         })
         .collect();
-    worked.sort_unstable_by(|one, other| other.cmp(one));
+    worked.sort_unstable_by(|first, second| second.cmp(first));
     let (most, thread) = *worked.first()?;
     let second = worked.get(1).map_or(0, |(time, _)| *time);
     (most >= CLEAR && most >= second * TIMES_THE_SECOND).then_some(thread)
@@ -132,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_all_zero_are_not_told() {
-        assert_eq!(told([(1, 0), (2, 0)].into()), None);
+    fn times_that_are_all_zero_are_not_counted() {
+        assert_eq!(counted([(1, 0), (2, 0)].into()), None);
         let times: ThreadTimes = [(1, 0), (2, 3)].into();
-        assert_eq!(told(times.clone()), Some(times));
+        assert_eq!(counted(times.clone()), Some(times));
     }
 
     #[test]
-    fn the_kernel_tells_the_times_of_our_own_threads() {
+    fn the_kernel_counts_the_times_of_our_own_threads() {
         let own = thread_times(std::process::id()).expect("a kernel with schedstat");
         assert!(own.contains_key(&std::process::id()));
         assert_eq!(thread_times(u32::MAX), None);

@@ -46,7 +46,7 @@ impl Dialect for PostgresDialect {
             return Ok(());
         }
         Err(Failure::usage(
-            "Postgres has primary keys and indexes of partitioned tables since 11 only",
+            "this Postgres has no primary keys of partitioned tables: use version 11 or later",
         ))
     }
 

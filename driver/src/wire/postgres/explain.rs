@@ -6,7 +6,7 @@ use super::PostgresConnection;
 /// Executions after which the plan stays the same. The server plans a prepared statement for its
 /// parameters five times before it may choose a plan for all parameters (`plan_cache_mode` of its
 /// manual); the sixth plan runs millions of times.
-const EXECUTIONS_TO_SETTLE: usize = 6;
+const EXECUTIONS_TO_FINAL_PLAN: usize = 6;
 
 pub fn explain(
     connection: &mut PostgresConnection,
@@ -21,7 +21,7 @@ pub fn explain(
             text,
         } => {
             let execution = execution(&connection.names[statement], values, text);
-            for _ in 0..EXECUTIONS_TO_SETTLE {
+            for _ in 0..EXECUTIONS_TO_FINAL_PLAN {
                 plan = plan_of(connection, &execution)?;
             }
         }

@@ -93,7 +93,7 @@ impl Startup<'_> {
         match code(&mut body)? {
             step if step == expected => Ok(body.remaining().to_vec()),
             step => Err(Failure::protocol(format!(
-                "authentication step {step} in place of {expected}"
+                "the server sent step {step} of the authentication in place of {expected}"
             ))),
         }
     }
@@ -102,7 +102,7 @@ impl Startup<'_> {
         self.target
             .password
             .as_deref()
-            .ok_or_else(|| Failure::usage("the server asks for a password, the target has none"))
+            .ok_or_else(|| Failure::usage("the server needs a password, and the target has none"))
     }
 
     fn authentication(&mut self) -> Result<Vec<u8>, Failure> {

@@ -70,7 +70,7 @@ impl Deletes {
             self.delete_from(key, operation);
         } else {
             return Err(Failure::usage(format!(
-                "{} is empty: somebody else deletes from it",
+                "{} is empty: another program deletes from it",
                 self.table.name
             )));
         }

@@ -14,17 +14,17 @@ pub struct Indexes {
     /// Rows of the table.
     rows: u64,
     current: u64,
-    made: Arc<AtomicU64>,
+    created: Arc<AtomicU64>,
 }
 
 impl Indexes {
     /// Make the generator for a table of `rows` rows; `created` counts the indexes.
-    pub fn new(table: &str, rows: u64, definitions: &Definitions, made: Arc<AtomicU64>) -> Self {
+    pub fn new(table: &str, rows: u64, definitions: &Definitions, created: Arc<AtomicU64>) -> Self {
         Self {
             statements: Self::statements(table, definitions),
             rows,
             current: 0,
-            made,
+            created,
         }
     }
 
@@ -58,7 +58,7 @@ impl Generator for Indexes {
         _: &mut Operation,
         _: &mut dyn Connection,
     ) -> Result<NextCall, Failure> {
-        self.made.fetch_add(1, Ordering::Relaxed);
+        self.created.fetch_add(1, Ordering::Relaxed);
         let indexes = INDEXES.len() as u64;
         let done = self.rows * self.current / indexes;
         let rows = self.rows * (self.current + 1) / indexes - done;
@@ -72,10 +72,10 @@ mod tests {
 
     #[test]
     fn all_rows_of_a_table_are_indexed_with_its_third_index() {
-        let made = Arc::default();
+        let created = Arc::default();
         let definitions = Definitions::default();
-        let mut indexes = Indexes::new("purchases2", 1000, &definitions, Arc::clone(&made));
-        let (mut connection, _server) = crate::wire::postgres::rehearsal(0);
+        let mut indexes = Indexes::new("purchases2", 1000, &definitions, Arc::clone(&created));
+        let (mut connection, _server) = crate::wire::postgres::test_connection(0);
         let mut operation = Operation::default();
         let rows: Vec<_> = (0..3)
             .map(|index| {
@@ -87,7 +87,7 @@ mod tests {
             .collect();
         let over = |rows| NextCall::Done { rows };
         assert_eq!(rows, [333, 333, 334].map(over));
-        assert_eq!(made.load(Ordering::Relaxed), 3);
+        assert_eq!(created.load(Ordering::Relaxed), 3);
         assert_eq!(
             indexes.statements[1],
             "CREATE INDEX purchases2_i2 ON purchases2 (cashregisterid, customerid, price)"

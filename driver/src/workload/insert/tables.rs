@@ -107,7 +107,7 @@ fn key(connection: &mut (impl Connection + ?Sized), sql: &str) -> Result<Option<
         Some(key) => key
             .parse()
             .map(Some)
-            .map_err(|_| Failure::protocol(format!("{key:?} is no key"))),
+            .map_err(|_| Failure::protocol(format!("{key:?} is not a key"))),
     }
 }
 
@@ -119,7 +119,7 @@ pub fn create(job: &Create) -> Result<(), Failure> {
     if matches!(job.partitions, Some(Partitions { count, rows_each }) if count < 2 || rows_each == 0)
     {
         return Err(Failure::usage(
-            "a partitioned table has two partitions at least, and keys in each",
+            "a partitioned table needs at least two partitions, and keys in each",
         ));
     }
     let dialect = wire::dialect(&job.target);

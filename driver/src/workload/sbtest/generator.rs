@@ -157,8 +157,8 @@ impl Draws<'_> {
             0 => self.clients,
             client => client,
         };
-        let members = (self.rows - first) / self.clients + 1;
-        first + self.clients * self.stream.below(members)
+        let ids = (self.rows - first) / self.clients + 1;
+        first + self.clients * self.stream.below(ids)
     }
 
     fn digits(&mut self, groups: usize, text: &mut Vec<u8>) -> Value {

@@ -2,7 +2,7 @@ use crate::client::operation::{Expected, Operation};
 use crate::wire::{Failure, Request, Value};
 use crate::workload::{self, Shape, Test, Unit};
 
-/// Tests that draw something.
+/// Tests whose operations differ.
 const ALL: [&str; 38] = [
     "point-query",
     "random-points.10",
@@ -44,7 +44,7 @@ const ALL: [&str; 38] = [
     "range-si-notcovered.1000",
 ];
 
-/// Tests that do the same every time.
+/// Tests whose operations are all the same.
 const UNVARYING: [&str; 2] = ["scan", "update-same-indexed"];
 
 const ROWS: u64 = 20_000;
@@ -68,7 +68,7 @@ fn operation(test: &dyn Test, index: u64) -> Operation {
     operation
 }
 
-/// The integers of a call's parameters.
+/// Return the integers of a call's parameters.
 fn ints(operation: &Operation, call: usize) -> Vec<u64> {
     let Request::Prepared { values, .. } = operation.request(call) else {
         panic!("a prepared call");
