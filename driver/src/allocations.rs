@@ -15,8 +15,7 @@ use crate::client::operation::Generator;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
 use crate::keys::Sequence;
-use crate::measure::pacing::{Clock, End, Nanosecond, Pace};
-use crate::measure::recorder::Recorder;
+use crate::measure::{Clock, End, Nanosecond, Pace, Recorder};
 use crate::protocol::job::{Query, Statements};
 use crate::wire::{mysql, postgres, Connection};
 use crate::workload::insert::{Deletes, Inserts, Queries, Table};
@@ -190,21 +189,26 @@ fn allocations_of(act: impl FnOnce()) -> u64 {
     ALLOCATIONS.with(Cell::get) - before
 }
 
+/// Return the number of allocations of the client's operations after it has warmed up.
+fn allocations_of_client(mut client: Client) -> u64 {
+    let mut recorder = Recorder::new();
+    let context = &mut Context {
+        clock: &RealClock(Instant::now()),
+        recorder: &mut recorder,
+    };
+    let mut run_to = |position| {
+        let mut pace = Pace::new(End::Position(position), None);
+        blocking::run(&mut client, &mut pace, context, &AtomicBool::new(false)).unwrap();
+    };
+    run_to(WARM);
+    allocations_of(|| run_to(WARM + STEADY))
+}
+
 #[test]
 fn a_thread_with_one_client_allocates_nothing() {
     for (protocol, test) in protocols_and_tests() {
-        let mut client = protocol.client(test, Place::ALONE);
-        let mut recorder = Recorder::new();
-        let context = &mut Context {
-            clock: &RealClock(Instant::now()),
-            recorder: &mut recorder,
-        };
-        let mut run_to = |position| {
-            let mut pace = Pace::new(End::Position(position), None);
-            blocking::run(&mut client, &mut pace, context, &AtomicBool::new(false)).unwrap();
-        };
-        run_to(WARM);
-        assert_eq!(allocations_of(|| run_to(WARM + STEADY)), 0, "{test}");
+        let client = protocol.client(test, Place::ALONE);
+        assert_eq!(allocations_of_client(client), 0, "{test}");
     }
 }
 
@@ -213,20 +217,8 @@ fn writers_and_readers_of_the_insert_benchmark_allocate_nothing() {
     for protocol in &PROTOCOLS {
         for form in [Statements::Prepared, Statements::Text] {
             for role in ["insert", "delete", "range", "point"] {
-                let mut client = protocol.insert_client(role, form);
-                let mut recorder = Recorder::new();
-                let context = &mut Context {
-                    clock: &RealClock(Instant::now()),
-                    recorder: &mut recorder,
-                };
-                let mut run_to = |position| {
-                    let mut pace = Pace::new(End::Position(position), None);
-                    blocking::run(&mut client, &mut pace, context, &AtomicBool::new(false))
-                        .unwrap();
-                };
-                run_to(WARM);
-                let allocations = allocations_of(|| run_to(WARM + STEADY));
-                assert_eq!(allocations, 0, "{role}, {form:?}");
+                let client = protocol.insert_client(role, form);
+                assert_eq!(allocations_of_client(client), 0, "{role}, {form:?}");
             }
         }
     }

@@ -7,8 +7,7 @@ pub mod operation;
 pub mod readiness;
 
 use self::operation::{Generator, NextCall, Operation};
-use crate::measure::pacing::{Clock, Nanosecond, Pace};
-use crate::measure::recorder::{Recorder, WRONG_ROW_COUNT};
+use crate::measure::{Clock, Nanosecond, Pace, Recorder, WRONG_ROW_COUNT};
 use crate::wire::{Connection, Failure, Reply, Request, ServerError};
 
 /// Attempts after which an operation that collides every time counts as failed.

@@ -37,9 +37,9 @@ Options:
 ";
 
 fn main() -> ExitCode {
-    match requested(lexopt::Parser::from_env()) {
-        Ok(Requested::Text(text)) => print(&text),
-        Ok(Requested::Service) => serve(),
+    match text_requested(lexopt::Parser::from_env()) {
+        Ok(Some(text)) => print(&text),
+        Ok(None) => serve(),
         Err(error) => {
             eprintln!("slowdust-driver: {error}\nTry: slowdust-driver --help");
             return ExitCode::from(2);
@@ -48,20 +48,15 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-enum Requested {
-    Text(String),
-    Service,
-}
-
-fn requested(mut arguments: lexopt::Parser) -> Result<Requested, lexopt::Error> {
+/// Return the text that an option asks for, or None without an option.
+fn text_requested(mut arguments: lexopt::Parser) -> Result<Option<String>, lexopt::Error> {
     use lexopt::Arg::Long;
+    const VERSION: &str = concat!("slowdust-driver ", env!("CARGO_PKG_VERSION"), "\n");
     match arguments.next()? {
-        None => Ok(Requested::Service),
-        Some(Long("schema")) => Ok(Requested::Text(protocol::schema::text())),
-        Some(Long("version")) => Ok(Requested::Text(
-            concat!("slowdust-driver ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
-        )),
-        Some(Long("help")) => Ok(Requested::Text(HELP.to_owned())),
+        None => Ok(None),
+        Some(Long("schema")) => Ok(Some(protocol::schema::text())),
+        Some(Long("version")) => Ok(Some(VERSION.to_owned())),
+        Some(Long("help")) => Ok(Some(HELP.to_owned())),
         Some(other) => Err(other.unexpected()),
     }
 }

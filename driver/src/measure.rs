@@ -1,6 +1,11 @@
-//! Measurements of a slice or step: its window, its pace, its records and the CPU time of its threads.
+//! Measurements of a slice or step: its window, its pace, its records and the use of its threads.
 
-pub mod pacing;
-pub mod recorder;
-pub mod usage;
-pub mod window;
+mod pacing;
+mod recorder;
+mod usage;
+mod window;
+
+pub use pacing::{Clock, End, Nanosecond, Next, Pace, Schedule};
+pub use recorder::{Recorder, WRONG_ROW_COUNT};
+pub use usage::{client_use, ThreadUse};
+pub use window::{prefer_punctual_sleep, stay_on, Window, WindowClock};

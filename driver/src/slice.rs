@@ -7,10 +7,10 @@ use std::sync::Barrier;
 
 use crate::client::{blocking, readiness, Context};
 use crate::keys::Sequence;
-use crate::measure::pacing::{End, Nanosecond, Pace, Schedule};
-use crate::measure::recorder::Recorder;
-use crate::measure::usage::{client_use, ThreadUse};
-use crate::measure::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
+use crate::measure::{
+    client_use, prefer_punctual_sleep, stay_on, End, Nanosecond, Pace, Recorder, Schedule,
+    ThreadUse, Window, WindowClock,
+};
 use crate::protocol::event::{Ran, Schedule as ScheduleKept};
 use crate::protocol::job::{Rate, Run, Stop};
 use crate::slice::session::{Session, Waits, Worker};
@@ -32,25 +32,14 @@ pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
     let traffic = traffic(session);
     open_windows(session);
     let window = Window::default();
-    let outcome = run_workers(&mut session.workers, paces, &window);
-    let uses = match outcome {
-        Ok(uses) => uses,
-        Err(failure) => {
-            session.broken = true;
-            return Err(failure);
-        }
-    };
+    let uses =
+        run_workers(&mut session.workers, paces, &window).inspect_err(|_| session.broken = true)?;
     session.total.reset();
     for worker in &session.workers {
         session.total.merge(&worker.recorder);
     }
-    Ok(report(
-        session,
-        job,
-        window.opened().started,
-        traffic,
-        &uses,
-    ))
+    let started = window.opened().started;
+    Ok(report(session, job, started, traffic, &uses))
 }
 
 fn open_windows(session: &mut Session) {

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use self::connections::{indexes_of_a_table, StepConnection, StepSetup};
 use crate::client::gate::WakePolicy;
-use crate::measure::pacing::Nanosecond;
+use crate::measure::Nanosecond;
 use crate::protocol::event::{Performed, Plan, Seat};
 use crate::protocol::job::{Prepare, Second, Work};
 use crate::wire::{self, Failure};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::gate::{Start, StartCondition, Unconditional};
 use super::{Client, Context, Progress};
-use crate::measure::pacing::{Clock, Next, Pace};
+use crate::measure::{Clock, Next, Pace};
 use crate::wire::Failure;
 
 /// Run the client's slice, until another client's failure has set `abandoned` and made it void.

@@ -12,7 +12,7 @@ use rustix::event::{epoll, Timespec};
 use rustix::io::Errno;
 
 use super::{Client, Context, Progress};
-use crate::measure::pacing::{Clock, Nanosecond, Next, Pace};
+use crate::measure::{Clock, Nanosecond, Next, Pace};
 use crate::wire::Failure;
 
 /// Clients that wait for their next operation to be due.

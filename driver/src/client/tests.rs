@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::keys::Sequence;
-use crate::measure::pacing::{End, Schedule};
+use crate::measure::{End, Schedule};
 use crate::protocol::job::Arrivals;
 use crate::wire::{ServerError, Table, Traffic};
 use operation::{Call, Expected, Form};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use crate::measure::pacing::Nanosecond;
+use super::pacing::Nanosecond;
 use crate::protocol::event::Latency;
 
 /// The upper bound of response times, 137 s; bounds are fixed, so that histograms of any two slices

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::measure::pacing::{Clock, Nanosecond};
+use super::pacing::{Clock, Nanosecond};
 use crate::wire::Failure;
 
 /// A window, opened by the first thread that leaves the barrier.

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use crate::client::operation::Operation;
 use crate::client::readiness::Readiness;
 use crate::client::{Client, Place};
-use crate::measure::recorder::Recorder;
+use crate::measure::Recorder;
 use crate::protocol::event::Plan;
 use crate::protocol::job::{Open, Target};
 use crate::wire::{self, Failure, Request};
@@ -189,28 +189,19 @@ fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Fail
     Ok(workers)
 }
 
-fn spread(clients: Vec<Client>, threads: Threads) -> Result<Vec<Worker>, Failure> {
-    match threads {
-        Threads::OneEach => Ok(clients
-            .into_iter()
-            .map(|client| Worker {
-                clients: vec![client],
-                waits: Waits::ForOne,
-                recorder: Recorder::new(),
-                cpu: None,
-            })
-            .collect()),
-        Threads::Shared(threads) => share(clients, threads),
-    }
-}
-
-fn share(mut clients: Vec<Client>, threads: usize) -> Result<Vec<Worker>, Failure> {
-    let each = clients.len().div_ceil(threads);
-    let mut workers = Vec::with_capacity(threads);
+fn spread(mut clients: Vec<Client>, threads: Threads) -> Result<Vec<Worker>, Failure> {
+    let clients_of_a_thread = match threads {
+        Threads::OneEach => 1,
+        Threads::Shared(threads) => clients.len().div_ceil(threads),
+    };
+    let mut workers = Vec::new();
     while !clients.is_empty() {
-        let rest = clients.split_off(each.min(clients.len()));
+        let rest = clients.split_off(clients_of_a_thread.min(clients.len()));
         workers.push(Worker {
-            waits: Waits::ForMany(Readiness::watch(&clients)?),
+            waits: match threads {
+                Threads::OneEach => Waits::ForOne,
+                Threads::Shared(_) => Waits::ForMany(Readiness::watch(&clients)?),
+            },
             clients: std::mem::replace(&mut clients, rest),
             recorder: Recorder::new(),
             cpu: None,

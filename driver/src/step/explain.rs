@@ -14,19 +14,15 @@ use crate::workload::statement::abbreviate;
 
 /// Return the plan of each statement that has one, over a table, without executing it.
 pub fn explain(job: &Prepare, table: &Table) -> Result<Vec<Plan>, Failure> {
-    let mut plans = Vec::new();
-    match job.work {
-        Work::Index => {}
-        Work::Load { .. } => plans.extend(inserts(job, table)?),
-        Work::Replace { .. } => {
-            plans.extend(inserts(job, table)?);
-            plans.extend(deletes(job, table)?);
-        }
-        Work::Query { query, .. } => {
-            plans.extend(queries(job, table, query)?);
-            plans.extend(inserts(job, table)?);
-            plans.extend(deletes(job, table)?);
-        }
+    let mut plans = match job.work {
+        Work::Query { query, .. } => queries(job, table, query)?,
+        _ => Vec::new(),
+    };
+    if job.work != Work::Index {
+        plans.extend(inserts(job, table)?);
+    }
+    if matches!(job.work, Work::Replace { .. } | Work::Query { .. }) {
+        plans.extend(deletes(job, table)?);
     }
     Ok(plans)
 }

@@ -3,8 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::measure::pacing::{Clock, Nanosecond};
-use crate::measure::recorder::Recorder;
+use crate::measure::{Clock, Nanosecond, Recorder};
 use crate::protocol::job::Target;
 use crate::wire::{self, Failure, Session};
 

@@ -14,10 +14,10 @@ use super::connections::{until_inserter_ends, PacedClient, Role, StepConnection,
 use crate::client::blocking::run_when;
 use crate::client::gate::{DeleterSide, InserterSide, Unconditional};
 use crate::client::Context;
-use crate::measure::pacing::{Clock, Nanosecond, Pace};
-use crate::measure::recorder::Recorder;
-use crate::measure::usage::ThreadUse;
-use crate::measure::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
+use crate::measure::{
+    prefer_punctual_sleep, stay_on, Clock, Nanosecond, Pace, Recorder, ThreadUse, Window,
+    WindowClock,
+};
 use crate::wire::{Connection, Failure, Traffic};
 
 /// The interval between checks whether a server has closed a connection whose thread sleeps.

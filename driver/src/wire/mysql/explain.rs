@@ -146,28 +146,24 @@ mod tests {
 
     #[test]
     fn reading_the_primary_key_is_reading_rows() {
-        let range = |key, extra| {
-            let read = [Some("SIMPLE"), Some("t"), Some("range"), Some(key), extra];
-            plan_of(read)
-        };
-        let rows = Some("t: range PRIMARY; Using where".to_owned());
-        assert_eq!(
+        for (key, extra, expected) in [
             (
-                range("PRIMARY", Some("Using where; Using index")),
-                range("PRIMARY", Some("Using where"))
+                "PRIMARY",
+                "Using where; Using index",
+                "PRIMARY; Using where",
             ),
-            (rows.clone(), rows)
-        );
-        assert_eq!(
+            ("PRIMARY", "Using where", "PRIMARY; Using where"),
+            ("PRIMARY", "Using index", "PRIMARY"),
             (
-                range("PRIMARY", Some("Using index")),
-                range("k_1", Some("Using where; Using index"))
+                "k_1",
+                "Using where; Using index",
+                "k_1; Using where; Using index",
             ),
-            (
-                Some("t: range PRIMARY".into()),
-                Some("t: range k_1; Using where; Using index".into())
-            )
-        );
+        ] {
+            let (part, table, access) = (Some("SIMPLE"), Some("t"), Some("range"));
+            let plan = plan_of([part, table, access, Some(key), Some(extra)]);
+            assert_eq!(plan, Some(format!("t: range {expected}")));
+        }
     }
 
     #[test]

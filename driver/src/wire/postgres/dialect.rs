@@ -51,12 +51,8 @@ impl Dialect for PostgresDialect {
     }
 
     fn create_partitioned(&self, definition: &str, ranges: &Ranges<'_>) -> Vec<String> {
-        let Ranges {
-            table,
-            column,
-            starts,
-        } = ranges;
-        let starts = || starts.iter().map(u64::to_string);
+        let table = ranges.table;
+        let starts = || ranges.starts.iter().map(u64::to_string);
         let from = once("MINVALUE".to_owned()).chain(starts());
         let to = starts().chain(once("MAXVALUE".to_owned()));
         let partitions = (0..).zip(from.zip(to)).map(|(place, (from, to))| {
@@ -64,9 +60,8 @@ impl Dialect for PostgresDialect {
                 "CREATE TABLE {table}_p{place} PARTITION OF {table} FOR VALUES FROM ({from}) TO ({to})"
             )
         });
-        once(format!("{definition} PARTITION BY RANGE ({column})"))
-            .chain(partitions)
-            .collect()
+        let partitioned = format!("{definition} PARTITION BY RANGE ({})", ranges.column);
+        once(partitioned).chain(partitions).collect()
     }
 
     fn begin_repeatable_read(&self) -> &'static str {

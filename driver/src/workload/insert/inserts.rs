@@ -11,15 +11,9 @@ use crate::wire::dialect::MOST_PARAMETERS;
 use crate::wire::{Connection, Failure};
 use crate::workload::statement::Statement;
 
-const COLUMNS: [&str; 6] = [
-    "dateandtime",
-    "cashregisterid",
-    "customerid",
-    "productid",
-    "price",
-    "data",
-];
-pub const MOST_ROWS_PER_COMMIT: usize = MOST_PARAMETERS / COLUMNS.len();
+const COLUMNS: &str = "dateandtime, cashregisterid, customerid, productid, price, data";
+const VALUES: usize = 6;
+pub const MOST_ROWS_PER_COMMIT: usize = MOST_PARAMETERS / VALUES;
 
 pub struct Inserts {
     table: Arc<Table>,
@@ -27,11 +21,13 @@ pub struct Inserts {
     rows: Rows,
     rows_per_commit: u64,
     full: Statement,
-    /// The place and the statement of the rows that do not fill a statement, if there are any.
-    last: Option<(u64, Rest)>,
+    /// The rows that do not fill a statement, if there are any.
+    rest: Option<Rest>,
 }
 
 struct Rest {
+    /// The index of the operation that inserts these rows.
+    place: u64,
     rows: u64,
     statement: Statement,
 }
@@ -46,17 +42,13 @@ impl Inserts {
         rows: Option<u64>,
         form: Statements,
     ) -> Self {
-        let rest = rows.map_or(0, |rows| rows % rows_per_commit);
-        let last = (rest > 0).then(|| {
-            let statement = Statement::new(1, &sql(&table.name, rest), form);
-            let place = rows.unwrap_or(0) / rows_per_commit;
-            (
-                place,
-                Rest {
-                    rows: rest,
-                    statement,
-                },
-            )
+        let rest = rows.and_then(|rows| match rows % rows_per_commit {
+            0 => None,
+            rest => Some(Rest {
+                place: rows / rows_per_commit,
+                rows: rest,
+                statement: Statement::new(1, &sql(&table.name, rest), form),
+            }),
         });
         Self {
             rows: Rows::new(seed, &table.name),
@@ -64,7 +56,7 @@ impl Inserts {
             table,
             gate,
             rows_per_commit,
-            last,
+            rest,
         }
     }
 
@@ -80,10 +72,9 @@ impl Inserts {
 }
 
 fn sql(table: &str, rows: u64) -> String {
-    let placeholders = format!("({})", ["?"; COLUMNS.len()].join(", "));
+    let placeholders = format!("({})", ["?"; VALUES].join(", "));
     format!(
-        "INSERT INTO {table} ({}) VALUES {}",
-        COLUMNS.join(", "),
+        "INSERT INTO {table} ({COLUMNS}) VALUES {}",
         vec![placeholders; rows as usize].join(", ")
     )
 }
@@ -91,8 +82,8 @@ fn sql(table: &str, rows: u64) -> String {
 impl Generator for Inserts {
     fn compose(&mut self, index: u64, operation: &mut Operation) {
         operation.clear();
-        let (count, statement) = match &self.last {
-            Some((place, rest)) if *place == index => (rest.rows, &rest.statement),
+        let (count, statement) = match &self.rest {
+            Some(rest) if rest.place == index => (rest.rows, &rest.statement),
             _ => (self.rows_per_commit, &self.full),
         };
         let first = self.table.take_rows(count);

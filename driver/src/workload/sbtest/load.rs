@@ -100,9 +100,18 @@ impl Loader<'_> {
         table: u64,
     ) -> Result<u64, Failure> {
         let name = table_name(table);
-        for statement in create_statements(&name, definitions) {
-            session.query(&statement)?;
-        }
+        let Definitions {
+            index_options,
+            table_options,
+        } = definitions;
+        session.query(&format!("DROP TABLE IF EXISTS {name}"))?;
+        session.query(&format!(
+            "CREATE TABLE {name} (id INTEGER NOT NULL, \
+             k INTEGER DEFAULT 0 NOT NULL, \
+             c CHAR(120) DEFAULT '' NOT NULL, \
+             pad CHAR(60) DEFAULT '' NOT NULL, \
+             PRIMARY KEY (id){index_options}){table_options}"
+        ))?;
         let mut rows = Rows::new(self.job.seed, table, u64::from(self.job.rows));
         let mut load = session.load(&name, &COLUMNS)?;
         for id in 1..=u64::from(self.job.rows) {
@@ -114,30 +123,12 @@ impl Loader<'_> {
             }
         }
         let bytes = load.finish()?;
-        let options = definitions.index_options;
+        let index = format!("k_{}", table + 1);
         session.query(&format!(
-            "CREATE INDEX k_{} ON {name} (k){options}",
-            table + 1
+            "CREATE INDEX {index} ON {name} (k){index_options}"
         ))?;
         Ok(bytes)
     }
-}
-
-fn create_statements(name: &str, definitions: &Definitions) -> [String; 2] {
-    let Definitions {
-        index_options,
-        table_options,
-    } = definitions;
-    [
-        format!("DROP TABLE IF EXISTS {name}"),
-        format!(
-            "CREATE TABLE {name} (id INTEGER NOT NULL, \
-             k INTEGER DEFAULT 0 NOT NULL, \
-             c CHAR(120) DEFAULT '' NOT NULL, \
-             pad CHAR(60) DEFAULT '' NOT NULL, \
-             PRIMARY KEY (id){index_options}){table_options}"
-        ),
-    ]
 }
 
 /// The rows of one table.

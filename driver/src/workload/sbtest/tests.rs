@@ -94,14 +94,8 @@ fn the_same_seed_gives_the_same_operations_and_another_does_not() {
             let again = operation(&*test_of(name, 4), index);
             assert_eq!(operation(&*test_of(name, 4), index), again, "{name}");
         }
-        let other = workload::test(
-            name,
-            Shape {
-                seed: 8,
-                ..shape(4)
-            },
-        )
-        .unwrap();
+        let seed = 8;
+        let other = workload::test(name, Shape { seed, ..shape(4) }).unwrap();
         let differs =
             (0..20).any(|index| operation(&*other, index) != operation(&*test_of(name, 4), index));
         assert!(differs, "{name}");
@@ -187,22 +181,11 @@ fn all_clients_update_the_same_row() {
 
 #[test]
 fn short_ranges_hold_as_many_keys_as_their_names_say() {
+    let (rows, any) = (Expected::Rows(10), Expected::Anything);
     for (name, expected, condition) in [
-        (
-            "range-pk.10",
-            Expected::Rows(10),
-            "SELECT c FROM {} WHERE id",
-        ),
-        (
-            "range-si-covered.10",
-            Expected::Anything,
-            "SELECT k FROM {} WHERE k",
-        ),
-        (
-            "range-si-notcovered.10",
-            Expected::Anything,
-            "SELECT c FROM {} WHERE k",
-        ),
+        ("range-pk.10", rows, "SELECT c FROM {} WHERE id"),
+        ("range-si-covered.10", any, "SELECT k FROM {} WHERE k"),
+        ("range-si-notcovered.10", any, "SELECT c FROM {} WHERE k"),
     ] {
         let test = test_of(name, 1);
         let operation = operation(&*test, 3);
@@ -340,33 +323,14 @@ fn impossible_sessions_are_usage_failures() {
     assert!(refused("no-such-test", shape(1)));
     assert!(refused("random-points.0", shape(1)));
     assert!(refused("random-points.x", shape(1)));
-    assert!(refused(
-        "read-only.10000",
-        Shape {
-            rows: 9999,
-            ..shape(1)
-        }
-    ));
-    assert!(refused(
-        "write-only",
-        Shape {
-            rows: 3,
-            ..shape(4)
-        }
-    ));
-    assert!(refused(
-        "point-query",
-        Shape {
-            tables: 0,
-            ..shape(1)
-        }
-    ));
+    let with_rows = |rows, clients| Shape {
+        rows,
+        ..shape(clients)
+    };
+    assert!(refused("read-only.10000", with_rows(9999, 1)));
+    assert!(refused("write-only", with_rows(3, 4)));
+    let tables = 0;
+    assert!(refused("point-query", Shape { tables, ..shape(1) }));
     assert!(refused("point-query", shape(0)));
-    assert!(refused(
-        "point-query",
-        Shape {
-            rows: 1 << 31,
-            ..shape(1)
-        }
-    ));
+    assert!(refused("point-query", with_rows(1 << 31, 1)));
 }
