@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 1000;
 pub struct Client {
     connection: Box<dyn Connection>,
     generator: Box<dyn Generator>,
-    place: Place,
+    pub place: Place,
     operation: Operation,
     call: usize,
     attempt: u32,
@@ -127,10 +127,6 @@ impl Client {
     pub fn abort_on_error(mut self) -> Self {
         self.error_policy = ErrorPolicy::Abort;
         self
-    }
-
-    pub fn place(&self) -> Place {
-        self.place
     }
 
     pub fn position(&self) -> u64 {

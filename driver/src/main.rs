@@ -69,7 +69,7 @@ fn serve() {
 }
 
 /// Return the lines of stdin. A thread of their own reads them, and ends the process at their end,
-/// even in the middle of a slice: the process that wrote them is gone.
+/// even in the middle of a slice: the process that wrote them has ended.
 fn commands() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

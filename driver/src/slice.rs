@@ -8,18 +8,14 @@ use std::sync::Barrier;
 use crate::client::{blocking, readiness, Context};
 use crate::keys::Sequence;
 use crate::measure::{
-    client_use, prefer_punctual_sleep, stay_on, End, Nanosecond, Pace, Recorder, Schedule,
-    ThreadUse, Window, WindowClock,
+    client_use, nanoseconds, prefer_punctual_sleep, stay_on, End, Nanosecond, Pace, Recorder,
+    Schedule, ThreadUse, Window, WindowClock, LONGEST, NANOSECONDS,
 };
 use crate::protocol::event::{Ran, Schedule as ScheduleKept};
 use crate::protocol::job::{Rate, Run, Stop};
 use crate::slice::session::{Session, Waits, Worker};
 use crate::wire::{Failure, Traffic};
 use crate::workload::Unit;
-
-const NANOSECONDS: f64 = 1e9;
-/// A year: a slice that is meant to run for ever still fits a clock.
-const LONGEST_SLICE: f64 = 365.0 * 86_400.0;
 
 /// Run a slice of the session, and return its measurements.
 pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
@@ -62,9 +58,9 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
             let clients = worker.clients.iter();
             clients
                 .map(|client| {
-                    let place = client.place();
+                    let place = client.place;
                     let end = match &job.stop {
-                        Stop::Seconds(seconds) => End::At((seconds * NANOSECONDS) as Nanosecond),
+                        Stop::Seconds(seconds) => End::At(nanoseconds(*seconds)),
                         Stop::Positions(ends) => End::Position(ends[place.client as usize]),
                     };
                     let schedule = job.rate.map(|rate| {
@@ -84,7 +80,7 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
 
 fn check(session: &Session, job: &Run) -> Result<(), Failure> {
     match &job.stop {
-        Stop::Seconds(seconds) if !(*seconds > 0.0 && *seconds <= LONGEST_SLICE) => {
+        Stop::Seconds(seconds) if !(*seconds > 0.0 && *seconds <= LONGEST) => {
             return Err(Failure::usage("a slice takes a positive number of seconds"));
         }
         Stop::Positions(ends) if ends.len() != session.clients().count() => {
@@ -107,7 +103,7 @@ fn traffic(session: &Session) -> Traffic {
     clients.map(|client| client.connection().traffic()).sum()
 }
 
-/// Run each worker in a thread. Threads are new in each slice: the scheduler places them anew, so
+/// Run each worker in a thread. Threads are new in each slice: the scheduler places them again, so
 /// that an unlucky placement is the noise of one slice and not the bias of a session.
 fn run_workers(
     workers: &mut [Worker],

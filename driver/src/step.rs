@@ -11,16 +11,12 @@ use std::sync::atomic::Ordering;
 
 use self::connections::{indexes_of_a_table, StepConnection, StepSetup};
 use crate::client::gate::WakePolicy;
-use crate::measure::Nanosecond;
+use crate::measure::{Nanosecond, LONGEST};
 use crate::protocol::event::{Performed, Plan, Seat};
 use crate::protocol::job::{Prepare, Second, Work};
 use crate::wire::{self, Failure};
 use crate::workload::insert::MOST_ROWS_PER_COMMIT;
 use crate::workload::statement::abbreviate;
-
-const NANOSECONDS: f64 = 1e9;
-/// A year: a step that is meant to run for ever still fits a clock.
-const LONGEST: Second = 365.0 * 86_400.0;
 
 /// A step that is ready to be performed, once.
 pub struct Step {

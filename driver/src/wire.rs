@@ -83,14 +83,14 @@ pub struct ServerError {
     /// `HY000/1205`.
     pub sqlstate: String,
     pub message: String,
-    /// The transaction lost against another one, and may succeed if it is begun again.
+    /// The transaction lost against another one, and may succeed in another attempt.
     pub collision: bool,
 }
 
 /// The reason why a command ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The server cannot be reached, or is gone.
+    /// The server cannot be reached, or has closed the connection.
     Connection {
         sqlstate: Option<String>,
         message: String,

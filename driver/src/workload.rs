@@ -16,10 +16,8 @@ type TestOf = fn(&str, Shape) -> Option<Result<Box<dyn Test>, Failure>>;
 
 /// Return the test of that name over tables of that shape.
 pub fn test(name: &str, shape: Shape) -> Result<Box<dyn Test>, Failure> {
-    let mut tests = BENCHMARKS.iter().filter_map(|test| test(name, shape));
-    tests
-        .next()
-        .unwrap_or_else(|| Err(Failure::usage(format!("there is no test {name:?}"))))
+    let test = BENCHMARKS.iter().find_map(|test| test(name, shape));
+    test.unwrap_or_else(|| Err(Failure::usage(format!("there is no test {name:?}"))))
 }
 
 /// The size of the data of a test, and the number of its clients.

@@ -41,7 +41,7 @@ pub enum Start {
 pub trait StartCondition {
     fn start(&self) -> Start;
 
-    /// Wait until the answer may be another one, at most so long.
+    /// Wait until the answer may change, but at most for this time.
     fn wait(&self, at_most: Option<Duration>);
 }
 

@@ -9,7 +9,7 @@ pub trait Generator: Send {
     /// Make `operation` the one with this index in the test's sequence.
     fn compose(&mut self, index: u64, operation: &mut Operation);
 
-    /// Return what follows the last call of the operation, which returned or changed `rows` rows.
+    /// Continue or end the operation, whose last call returned or changed `rows` rows.
     fn next_call(
         &mut self,
         rows: u64,

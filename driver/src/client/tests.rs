@@ -111,7 +111,7 @@ impl Clock for ScriptClock {
     }
 }
 
-/// Operations of so many prepared statements, each of one row.
+/// Operations of a number of prepared statements, each of one row.
 struct Statements(usize);
 
 impl Generator for Statements {
@@ -231,7 +231,7 @@ fn failing_for_ever_ends_with_the_slice() {
 }
 
 #[test]
-fn colliding_for_ever_is_given_up_where_no_time_ends_it() {
+fn an_operation_that_always_collides_fails_if_no_time_ends_it() {
     let end = Pace::new(End::Position(1), None);
     let outcome = run(1, &[], Some(refusal("40001", false)), end);
     assert_eq!(outcome.recorder.errors["40001"], u64::from(ATTEMPTS));
@@ -242,7 +242,7 @@ fn colliding_for_ever_is_given_up_where_no_time_ends_it() {
 }
 
 #[test]
-fn an_operation_that_may_not_be_repeated_any_more_is_the_next_of_its_client() {
+fn an_operation_without_time_for_a_retry_is_the_next_of_its_client() {
     let outcome = run(1, &[refusal("40001", false)], None, until(10));
     assert_eq!(outcome.client.position(), 0);
     assert_eq!(outcome.recorder.retries, 0);

@@ -2,12 +2,18 @@
 //! argument in this module.
 
 use crate::keys::Stream;
-use crate::protocol::job::Arrivals;
+use crate::protocol::job::{Arrivals, Second};
 
 /// Time since the window opened.
 pub type Nanosecond = u64;
 
-const SECOND: f64 = 1e9;
+pub const NANOSECONDS: f64 = 1e9;
+/// The longest slice or step, a year: one that is meant to run for ever still fits a clock.
+pub const LONGEST: Second = 365.0 * 86_400.0;
+
+pub fn nanoseconds(seconds: Second) -> Nanosecond {
+    (seconds * NANOSECONDS) as Nanosecond
+}
 
 pub trait Clock {
     fn now(&self) -> Nanosecond;
@@ -141,7 +147,7 @@ impl Schedule {
         clients: u64,
         stream: Stream,
     ) -> Self {
-        let gap = SECOND / per_second;
+        let gap = NANOSECONDS / per_second;
         let mut schedule = Self {
             first: gap * client as f64,
             due: gap * client as f64,

@@ -52,7 +52,7 @@ impl ThreadUse {
     }
 }
 
-/// Return the use of all threads in a window of so many seconds.
+/// Return the use of all threads in a window of `seconds`.
 pub fn client_use(uses: &[ThreadUse], seconds: Second) -> ClientUse {
     let busiest = uses.iter().map(|thread| thread.cpu).fold(0.0, f64::max);
     ClientUse {

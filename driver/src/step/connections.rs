@@ -4,12 +4,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use super::long_transaction::LongTransaction;
-use super::{rows_per_commit, wake_policy, NANOSECONDS};
+use super::{rows_per_commit, wake_policy};
 use crate::client::gate::Gate;
 use crate::client::operation::Generator;
 use crate::client::{Client, Place};
 use crate::keys::Sequence;
-use crate::measure::{End, Nanosecond, Pace, Recorder, Schedule};
+use crate::measure::{nanoseconds, End, Nanosecond, Pace, Recorder, Schedule};
 use crate::protocol::job::{Arrivals, Prepare, Query, Statements, Work};
 use crate::wire::{self, Connection, Failure};
 use crate::workload::insert::{Deletes, Indexes, Inserts, Queries, Table, INDEXES};
@@ -319,8 +319,4 @@ fn statements_per_second(work: &Work) -> f64 {
         } => writes_per_second / f64::from(*rows_per_commit),
         _ => unreachable!("only the writers of a q-step have a rate"),
     }
-}
-
-pub fn nanoseconds(seconds: f64) -> Nanosecond {
-    (seconds * NANOSECONDS) as Nanosecond
 }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::connections::{nanoseconds, Role, StepConnection};
+use super::connections::{Role, StepConnection};
 use super::threads::{ConnectionResult, StepRun};
-use super::{rows_per_commit, Step, NANOSECONDS};
-use crate::measure::{client_use, Nanosecond, Recorder, ThreadUse};
+use super::{rows_per_commit, Step};
+use crate::measure::{client_use, nanoseconds, Nanosecond, Recorder, ThreadUse, NANOSECONDS};
 use crate::protocol::event::{self, Performed, RoleSecond, WriteSchedule};
 use crate::protocol::job::{Second, Work};
 use crate::wire::Traffic;
 
 /// Return the traffic of all connections.
 pub fn traffic(connections: &[StepConnection]) -> Traffic {
-    let traffic = connections.iter().map(|it| it.connection().traffic());
-    traffic.sum()
+    let connections = connections.iter();
+    connections.map(|step| step.connection().traffic()).sum()
 }
 
 pub fn report(step: &Step, id: u64, before: Traffic, run: &StepRun) -> Performed {

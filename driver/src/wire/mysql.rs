@@ -1,7 +1,7 @@
 //! MySQL and MariaDB: the client/server protocol of 4.1 and later, prepared statements in its
 //! binary form.
 //!
-//! The servers differ in what they offer when a client connects; all later requests are the same
+//! The servers offer different capabilities when a client connects; all later requests are the same
 //! for all of them, so that contenders of different ages get the same statements.
 
 mod authentication;
@@ -302,7 +302,7 @@ fn type_of(value: &Value) -> u8 {
     }
 }
 
-/// Return a connection to a test, as if it had prepared so many statements.
+/// Return a connection to a test, as if it had prepared that number of statements.
 #[cfg(test)]
 pub fn test_connection(statements: u32) -> (MysqlConnection, std::os::unix::net::UnixStream) {
     let (socket, server) = Socket::pair();

@@ -270,7 +270,7 @@ fn microseconds_since_2000(seconds_since_1970: i64) -> i64 {
     (seconds_since_1970 - YEAR_2000) * 1_000_000
 }
 
-/// Return a connection to a test, as if it had prepared so many statements.
+/// Return a connection to a test, as if it had prepared that number of statements.
 #[cfg(test)]
 pub fn test_connection(statements: usize) -> (PostgresConnection, std::os::unix::net::UnixStream) {
     let (socket, server) = Socket::pair();

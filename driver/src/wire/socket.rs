@@ -91,7 +91,7 @@ impl Socket {
     }
 
     /// Wait for the server's answer. On a Unix socket a reader that sleeps in `recv` is woken
-    /// twice: by the answer, and before it when the server takes our request off the queue, which
+    /// twice: by the answer, and before it when the server takes the request off the queue, which
     /// the kernel signals as room to write. `poll` asks for one of the two only, and spares that
     /// context switch. TCP does not have this, so there `recv` itself may wait.
     pub fn wait_readable(&self) -> Result<(), Failure> {

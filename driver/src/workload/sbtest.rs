@@ -13,7 +13,7 @@ use crate::keys::Sequence;
 use crate::protocol::job::Statements;
 use crate::wire::Failure;
 use generator::SbGenerator;
-use template::Template;
+use template::{least_rows, Template};
 
 /// The families of tests: each returns the transaction of a test that it has.
 const FAMILIES: [TransactionOf; 2] = [catalog::transaction, slap::transaction];
@@ -116,11 +116,7 @@ fn check(test: &str, shape: Shape, templates: &[Template]) -> Result<(), Failure
     if shape.rows > i32::MAX as u64 {
         return Err(Failure::usage("ids are 32-bit integers: too many rows"));
     }
-    let least = templates
-        .iter()
-        .map(|template| template.least_rows(shape.clients))
-        .max()
-        .unwrap_or(1);
+    let least = least_rows(templates, shape.clients);
     if shape.rows < least {
         return Err(Failure::usage(format!(
             "{test} needs tables of at least {least} rows, these have {}",

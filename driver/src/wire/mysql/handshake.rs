@@ -200,7 +200,7 @@ impl Greeting {
         // Collation (1) and status (2).
         body.bytes(3)?;
         let high = u16::from_le_bytes(body.array()?);
-        // The nonce's length, which is the same everywhere, and what is reserved (10).
+        // The nonce's length, which is the same everywhere (1), and reserved bytes (10).
         body.bytes(11)?;
         nonce.extend_from_slice(body.bytes(NONCE - nonce.len())?);
         Ok(Self {
@@ -218,7 +218,7 @@ fn method_name(rest: &[u8]) -> String {
     String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned()
 }
 
-/// Read the method that the server wants for this user, and the nonce for it.
+/// Read the user's method and its nonce.
 fn switch(request: &[u8]) -> Result<(Method, Vec<u8>), Failure> {
     let mut body = Body::new(request);
     let name = match request {

@@ -144,7 +144,7 @@ fn an_error_among_the_rows_ends_the_reply() {
 }
 
 #[test]
-fn errors_without_a_state_are_told_apart_by_their_number() {
+fn errors_without_a_state_are_distinguished_by_their_number() {
     let error = reply_of(Endings::Ok, &[LOCK_WAIT]).unwrap().error.unwrap();
     assert_eq!(
         (error.sqlstate.as_str(), error.collision),
@@ -260,7 +260,7 @@ fn a_query_gives_its_table() {
 }
 
 #[test]
-fn statements_are_prepared_whatever_describes_them() {
+fn statements_are_prepared_with_either_ending_of_descriptions() {
     let column = column("c");
     let prepared: &[u8] = b"\0\x05\0\0\0\x01\0\x02\0\0\0\0";
     let old: &[&[u8]] = &[prepared, &column, &column, EOF, &column, EOF];
@@ -291,7 +291,7 @@ fn a_statement_that_cannot_be_prepared_is_an_error_of_the_server() {
 }
 
 #[test]
-fn a_load_is_inserts_of_many_rows_in_transactions() {
+fn a_load_sends_inserts_of_many_rows_in_transactions() {
     let (mut connection, mut server) = connection(Endings::Ok, &[&[OK], &[OK], &[OK]]);
     let mut load = connection.load("t", &["a", "b"]).unwrap();
     load.row(&[Value::Int(1), Value::Text { start: 0, end: 2 }], b"x-")

@@ -1,5 +1,5 @@
 //! The search for the thread of the server that serves a connection: it works when the connection
-//! has work for it. All versions show that, whatever tables they have about their threads.
+//! has work for it. All versions show that, also those without tables about their threads.
 
 use std::collections::HashMap;
 use std::fs;

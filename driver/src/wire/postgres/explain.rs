@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn executions_are_spelt_with_literals() {
+    fn executions_are_written_with_literals() {
         let values = [Value::Int(-3), Value::Text { start: 1, end: 3 }];
         assert_eq!(execution("s0", &values, b"0123"), "EXECUTE s0(-3, '12')");
         assert_eq!(execution("s1", &[], b""), "EXECUTE s1");

@@ -1,4 +1,4 @@
-//! The tables: their definition, and the ends of a table while it is written.
+//! The definition of the tables, and the ends of a table while it is written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,16 +28,9 @@ impl Table {
     pub fn find(connection: &mut dyn Session, number: u64, inserted: u64) -> Result<Self, Failure> {
         let name = name(number);
         let first = least_key(connection, &name, 0)?;
-        let last = key(
-            connection,
-            &format!("SELECT MAX(transactionid) FROM {name}"),
-        )?;
-        Ok(Self::between(
-            name,
-            first.unwrap_or(1),
-            last.unwrap_or(0),
-            inserted,
-        ))
+        let last = format!("SELECT MAX(transactionid) FROM {name}");
+        let (first, last) = (first.unwrap_or(1), key(connection, &last)?.unwrap_or(0));
+        Ok(Self::between(name, first, last, inserted))
     }
 
     /// Return a table with keys from `first` to `last`.

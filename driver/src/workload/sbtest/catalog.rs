@@ -44,7 +44,7 @@ pub fn transaction(test: &str) -> Option<Vec<Template>> {
         "update-zipf" => update_nonindex(ZipfId, Rows(1)),
         "write-only" => return Some(in_transaction(writes())),
         "delete" => delete(InTurn, RowIfFirstTurn),
-        "insert" => insert(NewId).spelt_out(),
+        "insert" => insert(NewId).sent_as_text(),
         _ => return None,
     };
     Some(vec![statement])

@@ -1,6 +1,6 @@
 //! The generator of operations, which draws their values.
 
-use super::template::{Draw, Expectation, Template};
+use super::template::{least_rows, Draw, Expectation, Template};
 use super::{SbTest, Shape, TableChoice};
 use crate::client::operation::{Expected, Generator, Operation};
 use crate::keys::{DistinctSampler, Permutation, Sequence, Stream, Zipf};
@@ -24,11 +24,10 @@ pub struct SbGenerator {
 
 impl SbGenerator {
     pub fn new(test: SbTest) -> Self {
-        let largest = test.templates.iter().map(|template| template.least_rows(1));
         let shape = test.shape;
         Self {
             statements: statements(&test.templates, shape.tables),
-            sampler: DistinctSampler::new(largest.max().unwrap_or(1) as usize),
+            sampler: DistinctSampler::new(least_rows(&test.templates, 1) as usize),
             zipf: Zipf::new(shape.rows, ZIPF_EXPONENT),
             turns: Permutation::new(
                 shape.tables * shape.rows,

@@ -24,11 +24,11 @@ pub enum Draw {
     /// The first id of the first table: one row for all clients.
     SharedId,
     ZipfId,
-    /// Different uniform keys, so many.
+    /// A number of different uniform keys.
     DistinctKeys(u64),
-    /// Adjacent ids in the middle of the table, so many and always the same.
+    /// A number of adjacent ids in the middle of the table, always the same.
     MiddleIds(u64),
-    /// The first and the last of so many keys inside 1..rows.
+    /// The first and the last of a number of keys inside 1..rows.
     Span(u64),
     /// The id of the row whose turn it is: the rows of all tables in scattered order, each once
     /// before any comes again. The operation uses that row's table.
@@ -45,7 +45,7 @@ pub enum Draw {
     Padding,
 }
 
-/// The number of rows of a statement, as far as it is known beforehand.
+/// The number of rows of a statement, as far as the data define it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expectation {
     Nothing,
@@ -70,7 +70,7 @@ impl Template {
         }
     }
 
-    pub fn spelt_out(self) -> Self {
+    pub fn sent_as_text(self) -> Self {
         Self {
             form: Statements::Text,
             ..self
@@ -95,18 +95,22 @@ impl Template {
         (0..tables).map(|table| self.sql.replace(TABLE, &table_name(table)))
     }
 
-    /// Return the fewest rows of a table with which all draws are possible.
-    pub fn least_rows(&self, clients: u64) -> u64 {
-        self.values
-            .iter()
-            .map(|draw| match *draw {
-                Draw::DistinctKeys(count) | Draw::MiddleIds(count) | Draw::Span(count) => count,
-                Draw::OwnId => clients,
-                _ => 1,
-            })
-            .max()
-            .unwrap_or(1)
+    fn least_rows(&self, clients: u64) -> u64 {
+        let rows = self.values.iter().map(|draw| match *draw {
+            Draw::DistinctKeys(count) | Draw::MiddleIds(count) | Draw::Span(count) => count,
+            Draw::OwnId => clients,
+            _ => 1,
+        });
+        rows.max().unwrap_or(1)
     }
+}
+
+/// Return the fewest rows of a table with which all draws of a transaction are possible.
+pub fn least_rows(templates: &[Template], clients: u64) -> u64 {
+    let rows = templates
+        .iter()
+        .map(|template| template.least_rows(clients));
+    rows.max().unwrap_or(1)
 }
 
 const TABLE: &str = "{table}";

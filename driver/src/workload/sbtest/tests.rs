@@ -127,7 +127,7 @@ fn every_statement_gets_as_many_values_as_it_has_placeholders() {
 }
 
 #[test]
-fn keys_lie_in_the_table_and_ranges_hold_what_they_say() {
+fn keys_lie_in_the_table_and_ranges_have_their_length() {
     for name in ALL {
         let test = test_of(name, 4);
         for index in 0..50 {
@@ -269,7 +269,7 @@ fn every_row_is_deleted_once_and_then_none() {
 }
 
 #[test]
-fn updates_among_deletes_are_checked_only_without_company() {
+fn updates_among_deletes_are_checked_for_a_single_client_only() {
     let expected = |clients| operation(&*test_of("write-only", clients), 0).calls[1].expected;
     assert_eq!(expected(1), Expected::Rows(1));
     assert_eq!(expected(2), Expected::Anything);
