@@ -9,8 +9,7 @@ use crate::slice::session::Session;
 use crate::sql;
 use crate::step::Step;
 use crate::wire::{Failure, Table};
-use crate::workload::insert;
-use crate::workload::sbtest::load;
+use crate::workload::{self, insert};
 
 /// The open sessions by name.
 #[derive(Default)]
@@ -146,7 +145,7 @@ impl Driver {
 fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failure> {
     let id = job.id;
     let total = u64::from(job.tables) * u64::from(job.rows);
-    let loaded = load::load(job, |done| emit(&Event::Progress { id, done, total }))?;
+    let loaded = workload::load(job, |done| emit(&Event::Progress { id, done, total }))?;
     Ok(Event::Loaded {
         id,
         rows: loaded.rows,

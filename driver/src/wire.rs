@@ -73,7 +73,7 @@ pub struct Reply {
     /// Rows returned by a query, or changed by a write.
     pub rows: u64,
     pub error: Option<ServerError>,
-    /// The connection is inside a transaction, sound or failed.
+    /// True inside a transaction, also inside a failed one.
     pub in_transaction: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct ServerError {
     /// `HY000/1205`.
     pub sqlstate: String,
     pub message: String,
-    /// The transaction lost against another one, and may succeed in another attempt.
+    /// True if the transaction lost against another one, and may succeed in another attempt.
     pub collision: bool,
 }
 
@@ -111,7 +111,7 @@ impl Failure {
         }
     }
 
-    /// The server refused the connection.
+    /// Return the failure of a connection that the server refused.
     pub fn refused(error: ServerError) -> Self {
         Self::Connection {
             sqlstate: Some(error.sqlstate),
@@ -136,7 +136,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Return the last value, the only one of most results that are asked for one.
+    /// Return the value of a result that has only one.
     pub fn into_value(mut self) -> Result<Option<String>, Failure> {
         let value = self.rows.pop().and_then(|mut row| row.pop());
         value.ok_or_else(|| Failure::protocol("a value is missing"))
@@ -225,7 +225,7 @@ pub struct Wire {
     pub dialect: &'static dyn Dialect,
 }
 
-/// The one place that lists the wires: a new DBMS is a module and a line here.
+/// Return the wire of a DBMS. This is the list of wires: a new DBMS is a module and a line here.
 fn wire(dbms: Dbms) -> Wire {
     match dbms {
         Dbms::Postgres => postgres::WIRE,

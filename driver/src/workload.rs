@@ -8,10 +8,13 @@ pub mod statement;
 use crate::client::operation::Generator;
 use crate::wire::Failure;
 
-/// The benchmarks whose tests run in slices. A new benchmark is a module and one line here.
+/// The command `load` names no benchmark: it creates and fills the tables of sbtest.
+pub use sbtest::load;
+
+/// The benchmarks whose tests run in slices: a new benchmark is a module and a line here.
 const BENCHMARKS: [TestOf; 1] = [sbtest::test];
 
-/// A benchmark's tests by name; None if it has no test of that name.
+/// A benchmark's function that returns its test of that name, if it has one.
 type TestOf = fn(&str, Shape) -> Option<Result<Box<dyn Test>, Failure>>;
 
 /// Return the test of that name over tables of that shape.

@@ -62,7 +62,7 @@ pub struct Gate {
     wake_policy: WakePolicy,
     inserted: AtomicU64,
     deleted: AtomicU64,
-    /// The inserter has ended.
+    /// True if the inserter has ended.
     closed: AtomicBool,
     inserter: Waiter,
     deleter: Waiter,

@@ -20,7 +20,7 @@ pub struct Session {
     pub test: Box<dyn Test>,
     pub workers: Vec<Worker>,
     pub total: Recorder,
-    /// A client has failed in the middle of an operation.
+    /// True if a client has failed in the middle of an operation.
     pub broken: bool,
     /// The server's process of each client; empty if unknown.
     pub server_processes: Vec<u32>,

@@ -43,9 +43,9 @@ pub struct ConnectionResult {
 /// Signals that end the work of threads before their own end.
 #[derive(Default)]
 struct Signals {
-    /// A connection has failed: the step is void.
+    /// True if a connection has failed: the step is void.
     abandoned: AtomicBool,
-    /// All connections but the long transactions are at their end.
+    /// True if all connections but the long transactions are at their end.
     over: AtomicBool,
 }
 

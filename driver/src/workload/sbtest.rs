@@ -2,7 +2,7 @@
 
 mod catalog;
 mod generator;
-pub mod load;
+mod load;
 mod slap;
 mod statements;
 mod template;
@@ -14,6 +14,8 @@ use crate::protocol::job::Statements;
 use crate::wire::Failure;
 use generator::SbGenerator;
 use template::{least_rows, Template};
+
+pub use load::load;
 
 /// The families of tests: each returns the transaction of a test that it has.
 const FAMILIES: [TransactionOf; 2] = [catalog::transaction, slap::transaction];
