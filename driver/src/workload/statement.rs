@@ -1,5 +1,7 @@
 //! Statements of a workload in the form in which they are sent.
 
+use std::ops::Range;
+
 use crate::client::operation::{Call, Expected, Form, Operation};
 use crate::protocol::job::Statements;
 
@@ -21,20 +23,22 @@ impl Statement {
     }
 
     /// Append a call with the operation's values from `first_value` on.
+    #[inline]
     pub fn call(&self, first_value: usize, expected: Expected, operation: &mut Operation) {
         let form = match self {
             Self::Prepared(number) => Form::Prepared {
                 statement: *number,
                 values: first_value..operation.values.len(),
             },
-            Self::Text(parts) => write_text(parts, first_value, operation),
+            Self::Text(parts) => Form::Text(write_text(parts, first_value, operation)),
         };
         operation.calls.push(Call { form, expected });
     }
 }
 
-/// Append the complete statement, its values as literals, to the operation's text.
-fn write_text(parts: &[String], first_value: usize, operation: &mut Operation) -> Form {
+/// Append the complete statement, its values as literals, to the operation's text; return its place.
+#[inline(never)]
+fn write_text(parts: &[String], first_value: usize, operation: &mut Operation) -> Range<usize> {
     let start = operation.text.len();
     for (place, part) in parts.iter().enumerate() {
         if place > 0 {
@@ -42,7 +46,7 @@ fn write_text(parts: &[String], first_value: usize, operation: &mut Operation) -
         }
         operation.text.extend_from_slice(part.as_bytes());
     }
-    Form::Text(start..operation.text.len())
+    start..operation.text.len()
 }
 
 /// Shorten a statement for people: write the first of its rows of values, and the number of rows.
