@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slowdust.probes.host.use import HostProbe
-from slowdust.probes.server.process import ServerProbe
+from slowdust.probes.server.process import IdleServer, ServerProbe
 from slowdust.probes.window import Window
 from slowdust.units import Microsecond, Second
 
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with server(source, size) as measured, server(source, size) as idle:
             probe, idle_probe = ServerProbe(measured), ServerProbe(idle)
             host = HostProbe(Path.cwd())
-            window = Window(probe, {"idle": idle_probe}, host)
+            window = Window([IdleServer("idle", idle_probe), probe, host])
             row(f"window, 2 servers of {size} {unit}", [window.open, window.close])
             row("  measured server, one reading", [probe.read])
             row("  idle server, one reading", [idle_probe.read_cpu])

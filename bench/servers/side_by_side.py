@@ -41,8 +41,8 @@ class SideBySide:
 
     def probed_qps(self, contender: Contender, seconds: Second) -> float:
         """Measure the QPS of one run between two readings of all probes, as in a slice."""
-        idle = {other.name: other.probe for other in self.contenders if other is not contender}
-        window = Window(contender.probe, idle, self.field.host_probe)
+        idle = [other.idle_probe for other in self.contenders if other is not contender]
+        window = Window([*idle, *contender.probes])
         window.open()
         qps = self.qps(contender, seconds)
         window.close()

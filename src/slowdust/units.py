@@ -21,6 +21,11 @@ def known(values: Iterable[T | None]) -> list[T]:
     return [value for value in values if value is not None]
 
 
+def present(**values: float | None) -> dict[str, float]:
+    """Return the values that are not None, by name."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def parse_duration(text: str) -> Second:
     """Seconds of a duration such as `90s` or `1h30m`.
 

@@ -17,7 +17,8 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.builds import Build
 from slowdust.dbms.access import Access, Listen
 from slowdust.experiment.driver.process import find_driver
-from slowdust.store.records import ClientUse, Histogram, PerSecond, Schedule
+from slowdust.store.latency import Histogram
+from slowdust.store.measured import ClientUse, PerSecond, Schedule
 from tests.integration.driver_process import (
     ROWS,
     SCHEMA,

@@ -21,16 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.store.latency import Histogram
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method, Plan
-from slowdust.store.records import (
-    SCHEMA,
-    ClientUse,
-    Histogram,
-    HostUse,
-    PerSecond,
-    ServerUse,
-    Slice,
-)
+from slowdust.store.measured import Measured, PerSecond, Use
+from slowdust.store.slice import SCHEMA, Place, Slice
 
 FloatArray = npt.NDArray[np.float64]
 Shifts = Mapping[str, float | Mapping[str, float]]
@@ -192,9 +186,10 @@ def synthetic_experiment(
             hardware=_of_step(hardware or {}, name, steps[row], Hardware(cpu=1 / shift)),
             idle=[other for other in contenders if other != name],
         )
-        piece.incarnation, piece.block, piece.slot = incarnation + 1, block, slot
+        piece.place.incarnation, piece.place.block = incarnation + 1, block
+        piece.place.slot = slot
         slices.append(piece)
-    slices.sort(key=lambda piece: piece.started or 0.0)
+    slices.sort(key=lambda piece: piece.measured.started or 0.0)
     return synthetic_manifest(contenders, tests, clients, incarnations, seed), slices
 
 
@@ -216,58 +211,56 @@ def synthetic_slice(
     writes = test.startswith(_WRITING)
     mean_ns = 1e9 * clients * SLICE_S / operations
     return Slice(
-        benchmark="micro",
-        test=test,
-        clients=clients,
-        contender=contender,
-        incarnation=1,
-        block=0,
-        slot=0,
-        started=started,
-        seconds=SLICE_S,
-        operations=operations,
-        statements=operations,
-        rows=operations,
+        place=Place(benchmark="micro", test=test, clients=clients, contender=contender),
         qps=qps,
         unit="rows/s" if test == "scan" else "operations/s",
-        bytes_sent=60 * operations,
-        bytes_received=190 * operations,
-        latency=_histogram(mean_ns, operations),
-        per_second=[PerSecond(operations, int(9 * mean_ns))],
-        client=ClientUse(
-            cpu_user_s=0.6 * client_cpu_s,
-            cpu_system_s=0.4 * client_cpu_s,
-            voluntary_switches=operations,
-            involuntary_switches=3,
-            threads=clients,
-            busiest_thread=client_cpu_s / SLICE_S / clients,
+        measured=Measured(
+            started=started,
+            seconds=SLICE_S,
+            operations=operations,
+            statements=operations,
+            rows=operations,
+            bytes_sent=60 * operations,
+            bytes_received=190 * operations,
+            latency=_histogram(mean_ns, operations),
+            per_second=[PerSecond(operations, int(9 * mean_ns))],
+            uses={
+                "client": Use(
+                    cpu_user_s=0.6 * client_cpu_s,
+                    cpu_system_s=0.4 * client_cpu_s,
+                    voluntary_switches=operations,
+                    involuntary_switches=3,
+                    threads=clients,
+                    busiest_thread=client_cpu_s / SLICE_S / clients,
+                ),
+                "server": Use(
+                    cpu_s=server_cpu_s,
+                    cpu_user_s=0.8 * server_cpu_s,
+                    cpu_system_s=0.2 * server_cpu_s,
+                    context_switches=round(hardware.switches * operations * 1.02),
+                    read_bytes=round(hardware.reads * operations * 40),
+                    write_bytes=round(hardware.writes * operations * (700 if writes else 20)),
+                    vsz_bytes=420 << 20,
+                    rss_bytes=180 << 20,
+                    processes=7 + clients,
+                ),
+                "host": Use(
+                    cpu_user_s=0.9 * server_cpu_s,
+                    cpu_system_s=0.4 * server_cpu_s,
+                    cpu_iowait_s=0.0,
+                    cpu_steal_s=0.01,
+                    cpu_idle_s=0.1,
+                    context_switches=round(hardware.switches * operations * 2.1),
+                    interrupts=operations,
+                    reads=round(hardware.reads * operations * 0.01),
+                    read_bytes=round(hardware.reads * operations * 41),
+                    writes=round(hardware.writes * operations * 0.02),
+                    write_bytes=round(hardware.writes * operations * 90),
+                ),
+                **{f"idle.{name}": Use(cpu_s=0.0004) for name in idle},
+            },
+            probe_seconds=SLICE_S + 0.001,
         ),
-        server=ServerUse(
-            cpu_s=server_cpu_s,
-            cpu_user_s=0.8 * server_cpu_s,
-            cpu_system_s=0.2 * server_cpu_s,
-            context_switches=round(hardware.switches * operations * 1.02),
-            read_bytes=round(hardware.reads * operations * 40),
-            write_bytes=round(hardware.writes * operations * (700 if writes else 20)),
-            vsz_bytes=420 << 20,
-            rss_bytes=180 << 20,
-            processes=7 + clients,
-        ),
-        host=HostUse(
-            cpu_user_s=0.9 * server_cpu_s,
-            cpu_system_s=0.4 * server_cpu_s,
-            cpu_iowait_s=0.0,
-            cpu_steal_s=0.01,
-            cpu_idle_s=0.1,
-            context_switches=round(hardware.switches * operations * 2.1),
-            interrupts=operations,
-            reads=round(hardware.reads * operations * 0.01),
-            read_bytes=round(hardware.reads * operations * 41),
-            writes=round(hardware.writes * operations * 0.02),
-            write_bytes=round(hardware.writes * operations * 90),
-        ),
-        idle_cpu_s=dict.fromkeys(idle, 0.0004),
-        probe_seconds=SLICE_S + 0.001,
     )
 
 

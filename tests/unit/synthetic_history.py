@@ -13,7 +13,7 @@ from slowdust.analysis.history.history import Choice
 from slowdust.analysis.story.bands import USUAL, Bands
 from slowdust.store.folder import SLICES_FILE, Folder, writing
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import (
     QUIET,
     Noise,
@@ -76,8 +76,8 @@ def as_build(
     manifest, slices = pair
     (contender,) = [one for one in manifest.contenders if one.name.endswith(f"@{version}")]
     for piece in slices:
-        if piece.contender == contender.name:
-            piece.contender = name
+        if piece.place.contender == contender.name:
+            piece.place.contender = name
     contender.name, contender.build.sha256 = name, sha256
     return pair
 

@@ -17,20 +17,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slowdust.benchmarks.insert import INSERT, InsertStep, Kind
+from slowdust.store.latency import Histogram
 from slowdust.store.manifest import InsertMethod, Manifest, StepFailure
-from slowdust.store.records import (
-    ClientUse,
-    Histogram,
-    HostUse,
-    PerSecond,
-    RoleSecond,
-    RoleUse,
-    Sample,
-    ServerUse,
-    Slice,
-    StepDetail,
-    WriteSchedule,
-)
+from slowdust.store.measured import Measured, PerSecond, Use
+from slowdust.store.slice import Place, Slice
+from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail, WriteSchedule
 from tests.unit.synthetic import Shifts, synthetic_manifest
 
 STEPS = tuple(test.name for test in INSERT.tests)
@@ -138,7 +129,7 @@ def insert_experiment(
                         overload=overloads.get((contender, name)),
                     )
                     piece = _slice(course, started=clock, idle=[o for o in order if o != contender])
-                    piece.incarnation, piece.slot = incarnation, slot
+                    piece.place.incarnation, piece.place.slot = incarnation, slot
                     slices.append(piece)
                     clock += SECONDS + 5.0
     manifest = synthetic_manifest(contenders, steps, clients, incarnations, seed)
@@ -179,36 +170,39 @@ def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
     assert main.seconds is not None
     used = _server_use(operations, course.seconds)
     return Slice(
-        benchmark="insert",
-        test=course.step.name,
-        clients=course.clients,
-        contender=course.contender,
-        incarnation=1,
-        block=0,
-        slot=0,
-        started=started,
-        seconds=float(course.seconds),
-        operations=operations,
-        statements=sum(role.statements or 0 for role in roles.values()),
-        rows=sum(role.rows or 0 for role in roles.values()),
+        place=Place(
+            benchmark="insert",
+            test=course.step.name,
+            clients=course.clients,
+            contender=course.contender,
+        ),
         qps=operations / main.seconds,
         unit=course.step.unit,
-        bytes_sent=80 * operations,
-        bytes_received=20 * operations,
-        latency=main.latency,
-        per_second=[PerSecond(second.statements, second.max_ns) for second in main.per_second],
-        client=ClientUse(
-            cpu_user_s=0.02 * course.seconds,
-            cpu_system_s=0.01 * course.seconds,
-            voluntary_switches=1000,
-            involuntary_switches=10,
-            threads=sum(role.connections or 0 for role in roles.values()),
-            busiest_thread=0.03,
+        measured=Measured(
+            started=started,
+            seconds=float(course.seconds),
+            operations=operations,
+            statements=sum(role.statements or 0 for role in roles.values()),
+            rows=sum(role.rows or 0 for role in roles.values()),
+            bytes_sent=80 * operations,
+            bytes_received=20 * operations,
+            latency=main.latency,
+            per_second=[PerSecond(second.statements, second.max_ns) for second in main.per_second],
+            uses={
+                "client": Use(
+                    cpu_user_s=0.02 * course.seconds,
+                    cpu_system_s=0.01 * course.seconds,
+                    voluntary_switches=1000,
+                    involuntary_switches=10,
+                    threads=sum(role.connections or 0 for role in roles.values()),
+                    busiest_thread=0.03,
+                ),
+                "server": used,
+                "host": _host_use(used, course.seconds, stalled=False),
+                **{f"idle.{name}": Use(cpu_s=0.001 * course.seconds) for name in idle},
+            },
+            probe_seconds=course.seconds + 0.01,
         ),
-        server=used,
-        host=_host_use(used, course.seconds, stalled=False),
-        idle_cpu_s=dict.fromkeys(idle, 0.001 * course.seconds),
-        probe_seconds=course.seconds + 0.01,
         step=_detail(course, roles, operations),
     )
 
@@ -324,15 +318,14 @@ def _sample(second: int, operations: int, *, stalled: bool) -> Sample:
     return Sample(
         start=second + 0.02,
         seconds=1.0,
-        server=used,
-        host=_host_use(used, 1, stalled=stalled),
+        uses={"server": used, "host": _host_use(used, 1, stalled=stalled)},
         log=["LOG:  checkpoint starting: wal"] if stalled else [],
     )
 
 
-def _server_use(operations: int, seconds: int) -> ServerUse:
+def _server_use(operations: int, seconds: int) -> Use:
     cpu_s = min(1.8 * seconds, operations * 20e-6)
-    return ServerUse(
+    return Use(
         cpu_s=cpu_s,
         cpu_user_s=0.8 * cpu_s,
         cpu_system_s=0.2 * cpu_s,
@@ -345,20 +338,19 @@ def _server_use(operations: int, seconds: int) -> ServerUse:
     )
 
 
-def _host_use(server: ServerUse, seconds: int, *, stalled: bool) -> HostUse:
-    assert server.cpu_s is not None
-    return HostUse(
-        cpu_user_s=0.9 * server.cpu_s,
-        cpu_system_s=0.3 * server.cpu_s,
+def _host_use(server: Use, seconds: int, *, stalled: bool) -> Use:
+    return Use(
+        cpu_user_s=0.9 * server["cpu_s"],
+        cpu_system_s=0.3 * server["cpu_s"],
         cpu_iowait_s=(0.9 if stalled else 0.05) * seconds,
         cpu_steal_s=0.01 * seconds,
         cpu_idle_s=0.2 * seconds,
-        context_switches=3 * (server.context_switches or 0),
+        context_switches=3 * server["context_switches"],
         interrupts=1000 * seconds,
         reads=10 * seconds,
-        read_bytes=server.read_bytes,
+        read_bytes=server["read_bytes"],
         writes=200 * seconds,
-        write_bytes=(40 << 20) * seconds if stalled else server.write_bytes,
+        write_bytes=(40 << 20) * seconds if stalled else server["write_bytes"],
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.model import LatencyUs, Report, Result
-from slowdust.analysis.results import flags
+from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.contenders import (
     describe_method,
     introduce,
@@ -17,10 +16,11 @@ from slowdust.analysis.results.counters import counters_of
 from slowdust.analysis.results.idle_cpu import mean_share
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.memory import BYTES_PER_GB, memory_of
+from slowdust.analysis.results.notes import notes_about_slices, notes_about_step
 from slowdust.analysis.results.per_op import per_operation
 from slowdust.analysis.results.response import add_response_times
 from slowdust.analysis.results.results import outline, results_of
-from slowdust.analysis.results.steps import failed_steps_of, step_runs_of
+from slowdust.analysis.results.steps import step_runs_of
 from slowdust.analysis.story.bands import (
     USUAL,
     Bands,
@@ -29,16 +29,17 @@ from slowdust.analysis.story.bands import (
     tell_changes,
 )
 from slowdust.analysis.story.concurrency import courses_of
-from slowdust.analysis.story.notices import notices_of, notices_of_archive
+from slowdust.analysis.story.notes import notes_about_archive, notes_about_contenders
 from slowdust.analysis.story.step_words import (
-    notices_of_steps,
+    notes_about_steps,
     tell_failed_steps,
     tell_writers_and_stalls,
 )
 from slowdust.analysis.story.words import tell
 from slowdust.analysis.versions import contender_called, lines_of
+from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import ContenderFacts, Manifest
-from slowdust.store.records import ServerUse, Slice
+from slowdust.store.slice import Slice
 from slowdust.units import known
 
 
@@ -73,7 +74,7 @@ def analyse(
         tldr=[],
         contender_info=infos,
         step_runs=step_runs_of(results, slices),
-        failed_steps=failed_steps_of(manifest.failed_steps),
+        failed_steps=manifest.failed_steps,
         concurrency=courses_of(results),
         memory=memory_of(results, infos),
         plan_differences=differences,
@@ -82,15 +83,15 @@ def analyse(
         method=describe_method(manifest),
     )
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)
-    report.notices = _notices(report)
+    report.notes = _notes(report)
     report.tldr = _tldr(report, _failures(facts), bands)
     return report
 
 
-def _notices(report: Report) -> list[str]:
+def _notes(report: Report) -> list[str]:
     if report.imported is not None:
-        return notices_of_archive(report.contender_info)
-    return [*notices_of(report.contender_info), *notices_of_steps(report)]
+        return notes_about_archive(report.contender_info)
+    return [*notes_about_contenders(report.contender_info), *notes_about_steps(report)]
 
 
 def _tldr(report: Report, failures: dict[str, str], bands: Bands) -> list[str]:
@@ -110,48 +111,43 @@ def _failures(facts: dict[str, ContenderFacts]) -> dict[str, str]:
 def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     """Everything that needs no base."""
     result = outline(step, contender, slices)
-    servers = [piece.server for piece in slices if piece.server is not None]
-    busy = [piece.client.busiest_thread for piece in slices if piece.client is not None]
-    lengths = known(piece.seconds for piece in slices)
+    busy = known(record.measured.used("client", "busiest_thread") for record in slices)
+    lengths = known(record.measured.seconds for record in slices)
     result.measured_s = sum(lengths) if lengths else None
-    for piece in slices:
-        for state, count in piece.errors.items():
+    for record in slices:
+        for state, count in record.measured.errors.items():
             result.errors_by_state[state] = result.errors_by_state.get(state, 0) + count
-    if not any(piece.archived for piece in slices):
+    if not any(record.archived for record in slices):
         result.errors = sum(result.errors_by_state.values())
-        result.retries = sum(piece.retries for piece in slices)
-    result.latency_us = latency_us(known(piece.latency for piece in slices)) or _printed(slices)
+        result.retries = sum(record.measured.retries for record in slices)
+    result.latency_us = latency_us(known(record.measured.latency for record in slices)) or _printed(
+        slices
+    )
     result.per_op = per_operation(slices)
-    result.peak_vsz_gb = _peak_gb(servers, lambda use: use.vsz_bytes)
-    result.peak_rss_gb = _peak_gb(servers, lambda use: use.rss_bytes)
+    result.peak_vsz_gb = _peak_gb(slices, "vsz_bytes")
+    result.peak_rss_gb = _peak_gb(slices, "rss_bytes")
     result.counters = counters_of(slices)
     result.client_busiest_thread = median(busy) if busy else None
     result.idle_cpu_share = mean_share(slices)
-    if any(use.cpu_s is not None for use in servers):
+    if known(record.measured.used("server", "cpu_s") for record in slices):
         result.backends_changed = sum(
-            use.processes_started + use.processes_ended for use in servers
+            int(record.measured.used("server", quantity) or 0)
+            for record in slices
+            for quantity in ("processes_started", "processes_ended")
         )
-    result.flags = [
-        *flags.flags_of_step(slices, result.writers),
-        *flags.flags_of_slices(slices, result.client_busiest_thread),
+    result.notes = [
+        *notes_about_step(slices, result.writers),
+        *notes_about_slices(slices, result.client_busiest_thread),
     ]
     return result
 
 
 def _printed(slices: Sequence[Slice]) -> LatencyUs | None:
-    """The response times that an archived run printed."""
-    for piece in slices:
-        if (times := piece.response) is not None:
-            return LatencyUs(
-                mean=times.mean_us,
-                p50=times.p50_us,
-                p95=times.p95_us,
-                p99=times.p99_us,
-                max=times.max_us,
-            )
-    return None
+    """Return the response times that an archived run printed."""
+    archived = known(record.archived for record in slices)
+    return next(iter(known(run.response for run in archived)), None)
 
 
-def _peak_gb(servers: Sequence[ServerUse], read: Callable[[ServerUse], int | None]) -> float | None:
-    sizes = [size for use in servers if (size := read(use)) is not None]
+def _peak_gb(slices: Sequence[Slice], quantity: str) -> float | None:
+    sizes = known(record.measured.used("server", quantity) for record in slices)
     return max(sizes) / BYTES_PER_GB if sizes else None

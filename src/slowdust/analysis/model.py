@@ -10,48 +10,16 @@ from typing import Literal
 
 import msgspec
 
+from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.story.group_changes import GroupChanges
-from slowdust.store.records import Counters
+from slowdust.store.archived import Counters
+from slowdust.store.latency import LatencyUs
+from slowdust.store.manifest import StepFailure
 from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
 
 SCHEMA = 1
-
-
-class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Response times over all slices of a contender, in microseconds."""
-
-    p50: Microsecond | None = None
-    p95: Microsecond | None = None
-    p99: Microsecond | None = None
-    max: Microsecond | None = None
-    mean: Microsecond | None = None
-    """Of archived runs, which have it, and of the percentiles only what they printed."""
-
-
-class PerOperation(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Hardware per operation: totals over slices / operations."""
-
-    server_cpu_us: Microsecond | None = None
-    server_cpu_user_us: Microsecond | None = None
-    server_cpu_system_us: Microsecond | None = None
-    host_cpu_us: Microsecond | None = None
-    host_share_us: Microsecond | None = None
-    """Time of the whole host with all of its CPUs, where nothing says how many these are."""
-    client_cpu_us: Microsecond | None = None
-    cs: float | None = None
-    """Context switches of the server's processes."""
-    host_cs: float | None = None
-    client_cs: float | None = None
-    reads: float | None = None
-    """Storage reads of the host's data disk."""
-    writes: float | None = None
-    read_kb: float | None = None
-    """KB that the server's processes read from storage."""
-    write_kb: float | None = None
-    host_read_kb: float | None = None
-    host_write_kb: float | None = None
 
 
 class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -118,6 +86,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     response_time: ResponseTime | None = None
     """Where results are told in response times: benchmark slap, and every open loop."""
     per_op: PerOperation
+    """Totals over slices / operations; analysis/metrics.py has the keys."""
     per_op_relative: PerOperation | None = None
     """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
     peak_vsz_gb: float | None = None
@@ -136,7 +105,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Insert Benchmark, steps with queries."""
     late_operations: int | None = None
     """Open loop only: operations that started later than scheduled."""
-    flags: list[str] = []
+    notes: list[str] = []
     """Warnings in words: 'client was the limit', 'errors', 'plan differs', ..."""
 
 
@@ -275,17 +244,6 @@ class StepRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Maintenance and waiting after it."""
 
 
-class FailedStep(msgspec.Struct, kw_only=True):
-    """A long step that a contender did not finish."""
-
-    test: str
-    clients: int
-    contender: str
-    incarnation: int
-    reason: str
-    after_s: Second
-
-
 CourseKind = Literal[
     "always faster",
     "always slower",
@@ -352,11 +310,11 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     group_changes: list[GroupChanges] = []
     """By line of versions, then group; of contenders beside the base where none has versions."""
     contender_info: list[ContenderInfo]
-    notices: list[str] = []
+    notes: list[str] = []
     """What else differs than one would expect of a comparison: DBMS, engines, allocators."""
     step_runs: list[StepRun] = []
     """Of long steps, in the order of `results`, then by incarnation."""
-    failed_steps: list[FailedStep] = []
+    failed_steps: list[StepFailure] = []
     concurrency: list[TestConcurrency] = []
     """Empty unless there are several numbers of clients."""
     memory: list[Memory] = []

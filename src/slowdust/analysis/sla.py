@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Result, Writers
-from slowdust.store.records import RoleUse, Slice, StepDetail
+from slowdust.store.slice import Slice
+from slowdust.store.step import RoleUse, StepDetail
 from slowdust.units import Second, known
 
 SHARE = 0.95
@@ -23,7 +24,7 @@ def writers_of(slices: Sequence[Slice]) -> Writers | None:
 
     None for steps whose writers had no rate to keep.
     """
-    kept = [found for piece in slices if (found := _writers(piece)) is not None]
+    kept = [found for record in slices if (found := _writers(record)) is not None]
     if not kept:
         return None
     return Writers(
@@ -48,9 +49,9 @@ def achieved(writers: Writers) -> str:
     return f"{writers.inserts:,.0f} inserts/s{deletes} instead of {writers.target:,.0f}"
 
 
-def meets_sla(piece: Slice) -> bool:
+def meets_sla(record: Slice) -> bool:
     """Whether its writers kept their rate; without such writers there is nothing to miss."""
-    writers = _writers(piece)
+    writers = _writers(record)
     return writers is None or writers.sla_met
 
 
@@ -70,15 +71,15 @@ def rate_of(count: int | None, seconds: Second | None) -> float | None:
     return None if count is None or not seconds else count / seconds
 
 
-def _writers(piece: Slice) -> Writers | None:
-    if piece.step is None or piece.step.target is None:
+def _writers(record: Slice) -> Writers | None:
+    if record.step is None or record.step.target is None:
         return None
-    target = piece.step.target
-    inserts, deletes = (_rate(piece, piece.step, name) for name in _WRITERS)
+    target = record.step.target
+    inserts, deletes = (_rate(record, record.step, name) for name in _WRITERS)
     if inserts is None:
         return None
     schedules = {
-        name: role.schedule for name, role in piece.step.roles.items() if role.schedule is not None
+        name: role.schedule for name, role in record.step.roles.items() if role.schedule is not None
     }
     backlog = {name: schedule.backlog for name, schedule in schedules.items()}
     lags_ns = [schedule.max_lag_ns for schedule in schedules.values()]
@@ -94,14 +95,14 @@ def _writers(piece: Slice) -> Writers | None:
     )
 
 
-def _rate(piece: Slice, step: StepDetail, name: str) -> float | None:
+def _rate(record: Slice, step: StepDetail, name: str) -> float | None:
     """Rows per second; 0 where nobody wrote, None where nothing says how many.
 
     An archived run need not have deleted anything.
     """
     role = step.roles.get(name)
     if role is None:
-        return None if piece.archived else 0.0
+        return None if record.archived else 0.0
     if role.rate is not None:
         return role.rate
-    return rate_of(role.rows, paced_seconds(role, piece.seconds))
+    return rate_of(role.rows, paced_seconds(role, record.measured.seconds))

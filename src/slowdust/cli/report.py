@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
     from slowdust.store.folder import Folder
     from slowdust.store.manifest import Manifest
-    from slowdust.store.records import Slice
+    from slowdust.store.slice import Slice
 
 
 @click.command("report")

@@ -20,9 +20,9 @@ from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.maintenance import carry_out
 from slowdust.experiment.view import View
 from slowdust.instances.instance import Instance, InstanceError
-from slowdust.probes.host.use import HostProbe
-from slowdust.probes.server.process import CpuReading, ServerProbe
-from slowdust.probes.server.use import cpu_seconds
+from slowdust.probes import probes_of
+from slowdust.probes.probe import AnyProbe, Subject, attempt, use_between
+from slowdust.probes.server.process import IdleServer, ServerProbe
 from slowdust.units import Second
 
 _LOG_LINES = 8
@@ -54,7 +54,8 @@ class Contender:
     """After loading."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache; None where it has none, or before loading."""
-    _probe: ServerProbe | None = None
+    probes: list[AnyProbe] = field(default_factory=list)
+    """Those of its running server and of the host."""
 
     @property
     def family(self) -> Family:
@@ -73,10 +74,14 @@ class Contender:
         return self.server.target()
 
     @property
-    def probe(self) -> ServerProbe:
-        """The probe of its running server."""
-        assert self._probe is not None
-        return self._probe
+    def idle_probe(self) -> IdleServer:
+        """The probe that shows whether its server is idle; only asked while the server runs."""
+        return IdleServer(self.name, self.server_probe)
+
+    @property
+    def server_probe(self) -> ServerProbe:
+        """The probe of its running server's processes."""
+        return next(probe for probe in self.probes if isinstance(probe, ServerProbe))
 
     @property
     def keeps_tables(self) -> bool:
@@ -101,7 +106,7 @@ class Contender:
         """Start the server and watch its processes."""
         self.server.start()
         try:
-            self._probe = ServerProbe(self.server.pid)
+            self.probes = probes_of(Subject(self.server.pid, self.server.data_dir))
         except OSError as error:
             self.server.check_alive()
             raise InstanceError(f"{self.name} cannot be probed: {error}") from error
@@ -119,7 +124,6 @@ class Field:
         self._log_suffix = f".part{earlier + 1}" if earlier else ""
         self._loaded = False
         self._on_failure: Callable[[Contender], None] | None = None
-        self.host_probe = HostProbe(self.running()[0].server.data_dir)
 
     @property
     def names(self) -> list[str]:
@@ -231,18 +235,15 @@ class Field:
     def wait_until_idle(self, contenders: Sequence[Contender], limit: Second) -> None:
         """Wait until none of them uses the CPU any more, or `limit` has passed."""
         deadline = time.monotonic() + limit
-        probes = [contender.probe for contender in contenders]
-        before = [_cpu(probe) for probe in probes]
+        idle = [contender.idle_probe for contender in contenders]
+        before = [attempt(probe) for probe in idle]
         calm = 0
         while calm < _IDLE_LOOKS and time.monotonic() < deadline:
             time.sleep(_LOOK_EVERY)
-            now = [_cpu(probe) for probe in probes]
-            used = (
-                cpu_seconds(first, last)
-                for first, last in zip(before, now, strict=True)
-                if first is not None and last is not None
-            )
-            calm = calm + 1 if max(used, default=0.0) < _IDLE_SHARE * _LOOK_EVERY else 0
+            now = [attempt(probe) for probe in idle]
+            uses = map(use_between, idle, before, now)
+            most = max((use["cpu_s"] for use in uses if use is not None), default=0.0)
+            calm = calm + 1 if most < _IDLE_SHARE * _LOOK_EVERY else 0
             before = now
 
     def _drop(self, contender: Contender, reason: str) -> None:
@@ -270,13 +271,6 @@ class Field:
 
 def _tables(data: Data) -> list[str]:
     return [f"sbtest{number}" for number in range(1, data.tables + 1)]
-
-
-def _cpu(probe: ServerProbe) -> CpuReading | None:
-    try:
-        return probe.read_cpu()
-    except OSError:
-        return None
 
 
 def explain_failure(contender: Contender, error: TargetError | InstanceError) -> str:

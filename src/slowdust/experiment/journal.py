@@ -22,7 +22,7 @@ from slowdust.store.manifest import (
     Plan,
     StepFailure,
 )
-from slowdust.store.records import SCHEMA, Slice
+from slowdust.store.slice import SCHEMA, Slice
 from slowdust.units import Second
 
 
@@ -76,7 +76,7 @@ class Journal:
     @property
     def last_incarnation(self) -> int:
         """The number of the newest incarnation; 0 if there was none."""
-        numbers = [record.incarnation for record in self.slices()]
+        numbers = [record.place.incarnation for record in self.slices()]
         numbers += [failure.incarnation for failure in self.manifest.failed_steps]
         return max(numbers, default=0)
 

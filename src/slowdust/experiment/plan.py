@@ -8,7 +8,7 @@ from enum import Enum
 
 from slowdust.benchmarks.model import Measuring, Phase, Test
 from slowdust.experiment.spec.spec import Spec
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 
@@ -33,7 +33,9 @@ class Step:
 
     def wall_clock(self, discard: Second) -> Second:
         """What its slices took of the budget, with what was discarded before each."""
-        return sum((s.probe_seconds or s.seconds or 0.0) + discard for s in self.slices)
+        return sum(
+            (s.measured.probe_seconds or s.measured.seconds or 0.0) + discard for s in self.slices
+        )
 
 
 def plan(spec: Spec) -> list[Step]:
@@ -52,7 +54,7 @@ def restore(steps: Iterable[Step], slices: Iterable[Slice]) -> None:
     """Hand the slices of a stopped experiment back to their steps."""
     by_name = {(step.test.name, step.clients): step for step in steps}
     for record in slices:
-        if step := by_name.get((record.test, record.clients)):
+        if step := by_name.get((record.place.test, record.place.clients)):
             step.slices.append(record)
 
 

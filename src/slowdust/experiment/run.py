@@ -32,7 +32,7 @@ from slowdust.experiment.setup import (
     record_failures,
     record_findings,
 )
-from slowdust.experiment.slices.blocks import Pace, Place, StepRun, measure
+from slowdust.experiment.slices.blocks import Pace, StepRun, StepTurn, measure
 from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, Budget, rounds, turns_left
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.loop import LongSteps, sized_workload
@@ -200,8 +200,8 @@ class Experiment:
 
     def _open(self, step: Step, incarnation: int) -> StepRun:
         first = self._next_operation.get(step.test.name, 0)
-        place = Place(step, incarnation, first)
-        run = StepRun(self._driver, self._field, place, self._pace)
+        turn = StepTurn(step, incarnation, first)
+        run = StepRun(self._driver, self._field, turn, self._pace)
         run.open(self._data)
         return run
 

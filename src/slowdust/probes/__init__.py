@@ -1,1 +1,34 @@
-"""What the host and the servers used during a slice."""
+"""Probes: sources of readings of a server, its host and what lies between them.
+
+Every module of a room here that has a `probe_of` offers a probe; see `probe.py`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+
+from slowdust.probes.probe import AnyProbe, Subject
+
+_ROOMS = ("server", "host")
+"""In the order of reading. The host is read last before a window and first after it, so that it
+does not count the reading of the servers, which themselves do not notice being read."""
+
+
+def probes_of(subject: Subject) -> list[AnyProbe]:
+    """Return a probe of each kind for a running server.
+
+    Raises:
+        OSError: the server has ended.
+    """
+    return [module.probe_of(subject) for room in _ROOMS for module in _modules(room)]
+
+
+def _modules(room: str) -> Iterator[ModuleType]:
+    package = import_module(f"{__name__}.{room}")
+    for entry in sorted(pkgutil.iter_modules(package.__path__), key=lambda entry: entry.name):
+        module = import_module(f"{package.__name__}.{entry.name}")
+        if hasattr(module, "probe_of"):
+            yield module

@@ -7,7 +7,9 @@ import io
 
 import msgspec
 
-from slowdust.analysis.model import LatencyUs, PerOperation, Report, ResponseTime, Result, Writers
+from slowdust.analysis.metrics import METRICS
+from slowdust.analysis.model import Report, ResponseTime, Result, Writers
+from slowdust.store.latency import LatencyUs
 
 _PLAIN = (
     "benchmark",
@@ -36,7 +38,7 @@ _PLAIN = (
 _LATENCY = tuple(field.name for field in msgspec.structs.fields(LatencyUs))
 _RESPONSE = tuple(field.name for field in msgspec.structs.fields(ResponseTime))
 _WRITERS = tuple(field.name for field in msgspec.structs.fields(Writers))
-_PER_OPERATION = tuple(field.name for field in msgspec.structs.fields(PerOperation))
+_METRICS = tuple(metric.key for metric in METRICS)
 
 COLUMNS = (
     "experiment",
@@ -45,9 +47,9 @@ COLUMNS = (
     *(f"latency_us_{name}" for name in _LATENCY),
     *(f"response_time_{name}" for name in _RESPONSE),
     *(f"writers_{name}" for name in _WRITERS),
-    *(f"per_op_{name}" for name in _PER_OPERATION),
-    *(f"per_op_relative_{name}" for name in _PER_OPERATION),
-    "flags",
+    *(f"per_op_{key}" for key in _METRICS),
+    *(f"per_op_relative_{key}" for key in _METRICS),
+    "notes",
 )
 """Every column, always: files of several experiments can be put together."""
 
@@ -68,7 +70,7 @@ def _row(result: Result) -> list[object]:
         *(getattr(result.latency_us, name, None) for name in _LATENCY),
         *(getattr(result.response_time, name, None) for name in _RESPONSE),
         *(getattr(result.writers, name, None) for name in _WRITERS),
-        *(getattr(result.per_op, name) for name in _PER_OPERATION),
-        *(getattr(result.per_op_relative, name, None) for name in _PER_OPERATION),
-        "; ".join(result.flags),
+        *(result.per_op.get(key) for key in _METRICS),
+        *((result.per_op_relative or {}).get(key) for key in _METRICS),
+        "; ".join(result.notes),
     ]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
+from slowdust.analysis.metrics import METRICS
 from slowdust.analysis.model import Report
 
 SCHEMA_ID = "slowdust-report-1"
@@ -16,7 +20,7 @@ def render(report: Report) -> str:
 
 def schema() -> str:
     """The JSON Schema of what `render` writes, in the same layout."""
-    return schema_of(Report, SCHEMA_ID, "The report of one experiment")
+    return schema_of(Report, SCHEMA_ID, "The report of one experiment", _with_metrics)
 
 
 def encoded(value: msgspec.Struct) -> str:
@@ -24,15 +28,37 @@ def encoded(value: msgspec.Struct) -> str:
     return _pretty(msgspec.json.encode(_measured(value)))
 
 
-def schema_of(kind: type[msgspec.Struct], identifier: str, title: str) -> str:
-    """The JSON Schema of what `encoded` writes of objects of a kind."""
+def schema_of(
+    kind: type[msgspec.Struct],
+    identifier: str,
+    title: str,
+    complete: Callable[[dict[str, Any]], None] = lambda described: None,
+) -> str:
+    """Return the JSON Schema of what `encoded` writes of objects of a kind.
+
+    `complete` adds to the schema what types do not tell.
+    """
     described = {name: _without_null(part) for name, part in msgspec.json.schema(kind).items()}
+    complete(described)
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": identifier,
         "title": title,
     }
     return _pretty(msgspec.json.encode(head | described, order="deterministic"))
+
+
+def _with_metrics(described: dict[str, Any]) -> None:
+    """Describe the values per operation, one for each row of the table of metrics."""
+    for field, relative in (("per_op", ""), ("per_op_relative", ", relative to the base's")):
+        described["$defs"]["Result"]["properties"][field]["properties"] = {
+            metric.key: {
+                "type": "number",
+                "description": f"{metric.meaning_per('operation')}{relative}"
+                + (f" ({metric.unit})" if metric.unit and not relative else ""),
+            }
+            for metric in METRICS
+        }
 
 
 def _without_null(part: object) -> object:

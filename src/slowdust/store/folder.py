@@ -21,8 +21,9 @@ from typing import IO
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.earlier import slice_of_schema_1
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import SCHEMA, Slice
+from slowdust.store.slice import SCHEMA, Slice
 
 SPEC_FILE = "experiment.toml"
 MANIFEST_FILE = "manifest.json"
@@ -30,6 +31,10 @@ SLICES_FILE = "slices.ndjson"
 LOGS = "logs"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
 """What an experiment may be called: its folder lies in the results folder itself."""
+
+
+_TODAYS = b'{"place":'
+"""The beginning of a record of today's schema."""
 
 
 class _SchemaOnly(msgspec.Struct):
@@ -133,7 +138,7 @@ class Folder:
             return []
         whole = content[: content.rfind(b"\n") + 1]
         try:
-            return msgspec.json.Decoder(Slice).decode_lines(whole)
+            return _decode(whole)
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
 
@@ -214,3 +219,14 @@ def _replace(path: Path, content: bytes) -> None:
         beside.replace(path)
     except OSError as error:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _decode(lines: bytes) -> list[Slice]:
+    """Decode records; those that an earlier Slowdust wrote are of its schema."""
+    decoder = msgspec.json.Decoder(Slice)
+    if all(line.startswith(_TODAYS) for line in lines.splitlines()):
+        return decoder.decode_lines(lines)
+    return [
+        decoder.decode(line) if line.startswith(_TODAYS) else slice_of_schema_1(line)
+        for line in lines.splitlines()
+    ]

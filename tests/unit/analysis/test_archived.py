@@ -5,11 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.model import PerOperation, Report, Result
-from slowdust.analysis.results.counters import clock_flags, relative_counters
+from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.counters import notes_about_clock, relative_counters
 from slowdust.analysis.results.per_op import per_operation
+from slowdust.store.archived import Archived, Classic, Counters
+from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method
-from slowdust.store.records import SCHEMA, Archived, Counters, ResponseTimes, Slice, UsePerOperation
+from slowdust.store.slice import SCHEMA, Place, Slice
 from slowdust.wording import short_names
 
 OLD, NEW = "postgres@10.23:x10a+o2", "postgres@17.4:x10a+o2"
@@ -18,17 +21,12 @@ UNIT = "queries/s"
 
 def archived(contender: str, test: str, qps: float, unit: str = UNIT, cpu: float = 10.0) -> Slice:
     return Slice(
-        benchmark="sysbench",
-        test=test,
-        clients=40,
-        contender=contender,
-        incarnation=1,
-        block=0,
-        slot=0,
+        place=Place(benchmark="sysbench", test=test, clients=40, contender=contender),
         qps=qps,
         unit=unit,
-        per_op=UsePerOperation(host_cpu_us=cpu, host_cs=2.0),
-        archived=Archived(run=contender),
+        archived=Archived(
+            per_operation={"host_cpu_us": cpu, "host_cs": 2.0}, classic=Classic(run=contender)
+        ),
     )
 
 
@@ -49,7 +47,7 @@ def judged(*slices: Slice, others: Sequence[str] = ()) -> Report:
         slowdust="0",
         base=OLD,
         contenders=contenders,
-        tests=list(dict.fromkeys(one.test for one in slices)),
+        tests=list(dict.fromkeys(one.place.test for one in slices)),
         clients=[40],
         method=Method(margin=0.03, incarnations=1),
     )
@@ -107,7 +105,8 @@ def test_the_time_of_an_archived_operation_is_of_what_its_rate_counts(
         archived(NEW, test, 0.92 * qps, unit, cpu=1.09 * cpu),
     ]
     for one in slices:
-        one.response = ResponseTimes(mean_us=event_us)
+        assert one.archived is not None
+        one.archived.response = LatencyUs(mean=event_us)
 
     text = " ".join(judged(*slices).tldr)
 
@@ -122,7 +121,7 @@ def test_rates_in_different_units_are_not_compared() -> None:
     )
     result = of(report, NEW, "scan.range100")
     assert (result.rqps, result.per_op_relative, result.verdict) == (None, None, None)
-    assert result.flags == [
+    assert result.notes == [
         "not compared: thousand rows/s here, thousand rows/s of one thread of the base"
     ]
 
@@ -139,8 +138,8 @@ def test_counters_are_relative_per_operation_and_ratios_as_they_are() -> None:
     assert relative is not None
     assert list(relative.items()) == [("GHz", 1.0), ("cycles", 2.1)]
     assert relative_counters(base, None) is None
-    assert clock_flags(relative) == []
-    assert clock_flags({"GHz": 0.9}) == [
+    assert notes_about_clock(relative) == []
+    assert notes_about_clock({"GHz": 0.9}) == [
         "clock rate down 10% from the base's: rates and counters are of other clocks"
     ]
 

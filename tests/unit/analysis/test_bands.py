@@ -244,7 +244,7 @@ def test_the_tldr_of_single_runs_is_told_in_bands() -> None:
 def test_what_limits_single_runs_is_told_behind() -> None:
     names = ["mysql@5.6.51", "mysql@5.7.44"]
     slices = [synthetic_slice(contender=name, test="point-query") for name in names]
-    slices[1].errors = {"40001": 3}
+    slices[1].measured.errors = {"40001": 3}
 
     report = analyse(synthetic_manifest(names, ["point-query"]), slices)
 

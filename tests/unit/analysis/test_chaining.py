@@ -13,7 +13,7 @@ from slowdust.analysis.model import PlanDifference, Result
 from slowdust.analysis.results.results import Summary, results_of
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import Noise
 from tests.unit.synthetic_history import measured, single_runs
 

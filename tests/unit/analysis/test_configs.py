@@ -7,7 +7,7 @@ from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.synthetic_history import choice, experiments, single_runs
 
 Pair = tuple[Manifest, list[Slice]]

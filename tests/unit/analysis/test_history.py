@@ -10,7 +10,7 @@ from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, Series
 from slowdust.analysis.story.bands import Bands
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import Noise
 from tests.unit.synthetic_history import (
     HOST,
@@ -116,7 +116,7 @@ def test_versions_that_nothing_leads_to_are_left_out_and_named() -> None:
 
 def test_a_contender_without_results_is_no_version() -> None:
     manifest, slices = measured("failed", {"5.5.62": 1.0, "5.6.51": 1.0, "5.7.44": 0.8})
-    slices = [piece for piece in slices if piece.contender != "mysql@5.5.62"]
+    slices = [piece for piece in slices if piece.place.contender != "mysql@5.5.62"]
     manifest.base = "mysql@5.6.51"
 
     line = only_line((manifest, slices))
@@ -262,7 +262,7 @@ def test_many_single_runs_say_themselves_how_noisy_they_are() -> None:
 
 def test_rates_of_different_units_are_not_compared() -> None:
     manifest, slices = single_runs("units", {"5.6": 1.0, "5.7": 2.0}, tests=["scan", "hot-points"])
-    next(one for one in slices if one.test == "scan").unit = "seconds"
+    next(one for one in slices if one.place.test == "scan").unit = "seconds"
 
     line = only_line((manifest, slices))
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from slowdust.analysis.model import LatencyUs
 from slowdust.analysis.results.latency import latency_us
-from slowdust.store.records import Histogram
+from slowdust.store.latency import Histogram, LatencyUs
 
 
 def histogram(buckets: dict[int, int], max_ns: int) -> Histogram:

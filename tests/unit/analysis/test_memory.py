@@ -5,7 +5,7 @@ import pytest
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Memory
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
 GLIBC, JEMALLOC = "mariadb@11.4/rocksdb", "mariadb@11.4/rocksdb+jemalloc"
@@ -24,12 +24,9 @@ def allocators() -> tuple[Manifest, list[Slice]]:
     for facts, allocator in zip(manifest.contenders, ("glibc", "jemalloc"), strict=True):
         facts.engine, facts.allocator, facts.buffer_pool_bytes = "rocksdb", allocator, 2 * GB
     for piece in slices:
-        assert piece.server is not None
-        more = 3 if piece.contender == GLIBC else 1
-        piece.server.rss_bytes, piece.server.vsz_bytes = more * GB, (more + 1) * GB
-    peak = slices[-1].server
-    assert peak is not None
-    peak.rss_bytes = 5 * GB
+        more = 3 if piece.place.contender == GLIBC else 1
+        piece.measured.uses["server"] |= {"rss_bytes": more * GB, "vsz_bytes": (more + 1) * GB}
+    slices[-1].measured.uses["server"]["rss_bytes"] = 5 * GB
     return manifest, slices
 
 
@@ -40,7 +37,7 @@ def of(memory: list[Memory], name: str) -> Memory:
 
 def test_peaks_are_of_all_slices_and_relative_to_the_buffer_pool() -> None:
     manifest, slices = allocators()
-    highest = slices[-1].contender
+    highest = slices[-1].place.contender
     memory = analyse(manifest, slices).memory
 
     assert of(memory, highest).peak_rss_gb == 5
@@ -79,8 +76,8 @@ def test_what_was_not_measured_is_absent() -> None:
     manifest, slices = allocators()
     manifest.contenders[1].buffer_pool_bytes = None
     for piece in slices:
-        if piece.contender == GLIBC:
-            piece.server = None
+        if piece.place.contender == GLIBC:
+            piece.measured.uses.pop("server", None)
     memory = analyse(manifest, slices).memory
 
     assert of(memory, JEMALLOC).rss_per_buffer_pool is None
@@ -92,7 +89,7 @@ def test_a_contender_without_results_is_not_in_the_table_and_does_not_make_one()
     names = [GLIBC, JEMALLOC, "mariadb@11.4/innodb"]
     manifest, slices = synthetic_experiment(names, ["scan"], blocks=3)
     manifest.contenders[1].allocator = "jemalloc"
-    without = {name: [piece for piece in slices if piece.contender != name] for name in names}
+    without = {name: [piece for piece in slices if piece.place.contender != name] for name in names}
 
     assert [one.contender for one in analyse(manifest, without[names[2]]).memory] == names[:2]
     assert analyse(manifest, without[JEMALLOC]).memory == []

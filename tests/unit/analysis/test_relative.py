@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, synthetic_experiment, synthetic_slice
 
 
@@ -15,7 +15,7 @@ def block(rates: dict[str, list[float]], number: int = 0, incarnation: int = 1) 
     for contender, values in rates.items():
         for qps in values:
             piece = synthetic_slice(contender=contender, qps=max(qps, 1.0))
-            piece.qps, piece.block, piece.incarnation = qps, number, incarnation
+            piece.qps, piece.place.block, piece.place.incarnation = qps, number, incarnation
             slices.append(piece)
     return slices
 

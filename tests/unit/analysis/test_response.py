@@ -4,7 +4,8 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
-from slowdust.store.records import Schedule, Slice
+from slowdust.store.measured import Schedule
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
 TEST = "update-same-indexed"
@@ -15,14 +16,14 @@ def slap(*, rate: float | None = None) -> Report:
         ["a@1", "a@2"], [TEST], shifts={"a@2": 0.8}, noise=QUIET, clients=(4,), blocks=6
     )
     for piece in slices:
-        piece.benchmark = "slap"
+        piece.place.benchmark = "slap"
         if rate is not None:
             _schedule(piece, rate)
     return analyse(manifest, slices)
 
 
 def _schedule(piece: Slice, rate: float) -> None:
-    piece.schedule = Schedule(
+    piece.measured.schedule = Schedule(
         rate=rate, arrivals="poisson", late_operations=0, max_lag_ns=0, mean_lag_ns=0.0
     )
 
@@ -81,9 +82,9 @@ def test_an_open_loop_is_compared_by_it() -> None:
 def test_a_contender_that_never_answered_has_none() -> None:
     manifest, slices = synthetic_experiment(["a@1", "a@2"], [TEST], blocks=4)
     for piece in slices:
-        piece.benchmark = "slap"
-        if piece.contender == "a@2":
-            assert piece.latency is not None
-            piece.latency.counts, piece.latency.values_ns = [], []
-            piece.latency.mean_ns, piece.qps = 0.0, 0.0
+        piece.place.benchmark = "slap"
+        if piece.place.contender == "a@2":
+            assert piece.measured.latency is not None
+            piece.measured.latency.counts, piece.measured.latency.values_ns = [], []
+            piece.measured.latency.mean_ns, piece.qps = 0.0, 0.0
     assert of(analyse(manifest, slices), "a@2").response_time is None

@@ -4,7 +4,8 @@ import pytest
 
 from slowdust.analysis.model import Stall
 from slowdust.analysis.results.stalls import stalls_of
-from slowdust.store.records import RoleSecond, Slice
+from slowdust.store.slice import Slice
+from slowdust.store.step import RoleSecond
 from tests.unit.synthetic_steps import Standstill, insert_experiment
 
 
@@ -20,7 +21,7 @@ def with_seconds(test: str, role: str, statements: list[int], rows: int = 50) ->
     use = piece.step.roles[role]
     piece.step.roles = {role: use}
     use.per_second = [RoleSecond(count, count * rows, 5_000_000, 0) for count in statements]
-    piece.seconds = float(len(statements))
+    piece.measured.seconds = float(len(statements))
     if use.schedule is not None:
         use.schedule.due = round(use.schedule.rate * len(statements))
     return piece
@@ -63,14 +64,14 @@ def test_rates_of_queries_are_statements() -> None:
 
 def test_the_last_second_is_torn_and_counts_for_nothing() -> None:
     piece = with_seconds("l.i1", "insert", [100, 100, 100, 3])
-    piece.seconds = 3.04
+    piece.measured.seconds = 3.04
 
     assert stalls_of(piece) == []
 
 
 def test_seconds_after_the_last_completion_are_stalls_too() -> None:
     piece = with_seconds("l.i1", "insert", [100, 100, 100])
-    piece.seconds = 5.5
+    piece.measured.seconds = 5.5
 
     assert places(stalls_of(piece)) == [("insert", 3), ("insert", 4)]
 
@@ -104,7 +105,7 @@ def test_a_writer_of_rare_statements_is_held_against_its_mean() -> None:
 
 def test_writers_have_no_seconds_after_their_schedule() -> None:
     piece = with_seconds("qr1000", "insert", [20] * 5)
-    piece.seconds = 8.0
+    piece.measured.seconds = 8.0
 
     assert stalls_of(piece) == []
 

@@ -7,7 +7,7 @@ import pytest
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import RoleReport, StepRun
 from slowdust.analysis.results.steps import classic_buckets
-from slowdust.store.records import Histogram
+from slowdust.store.latency import Histogram
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, insert_experiment
 

@@ -6,7 +6,8 @@ import pytest
 
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import HostUse, Slice
+from slowdust.store.measured import Use
+from slowdust.store.slice import Slice
 from tests.unit.archive.command import Slowdust, slowdust
 from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
 from tests.unit.synthetic import QUIET, synthetic_experiment
@@ -21,12 +22,12 @@ def measured(*, clients: tuple[int, ...] = (1,)) -> tuple[Manifest, list[Slice]]
         [OLD, NEW], ["point-query", "scan"], noise=QUIET, clients=clients, blocks=6, seed=1
     )
     for one in slices:
-        rate = 2000.0 if one.contender == OLD else 1000.0
-        one.seconds = one.probe_seconds = 1.0
-        one.operations = 100 if one.test == "scan" else int(rate)
-        one.qps = 100_000.0 if one.test == "scan" else rate
-        one.unit = "rows/s" if one.test == "scan" else "operations/s"
-        one.host = HostUse(
+        rate = 2000.0 if one.place.contender == OLD else 1000.0
+        one.measured.seconds = one.measured.probe_seconds = 1.0
+        one.measured.operations = 100 if one.place.test == "scan" else int(rate)
+        one.qps = 100_000.0 if one.place.test == "scan" else rate
+        one.unit = "rows/s" if one.place.test == "scan" else "operations/s"
+        one.measured.uses["host"] = Use(
             cpu_user_s=1.0,
             cpu_system_s=0.5,
             cpu_iowait_s=0.0,

@@ -14,7 +14,7 @@ from slowdust.archive.insert.scanning import scan
 from slowdust.archive.sysbench.choices import Mode
 from slowdust.report.classic.insert import SUMMARY, classic_files
 from slowdust.store.manifest import Fate, Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.archive.ibench_files import (
     RESULT,
     STEPS,
@@ -39,7 +39,9 @@ def experiment_in(
 ) -> tuple[Manifest, dict[tuple[str, str], Slice]]:
     made = experiment_of(archive_in(folder), "archive", mode, clients)
     assert made is not None
-    return made.manifest, {(piece.test, piece.contender): piece for piece in made.slices}
+    return made.manifest, {
+        (piece.place.test, piece.place.contender): piece for piece in made.slices
+    }
 
 
 def problems(archive: IbenchArchive) -> dict[str, str]:
@@ -58,16 +60,19 @@ def test_runs_become_slices(tmp_path: Path) -> None:
     assert "8 clients, by the insert rates" in manifest.warnings[0]
     piece = slices["qp500", "postgres@17.4:c1+o2"]
     assert (piece.qps, piece.unit) == (44000, "point queries/s")
-    assert piece.per_op is not None
-    assert (piece.per_op.host_cpu_us, piece.per_op.writes) == (45, 50.0 / 44000)
+    assert piece.archived is not None
+    assert (
+        piece.archived.per_operation["host_cpu_us"],
+        piece.archived.per_operation["writes"],
+    ) == (45, 50.0 / 44000)
     assert piece.step is not None
     assert (piece.step.target, piece.step.roles["insert"].rate) == (4000, 3996)
-    assert piece.seconds is None
+    assert piece.measured.seconds is None
     load = slices["l.i0", "postgres@17.4:c1+o2"]
-    assert load.per_op is not None
-    assert (load.qps, load.per_op.writes) == (50000, 0.3)
-    assert load.response is not None
-    assert load.response.max_us == 125_000
+    assert load.archived is not None
+    assert (load.qps, load.archived.per_operation["writes"]) == (50000, 0.3)
+    assert load.archived.response is not None
+    assert load.archived.response.max == 125_000
 
 
 def test_while_indexes_are_created_the_longest_operation_is_none_of_the_step(
@@ -76,7 +81,8 @@ def test_while_indexes_are_created_the_longest_operation_is_none_of_the_step(
     write_runs(tmp_path, {OLD: {}})
     _, slices = experiment_in(tmp_path)
     piece = slices["l.x", "postgres@11.10:c1+o2"]
-    assert (piece.unit, piece.response) == ("indexed rows/s", None)
+    assert piece.archived is not None
+    assert (piece.unit, piece.archived.response) == ("indexed rows/s", None)
 
 
 def test_a_missed_sla_is_not_compared(tmp_path: Path) -> None:
@@ -99,11 +105,10 @@ def test_published_sizes_of_nothing_are_left_out_unless_compatible(tmp_path: Pat
     write_runs(tmp_path, {OLD: {"l.i0": {"rss": "0.0"}, "l.x": {"rss": "NA"}}})
     manifest, clean = experiment_in(tmp_path)
     _, compatible = experiment_in(tmp_path, Mode.COMPAT)
-    assert clean["l.i0", manifest.base].server is None
-    use = compatible["l.i0", manifest.base].server
-    assert use is not None
-    assert use.rss_bytes == 0
-    assert compatible["l.x", manifest.base].server is None
+    assert clean["l.i0", manifest.base].measured.uses == {}
+    use = compatible["l.i0", manifest.base].measured.uses["server"]
+    assert use == {"rss_bytes": 0}
+    assert compatible["l.x", manifest.base].measured.uses == {}
     assert manifest.imported is not None
     assert any("resident size is absent in 1 step" in one for one in manifest.imported.differences)
 
@@ -191,14 +196,15 @@ def test_what_the_clients_printed_is_more_than_the_tables(tmp_path: Path) -> Non
     assert [second.rows for second in roles["delete"].per_second] == [200, 100, 0]
     assert [second.statements for second in roles["query"].per_second] == [15000, 21000, 0]
     assert roles["query"].per_second[0].max_ns == 300_000
-    response = roles["query"].response
-    assert response is not None
-    assert response.buckets is not None
-    assert (response.buckets[:2], response.max_us) == ([36000, 4], 900)
+    query = roles["query"]
+    assert query.response is not None
+    assert query.buckets is not None
+    assert (query.buckets[:2], query.response.max) == ([36000, 4], 900)
     load = slices["l.i0", manifest.base]
     assert load.qps == 10_000_000 / 301, "one of two clients is not all: the counts of o.res"
-    assert load.per_op is not None
-    assert (load.per_op.host_cpu_us, load.per_op.host_share_us) == (None, 12.04)
+    assert load.archived is not None
+    assert "host_cpu_us" not in load.archived.per_operation
+    assert load.archived.per_operation["host_share_us"] == 12.04
     _, published = experiment_in(tmp_path, Mode.COMPAT)
     assert published["l.i0", manifest.base].qps == 33222.5
     assert manifest.imported is not None

@@ -10,7 +10,8 @@ from slowdust.formats.insert import tables as ibench
 from slowdust.formats.insert.tables import COLUMNS, Row
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import RoleSecond, Slice
+from slowdust.store.slice import Slice
+from slowdust.store.step import RoleSecond
 from tests.unit.archive.command import Slowdust, slowdust
 from tests.unit.synthetic_steps import Break, Overload, insert_experiment
 
@@ -40,7 +41,7 @@ def rows_of(path: Path) -> dict[str, Row]:
 
 
 def of(slices: list[Slice], test: str, contender: str) -> list[Slice]:
-    return [one for one in slices if (one.test, one.contender) == (test, contender)]
+    return [one for one in slices if (one.place.test, one.place.contender) == (test, contender)]
 
 
 def test_runs_steps_and_the_summary_have_their_files(slowdust: Slowdust) -> None:
@@ -75,19 +76,29 @@ def test_rates_are_those_of_the_report(slowdust: Slowdust) -> None:
 def test_hardware_is_per_second_per_query_and_per_insert(slowdust: Slowdust) -> None:
     manifest, slices = insert_experiment([OLD, NEW], STEPS)
     for one in slices:
-        assert one.host is not None
-        one.probe_seconds = 20.0
-        one.host.cpu_user_s, one.host.cpu_system_s = 20.0, 10.0
-        one.host.cpu_idle_s, one.host.cpu_iowait_s, one.host.cpu_steal_s = 8.0, 2.0, 0.0
-        one.host.context_switches = 4000
-        one.host.reads, one.host.read_bytes = 100, 20 << 20
-        one.host.writes, one.host.write_bytes = 500, 40 << 20
+        assert one.measured.uses["host"] is not None
+        one.measured.probe_seconds = 20.0
+        one.measured.uses["host"]["cpu_user_s"], one.measured.uses["host"]["cpu_system_s"] = (
+            20.0,
+            10.0,
+        )
+        (
+            one.measured.uses["host"]["cpu_idle_s"],
+            one.measured.uses["host"]["cpu_iowait_s"],
+            one.measured.uses["host"]["cpu_steal_s"],
+        ) = 8.0, 2.0, 0.0
+        one.measured.uses["host"]["context_switches"] = 4000
+        one.measured.uses["host"]["reads"], one.measured.uses["host"]["read_bytes"] = 100, 20 << 20
+        one.measured.uses["host"]["writes"], one.measured.uses["host"]["write_bytes"] = (
+            500,
+            40 << 20,
+        )
     (queries, *_) = of(slices, "qr100", OLD)
-    assert queries.operations is not None and queries.step is not None
+    assert queries.measured.operations is not None and queries.step is not None
     inserted = queries.step.roles["insert"].rows
     assert inserted == 2000
     for one in of(slices, "qr100", OLD):
-        one.operations = 50_000
+        one.measured.operations = 50_000
     classic = written(slowdust, manifest, slices)
 
     row = rows_of(classic / "mrg.qr100.L1")[OLD]
@@ -107,7 +118,7 @@ def test_percentiles_are_the_rates_that_a_share_of_the_seconds_reached(slowdust:
         assert one.step is not None
         for role in one.step.roles.values():
             role.seconds = 10.5
-            rates = range(10 * one.incarnation, 10 * one.incarnation + 10)
+            rates = range(10 * one.place.incarnation, 10 * one.place.incarnation + 10)
             role.per_second = [RoleSecond(rate, rate * 5, 0, 0) for rate in rates]
             role.per_second.append(RoleSecond(1, 1, 0, 0))
     classic = written(slowdust, manifest, slices)
@@ -122,7 +133,7 @@ def test_percentiles_are_the_rates_that_a_share_of_the_seconds_reached(slowdust:
 def test_what_was_not_measured_is_not_available(slowdust: Slowdust) -> None:
     manifest, slices = insert_experiment([OLD, NEW], STEPS)
     for one in of(slices, "l.i1", NEW):
-        one.host = None
+        one.measured.uses.pop("host", None)
     classic = written(slowdust, manifest, slices)
 
     index = rows_of(classic / "mrg.l.x")[OLD]

@@ -15,7 +15,7 @@ from slowdust.archive.insert.scanning import scan
 from slowdust.archive.sysbench.choices import Mode
 from slowdust.report.classic.insert import SUMMARY, classic_files
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.archive.published import RUNS, needs_archive
 
 pytestmark = needs_archive

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from slowdust.store.folder import Folder, writing
-from slowdust.store.records import SCHEMA
+from slowdust.store.slice import SCHEMA
 from tests.unit.cli.command import Slowdust
 from tests.unit.synthetic import synthetic_experiment
 

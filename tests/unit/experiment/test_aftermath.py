@@ -24,7 +24,7 @@ from slowdust.experiment.steps.workload import Server, workload_for
 from slowdust.instances.instance import InstanceError
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.synthetic_steps import insert_experiment
 
 SPEC = parse_spec(
@@ -116,7 +116,7 @@ class PretendedField:
 
 def pretend_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     _, slices = insert_experiment([NAME])
-    by_test = {piece.test: piece for piece in slices}
+    by_test = {piece.place.test: piece for piece in slices}
 
     def prepare(self: LongStep, turn: Turn) -> list[PlanText]:
         del self, turn
@@ -163,7 +163,7 @@ def test_a_step_stays_measured_whatever_its_tables_say(
             cast("Driver", driver), cast("Field", field), journal, workload, PlainView(), seed=1
         )
         long_steps.run(1)
-        kept = {piece.test: piece.step for piece in folder.read_slices()}
+        kept = {piece.place.test: piece.step for piece in folder.read_slices()}
     assert list(kept) == ["l.i0", "l.x", "l.i1"]
     index = kept["l.x"]
     assert index is not None

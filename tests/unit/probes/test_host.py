@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from slowdust.probes.host.use import DiskReading, HostReading, host_use, parse_disk, parse_host
+from slowdust.probes.host.use import DiskReading, HostProbe, HostReading, parse_disk, parse_host
 
 STAT = (
     b"cpu  7537 40 2860 174991 607 5 75 13 3 2\n"
@@ -38,23 +40,38 @@ def test_a_disk_counts_sectors_of_512_bytes() -> None:
 
 def test_usage_is_the_difference_in_seconds() -> None:
     last = HostReading(10, 20, 30, 40, 50, 600, 700)
-    use = host_use((ZERO, DiskReading(1, 2, 3, 4)), (last, DiskReading(11, 22, 33, 44)))
+    use = HostProbe(Path("/proc")).use(
+        (ZERO, DiskReading(1, 2, 3, 4)), (last, DiskReading(11, 22, 33, 44))
+    )
 
-    assert use.cpu_user_s == pytest.approx(0.1)
-    assert use.cpu_system_s == pytest.approx(0.2)
-    assert use.cpu_idle_s == pytest.approx(0.3)
-    assert use.cpu_iowait_s == pytest.approx(0.4)
-    assert use.cpu_steal_s == pytest.approx(0.5)
-    assert (use.context_switches, use.interrupts) == (600, 700)
-    assert (use.reads, use.read_bytes, use.writes, use.write_bytes) == (10, 20, 30, 40)
+    assert use["cpu_user_s"] == pytest.approx(0.1)
+    assert use["cpu_system_s"] == pytest.approx(0.2)
+    assert use["cpu_idle_s"] == pytest.approx(0.3)
+    assert use["cpu_iowait_s"] == pytest.approx(0.4)
+    assert use["cpu_steal_s"] == pytest.approx(0.5)
+    assert (use["context_switches"], use["interrupts"]) == (600, 700)
+    assert (use["reads"], use["read_bytes"], use["writes"], use["write_bytes"]) == (10, 20, 30, 40)
 
 
 def test_iowait_that_runs_backwards_is_cut_off() -> None:
-    assert host_use((ZERO._replace(iowait=5), None), (ZERO, None)).cpu_iowait_s == 0
+    assert (
+        HostProbe(Path("/proc"))
+        .use((ZERO._replace(iowait=5), None), (ZERO, None))
+        .get("cpu_iowait_s")
+        == 0
+    )
 
 
 def test_a_disk_unknown_or_replaced_in_the_window_is_absent() -> None:
-    unknown = host_use((ZERO, None), (ZERO, DiskReading(1, 1, 1, 1)))
-    replaced = host_use((ZERO, DiskReading(9, 9, 9, 9)), (ZERO, DiskReading(0, 0, 10, 10)))
+    unknown = HostProbe(Path("/proc")).use((ZERO, None), (ZERO, DiskReading(1, 1, 1, 1)))
+    replaced = HostProbe(Path("/proc")).use(
+        (ZERO, DiskReading(9, 9, 9, 9)), (ZERO, DiskReading(0, 0, 10, 10))
+    )
     for use in (unknown, replaced):
-        assert use.reads is use.read_bytes is use.writes is use.write_bytes is None
+        assert (
+            use.get("reads")
+            is use.get("read_bytes")
+            is use.get("writes")
+            is use.get("write_bytes")
+            is None
+        )

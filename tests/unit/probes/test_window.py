@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from slowdust.probes.host.use import HostProbe
+from slowdust.probes.server.process import IdleServer
 from slowdust.probes.window import Window
 
 if TYPE_CHECKING:
@@ -23,19 +24,23 @@ def test_a_window_gives_what_each_probe_saw(fake_proc: FakeProc, tmp_path: Path)
     fake_proc.put(10)
     fake_proc.put(20)
     window = Window(
-        fake_proc.probe(10), {"mariadb@11.4.5": fake_proc.probe(20)}, HostProbe(tmp_path)
+        [
+            IdleServer("mariadb@11.4.5", fake_proc.probe(20)),
+            fake_proc.probe(10),
+            HostProbe(tmp_path),
+        ]
     )
     for cpu_ms in (4, 9):
         window.open()
         fake_proc.put(10, cpu_ns=cpu_ms * MS)
         fake_proc.put(20, cpu_ns=2 * cpu_ms * MS)
         use = window.close()
-    assert use.server is not None
-    assert use.server.cpu_s == pytest.approx(0.005)
-    assert use.idle_cpu_s == {"mariadb@11.4.5": pytest.approx(0.010)}
-    assert use.host is not None
-    assert use.host.cpu_idle_s >= 0
-    assert use.probe_seconds > 0
+    assert "server" in use.uses
+    assert use.uses["server"]["cpu_s"] == pytest.approx(0.005)
+    assert use.uses["idle.mariadb@11.4.5"] == {"cpu_s": pytest.approx(0.010)}
+    assert "host" in use.uses
+    assert use.uses["host"]["cpu_idle_s"] >= 0
+    assert use.seconds > 0
 
 
 def test_a_failed_probe_is_named_and_the_others_still_count(
@@ -44,36 +49,36 @@ def test_a_failed_probe_is_named_and_the_others_still_count(
     fake_proc.put(10)
     fake_proc.put(20)
     fake_proc.put(30)
-    idle = {"a": fake_proc.probe(20), "b": fake_proc.probe(30)}
-    window = Window(fake_proc.probe(10), idle, BrokenHost(tmp_path))
+    idle = [IdleServer("a", fake_proc.probe(20)), IdleServer("b", fake_proc.probe(30))]
+    window = Window([*idle, fake_proc.probe(10), BrokenHost(tmp_path)])
     window.open()
     fake_proc.end(20)
     fake_proc.put(10, cpu_ns=1 * MS)
 
     use = window.close()
 
-    assert use.skipped == ["host", "idle.a"]
-    assert use.host is None
-    assert use.idle_cpu_s == {"b": 0.0}
-    assert use.server is not None
-    assert use.server.cpu_s == pytest.approx(0.001)
+    assert use.skipped == ["idle.a", "host"]
+    assert "host" not in use.uses
+    assert use.uses["idle.b"] == {"cpu_s": 0.0}
+    assert "server" in use.uses
+    assert use.uses["server"]["cpu_s"] == pytest.approx(0.001)
 
 
 def test_a_server_that_ends_in_the_window_is_skipped_and_not_zero(fake_proc: FakeProc) -> None:
     fake_proc.put(10)
-    window = Window(fake_proc.probe(10), {}, None)
+    window = Window([fake_proc.probe(10)])
     window.open()
     fake_proc.end(10)
 
     use = window.close()
 
-    assert use.server is None
+    assert "server" not in use.uses
     assert use.skipped == ["server"]
 
 
 def test_a_server_that_failed_at_the_opening_is_skipped(fake_proc: FakeProc) -> None:
     fake_proc.put(10)
-    window = Window(fake_proc.probe(10), {}, None)
+    window = Window([fake_proc.probe(10)])
     (fake_proc.root / "10/status").write_text("Name:\tx\n")
     window.open()
     fake_proc.put(10)
@@ -84,7 +89,7 @@ def test_a_server_that_failed_at_the_opening_is_skipped(fake_proc: FakeProc) -> 
 def test_parts_that_could_not_be_measured_are_named(fake_proc: FakeProc) -> None:
     fake_proc.put(10)
     (fake_proc.root / "10/io").unlink()
-    window = Window(fake_proc.probe(10), {}, HostProbe(Path("/proc")))
+    window = Window([fake_proc.probe(10), HostProbe(Path("/proc"))])
     window.open()
     fake_proc.put(10, reaped_faults=1)
     (fake_proc.root / "10/io").unlink()
@@ -93,14 +98,14 @@ def test_parts_that_could_not_be_measured_are_named(fake_proc: FakeProc) -> None
 
 
 def test_without_probes_nothing_is_measured_and_nothing_skipped() -> None:
-    window = Window(None, {}, None)
+    window = Window([])
     window.open()
     use = window.close()
-    assert (use.server, use.host, use.idle_cpu_s, use.skipped) == (None, None, {}, [])
+    assert (use.uses, use.skipped) == ({}, [])
 
 
 def test_a_window_is_not_closed_twice() -> None:
-    window = Window(None, {}, None)
+    window = Window([])
     window.open()
     window.close()
     with pytest.raises(RuntimeError, match="opened"):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.store.manifest import Plan
-from slowdust.store.records import PerSecond, Schedule, Slice
+from slowdust.store.measured import PerSecond, Schedule
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
 
@@ -100,7 +101,7 @@ def slap_experiment() -> tuple[Report, list[Slice]]:
         facts.allocator = allocator
     manifest.contenders[1].engine = "innodb"
     for one in slices:
-        one.benchmark = "slap"
+        one.place.benchmark = "slap"
     return analyse(manifest, slices), slices
 
 
@@ -167,42 +168,43 @@ def troubled_experiment() -> tuple[Report, list[Slice]]:
     kept = [
         one
         for one in slices
-        if one.contender != failed and not (one.test == "scan" and one.contender == HOSTILE)
+        if one.place.contender != failed
+        and not (one.place.test == "scan" and one.place.contender == HOSTILE)
     ]
-    first = slices[0].started
+    first = slices[0].measured.started
     assert first is not None
     for one in kept:
-        assert one.started is not None
-        one.started = first + 14 * (one.started - first)
+        assert one.measured.started is not None
+        one.measured.started = first + 14 * (one.measured.started - first)
         _trouble(one)
     return analyse(manifest, kept), kept
 
 
 def _trouble(one: Slice) -> None:
-    if one.test == "update-index":
-        one.server = one.host = one.probe_seconds = None
-        one.idle_cpu_s = {}
-        one.skipped_probes = ["process", "host"]
-    if one.test == "write-only":
-        one.errors = {"40001": 3, "<i>": 1}
-        one.retries = 3
-        one.schedule = Schedule(
+    if one.place.test == "update-index":
+        one.measured.uses = {"client": one.measured.uses["client"]}
+        one.measured.probe_seconds = None
+        one.measured.skipped_probes = ["process", "host"]
+    if one.place.test == "write-only":
+        one.measured.errors = {"40001": 3, "<i>": 1}
+        one.measured.retries = 3
+        one.measured.schedule = Schedule(
             rate=2000.0,
             arrivals="poisson",
             late_operations=12,
             max_lag_ns=3_500_000,
             mean_lag_ns=14_000.0,
         )
-    if one.test == "point-query":
-        per_second = one.operations
+    if one.place.test == "point-query":
+        per_second, latency = one.measured.operations, one.measured.latency
         assert per_second is not None
-        assert one.latency is not None
-        one.seconds = 3.2
-        one.operations = int(3.2 * per_second)
-        one.qps = one.operations / one.seconds
-        one.per_second = [
-            PerSecond(per_second, one.latency.max_ns),
-            PerSecond(per_second, 4 * one.latency.max_ns),
-            PerSecond(per_second, one.latency.max_ns),
-            PerSecond(one.operations - 3 * per_second, one.latency.max_ns),
+        assert latency is not None
+        operations = int(3.2 * per_second)
+        one.measured.seconds, one.measured.operations = 3.2, operations
+        one.qps = operations / 3.2
+        one.measured.per_second = [
+            PerSecond(per_second, latency.max_ns),
+            PerSecond(per_second, 4 * latency.max_ns),
+            PerSecond(per_second, latency.max_ns),
+            PerSecond(operations - 3 * per_second, latency.max_ns),
         ]

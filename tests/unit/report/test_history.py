@@ -179,7 +179,7 @@ def test_one_client_is_not_told_in_the_plural() -> None:
     manifest, slices = single_runs("levels", {"5.6": 1.0, "5.7": 0.5}, tests=["scan"])
     more = copy.deepcopy(slices)
     for piece in more:
-        piece.clients = 40
+        piece.place.clients = 40
 
     written = page.render(history_of(experiments((manifest, [*slices, *more])), choice()))
 

@@ -11,7 +11,8 @@ from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, rat
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import marks_of
 from slowdust.report.html.charts.seconds import MOST_PIECES, pieces, seconds_chart
-from slowdust.store.records import PerSecond, Slice
+from slowdust.store.measured import PerSecond
+from slowdust.store.slice import Slice
 from tests.unit.synthetic import synthetic_experiment, synthetic_slice
 
 MARKS = marks_of(["a", "b"], "a")
@@ -58,7 +59,7 @@ def test_columns_hold_one_slice_of_each_contender_in_the_order_of_slots() -> Non
     positions = [column.x for column in plan.columns]
     assert positions == sorted(positions)
     assert positions[-1] < svg.WIDTH
-    first = {one.contender: one.qps for one in slices[:2]}
+    first = {one.place.contender: one.qps for one in slices[:2]}
     assert plan.columns[0].rates == first
 
 
@@ -87,7 +88,7 @@ def test_a_stray_ratio_becomes_an_arrow_and_leaves_the_axis_alone() -> None:
 
 
 def test_without_the_base_there_are_rates_but_no_ratios() -> None:
-    slices = [one for one in _slices() if one.contender == "b"]
+    slices = [one for one in _slices() if one.place.contender == "b"]
     marks = {"b": MARKS["b"]}
 
     assert _dots(rate_chart(layout(slices), marks, "a", "rows/s"), "k1") == len(slices)
@@ -105,8 +106,8 @@ def test_slices_without_throughput_are_drawn_at_zero() -> None:
 
 def test_pieces_are_the_seconds_of_a_slice_at_their_real_times() -> None:
     one = synthetic_slice(started=1000.0)
-    one.seconds, one.operations, one.qps = 3.2, 320, 200.0
-    one.per_second = [PerSecond(n, n * 1000) for n in (90, 110, 80, 40)]
+    one.measured.seconds, one.measured.operations, one.qps = 3.2, 320, 200.0
+    one.measured.per_second = [PerSecond(n, n * 1000) for n in (90, 110, 80, 40)]
 
     found = pieces([one], origin=990.0)
 
@@ -122,8 +123,8 @@ def test_pieces_are_the_seconds_of_a_slice_at_their_real_times() -> None:
 
 def test_a_long_series_is_thinned_and_keeps_its_worst_response() -> None:
     one = synthetic_slice(started=0.0)
-    one.per_second = [PerSecond(10, 1000)] * 9999 + [PerSecond(10, 7_000_000)]
-    one.seconds, one.operations, one.qps = 10_000.0, 100_000, 10.0
+    one.measured.per_second = [PerSecond(10, 1000)] * 9999 + [PerSecond(10, 7_000_000)]
+    one.measured.seconds, one.measured.operations, one.qps = 10_000.0, 100_000, 10.0
 
     found = pieces([one], origin=0.0)
 
@@ -135,12 +136,14 @@ def test_a_long_series_is_thinned_and_keeps_its_worst_response() -> None:
 
 def test_a_slice_without_operations_is_one_piece_at_zero() -> None:
     one = synthetic_slice()
-    assert one.latency is not None
-    assert one.started is not None
-    one.operations, one.qps, one.per_second, one.latency.max_ns = 0, 0.0, [], 0
+    started, latency = one.measured.started, one.measured.latency
+    assert started is not None
+    assert latency is not None
+    one.measured.operations, one.qps, one.measured.per_second = 0, 0.0, []
+    latency.max_ns = 0
 
-    assert [piece.rate for piece in pieces([one], one.started)] == [0]
-    ElementTree.fromstring(f"<x>{seconds_chart([one], one.started, MARKS, 'operations/s')}</x>")
+    assert [piece.rate for piece in pieces([one], started)] == [0]
+    ElementTree.fromstring(f"<x>{seconds_chart([one], started, MARKS, 'operations/s')}</x>")
 
 
 def test_forest_has_an_interval_for_every_row_and_links_it() -> None:

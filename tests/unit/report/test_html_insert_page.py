@@ -9,7 +9,7 @@ import pytest
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.report import html
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from tests.unit.report.outline import outline_of
 from tests.unit.report.sample import BASE, NEWER, long_experiment, plain_experiment
 from tests.unit.synthetic_steps import STEPS, Break, Overload, insert_experiment

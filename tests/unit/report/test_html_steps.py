@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from slowdust.analysis.model import BUCKETS_US, FailedStep, RoleReport, StepRun, Writers
+from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun, Writers
 from slowdust.report.html.charts.bars import Bar, bars_chart
 from slowdust.report.html.charts.histogram import histograms
 from slowdust.report.html.charts.marks import marks_of
@@ -25,14 +25,10 @@ from slowdust.report.html.steps.series import (
     worst_us,
 )
 from slowdust.report.html.steps.sla import sla_failure
-from slowdust.store.records import (
-    Histogram,
-    RoleSecond,
-    RoleUse,
-    Sample,
-    ServerUse,
-    WriteSchedule,
-)
+from slowdust.store.latency import Histogram
+from slowdust.store.manifest import StepFailure
+from slowdust.store.measured import Use
+from slowdust.store.step import RoleSecond, RoleUse, Sample, WriteSchedule
 
 MARKS = marks_of(["a", "b"], "a")
 
@@ -135,9 +131,9 @@ def test_backlog_is_what_was_due_and_not_written() -> None:
 
 def test_samples_become_rates_of_the_nearest_second_and_gaps_stay_gaps() -> None:
     samples = [
-        Sample(start=0.01, seconds=1.0, server=ServerUse(cpu_s=0.5, write_bytes=3 << 20)),
-        Sample(start=1.98, seconds=2.0, server=ServerUse(cpu_s=3.0)),
-        Sample(start=4.0, seconds=0.1, server=ServerUse(cpu_s=0.1, write_bytes=9)),
+        Sample(start=0.01, seconds=1.0, uses={"server": Use(cpu_s=0.5, write_bytes=3 << 20)}),
+        Sample(start=1.98, seconds=2.0, uses={"server": Use(cpu_s=3.0)}),
+        Sample(start=4.0, seconds=0.1, uses={"server": Use(cpu_s=0.1, write_bytes=9)}),
     ]
 
     assert server_cpus(samples) == [0.5, None, 1.5]
@@ -277,7 +273,7 @@ def test_the_sla_is_told_by_what_was_kept_worse() -> None:
 def test_a_reason_is_a_headline_and_a_log_that_folds_when_long() -> None:
     def failure(reason: str) -> Failure:
         return Failure(
-            FailedStep(
+            StepFailure(
                 test="l.i1", clients=1, contender="a", incarnation=1, reason=reason, after_s=1.0
             ),
             None,

@@ -82,7 +82,7 @@ def test_the_shape_of_a_result() -> None:
 def test_what_was_not_measured_is_absent_and_what_was_zero_is_zero() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
     for piece in slices:
-        piece.server = None
+        piece.measured.uses.pop("server", None)
 
     report = rendered(analyse(manifest, slices))
 

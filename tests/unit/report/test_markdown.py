@@ -3,7 +3,8 @@ from __future__ import annotations
 from markdown_it import MarkdownIt
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.model import PerOperation, Report
+from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.model import Report
 from slowdust.report.markdown import report as markdown
 from tests.unit.report.sample import (
     SWEEP,
@@ -55,7 +56,7 @@ def test_hardware_is_the_bases_values_and_the_others_multiples() -> None:
 def test_tiny_values_keep_their_digits() -> None:
     report = a_report()
     scan = {result.contender: result for result in report.results if result.test == "scan"}
-    scan["a@1"].qps, scan["a@1"].per_op.cs = 0.0517, 0.0000000531729
+    scan["a@1"].qps, scan["a@1"].per_op["cs"] = 0.0517, 0.0000000531729
     scan["a@2"].rqps, scan["a@2"].low, scan["a@2"].high = 0.00123, 0.00119, 0.0131
     scan["a@2"].per_op_relative = PerOperation(cs=0.0000000531729)
 
@@ -100,7 +101,7 @@ def test_a_failed_contender_is_listed_with_its_reason() -> None:
     manifest, slices = synthetic_experiment(["a@1", "a@2"], ["scan"], blocks=3)
     manifest.contenders[1].failed = "did not start:\nFATAL: out of shared memory"
 
-    report = analyse(manifest, [p for p in slices if p.contender == "a@1"])
+    report = analyse(manifest, [p for p in slices if p.place.contender == "a@1"])
     text = markdown.render(report)
 
     assert "a@2 failed:" in text

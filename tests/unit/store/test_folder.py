@@ -5,35 +5,32 @@ import pytest
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.folder import Folder, experiments, writing
+from slowdust.store.latency import Histogram, LatencyUs
 from slowdust.store.manifest import Manifest, Method
-from slowdust.store.records import SCHEMA, ClientUse, Histogram, Slice
+from slowdust.store.measured import Measured
+from slowdust.store.slice import SCHEMA, Place, Slice
 
 
 def record(block: int) -> Slice:
     return Slice(
-        benchmark="micro",
-        test="point-query",
-        clients=1,
-        contender="postgres@17.6",
-        incarnation=1,
-        block=block,
-        slot=0,
-        started=1.0,
-        seconds=0.25,
-        operations=100,
-        statements=100,
-        rows=100,
+        place=Place(
+            benchmark="micro",
+            test="point-query",
+            clients=1,
+            contender="postgres@17.6",
+            block=block,
+        ),
         qps=400.0,
-        bytes_sent=1,
-        bytes_received=1,
-        latency=Histogram(values_ns=[1000], counts=[100], max_ns=1000, mean_ns=1000.0),
-        client=ClientUse(
-            cpu_user_s=0.1,
-            cpu_system_s=0.1,
-            voluntary_switches=1,
-            involuntary_switches=0,
-            threads=1,
-            busiest_thread=0.5,
+        measured=Measured(
+            started=1.0,
+            seconds=0.25,
+            operations=100,
+            statements=100,
+            rows=100,
+            bytes_sent=1,
+            bytes_received=1,
+            latency=Histogram(values_ns=[1000], counts=[100], max_ns=1000, mean_ns=1000.0),
+            uses={"client": {"cpu_user_s": 0.1, "threads": 1}},
         ),
     )
 
@@ -134,3 +131,42 @@ def test_lists_experiments_newest_first(tmp_path: Path) -> None:
 
     os.utime(tmp_path / "old" / "manifest.json", (1, 1))
     assert [folder.name for folder in experiments(tmp_path)] == ["new", "old"]
+
+
+def test_records_of_the_first_schema_are_read_beside_those_of_today(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    flat = {
+        "benchmark": "insert", "test": "l.i0", "clients": 1, "contender": "a", "incarnation": 2,
+        "block": 0, "slot": 1, "qps": 5.0, "unit": "inserts/s", "seconds": 2.0,
+        "server": {"cpu_s": 0.5}, "client": {"threads": 2}, "idle_cpu_s": {"b": 0.25},
+        "flags": ["not exact"], "per_op": {"host_cs": 3.0}, "response": {"max_us": 7.0},
+        "archived": {"run": "x", "file": "l.i0"},
+        "step": {
+            "roles": {"insert": {"rows": 9, "response": {"max_us": 7.0, "buckets": [1, 2]}}},
+            "samples": [{"start": 0.0, "seconds": 1.0, "server": {"cpu_s": 0.2}}],
+        },
+    }  # fmt: skip
+    with writing(folder) as writer:
+        (folder.path / "slices.ndjson").write_bytes(msgspec.json.encode(flat) + b"\n")
+        writer.append(record(0))
+    earlier, todays = folder.read_slices()
+
+    assert todays == record(0)
+    assert (earlier.place.contender, earlier.place.incarnation, earlier.place.slot) == ("a", 2, 1)
+    assert (earlier.qps, earlier.measured.seconds) == (5.0, 2.0)
+    assert earlier.measured.uses == {
+        "server": {"cpu_s": 0.5},
+        "client": {"threads": 2},
+        "idle.b": {"cpu_s": 0.25},
+    }
+    assert earlier.archived is not None
+    assert (earlier.archived.notes, earlier.archived.per_operation) == (
+        ["not exact"],
+        {"host_cs": 3.0},
+    )
+    assert earlier.archived.response == LatencyUs(max=7.0)
+    assert (earlier.archived.classic.run, earlier.archived.classic.file) == ("x", "l.i0")
+    assert earlier.step is not None
+    inserts = earlier.step.roles["insert"]
+    assert (inserts.response, inserts.buckets) == (LatencyUs(max=7.0), [1, 2])
+    assert earlier.step.samples[0].uses == {"server": {"cpu_s": 0.2}}

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slowdust.analysis.sla import meets_sla
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -33,9 +33,9 @@ class Step(NamedTuple):
     clients: int
 
 
-def step_of(piece: Slice) -> Step:
+def step_of(record: Slice) -> Step:
     """The step that a slice belongs to."""
-    return Step(piece.benchmark, piece.test, piece.clients)
+    return Step(record.place.benchmark, record.place.test, record.place.clients)
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class _Blocks:
     long_steps: bool
 
 
-def throughput(piece: Slice) -> float:
+def throughput(record: Slice) -> float:
     """QPS of a slice."""
-    return piece.qps
+    return record.qps
 
 
-def mean_response(piece: Slice) -> float:
+def mean_response(record: Slice) -> float:
     """Mean response time of a slice, in nanoseconds; 0 where no operation tells."""
-    return piece.latency.mean_ns if piece.latency else 0.0
+    return record.measured.latency.mean_ns if record.measured.latency else 0.0
 
 
 def block_ratios(
@@ -99,15 +99,17 @@ def block_ratios(
     whose writers missed their SLA on a contender, in any incarnation, is not compared there.
     """
     slices = list(slices)
-    missed = {(step_of(piece), piece.contender) for piece in slices if not meets_sla(piece)}
+    missed = {
+        (step_of(record), record.place.contender) for record in slices if not meets_sla(record)
+    }
     steps: dict[Step, _Blocks] = {}
-    for piece in slices:
-        step = step_of(piece)
+    for record in slices:
+        step = step_of(record)
         if step not in steps:
-            steps[step] = _Blocks(defaultdict(lambda: defaultdict(list)), piece.step is not None)
-        if (step, piece.contender) not in missed:
-            place = _Place(piece.incarnation, piece.block)
-            steps[step].quantities[place][piece.contender].append(quantity(piece))
+            steps[step] = _Blocks(defaultdict(lambda: defaultdict(list)), record.step is not None)
+        if (step, record.place.contender) not in missed:
+            place = _Place(record.place.incarnation, record.place.block)
+            steps[step].quantities[place][record.place.contender].append(quantity(record))
     return [
         _pair(step, blocks, base, contender)
         for step, blocks in steps.items()

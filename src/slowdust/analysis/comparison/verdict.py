@@ -10,7 +10,7 @@ import numpy as np
 from slowdust.analysis.comparison.estimate import CONFIDENCE, Estimate, Interval, estimate_all
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.model import Verdict
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
 """Share of the `faster` and `slower` that may be false (Benjamini and Hochberg 1995)."""

@@ -20,7 +20,7 @@ from slowdust.analysis.model import Result
 from slowdust.analysis.results.results import group_of, in_order, outline, results_of
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Experiment:
     def steps(self) -> dict[Step, Measured]:
         """What was measured, in the report's order."""
         units: dict[Step, dict[str, str]] = {}
-        for piece in self._slices:
-            units.setdefault(step_of(piece), {}).setdefault(piece.contender, piece.unit)
+        for record in self._slices:
+            units.setdefault(step_of(record), {}).setdefault(record.place.contender, record.unit)
         ranks = self._with_first(self.manifest.base)
         return {
             step: Measured(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.store.records import Counters, Slice
+from slowdust.store.archived import Counters
+from slowdust.store.slice import Slice
+from slowdust.units import known
 from slowdust.wording import change
 
 CLOCK = "GHz"
@@ -18,7 +20,8 @@ OTHER_CLOCK = 0.02
 
 def counters_of(slices: Sequence[Slice]) -> Counters | None:
     """Of the first slice that has them."""
-    return next((piece.counters for piece in slices if piece.counters is not None), None)
+    archived = known(record.archived for record in slices)
+    return next(iter(known(run.counters for run in archived)), None)
 
 
 def relative_counters(base: Counters | None, ours: Counters | None) -> dict[str, float] | None:
@@ -35,7 +38,7 @@ def relative_counters(base: Counters | None, ours: Counters | None) -> dict[str,
     return {name: values[name] / theirs[name] for name in names if theirs.get(name)}
 
 
-def clock_flags(relative: dict[str, float] | None) -> list[str]:
+def notes_about_clock(relative: dict[str, float] | None) -> list[str]:
     """A warning where the two ran at different clock rates."""
     ratio = (relative or {}).get(CLOCK, 1.0)
     if abs(ratio - 1) < OTHER_CLOCK:

@@ -7,8 +7,8 @@ from itertools import chain
 
 import numpy as np
 
-from slowdust.analysis.model import LatencyUs, Result
-from slowdust.store.records import Histogram
+from slowdust.analysis.model import Result
+from slowdust.store.latency import Histogram, LatencyUs
 
 _NS_PER_US = 1000.0
 

@@ -15,7 +15,7 @@ from slowdust.analysis.comparison.relative import Step, block_ratios, mean_respo
 from slowdust.analysis.model import ResponseTime, Result
 from slowdust.benchmarks import BENCHMARKS
 from slowdust.benchmarks.model import Headline
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 _NS_PER_US = 1000.0
 
@@ -24,7 +24,7 @@ def add_response_times(
     results: Sequence[Result], slices: Sequence[Slice], contenders: Sequence[str]
 ) -> None:
     """Give `response_time` to the results that are told in it; `contenders[0]` is the base."""
-    told = [piece for piece in slices if _is_told_in_response_times(piece)]
+    told = [record for record in slices if _is_told_in_response_times(record)]
     if not told:
         return
     means = _means_us(told)
@@ -46,20 +46,20 @@ def add_response_times(
                 result.response_time.high = estimate.interval.high
 
 
-def _is_told_in_response_times(piece: Slice) -> bool:
-    benchmark = BENCHMARKS.get(piece.benchmark)
+def _is_told_in_response_times(record: Slice) -> bool:
+    benchmark = BENCHMARKS.get(record.place.benchmark)
     headline = benchmark.headline if benchmark else Headline.RATE
-    return headline is Headline.RESPONSE_TIME or piece.schedule is not None
+    return headline is Headline.RESPONSE_TIME or record.measured.schedule is not None
 
 
 def _means_us(slices: Sequence[Slice]) -> dict[tuple[Step, str], float]:
     """Mean response time over the successful operations of each step and contender."""
     total: dict[tuple[Step, str], float] = defaultdict(float)
     counted: dict[tuple[Step, str], int] = defaultdict(int)
-    for piece in slices:
-        if piece.latency is None:
+    for record in slices:
+        if record.measured.latency is None:
             continue
-        count = sum(piece.latency.counts)
-        total[step_of(piece), piece.contender] += piece.latency.mean_ns * count
-        counted[step_of(piece), piece.contender] += count
+        count = sum(record.measured.latency.counts)
+        total[step_of(record), record.place.contender] += record.measured.latency.mean_ns * count
+        counted[step_of(record), record.place.contender] += count
     return {key: total[key] / count / _NS_PER_US for key, count in counted.items() if count}

@@ -7,7 +7,8 @@ from statistics import fmean, median
 
 from slowdust.analysis.model import Stall
 from slowdust.analysis.sla import paced_seconds
-from slowdust.store.records import RoleSecond, RoleUse, Sample, Slice
+from slowdust.store.slice import Slice
+from slowdust.store.step import RoleSecond, RoleUse, Sample
 from slowdust.units import Second
 
 SHARE = 0.1
@@ -21,23 +22,23 @@ _COUNTED = {"insert": "rows", "delete": "rows", "query": "statements"}
 _MB = 1 << 20
 
 
-def stalls_of(piece: Slice) -> list[Stall]:
+def stalls_of(record: Slice) -> list[Stall]:
     """The stalls of a long step, by second.
 
     Only whole seconds count. A role with few statements a second (a writer at 100 rows/s with 50
     rows per commit has two) has empty seconds without any trouble: there a second is a stall only
     if nothing was finished in it and the statement that ended the silence took a second or more.
     """
-    if piece.step is None:
+    if record.step is None:
         return []
     found = [
         stall
-        for name, role in piece.step.roles.items()
+        for name, role in record.step.roles.items()
         if name in _COUNTED
-        for stall in _of_role(name, role, piece.seconds)
+        for stall in _of_role(name, role, record.measured.seconds)
     ]
     for stall in found:
-        _add_sample(stall, piece.step.samples)
+        _add_sample(stall, record.step.samples)
     return sorted(found, key=lambda stall: (stall.second, stall.role))
 
 
@@ -81,20 +82,19 @@ def _add_sample(stall: Stall, samples: Sequence[Sample]) -> None:
     if sample is None or _overlap(sample, stall.second) < 0.5:
         return
     stall.log = sample.log
-    if (server := sample.server) is not None:
-        stall.server_cpu = _per_second(server.cpu_s, sample, 1)
-        stall.read_mb = _per_second(server.read_bytes, sample, _MB)
-        stall.write_mb = _per_second(server.write_bytes, sample, _MB)
-        stall.context_switches = _per_second(server.context_switches, sample, 1)
-    if (host := sample.host) is not None:
-        stall.host_cpu = (host.cpu_user_s + host.cpu_system_s) / sample.seconds
-        stall.iowait = host.cpu_iowait_s / sample.seconds
-        stall.steal = host.cpu_steal_s / sample.seconds
-        stall.host_write_mb = _per_second(host.write_bytes, sample, _MB)
+    stall.server_cpu = sample.per_second("server", "cpu_s")
+    stall.read_mb = _mb_per_second(sample, "server", "read_bytes")
+    stall.write_mb = _mb_per_second(sample, "server", "write_bytes")
+    stall.context_switches = sample.per_second("server", "context_switches")
+    stall.host_cpu = sample.per_second("host", "cpu_user_s", "cpu_system_s")
+    stall.iowait = sample.per_second("host", "cpu_iowait_s")
+    stall.steal = sample.per_second("host", "cpu_steal_s")
+    stall.host_write_mb = _mb_per_second(sample, "host", "write_bytes")
 
 
-def _per_second(count: float | None, sample: Sample, unit: int) -> float | None:
-    return None if count is None else count / unit / sample.seconds
+def _mb_per_second(sample: Sample, probe: str, quantity: str) -> float | None:
+    rate = sample.per_second(probe, quantity)
+    return None if rate is None else rate / _MB
 
 
 def _overlap(sample: Sample, second: int) -> Second:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.model import BUCKETS_US, FailedStep, Result, RoleReport, StepRun
+from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, StepRun
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.stalls import stalls_of
 from slowdust.analysis.sla import paced_seconds, rate_of
-from slowdust.store.manifest import StepFailure
-from slowdust.store.records import Histogram, RoleUse, Slice, StepDetail
+from slowdust.store.latency import Histogram
+from slowdust.store.slice import Slice
+from slowdust.store.step import RoleUse, StepDetail
 
 ROLES = ("query", "insert", "delete", "index", "transaction")
 """In the order in which a report shows them."""
@@ -34,49 +35,34 @@ _US_PER_S = 1e6
 def step_runs_of(results: Iterable[Result], slices: Sequence[Slice]) -> list[StepRun]:
     """The slices that are long steps, in the order of `results`, then by incarnation."""
     by_result: dict[tuple[Step, str], list[Slice]] = {}
-    for piece in slices:
-        if piece.step is not None:
-            by_result.setdefault((step_of(piece), piece.contender), []).append(piece)
+    for record in slices:
+        if record.step is not None:
+            by_result.setdefault((step_of(record), record.place.contender), []).append(record)
     return [
-        _step_run(piece, piece.step)
+        _step_run(record, record.step)
         for result in results
-        for piece in sorted(
+        for record in sorted(
             by_result.get(
                 (Step(result.benchmark, result.test, result.clients), result.contender), []
             ),
-            key=lambda piece: piece.incarnation,
+            key=lambda record: record.place.incarnation,
         )
-        if piece.step is not None
+        if record.step is not None
     ]
 
 
-def failed_steps_of(failures: Iterable[StepFailure]) -> list[FailedStep]:
-    """The manifest's failures as the report has them."""
-    return [
-        FailedStep(
-            test=failure.test,
-            clients=failure.clients,
-            contender=failure.contender,
-            incarnation=failure.incarnation,
-            reason=failure.reason,
-            after_s=failure.after_s,
-        )
-        for failure in failures
-    ]
-
-
-def _step_run(piece: Slice, step: StepDetail) -> StepRun:
+def _step_run(record: Slice, step: StepDetail) -> StepRun:
     return StepRun(
-        benchmark=piece.benchmark,
-        test=piece.test,
-        clients=piece.clients,
-        contender=piece.contender,
-        incarnation=piece.incarnation,
-        seconds=piece.seconds,
-        qps=piece.qps,
-        unit=piece.unit,
-        roles=[_role(name, step.roles[name], piece) for name in ROLES if name in step.roles],
-        stalls=stalls_of(piece),
+        benchmark=record.place.benchmark,
+        test=record.place.test,
+        clients=record.place.clients,
+        contender=record.place.contender,
+        incarnation=record.place.incarnation,
+        seconds=record.measured.seconds,
+        qps=record.qps,
+        unit=record.unit,
+        roles=[_role(name, step.roles[name], record) for name in ROLES if name in step.roles],
+        stalls=stalls_of(record),
         rows_expected=step.rows_expected,
         rows_counted=step.rows_counted,
         data_bytes=step.data_bytes,
@@ -86,31 +72,31 @@ def _step_run(piece: Slice, step: StepDetail) -> StepRun:
     )
 
 
-def _role(name: str, use: RoleUse, piece: Slice) -> RoleReport:
-    unit = _UNITS.get(name, piece.unit)
+def _role(name: str, use: RoleUse, record: Slice) -> RoleReport:
+    unit = _UNITS.get(name, record.unit)
     done = use.statements if name in BY_STATEMENT else use.rows
     report = RoleReport(
         role=name,
         connections=use.connections,
-        rate=piece.qps if unit == piece.unit else _rate(done, use, piece),
+        rate=record.qps if unit == record.unit else _rate(done, use, record),
         unit=unit,
         statements=use.statements,
         rows=use.rows,
         client_cpu_us=(
             use.client_cpu_s * _US_PER_S / done if done and use.client_cpu_s is not None else None
         ),
-        errors=None if piece.archived else sum(use.errors.values()),
-        retries=None if piece.archived else use.retries,
+        errors=None if record.archived else sum(use.errors.values()),
+        retries=None if record.archived else use.retries,
     )
     if use.latency is not None:
         report.buckets = classic_buckets(use.latency)
         if (latency := latency_us([use.latency])) is not None:
             report.p50_us, report.p99_us, report.max_us = latency.p50, latency.p99, latency.max
     elif (times := use.response) is not None:
-        report.buckets = times.buckets
-        report.p50_us, report.p99_us, report.max_us = times.p50_us, times.p99_us, times.max_us
-    if use.rate is not None and piece.step is not None and name in _WRITERS:
-        report.target = piece.step.target
+        report.buckets = use.buckets
+        report.p50_us, report.p99_us, report.max_us = times.p50, times.p99, times.max
+    if use.rate is not None and record.step is not None and name in _WRITERS:
+        report.target = record.step.target
     if (schedule := use.schedule) is not None:
         report.target, report.backlog = schedule.rate, schedule.backlog
         report.late_statements = schedule.late_statements
@@ -119,11 +105,11 @@ def _role(name: str, use: RoleUse, piece: Slice) -> RoleReport:
     return report
 
 
-def _rate(done: int | None, use: RoleUse, piece: Slice) -> float | None:
+def _rate(done: int | None, use: RoleUse, record: Slice) -> float | None:
     """Over the time that the role was at work; 0 for one that finished nothing."""
     if done == 0:
         return 0.0
-    seconds = paced_seconds(use, piece.seconds) if use.schedule else use.seconds
+    seconds = paced_seconds(use, record.measured.seconds) if use.schedule else use.seconds
     return use.rate if use.rate is not None else rate_of(done, seconds)
 
 

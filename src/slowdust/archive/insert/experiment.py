@@ -25,7 +25,7 @@ from slowdust.store.manifest import (
     Manifest,
     Method,
 )
-from slowdust.store.records import SCHEMA, Slice
+from slowdust.store.slice import SCHEMA, Slice
 from slowdust.wording import clients as told
 from slowdust.wording import counted
 
@@ -58,11 +58,11 @@ def experiment_of(
             warnings.append(f"{place.step} of {place.run}: nothing says how fast it was")
         else:
             slices.append(piece)
-    if any(piece.per_op and piece.per_op.host_cs for piece in slices):
+    if any(piece.archived and piece.archived.per_operation.get("host_cs") for piece in slices):
         warnings.append(_CPU_AS_IT_IS)
     if not slices:
         return None
-    tests = list(dict.fromkeys(piece.test for piece in slices))
+    tests = list(dict.fromkeys(piece.place.test for piece in slices))
     contenders = [facts_of(run, title) for run, title in titles.items()]
     manifest = Manifest(
         schema=SCHEMA,
@@ -71,7 +71,7 @@ def experiment_of(
         base=next(iter(titles.values())),
         contenders=contenders,
         tests=tests,
-        clients=sorted({piece.clients for piece in slices}),
+        clients=sorted({piece.place.clients for piece in slices}),
         method=Method(margin=MARGIN, incarnations=1),
         host=_host(archive),
         warnings=warnings,
@@ -183,5 +183,5 @@ def _no_size(step: ArchivedStep) -> bool:
 def _number_the_slots(slices: list[Slice]) -> None:
     placed: Counter[tuple[str, int]] = Counter()
     for piece in slices:
-        piece.slot = placed[piece.test, piece.clients]
-        placed[piece.test, piece.clients] += 1
+        piece.place.slot = placed[piece.place.test, piece.place.clients]
+        placed[piece.place.test, piece.place.clients] += 1

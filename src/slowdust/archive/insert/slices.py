@@ -19,17 +19,12 @@ from slowdust.formats.insert.names import known_as, main_role, rate_of
 from slowdust.formats.insert.result import StepResult
 from slowdust.formats.insert.tables import Row
 from slowdust.formats.text import number_of
-from slowdust.store.records import (
-    Archived,
-    ResponseTimes,
-    RoleSecond,
-    RoleUse,
-    ServerUse,
-    Slice,
-    StepDetail,
-    UsePerOperation,
-)
-from slowdust.units import Second
+from slowdust.store.archived import Archived, Classic
+from slowdust.store.latency import LatencyUs
+from slowdust.store.measured import Measured, Use
+from slowdust.store.slice import Place, Slice
+from slowdust.store.step import RoleSecond, RoleUse, StepDetail
+from slowdust.units import Second, present
 
 _US_PER_S = 1_000_000
 _NS_PER_US = 1000
@@ -64,20 +59,20 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
     known = INSERT.test(known_as(name))
     target = rate_of(name)
     return Slice(
-        benchmark=INSERT.name,
-        test=known_as(name),
-        clients=place.clients,
-        contender=place.contender,
-        incarnation=1,
-        block=0,
-        slot=0,
-        seconds=_seconds(step),
+        place=Place(
+            benchmark=INSERT.name,
+            test=known_as(name),
+            clients=place.clients,
+            contender=place.contender,
+        ),
         qps=speed,
         unit=known.unit if known else _UNKNOWN_UNIT,
-        response=roles[main].response,
-        server=_server(step.row, mode),
-        per_op=_per_operation(main, step, speed) if speed else None,
-        archived=Archived(run=place.run, file=name, table_row=_table_row(place, step, mode)),
+        measured=Measured(seconds=_seconds(step), uses=_uses(step.row, mode)),
+        archived=Archived(
+            response=roles[main].response,
+            per_operation=_per_operation(main, step, speed) if speed else {},
+            classic=Classic(run=place.run, file=name, table_row=_table_row(place, step, mode)),
+        ),
         step=StepDetail(
             roles=roles,
             target=None if target is None else float(target * place.clients),
@@ -102,21 +97,26 @@ def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUs
     """Those of whose rate something is known."""
     main = main_role(place.step)
     wanted = [main] if main == "index" else [*dict.fromkeys((main, "insert", "delete"))]
-    return {
-        role: RoleUse(
+    roles = {}
+    for role in wanted:
+        if (speed := rate(step, role, mode)) is None:
+            continue
+        response, buckets = _response(role, main, step)
+        roles[role] = RoleUse(
             connections=place.clients,
             rate=speed,
             seconds=max((one.courses.elapsed for one in outputs(step)), default=None),
-            response=_response(role, main, step),
+            response=response,
+            buckets=buckets,
             per_second=_per_second(role, outputs(step)),
         )
-        for role in wanted
-        if (speed := rate(step, role, mode)) is not None
-    }
+    return roles
 
 
-def _response(role: str, main: str, step: ArchivedStep) -> ResponseTimes | None:
-    """Counts from whoever has them; else at least the longest.
+def _response(
+    role: str, main: str, step: ArchivedStep
+) -> tuple[LatencyUs | None, list[int] | None]:
+    """Return the longest response time, and statements by buckets where a file has counts.
 
     The longest operation of a table's row is that of the step's own role, except while indexes
     are created: then it is none of the statements that do it.
@@ -127,7 +127,7 @@ def _response(role: str, main: str, step: ArchivedStep) -> ResponseTimes | None:
     if histograms:
         counts = [sum(column) for column in zip(*(one.counts for one in histograms), strict=True)]
         longest = max(one.longest for one in histograms)
-        return ResponseTimes(buckets=counts, max_us=longest * _US_PER_S)
+        return LatencyUs(max=longest * _US_PER_S), counts
     longest_known = None
     if role in step.shares:
         longest_known = step.shares[role].longest
@@ -135,7 +135,7 @@ def _response(role: str, main: str, step: ArchivedStep) -> ResponseTimes | None:
         longest_known = step.result.longest[role]
     elif step.row is not None and role == main and role != "index":
         longest_known = step.row.number("maxop")
-    return None if longest_known is None else ResponseTimes(max_us=longest_known * _US_PER_S)
+    return None if longest_known is None else LatencyUs(max=longest_known * _US_PER_S), None
 
 
 def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
@@ -169,12 +169,12 @@ def _by_second(courses: Courses) -> bool:
     return courses.unbroken and least <= courses.elapsed / len(courses.lengths) <= most
 
 
-def _server(row: Row | None, mode: Mode) -> ServerUse | None:
+def _uses(row: Row | None, mode: Mode) -> dict[str, Use]:
     """Of a Postgres process that was about to end the size reads 0, which no server has."""
     size = None if row is None else row.number("rss")
     if size is None or (size == 0 and mode is Mode.CLEAN):
-        return None
-    return ServerUse(rss_bytes=round(size * _BYTES_PER_GB))
+        return {}
+    return {"server": {"rss_bytes": round(size * _BYTES_PER_GB)}}
 
 
 def _data_bytes(step: ArchivedStep) -> int | None:
@@ -184,20 +184,20 @@ def _data_bytes(step: ArchivedStep) -> int | None:
     return None if size is None else round(size * _BYTES_PER_GB)
 
 
-def _per_operation(main: str, step: ArchivedStep, speed: float) -> UsePerOperation | None:
+def _per_operation(main: str, step: ArchivedStep, speed: float) -> dict[str, float]:
     if step.row is not None:
         return _per_operation_of_row(main, step.row, speed)
-    return None if step.result is None else _per_operation_of_result(main, step.result)
+    return {} if step.result is None else _per_operation_of_result(main, step.result)
 
 
-def _per_operation_of_row(main: str, row: Row, speed: float) -> UsePerOperation:
+def _per_operation_of_row(main: str, row: Row, speed: float) -> dict[str, float]:
     """Writes of a row are per insert, which in a step with queries is not the operation."""
     writes, written_kb = row.number("wpi"), row.number("wkbpi")
     if main == "query":
         writes, written_mb = row.number("wps"), row.number("wmbps")
         writes = None if writes is None else writes / speed
         written_kb = None if written_mb is None else written_mb * _KB_PER_MB / speed
-    return UsePerOperation(
+    return present(
         host_cpu_us=row.number("cpupq"),
         host_cs=row.number("cspq"),
         reads=row.number("rpq"),
@@ -207,7 +207,7 @@ def _per_operation_of_row(main: str, row: Row, speed: float) -> UsePerOperation:
     )
 
 
-def _per_operation_of_result(main: str, result: StepResult) -> UsePerOperation | None:
+def _per_operation_of_result(main: str, result: StepResult) -> dict[str, float]:
     """The block has percent of the host's CPUs per operation, which are not counted in it."""
     letter = "q" if main == "query" else "i"
     cells = result.hardware.get("query" if main == "query" else "insert", {})
@@ -217,7 +217,7 @@ def _per_operation_of_result(main: str, result: StepResult) -> UsePerOperation |
         return number_of(found)
 
     share = value("cpu/q", f"cpu/{letter}")
-    return UsePerOperation(
+    return present(
         host_share_us=None if share is None else share / 100 * _US_PER_S,
         host_cs=value("cs/q", f"cs/{letter}"),
         reads=value(f"r/{letter}"),

@@ -27,7 +27,7 @@ from slowdust.formats.sysbench import named_clients, rate_tables
 from slowdust.formats.sysbench.names import order_of_runs
 from slowdust.formats.text import readable
 from slowdust.store.manifest import ArchivedTable, Imported, Manifest, Method
-from slowdust.store.records import SCHEMA, Slice
+from slowdust.store.slice import SCHEMA, Slice
 
 MARGIN = 0.03
 
@@ -60,7 +60,11 @@ def make_experiment(
     manifest = _manifest(name, place, runs, found, reading)
     tests, rank = manifest.tests, list(titles.values())
     found.slices.sort(
-        key=lambda one: (tests.index(one.test), one.clients, rank.index(one.contender))
+        key=lambda record: (
+            tests.index(record.place.test),
+            record.place.clients,
+            rank.index(record.place.contender),
+        )
     )
     notes = [
         *undecoded(manifest.contenders),
@@ -75,7 +79,7 @@ def make_experiment(
 def _manifest(
     name: str, place: Place, runs: Sequence[RunDirectory], found: Results, reading: Reading
 ) -> Manifest:
-    measured = {record.contender for record in found.slices}
+    measured = {record.place.contender for record in found.slices}
     contenders = [facts_of(run, title) for run, title in found.titles.items() if title in measured]
     days = sorted(probe.day for run in runs for probe in run.probes if probe.day)
     return Manifest(
@@ -86,7 +90,7 @@ def _manifest(
         base=contenders[0].name,
         contenders=contenders,
         tests=_tests(place, found.slices),
-        clients=sorted({record.clients for record in found.slices}),
+        clients=sorted({record.place.clients for record in found.slices}),
         method=_method(runs),
         host=_host(runs, reading.cpus),
         warnings=[*place.assumed, *found.assumed],
@@ -130,9 +134,9 @@ def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
 def _tests(place: Place, records: Sequence[Slice]) -> list[str]:
     """In the order in which they ran, where a table tells it; else that of the tables of rates."""
     files = {
-        (record.archived.file, record.test)
+        (record.archived.classic.file, record.place.test)
         for record in records
-        if record.archived is not None and record.archived.file is not None
+        if record.archived is not None and record.archived.classic.file is not None
     }
     told = [
         test
@@ -141,7 +145,7 @@ def _tests(place: Place, records: Sequence[Slice]) -> list[str]:
         for common, test in files
         if name.startswith(table_slices.block_name(test, common, 0).removesuffix(".dop0"))
     ]
-    ordered = rate_tables.order_of_suffixes({record.test for record in records})
+    ordered = rate_tables.order_of_suffixes({record.place.test for record in records})
     return list(dict.fromkeys([*told, *ordered]))
 
 

@@ -16,7 +16,8 @@ from slowdust.archive.sysbench.run_directory import RunDirectory
 from slowdust.archive.sysbench.slices import counters_of
 from slowdust.formats.sysbench import perf_stat
 from slowdust.formats.sysbench.names import parse_run
-from slowdust.store.records import Archived, Slice
+from slowdust.store.archived import Archived
+from slowdust.store.slice import Slice
 from slowdust.wording import counted
 
 FROM_JOINED = "counters are those of a joined table: the run's own are not there"
@@ -50,8 +51,8 @@ def use_joined(
     own = _own(runs)
     by_test: dict[str, list[Slice]] = {}
     for record in records:
-        if record.archived is not None and record.archived.file is not None:
-            by_test.setdefault(record.archived.file, []).append(record)
+        if record.archived is not None and record.archived.classic.file is not None:
+            by_test.setdefault(record.archived.classic.file, []).append(record)
     absolute: dict[tuple[str, Key], Columns] = {}
     missing = _missing(tables)
     assumed = False
@@ -142,8 +143,8 @@ def _give(
     by_run: dict[str, list[tuple[Slice, Archived]]] = {}
     for record in records:
         archived = record.archived
-        if archived is not None and (record.counters is None or _of_joined(record)):
-            by_run.setdefault(archived.run, []).append((record, archived))
+        if archived is not None and (archived.counters is None or _of_joined(record)):
+            by_run.setdefault(archived.classic.run, []).append((record, archived))
     if not by_run:
         return "counters of 10 s, and no rate to divide them by"
     if any(len(several) > 1 for several in by_run.values()):
@@ -151,19 +152,21 @@ def _give(
     for run, values in zip(order, columns, strict=True):
         for record, archived in by_run.get(run, []):
             iteration = str(table.file.iteration or 0)
-            if record.counters is None:
+            if archived.counters is None:
                 said = parse_run(run)
-                record.counters = counters_of(values, record.qps, said.dbms if said else None)
-                record.flags.append(RELATIVE if table.relative else FROM_JOINED)
+                archived.counters = counters_of(values, record.qps, said.dbms if said else None)
+                archived.notes.append(RELATIVE if table.relative else FROM_JOINED)
                 if table.relative:
-                    record.counters.relative_to = order[0]
+                    archived.counters.relative_to = order[0]
             if not table.relative:
-                archived.counters[iteration] = dict(values)
+                archived.classic.counters[iteration] = dict(values)
     return None
 
 
 def _of_joined(record: Slice) -> bool:
-    return FROM_JOINED in record.flags or RELATIVE in record.flags
+    return record.archived is not None and not {FROM_JOINED, RELATIVE}.isdisjoint(
+        record.archived.notes
+    )
 
 
 def _with_base(columns: Sequence[Mapping[str, str]], missing: set[str]) -> Columns:

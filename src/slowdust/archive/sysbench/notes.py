@@ -8,7 +8,7 @@ from slowdust.archive.sysbench import joined_counters, slices, table_slices
 from slowdust.archive.sysbench.scan_choice import ScanChoices
 from slowdust.formats.sysbench.rates import SCAN, ScanRule, is_relative
 from slowdust.formats.text import beginning
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from slowdust.wording import counted
 
 _MOST_LISTED = 4
@@ -26,11 +26,13 @@ _FLAGS = (
 
 def of_scan(records: Sequence[Slice], choices: ScanChoices) -> list[str]:
     """By which rules its rates were published, and in what they are here."""
-    scans = [record for record in records if record.test.startswith(f"{SCAN}.")]
+    scans = [record for record in records if record.place.test.startswith(f"{SCAN}.")]
     absolute = [record for record in scans if not is_relative(record.unit)]
     if not absolute:
         return []
-    runs = list(dict.fromkeys(one.archived.run for one in absolute if one.archived is not None))
+    runs = list(
+        dict.fromkeys(one.archived.classic.run for one in absolute if one.archived is not None)
+    )
     by_rule: dict[ScanRule, list[str]] = {}
     for run in runs:
         by_rule.setdefault(choices.rule(run), []).append(run)
@@ -47,7 +49,11 @@ def of_flags(records: Sequence[Slice]) -> list[str]:
     """Why results are not what they could be: those of each flag, and what they are of."""
     notes = []
     for flag in _FLAGS:
-        tests = [record.test for record in records if flag in record.flags]
+        tests = [
+            record.place.test
+            for record in records
+            if record.archived and flag in record.archived.notes
+        ]
         if tests:
             shown = beginning(sorted(set(tests)), _MOST_LISTED)
             notes.append(f"{flag}: {counted(len(tests), 'result')}, {shown}")

@@ -20,7 +20,7 @@ from slowdust.benchmarks.archived import LOAD
 from slowdust.formats.sysbench import named_clients
 from slowdust.formats.sysbench.named_clients import NamedClients
 from slowdust.formats.sysbench.names import parse_file
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 
 @dataclass
@@ -67,7 +67,11 @@ def results_of(
     return Results(
         titles,
         found,
-        [(one.test, cpu) for one, cpu in of_runs if cpu and one.per_op is not None],
+        [
+            (record.place.test, cpu)
+            for record, cpu in of_runs
+            if cpu and record.archived and record.archived.per_operation
+        ],
         joined,
         [*parted, *clients.assumed, *joined.assumed],
         rows.named | clients.named,
@@ -116,8 +120,10 @@ def _of_runs(
 def _of_tables(
     rows: table_slices.TableRows, records: Sequence[Slice], titles: dict[str, str], reading: Reading
 ) -> list[Slice]:
-    there = {(record.contender, record.test, record.clients) for record in records}
-    loaded = {record.contender for record in records if record.test == LOAD}
+    there = {
+        (record.place.contender, record.place.test, record.place.clients) for record in records
+    }
+    loaded = {record.place.contender for record in records if record.place.test == LOAD}
     found = []
     for row in rows.rows.values():
         title = titles.get(row.run)

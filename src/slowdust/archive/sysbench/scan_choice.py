@@ -17,7 +17,7 @@ from slowdust.formats.sysbench.rates import (
     rule_that_reproduces,
 )
 from slowdust.formats.text import readable
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 _FAR = 10
 """A ratio of two scans that is another unit rather than another speed: of some 40 threads one."""
@@ -106,10 +106,12 @@ def part_units(records: Sequence[Slice], order: Sequence[str], choices: ScanChoi
     They are `_FAR` from scans of the same test that are sure, or else from the first of `order`,
     which are the contenders, the base first.
     """
-    scans = [record for record in records if record.test.startswith(f"{SCAN}.")]
+    scans = [record for record in records if record.place.test.startswith(f"{SCAN}.")]
     by_test: dict[tuple[str, int, str], list[Slice]] = {}
-    for record in sorted(scans, key=lambda one: order.index(one.contender)):
-        by_test.setdefault((record.test, record.clients, record.unit), []).append(record)
+    for record in sorted(scans, key=lambda one: order.index(one.place.contender)):
+        by_test.setdefault((record.place.test, record.place.clients, record.unit), []).append(
+            record
+        )
     told: dict[str, str] = {}
     for (test, _, unit), several in by_test.items():
         known = [one for one in several if choices.of(_run(one)).sure] or several[:1]
@@ -131,4 +133,4 @@ def _is_near(rate: float, other: float) -> bool:
 
 
 def _run(record: Slice) -> str:
-    return record.archived.run if record.archived is not None else record.contender
+    return record.archived.classic.run if record.archived is not None else record.place.contender

@@ -22,15 +22,11 @@ from slowdust.formats.sysbench.rates import (
     unit_of,
 )
 from slowdust.formats.sysbench.vmstat import Vmstat
-from slowdust.store.records import (
-    Archived,
-    Counters,
-    ResponseTimes,
-    ServerUse,
-    Slice,
-    UsePerOperation,
-)
-from slowdust.units import Microsecond
+from slowdust.store.archived import Archived, Classic, Counters
+from slowdust.store.latency import LatencyUs
+from slowdust.store.measured import Measured, Use
+from slowdust.store.slice import Place, Slice
+from slowdust.units import Microsecond, present
 
 FROM_MET = "sb.o is missing or useless: the rate is that of sb.met"
 FROM_RATE = "sb.o and sb.met are missing or useless: the rate is that of sb.r.qps"
@@ -96,29 +92,31 @@ def slice_of(
     if published is None:
         return None
     rate, unit = _rate(test, published, reading.mode)
+    classic = _classic(run, test, _divisor(test, published, reading.mode, rate))
+    archived = Archived(response=_response(test), classic=classic)
     piece = Slice(
-        benchmark=SYSBENCH.name,
-        test=LOAD if test.is_load else test.file.suffix,
-        clients=clients,
-        contender=contender,
-        incarnation=1,
-        block=0,
-        slot=0,
-        seconds=_seconds(test),
-        operations=test.output.count if test.output else None,
+        place=Place(
+            benchmark=SYSBENCH.name,
+            test=LOAD if test.is_load else test.file.suffix,
+            clients=clients,
+            contender=contender,
+        ),
         qps=rate,
         unit=unit.value,
-        response=_response(test),
-        server=_server(test),
-        archived=_archived(run, test, _divisor(test, published, reading.mode, rate)),
+        measured=Measured(
+            seconds=_seconds(test),
+            operations=test.output.count if test.output else None,
+            uses=_uses(test),
+        ),
+        archived=archived,
     )
     _add_storage_and_cpu(piece, test, published, reading, clean)
     if test.counters:
         first = test.counters[min(test.counters)]
         said = parse_run(run.name)
-        piece.counters = counters_of(first, rate, said.dbms if said else None)
+        archived.counters = counters_of(first, rate, said.dbms if said else None)
     if not test.is_load and test.output is None:
-        piece.flags.append(FROM_MET if test.met else FROM_RATE)
+        archived.notes.append(FROM_MET if test.met else FROM_RATE)
     return piece
 
 
@@ -144,9 +142,9 @@ def _divisor(test: ArchivedTest, published: Rate, mode: Mode, rate: float) -> Ra
     return Rate(f"{rate:.0f}", Unit.THOUSAND_ROWS) if clean_scan else published
 
 
-def _archived(run: RunDirectory, test: ArchivedTest, rate: Rate) -> Archived:
-    """Texts and sums for the classic files."""
-    archived = Archived(
+def _classic(run: RunDirectory, test: ArchivedTest, rate: Rate) -> Classic:
+    """Collect the texts and sums from which the classic files are written."""
+    classic = Classic(
         run=run.name,
         file=test.file.common,
         rate=rate.text,
@@ -155,10 +153,10 @@ def _archived(run: RunDirectory, test: ArchivedTest, rate: Rate) -> Archived:
     )
     if test.storage is not None:
         io = test.storage
-        archived.storage = [io.samples, io.reads, io.read_kb, io.writes, io.written_kb]
+        classic.storage = [io.samples, io.reads, io.read_kb, io.writes, io.written_kb]
     if test.met is not None and (test.storage is None or test.cpu is None):
-        archived.met = [*test.met.storage, *test.met.cpu]
-    return archived
+        classic.met = [*test.met.storage, *test.met.cpu]
+    return classic
 
 
 def _behind_rate(test: ArchivedTest) -> str:
@@ -170,7 +168,7 @@ def _behind_rate(test: ArchivedTest) -> str:
     return f"{driver}{test.file.test}{phase} range={test.file.range}"
 
 
-def _response(test: ArchivedTest) -> ResponseTimes | None:
+def _response(test: ArchivedTest) -> LatencyUs | None:
     if test.output is not None:
         mean, p95, longest = test.output.average_ms, test.output.p95_ms, test.output.longest_ms
     else:
@@ -180,47 +178,48 @@ def _response(test: ArchivedTest) -> ResponseTimes | None:
         )
     if mean is None and p95 is None and longest is None:
         return None
-    return ResponseTimes(mean_us=_us(mean), p95_us=_us(p95), max_us=_us(longest))
+    return LatencyUs(mean=_us(mean), p95=_us(p95), max=_us(longest))
 
 
 def _us(milliseconds: str | None) -> Microsecond | None:
     return None if milliseconds is None else float(milliseconds) * _US_PER_MS
 
 
-def _server(test: ArchivedTest) -> ServerUse | None:
+def _uses(test: ArchivedTest) -> dict[str, Use]:
     if test.peaks is None:
-        return None
-    return ServerUse(
-        vsz_bytes=test.peaks.vsz_kb * _BYTES_PER_KB, rss_bytes=test.peaks.rss_kb * _BYTES_PER_KB
-    )
+        return {}
+    vsz_kb, rss_kb = test.peaks.vsz_kb, test.peaks.rss_kb
+    return {"server": {"vsz_bytes": vsz_kb * _BYTES_PER_KB, "rss_bytes": rss_kb * _BYTES_PER_KB}}
 
 
 def _add_storage_and_cpu(
     piece: Slice, test: ArchivedTest, published: Rate, reading: Reading, clean: Vmstat | None
 ) -> None:
     """Hardware per operation, and the sums that the classic files are made of."""
-    assert piece.archived is not None
+    archived = piece.archived
+    assert archived is not None
     if test.cpu is not None:
         vm = clean or test.cpu.published
-        piece.archived.cpu = [vm.samples, vm.switches, vm.cpu]
+        archived.classic.cpu = [vm.samples, vm.switches, vm.cpu]
     printed = published_met(test, published)
     if reading.mode is Mode.COMPAT:
-        piece.per_op = as_printed(printed, reading.cpus) if printed else None
+        archived.per_operation = as_printed(printed, reading.cpus) if printed else {}
         return
     told = as_printed(printed, reading.cpus, published.value / piece.qps) if printed else None
-    use = told or UsePerOperation()
+    use = archived.per_operation = told or {}
     if test.storage is not None:
         operations = piece.qps * test.storage.samples
-        use.reads = test.storage.reads / operations
-        use.writes = test.storage.writes / operations
-        use.host_read_kb = test.storage.read_kb / operations
-        use.host_write_kb = test.storage.written_kb / operations
+        use["reads"] = test.storage.reads / operations
+        use["writes"] = test.storage.writes / operations
+        use["host_read_kb"] = test.storage.read_kb / operations
+        use["host_write_kb"] = test.storage.written_kb / operations
     if clean is not None:
-        use.host_cs = clean.switches_per_second / piece.qps
-        use.host_cpu_us, use.host_share_us = _cpu_us(clean.cpu_percent / piece.qps, reading.cpus)
+        use["host_cs"] = clean.switches_per_second / piece.qps
+        for cpu in ("host_cpu_us", "host_share_us"):
+            use.pop(cpu, None)
+        use |= _cpu_us(clean.cpu_percent / piece.qps, reading.cpus)
     elif told is not None:
-        piece.flags.append(PUBLISHED_CPU)
-    piece.per_op = use
+        archived.notes.append(PUBLISHED_CPU)
 
 
 def leave_out_hardware_of_all_threads(piece: Slice) -> None:
@@ -228,16 +227,18 @@ def leave_out_hardware_of_all_threads(piece: Slice) -> None:
 
     Nor what the server's process did, where one serves all; a process for each thread did that.
     """
-    if piece.unit != Unit.THOUSAND_ROWS_OF_ONE_THREAD.value or piece.clients == 1:
+    if piece.unit != Unit.THOUSAND_ROWS_OF_ONE_THREAD.value or piece.place.clients == 1:
         return
-    flags = [flag for flag in piece.flags if flag != PUBLISHED_CPU]
-    if piece.per_op is not None:
-        piece.per_op = None
-        flags.append(RATE_OF_ONE_THREAD)
-    if piece.counters is not None and not piece.counters.of_one_process:
-        piece.counters.per_operation = {}
-        flags.append(COUNTERS_OF_ALL_THREADS)
-    piece.flags = flags
+    archived = piece.archived
+    assert archived is not None
+    notes = [note for note in archived.notes if note != PUBLISHED_CPU]
+    if archived.per_operation:
+        archived.per_operation = {}
+        notes.append(RATE_OF_ONE_THREAD)
+    if archived.counters is not None and not archived.counters.of_one_process:
+        archived.counters.per_operation = {}
+        notes.append(COUNTERS_OF_ALL_THREADS)
+    archived.notes = notes
 
 
 def published_met(test: ArchivedTest, published: Rate) -> Met | None:
@@ -247,15 +248,12 @@ def published_met(test: ArchivedTest, published: Rate) -> Met | None:
     return test.met
 
 
-def as_printed(printed: Met, cpus: int | None, factor: float = 1.0) -> UsePerOperation:
+def as_printed(printed: Met, cpus: int | None, factor: float = 1.0) -> dict[str, float]:
     """The published numbers per operation, in this project's units.
 
     `factor`: the rate that they were divided by / the one that they are wanted for.
     """
-    host_cpu_us, host_share_us = _cpu_us(float(printed.cpu_per_o) * factor, cpus)
-    return UsePerOperation(
-        host_cpu_us=host_cpu_us,
-        host_share_us=host_share_us,
+    return _cpu_us(float(printed.cpu_per_o) * factor, cpus) | present(
         host_cs=float(printed.switches_per_o) * factor,
         reads=float(printed.reads_per_o) * factor,
         host_read_kb=float(printed.read_kb_per_o) * factor,
@@ -263,10 +261,10 @@ def as_printed(printed: Met, cpus: int | None, factor: float = 1.0) -> UsePerOpe
     )
 
 
-def _cpu_us(percent: float, cpus: int | None) -> tuple[Microsecond | None, Microsecond | None]:
+def _cpu_us(percent: float, cpus: int | None) -> dict[str, Microsecond]:
     """Percent of the host per operation/s as microseconds: of CPUs, or of all of them together."""
     share = percent / _PERCENT * _US_PER_S
-    return (None, share) if cpus is None else (share * cpus, None)
+    return {"host_share_us": share} if cpus is None else {"host_cpu_us": share * cpus}
 
 
 def counters_of(values: Extraction, rate: float, dbms: str | None) -> Counters:

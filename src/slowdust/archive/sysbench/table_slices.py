@@ -9,15 +9,17 @@ from pathlib import Path
 
 from slowdust.archive.problems import Problem
 from slowdust.archive.sysbench.found_tables import Hardware, Rates
-from slowdust.archive.sysbench.scanning import Place
+from slowdust.archive.sysbench.scanning import Place as FoundPlace
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench import named_clients
 from slowdust.formats.sysbench.met_tables import MetRow
 from slowdust.formats.sysbench.named_clients import NamedClients
 from slowdust.formats.sysbench.names import FileName, common_of, parse_file, test_of
 from slowdust.formats.sysbench.rates import ScanRule, Unit, relative_to, unit_of
+from slowdust.store.archived import Archived, Classic
 from slowdust.store.manifest import Fate
-from slowdust.store.records import Archived, Slice, UsePerOperation
+from slowdust.store.slice import Place, Slice
+from slowdust.units import present
 from slowdust.wording import counted
 
 FROM_RELATIVE = "from a table of relative rates alone: absolute ones are not known"
@@ -121,7 +123,7 @@ class _Clients:
         return self.given or (named_clients.most_common(told) if told else None)
 
 
-def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> TableRows:
+def read_tables(place: FoundPlace, records: Iterable[Slice], clients: int | None) -> TableRows:
     """Merge the tables of an experiment.
 
     `records` are those of the runs' own files; their clients are also those of tables of rates,
@@ -129,9 +131,13 @@ def read_tables(place: Place, records: Iterable[Slice], clients: int | None) -> 
     """
     found = TableRows()
     in_runs = {
-        (one.archived.run, LOAD if one.test == LOAD else one.archived.file, one.clients)
+        (
+            one.archived.classic.run,
+            LOAD if one.place.test == LOAD else one.archived.classic.file,
+            one.place.clients,
+        )
         for one in records
-        if one.archived is not None and one.archived.file is not None
+        if one.archived is not None and one.archived.classic.file is not None
     }
     blocks = list(_blocks(place.tables.hardware))
     for block in blocks:
@@ -252,22 +258,20 @@ def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slic
     if not rate or float(rate) <= 0:
         return None
     return Slice(
-        benchmark=SYSBENCH.name,
-        test=row.test,
-        clients=row.clients,
-        contender=contender,
-        incarnation=1,
-        block=0,
-        slot=0,
+        place=Place(
+            benchmark=SYSBENCH.name, test=row.test, clients=row.clients, contender=contender
+        ),
         qps=float(rate),
         unit=_unit(row, rate, scan),
-        per_op=_use(hardware, cpus) if hardware else None,
-        flags=[FROM_TABLE if row.relative_to is None else FROM_RELATIVE],
         archived=Archived(
-            run=row.run,
-            file=row.common,
-            whole_rate=rate,
-            table_row=list(hardware.cells()) if hardware else None,
+            per_operation=_per_operation(hardware, cpus) if hardware else {},
+            notes=[FROM_TABLE if row.relative_to is None else FROM_RELATIVE],
+            classic=Classic(
+                run=row.run,
+                file=row.common,
+                whole_rate=rate,
+                table_row=list(hardware.cells()) if hardware else None,
+            ),
         ),
     )
 
@@ -280,9 +284,9 @@ def _unit(row: Row, rate: str, scan: ScanRule) -> str:
     return unit_of(row.common.partition(".")[0], rate, scan).value
 
 
-def _use(row: MetRow, cpus: int | None) -> UsePerOperation:
+def _per_operation(row: MetRow, cpus: int | None) -> dict[str, float]:
     share = float(row.cpu) / 100 * 1e6 if row.cpu else None
-    return UsePerOperation(
+    return present(
         host_cpu_us=share * cpus if share is not None and cpus else None,
         host_share_us=share if not cpus else None,
         host_cs=_number(row.switches),

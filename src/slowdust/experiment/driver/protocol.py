@@ -7,7 +7,9 @@ from typing import Literal
 import msgspec
 
 from slowdust.dbms.access import Target
-from slowdust.store.records import ClientUse, Histogram, PerSecond, RoleUse, Schedule
+from slowdust.store.latency import Histogram
+from slowdust.store.measured import ClientUse, PerSecond, Schedule
+from slowdust.store.step import RoleUse
 from slowdust.units import Second
 
 

@@ -12,9 +12,10 @@ from slowdust.experiment.contenders import Contender, Field
 from slowdust.experiment.driver.process import Data, Driver, TargetError, Work
 from slowdust.experiment.driver.protocol import Failed, ForSeconds, PlanText, Ran, Rate, ToPositions
 from slowdust.experiment.plan import Step
+from slowdust.experiment.record import slice_of
 from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, block_order
 from slowdust.probes.window import Window
-from slowdust.store.records import Slice
+from slowdust.store.slice import Place, Slice
 from slowdust.units import Second
 
 
@@ -29,7 +30,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Place:
+class StepTurn:
     """A step's part in one incarnation, as far as its sessions are concerned."""
 
     step: Step
@@ -41,12 +42,12 @@ class Place:
 class StepRun:
     """A step's sessions on every contender, open for one incarnation."""
 
-    def __init__(self, driver: Driver, field: Field, place: Place, pace: Pace) -> None:
+    def __init__(self, driver: Driver, field: Field, turn: StepTurn, pace: Pace) -> None:
         self._driver = driver
         self._field = field
-        self._step = place.step
-        self._incarnation = place.incarnation
-        self._first = place.first
+        self._step = turn.step
+        self._incarnation = turn.incarnation
+        self._first = turn.first
         self._pace = pace
         self._positions: dict[str, list[int]] = {}
         self._operations_of_last_block = 0
@@ -119,16 +120,16 @@ class StepRun:
     def _slice(self, contender: Contender, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
         self._run(contender, ForSeconds(self._pace.discard))
-        window = Window(
-            contender.probe,
-            {other.name: other.probe for other in self._field.running() if other is not contender},
-            self._field.host_probe,
-        )
+        others = [other for other in self._field.running() if other is not contender]
+        window = Window([*(other.idle_probe for other in others), *contender.probes])
         window.open()
         ran = self._run(contender, ForSeconds(self._pace.slice))
         use = window.close()
         _refuse_ruin(ran, contender.family)
-        return Slice(
+        return slice_of(self._place(contender, block, slot), ran, ran, use)
+
+    def _place(self, contender: Contender, block: int, slot: int) -> Place:
+        return Place(
             benchmark=self._step.test.benchmark,
             test=self._step.test.name,
             clients=self._step.clients,
@@ -136,26 +137,6 @@ class StepRun:
             incarnation=self._incarnation,
             block=block,
             slot=slot,
-            started=ran.started,
-            seconds=ran.seconds,
-            operations=ran.operations,
-            statements=ran.statements,
-            rows=ran.rows,
-            qps=ran.qps,
-            unit=ran.unit,
-            bytes_sent=ran.bytes_sent,
-            bytes_received=ran.bytes_received,
-            latency=ran.latency,
-            per_second=ran.per_second,
-            errors=ran.errors,
-            retries=ran.retries,
-            client=ran.client,
-            schedule=ran.schedule,
-            server=use.server,
-            host=use.host,
-            idle_cpu_s=use.idle_cpu_s,
-            probe_seconds=use.probe_seconds,
-            skipped_probes=use.skipped,
         )
 
     def _run(self, contender: Contender, stop: ForSeconds | ToPositions) -> Ran:

@@ -27,7 +27,7 @@ from slowdust.experiment.steps.workload import Server, Workload, workload_for
 from slowdust.experiment.view import Status, View
 from slowdust.instances.instance import InstanceError
 from slowdust.store.manifest import StepFailure
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 _BETWEEN_TURNS: Second = 10.0

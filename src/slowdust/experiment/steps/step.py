@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from slowdust.benchmarks.insert import InsertStep, Kind
@@ -27,10 +29,14 @@ from slowdust.experiment.driver.protocol import (
     StepWork,
 )
 from slowdust.experiment.plan import Step
+from slowdust.experiment.record import slice_of
 from slowdust.experiment.steps.workload import Workload
 from slowdust.probes.sampler import Sampler
 from slowdust.probes.window import Window, WindowUse
-from slowdust.store.records import Histogram, PerSecond, RoleUse, Slice, StepDetail
+from slowdust.store.latency import Histogram
+from slowdust.store.measured import PerSecond, Schedule
+from slowdust.store.slice import Place, Slice
+from slowdust.store.step import RoleUse, Sample, StepDetail
 from slowdust.units import Second, known
 
 _ENDING: Second = 0.2
@@ -130,10 +136,8 @@ class LongStep:
             TargetError: the server did not do it.
         """
         contender = turn.contender
-        window = Window(
-            contender.probe, {other.name: other.probe for other in idle}, self._field.host_probe
-        )
-        sampler = Sampler(contender.probe, self._field.host_probe, contender.server.log_path)
+        window = Window([*(other.idle_probe for other in idle), *contender.probes])
+        sampler = Sampler(contender.probes, contender.server.log_path)
         rows_before = turn.tables.rows
         inserted = self._workload.inserted_in(turn.test, turn.step.clients)
         turn.tables.grow(turn.test, turn.step.clients, inserted)
@@ -143,18 +147,18 @@ class LongStep:
         with sampler:
             performed = self._driver.perform(turn.session, standstill, on_progress)
         use = window.close()
-        _complete(use, sampler.switches)
+        samples = sampler.samples(performed.started)
+        _complete(use, samples)
         self._driver.close(turn.session)
         refuse_ruin(performed, contender.family)
         turn.tables.written = rows_before + sum(performed.growth)
-        record = _record(turn, performed, use)
-        record.step = StepDetail(
+        detail = StepDetail(
             roles=performed.roles,
             target=None if turn.test.rate is None else float(turn.test.rate * turn.step.clients),
-            samples=sampler.samples(performed.started),
+            samples=samples,
             rows_expected=turn.tables.rows,
         )
-        return record
+        return slice_of(_place(turn), performed, _totals(turn, performed), use, detail)
 
     def abandon(self, turn: Turn) -> None:
         """Close the session of a step that failed."""
@@ -227,51 +231,65 @@ def refuse_ruin(performed: Performed, family: Family) -> None:
                 )
 
 
-def _complete(use: WindowUse, switches: int | None) -> None:
+def _complete(window: WindowUse, samples: Sequence[Sample]) -> None:
     """Take the context switches from the samples where a process ended and took its own along.
 
-    In a step of many seconds some always do: autovacuum's, parallel workers of an index.
+    In a step of many seconds some always do: autovacuum's, parallel workers of an index. All that
+    is missing then is the last second of those that ended.
     """
-    if use.server is not None and use.server.context_switches is None and switches is not None:
-        use.server.context_switches = switches
-        use.skipped = [name for name in use.skipped if name != "server.switches"]
+    server = window.uses.get("server")
+    if server is None or "context_switches" in server:
+        return
+    seen = [sample.uses.get("server", {}).get("seen_switches") for sample in samples]
+    if None not in seen:
+        server["context_switches"] = sum(known(seen))
+        window.skipped.remove("server.switches")
 
 
-def _record(turn: Turn, performed: Performed, use: WindowUse) -> Slice:
-    main = performed.roles.get(_MAIN_ROLES[turn.test.kind])
-    operations, qps = _rate(turn, performed, main)
-    roles = performed.roles.values()
-    errors: dict[str, int] = {}
-    for role in roles:
-        for state, count in role.errors.items():
-            errors[state] = errors.get(state, 0) + count
-    return Slice(
+def _place(turn: Turn) -> Place:
+    return Place(
         benchmark=turn.test.benchmark,
         test=turn.test.name,
         clients=turn.step.clients,
         contender=turn.contender.name,
         incarnation=turn.incarnation,
-        block=0,
         slot=turn.slot,
-        started=performed.started,
-        seconds=performed.seconds,
+    )
+
+
+@dataclass
+class _Totals:
+    """Totals of a long step, made of its roles'."""
+
+    operations: int
+    statements: int
+    rows: int
+    qps: float
+    unit: str
+    latency: Histogram
+    per_second: list[PerSecond]
+    errors: dict[str, int]
+    retries: int
+    schedule: Schedule | None = None
+
+
+def _totals(turn: Turn, performed: Performed) -> _Totals:
+    main = performed.roles.get(_MAIN_ROLES[turn.test.kind])
+    operations, qps = _rate(turn, performed, main)
+    roles = performed.roles.values()
+    errors: Counter[str] = Counter()
+    for role in roles:
+        errors.update(role.errors)
+    return _Totals(
         operations=operations,
         statements=sum(known(role.statements for role in roles)),
         rows=sum(known(role.rows for role in roles)),
         qps=qps,
         unit=turn.test.unit,
-        bytes_sent=performed.bytes_sent,
-        bytes_received=performed.bytes_received,
-        latency=_NO_ANSWERS if main is None else main.latency,
+        latency=(main.latency if main else None) or _NO_ANSWERS,
         per_second=[] if main is None else _per_second(turn.test, main),
-        errors=errors,
+        errors=dict(errors),
         retries=sum(role.retries for role in roles),
-        client=performed.client,
-        server=use.server,
-        host=use.host,
-        idle_cpu_s=use.idle_cpu_s,
-        probe_seconds=use.probe_seconds,
-        skipped_probes=use.skipped,
     )
 
 

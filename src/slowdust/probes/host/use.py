@@ -6,12 +6,14 @@ for the same numbers, at ten times the cost (bench/probe_cost.py measures both).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from slowdust.probes.host.storage import block_device_of
+from slowdust.probes.probe import Subject
 from slowdust.probes.server.procfs import TICK_NS, number_after, read_bytes
-from slowdust.store.records import HostUse
+from slowdust.store.measured import Use
 from slowdust.units import Second
 
 _SECTOR_BYTES = 512
@@ -75,6 +77,9 @@ def parse_disk(content: bytes) -> DiskReading:
     return DiskReading(reads, read_sectors * _SECTOR_BYTES, writes, write_sectors * _SECTOR_BYTES)
 
 
+HostReadings = tuple[HostReading, DiskReading | None]
+
+
 class HostProbe:
     """Reads the host's counters and those of the block device below `data_directory`.
 
@@ -82,11 +87,14 @@ class HostProbe:
         OSError: no such directory.
     """
 
+    name = "host"
+    parts: Mapping[str, str] = {"writes": "disk"}
+
     def __init__(self, data_directory: Path) -> None:
         device = block_device_of(data_directory)
         self._disk_file = None if device is None else str(device / "stat")
 
-    def read(self) -> tuple[HostReading, DiskReading | None]:
+    def read(self) -> HostReadings:
         """Read both; without the disk where the directory's device cannot be found.
 
         Raises:
@@ -94,6 +102,31 @@ class HostProbe:
         """
         host = parse_host(read_bytes("/proc/stat"))
         return host, self._read_disk()
+
+    def use(self, before: HostReadings, after: HostReadings) -> Use:
+        """Return what the host did between two readings.
+
+        `cpu_user_s`, `cpu_system_s`, `cpu_iowait_s`, `cpu_steal_s`, `cpu_idle_s`,
+        `context_switches`, `interrupts`, and of the disk `reads`, `read_bytes`, `writes`,
+        `write_bytes`. CPU times come in ticks of 10 ms over all cores: 5% of a slice of 0.1 s on
+        two cores. The kernel's iowait and idle may run backwards a little when cores sleep; that is
+        cut off at 0.
+        """
+        (first, first_disk), (last, last_disk) = before, after
+        use: Use = {
+            "cpu_user_s": _seconds(first.user, last.user),
+            "cpu_system_s": _seconds(first.system, last.system),
+            "cpu_iowait_s": _seconds(first.iowait, last.iowait),
+            "cpu_steal_s": _seconds(first.steal, last.steal),
+            "cpu_idle_s": _seconds(first.idle, last.idle),
+            "context_switches": last.switches - first.switches,
+            "interrupts": last.interrupts - first.interrupts,
+        }
+        if first_disk is not None and last_disk is not None:
+            growth = [end - start for start, end in zip(first_disk, last_disk, strict=True)]
+            if min(growth) >= 0:
+                use |= zip(DiskReading._fields, growth, strict=True)
+        return use
 
     def _read_disk(self) -> DiskReading | None:
         if self._disk_file is None:
@@ -104,29 +137,9 @@ class HostProbe:
             return None
 
 
-def host_use(
-    before: tuple[HostReading, DiskReading | None], after: tuple[HostReading, DiskReading | None]
-) -> HostUse:
-    """What the host did between two readings of the same probe.
-
-    CPU times come in ticks of 10 ms over all cores: 5% of a slice of 0.1 s on two cores. The
-    kernel's iowait and idle may run backwards a little when cores sleep; that is cut off at 0.
-    """
-    (first, first_disk), (last, last_disk) = before, after
-    use = HostUse(
-        cpu_user_s=_seconds(first.user, last.user),
-        cpu_system_s=_seconds(first.system, last.system),
-        cpu_iowait_s=_seconds(first.iowait, last.iowait),
-        cpu_steal_s=_seconds(first.steal, last.steal),
-        cpu_idle_s=_seconds(first.idle, last.idle),
-        context_switches=last.switches - first.switches,
-        interrupts=last.interrupts - first.interrupts,
-    )
-    if first_disk is not None and last_disk is not None:
-        grown = [end - start for start, end in zip(first_disk, last_disk, strict=True)]
-        if min(grown) >= 0:
-            use.reads, use.read_bytes, use.writes, use.write_bytes = grown
-    return use
+def probe_of(subject: Subject) -> HostProbe:
+    """Return the probe of the host and the disk of a server's data."""
+    return HostProbe(subject.data_directory)
 
 
 def _seconds(first: int, last: int) -> Second:

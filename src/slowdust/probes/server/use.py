@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from slowdust.probes.server.process import CpuReading, Memory, ProcessCpu, ServerReading
 from slowdust.probes.server.procfs import TICK_NS
-from slowdust.store.records import ServerUse
-from slowdust.units import Second
+from slowdust.probes.server.reading import CpuReading, Memory, ProcessCpu, ServerReading
+from slowdust.store.measured import Use
+from slowdust.units import Second, present
 
 _NANOSECONDS = 1_000_000_000
 
@@ -30,18 +30,20 @@ def cpu_seconds(before: CpuReading, after: CpuReading) -> Second:
     return max(0, total_ns) / _NANOSECONDS
 
 
-def server_use(before: ServerReading, after: ServerReading) -> ServerUse:
-    """What a server used between two readings of the same probe.
+def server_use(before: ServerReading, after: ServerReading) -> Use:
+    """Return what a server used between two readings of the same probe.
+
+    - `cpu_s`: user plus system time, see `cpu_seconds`.
 
     - `cpu_user_s`, `cpu_system_s`: `cpu_s` in the proportion in which the kernel's tick (250 a
       second and core, often) found the processes in user and system mode. In one slice of 0.25 s
       that proportion is good to about 6 points; it is unbiased, so use it over many slices. Absent
       if no tick hit the server.
     - These two and `context_switches` are absent if a process or thread ended in the window: it
-      took its share along.
+      took its share along. `seen_switches` are those of the threads that are there at the end.
     - `read_bytes`, `write_bytes`: what the processes fetched from and sent towards storage. A
       write counts when it makes a page of the cache dirty, once until that page is clean again,
-      and to the process that did it: what the device does, and when, is in `HostUse`.
+      and to the process that did it: what the device does, and when, is in the host's use.
     - `rss_bytes`: the anonymous memory of all processes, plus the largest shared and the largest
       file-backed part of any one: forked processes hold the same shared buffers, and the sum of
       their RSS would count them once per connection. A little below the truth where no process
@@ -54,18 +56,21 @@ def server_use(before: ServerReading, after: ServerReading) -> ServerUse:
     cpu_s = cpu_seconds(before.cpu, after.cpu)
     took_along = bool(ended) or _reaped_faults(before.cpu) != _reaped_faults(after.cpu)
     user_share = None if took_along else _user_share(before.cpu, after.cpu)
-    return ServerUse(
+    return Use(
         cpu_s=cpu_s,
-        cpu_user_s=None if user_share is None else cpu_s * user_share,
-        cpu_system_s=None if user_share is None else cpu_s * (1 - user_share),
-        context_switches=None if took_along else _switches(before.switches, after.switches),
-        read_bytes=_growth(before.read_bytes, after.read_bytes),
-        write_bytes=_growth(before.write_bytes, after.write_bytes),
         vsz_bytes=virtual_bytes(after.memory),
         rss_bytes=resident_bytes(after.memory),
         processes=len(after.cpu),
         processes_started=len(started),
         processes_ended=len(ended),
+        seen_switches=_seen_switches(before.switches, after.switches),
+        **present(
+            cpu_user_s=None if user_share is None else cpu_s * user_share,
+            cpu_system_s=None if user_share is None else cpu_s * (1 - user_share),
+            context_switches=None if took_along else _switches(before.switches, after.switches),
+            read_bytes=_growth(before.read_bytes, after.read_bytes),
+            write_bytes=_growth(before.write_bytes, after.write_bytes),
+        ),
     )
 
 
@@ -102,7 +107,7 @@ def _user_share(before: CpuReading, after: CpuReading) -> float | None:
     return min(1.0, max(0.0, user / sampled)) if sampled > 0 else None
 
 
-def seen_switches(before: dict[int, int], after: dict[int, int]) -> int:
+def _seen_switches(before: dict[int, int], after: dict[int, int]) -> int:
     """Context switches of the threads that are there at the end, without the ended ones."""
     return sum(max(0, count - before.get(thread, 0)) for thread, count in after.items())
 

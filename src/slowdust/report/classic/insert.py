@@ -13,7 +13,7 @@ from slowdust.formats.insert import tables as ibench
 from slowdust.formats.insert.names import without_size
 from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR, Row
 from slowdust.store.manifest import ArchivedTable, Imported
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 SUMMARY = "summary_tables.html"
 
@@ -23,7 +23,7 @@ Rows = dict[str, dict[str, Row]]
 
 def classic_files(imported: Imported, slices: Sequence[Slice]) -> dict[Path, str]:
     """Path, relative to the archive's directory, and content of each file."""
-    clients = max((piece.clients for piece in slices), default=1)
+    clients = max((record.place.clients for record in slices), default=1)
     return files_of(imported.tables, _rows(slices), clients)
 
 
@@ -47,10 +47,11 @@ def _files(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> Iterato
 
 def _rows(slices: Sequence[Slice]) -> Rows:
     found: Rows = {}
-    for piece in slices:
-        if (archived := piece.archived) is not None and archived.file and archived.table_row:
-            of_step = found.setdefault(archived.file, {})
-            of_step[archived.run] = Row(tuple(archived.table_row))
+    for record in slices:
+        classic = record.archived.classic if record.archived else None
+        if classic is not None and classic.file and classic.table_row:
+            of_step = found.setdefault(classic.file, {})
+            of_step[classic.run] = Row(tuple(classic.table_row))
     return found
 
 

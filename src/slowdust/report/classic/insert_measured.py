@@ -9,7 +9,7 @@ creation was to its client, and percentiles of seconds where a step had no whole
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from slowdust.analysis.model import Report, Result
@@ -19,7 +19,8 @@ from slowdust.formats.insert.names import main_role
 from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE
 from slowdust.report.classic.insert import Rows, files_of
 from slowdust.store.manifest import ArchivedTable, Manifest
-from slowdust.store.records import HostUse, RoleUse, Slice
+from slowdust.store.slice import Slice
+from slowdust.store.step import RoleUse
 from slowdust.units import known
 
 _NS_PER_S = 1e9
@@ -72,9 +73,9 @@ def _rows(report: Report, slices: Sequence[Slice], clients: int, steps: dict[str
         if result.clients == clients
     }
     of_step: dict[tuple[str, str], list[Slice]] = {}
-    for piece in slices:
-        if piece.clients == clients:
-            of_step.setdefault((piece.test, piece.contender), []).append(piece)
+    for record in slices:
+        if record.place.clients == clients:
+            of_step.setdefault((record.place.test, record.place.contender), []).append(record)
     rows: Rows = {}
     for test, name in steps.items():
         for contender in report.contenders:
@@ -93,20 +94,20 @@ def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
     return {
         "ips": inserts if queries else result.qps,
         "qps": result.qps if queries else 0.0,
-        "rps": _per_second(slices, lambda host: host.reads),
-        "rmbps": _per_second(slices, lambda host: host.read_bytes, 1 / _BYTES_PER_MB),
-        "wps": _per_second(slices, lambda host: host.writes),
-        "wmbps": _per_second(slices, lambda host: host.write_bytes, 1 / _BYTES_PER_MB),
-        "rpq": use.reads,
-        "rkbpq": use.host_read_kb,
-        "wpi": _per_insert(slices, inserted, lambda host: host.writes),
-        "wkbpi": _per_insert(slices, inserted, lambda host: host.write_bytes, _KB_PER_BYTE),
-        "csps": _per_second(slices, lambda host: host.context_switches),
+        "rps": _per_second(slices, "reads"),
+        "rmbps": _per_second(slices, "read_bytes", 1 / _BYTES_PER_MB),
+        "wps": _per_second(slices, "writes"),
+        "wmbps": _per_second(slices, "write_bytes", 1 / _BYTES_PER_MB),
+        "rpq": use.get("reads"),
+        "rkbpq": use.get("host_read_kb"),
+        "wpi": _per_insert(slices, inserted, "writes"),
+        "wkbpi": _per_insert(slices, inserted, "write_bytes", _KB_PER_BYTE),
+        "csps": _per_second(slices, "context_switches"),
         "cpups": _busy_percent(slices),
-        "cspq": use.host_cs,
-        "cpupq": use.host_cpu_us,
-        "dbgb1": _largest_gb(piece.step.data_bytes for piece in slices if piece.step),
-        "rss": _largest_gb(piece.server.rss_bytes for piece in slices if piece.server),
+        "cspq": use.get("host_cs"),
+        "cpupq": use.get("host_cpu_us"),
+        "dbgb1": _largest_gb(record.step.data_bytes for record in slices if record.step),
+        "rss": _largest_gb(record.measured.used("server", "rss_bytes") for record in slices),
         "maxop": None if main == "index" else _longest(slices, main),
         "p50": _rate_kept(slices, main, 0.50),
         "p99": _rate_kept(slices, main, 0.99),
@@ -114,7 +115,7 @@ def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
 
 
 def _roles(slices: Iterable[Slice], name: str) -> list[RoleUse]:
-    found = (piece.step.roles.get(name) for piece in slices if piece.step)
+    found = (record.step.roles.get(name) for record in slices if record.step)
     return [role for role in found if role is not None]
 
 
@@ -124,40 +125,35 @@ def _inserted(slices: Sequence[Slice], main: str) -> int | None:
     return None if len(rows) < len(slices) or None in rows else sum(known(rows))
 
 
-def _total(slices: Sequence[Slice], read: Callable[[HostUse], float | None]) -> float | None:
-    """Over all windows; None unless the probes saw it in each."""
-    found = known(read(piece.host) for piece in slices if piece.host is not None)
-    return sum(found) if len(found) == len(slices) else None
+def _total(slices: Sequence[Slice], *quantities: str) -> float | None:
+    """Return the host's use over all windows; None unless the probe saw it in each."""
+    amounts = known(record.measured.used("host", *quantities) for record in slices)
+    return sum(amounts) if len(amounts) == len(slices) else None
 
 
-def _per_second(
-    slices: Sequence[Slice], read: Callable[[HostUse], float | None], factor: float = 1.0
-) -> float | None:
-    lengths = known(piece.probe_seconds or piece.seconds for piece in slices)
-    total = _total(slices, read)
+def _per_second(slices: Sequence[Slice], quantity: str, factor: float = 1.0) -> float | None:
+    lengths = known(record.measured.probe_seconds or record.measured.seconds for record in slices)
+    total = _total(slices, quantity)
     return None if total is None or not sum(lengths) else total * factor / sum(lengths)
 
 
 def _per_insert(
-    slices: Sequence[Slice],
-    inserted: int | None,
-    read: Callable[[HostUse], float | None],
-    factor: float = 1.0,
+    slices: Sequence[Slice], inserted: int | None, quantity: str, factor: float = 1.0
 ) -> float | None:
-    total = _total(slices, read)
+    total = _total(slices, quantity)
     return total * factor / inserted if total is not None and inserted else None
 
 
 def _busy_percent(slices: Sequence[Slice]) -> float | None:
-    """CPU time at work, of all there was."""
-    busy = _total(slices, lambda host: host.cpu_user_s + host.cpu_system_s)
-    idle = _total(slices, lambda host: host.cpu_idle_s + host.cpu_iowait_s + host.cpu_steal_s)
+    """Return the CPU time at work / all there was, in percent."""
+    busy = _total(slices, "cpu_user_s", "cpu_system_s")
+    idle = _total(slices, "cpu_idle_s", "cpu_iowait_s", "cpu_steal_s")
     if busy is None or idle is None or not busy + idle:
         return None
     return 100 * busy / (busy + idle)
 
 
-def _largest_gb(sizes: Iterable[int | None]) -> float | None:
+def _largest_gb(sizes: Iterable[float | None]) -> float | None:
     largest = max(known(sizes), default=None)
     return None if largest is None else largest / _BYTES_PER_GB
 

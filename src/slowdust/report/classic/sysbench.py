@@ -23,18 +23,19 @@ from slowdust.formats.sysbench.rate_tables import RateTable
 from slowdust.formats.sysbench.rates import doubted, is_relative, relative_to
 from slowdust.formats.sysbench.vmstat import Vmstat
 from slowdust.formats.text import readable
+from slowdust.store.archived import Classic
 from slowdust.store.manifest import ArchivedTable, Manifest
-from slowdust.store.records import Archived, Slice
+from slowdust.store.slice import Slice
 
 _CELLS_OF_STORAGE = 9
 
 
 def write_archived(manifest: Manifest, slices: Sequence[Slice], directory: Path) -> list[Path]:
     """Write the files of an imported experiment; their paths, in the order of writing."""
-    found = [(piece, piece.archived) for piece in slices if piece.archived is not None]
+    found = [(record, record.archived.classic) for record in slices if record.archived is not None]
     files: dict[Path, str] = {}
-    for piece, archived in found:
-        files |= _of_test(piece, archived)
+    for record, classic in found:
+        files |= _of_test(record, classic)
     files |= _rates(found)
     files |= _tables(manifest, found)
     return write_files(directory, files)
@@ -87,50 +88,50 @@ def _refuse_other(path: Path, text: str) -> None:
         raise UsageError(f"{path} is there with other content: choose another directory")
 
 
-def _of_test(piece: Slice, archived: Archived) -> dict[Path, str]:
+def _of_test(record: Slice, classic: Classic) -> dict[Path, str]:
     """sb.met, and the extractions of the counters."""
     files = {}
-    run = Path(archived.run)
-    if (numbers := _met(archived)) is not None and archived.file is not None:
-        name = block_name(piece.test, archived.file, piece.clients)
+    run = Path(classic.run)
+    if (numbers := _met(classic)) is not None and classic.file is not None:
+        name = block_name(record.place.test, classic.file, record.place.clients)
         files[run / name] = met.write(numbers)
-    for iteration, values in archived.counters.items():
-        name = f"sb.perf.hw.{archived.file}.{iteration}"
+    for iteration, values in classic.counters.items():
+        name = f"sb.perf.hw.{classic.file}.{iteration}"
         files[run / f"{name}.raw"] = perf_stat.raw(values)
         files[run / f"{name}.sorted"] = perf_stat.sorted_(values)
     return files
 
 
-def _met(archived: Archived) -> Met | None:
-    if archived.storage is not None and archived.cpu is not None and archived.rate is not None:
-        samples, reads, read_kb, writes, written_kb = archived.storage
+def _met(classic: Classic) -> Met | None:
+    if classic.storage is not None and classic.cpu is not None and classic.rate is not None:
+        samples, reads, read_kb, writes, written_kb = classic.storage
         storage = Iostat(int(samples), reads, read_kb, writes, written_kb)
-        samples, switches, percent = archived.cpu
-        return met.make(archived.rate, storage, Vmstat(int(samples), switches, percent))
-    if archived.met is not None:
-        cells = tuple(archived.met)
+        samples, switches, percent = classic.cpu
+        return met.make(classic.rate, storage, Vmstat(int(samples), switches, percent))
+    if classic.met is not None:
+        cells = tuple(classic.met)
         return Met(cells[:_CELLS_OF_STORAGE], cells[_CELLS_OF_STORAGE:])
     return None
 
 
-def _met_row(archived: Archived) -> MetRow | None:
-    if (numbers := _met(archived)) is not None:
-        return MetRow.of(numbers, archived.run)
-    return met_tables.row(archived.table_row, archived.run) if archived.table_row else None
+def _met_row(classic: Classic) -> MetRow | None:
+    if (numbers := _met(classic)) is not None:
+        return MetRow.of(numbers, classic.run)
+    return met_tables.row(classic.table_row, classic.run) if classic.table_row else None
 
 
-def _rates(found: Iterable[tuple[Slice, Archived]]) -> dict[Path, str]:
+def _rates(found: Iterable[tuple[Slice, Classic]]) -> dict[Path, str]:
     """sb.r.qps; with several numbers of clients a rate for each, as there."""
     lines: dict[Path, list[str]] = {}
-    for piece, archived in sorted(found, key=lambda one: one[0].clients):
-        if archived.rate is not None and archived.whole_rate and piece.test != LOAD:
-            path = Path(archived.run) / f"sb.r.qps.{archived.file}"
-            rate, _, text = archived.whole_rate.partition("\t")
+    for record, classic in sorted(found, key=lambda one: one[0].place.clients):
+        if classic.rate is not None and classic.whole_rate and record.place.test != LOAD:
+            path = Path(classic.run) / f"sb.r.qps.{classic.file}"
+            rate, _, text = classic.whole_rate.partition("\t")
             lines.setdefault(path, [text]).insert(-1, rate)
     return {path: "\t".join(cells) + "\n" for path, cells in lines.items()}
 
 
-def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict[Path, str]:
+def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Classic]]) -> dict[Path, str]:
     """Those that the archive has; of a kind that it has none of, one of everything."""
     runs = [contender.archived or contender.name for contender in manifest.contenders]
     tables = manifest.imported.tables if manifest.imported else []
@@ -156,51 +157,51 @@ def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Archived]]) -> dict
     return files
 
 
-def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> dict[Path, str]:
+def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]) -> dict[Path, str]:
     absolute = _absolute(table, found)
     return rate_files(absolute, table.tag, Path(table.folder)) if absolute.rows else {}
 
 
-def _absolute(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> RateTable:
+def _absolute(table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]) -> RateTable:
     rates = {
-        (archived.file, archived.run): archived.whole_rate.partition("\t")[0]
-        for piece, archived in _by_level(table, found)
-        if archived.whole_rate and piece.test != LOAD and not is_relative(piece.unit)
+        (classic.file, classic.run): classic.whole_rate.partition("\t")[0]
+        for record, classic in _by_level(table, found)
+        if classic.whole_rate and record.place.test != LOAD and not is_relative(record.unit)
     }
     return RateTable(tuple(table.runs), _rows(_labels(table, found), table.runs, rates))
 
 
-def _labels(table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]) -> list[str]:
+def _labels(table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]) -> list[str]:
     return table.rows or [file.label for file in rate_tables.order(_files(found))]
 
 
 def _by_level(
-    table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]
-) -> list[tuple[Slice, Archived]]:
+    table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]
+) -> list[tuple[Slice, Classic]]:
     """Last those at the number of clients that a table of rates is of: see `table_slices`."""
     named = named_clients.in_name(table.tag)
-    levels = Counter(one.clients for one, archived in found if archived.run in table.runs)
+    levels = Counter(one.place.clients for one, classic in found if classic.run in table.runs)
     usual = named_clients.most_common(levels) if levels else None
-    of_test = Counter((archived.file, one.clients) for one, archived in found)
+    of_test = Counter((classic.file, one.place.clients) for one, classic in found)
 
-    def rank(one: tuple[Slice, Archived]) -> tuple[bool, bool, int, int]:
-        piece, archived = one
-        count = piece.clients
-        return count == named, count == usual, of_test[archived.file, count], count
+    def rank(one: tuple[Slice, Classic]) -> tuple[bool, bool, int, int]:
+        record, classic = one
+        count = record.place.clients
+        return count == named, count == usual, of_test[classic.file, count], count
 
     return sorted(found, key=rank)
 
 
 def _relative_table(
-    table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]
+    table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]
 ) -> dict[Path, str]:
     """The two files of relative rates; those of absolute ones of what has these, too."""
     base, *runs = table.runs
     unit = relative_to(base)
     rates = {
-        (archived.file, archived.run): archived.whole_rate or ""
-        for piece, archived in found
-        if piece.unit in {unit, doubted(unit)}
+        (classic.file, classic.run): classic.whole_rate or ""
+        for record, classic in found
+        if record.unit in {unit, doubted(unit)}
     }
     absolute = _absolute(table, found)
     labels = _labels(table, found)
@@ -244,21 +245,21 @@ def _files_of(kind: str, table: RateTable, tag: str, folder: Path) -> dict[Path,
     }
 
 
-def _files(found: Iterable[tuple[Slice, Archived]]) -> list[FileName]:
+def _files(found: Iterable[tuple[Slice, Classic]]) -> list[FileName]:
     """What the names of the tests' files say, each test once."""
-    names = dict.fromkeys(f"sb.met.{a.file}" for piece, a in found if piece.test != LOAD)
+    names = dict.fromkeys(f"sb.met.{a.file}" for record, a in found if record.place.test != LOAD)
     return [file for name in names if (file := parse_file(name)) is not None]
 
 
 def _hardware_table(
-    table: ArchivedTable, found: Sequence[tuple[Slice, Archived]]
+    table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]
 ) -> dict[Path, str]:
     rows: dict[str, dict[str, MetRow]] = {}
-    for piece, archived in found:
-        row = _met_row(archived)
-        if row is not None and archived.file is not None:
-            name = block_name(piece.test, archived.file, piece.clients)
-            rows.setdefault(name, {})[archived.run] = row
+    for record, classic in found:
+        row = _met_row(classic)
+        if row is not None and classic.file is not None:
+            name = block_name(record.place.test, classic.file, record.place.clients)
+            rows.setdefault(name, {})[classic.run] = row
     text = "".join(
         met_tables.block(name, [rows[name][run] for run in table.runs if run in rows[name]]) + "\n"
         for name in table.rows or rows
@@ -269,13 +270,13 @@ def _hardware_table(
 
 
 def _joined_counters(
-    table: ArchivedTable, runs: Sequence[str], found: Sequence[tuple[Slice, Archived]]
+    table: ArchivedTable, runs: Sequence[str], found: Sequence[tuple[Slice, Classic]]
 ) -> dict[Path, str]:
     """Of the iterations that all runs have."""
-    by_test: dict[str, dict[str, Archived]] = {}
-    for _, archived in found:
-        if archived.counters and archived.file is not None:
-            by_test.setdefault(archived.file, {})[archived.run] = archived
+    by_test: dict[str, dict[str, Classic]] = {}
+    for _, classic in found:
+        if classic.counters and classic.file is not None:
+            by_test.setdefault(classic.file, {})[classic.run] = classic
     tag = table.tag or "all"
     files: dict[Path, str] = {}
     for test, by_run in by_test.items():

@@ -15,8 +15,9 @@ from slowdust.formats.sysbench import met_tables
 from slowdust.formats.sysbench.met_tables import MetRow
 from slowdust.formats.sysbench.rate_tables import RateTable
 from slowdust.report.classic.sysbench import rate_files, write_files
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
+_CPU = ("cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_steal_s", "cpu_idle_s")
 _ROWS = "rows/s"
 _PERCENT_S_PER_US = 100 / 1e6
 
@@ -78,18 +79,18 @@ def _row(result: Result, operations: float, cpus: float | None) -> MetRow:
     """`operations`: how many of Slowdust's there are in one of what the rate counts."""
     use = result.per_op
     percent = None
-    if use.host_cpu_us is not None and cpus is not None:
-        percent = use.host_cpu_us * _PERCENT_S_PER_US / cpus
+    if "host_cpu_us" in use and cpus is not None:
+        percent = use["host_cpu_us"] * _PERCENT_S_PER_US / cpus
 
     def text(value: float | None, form: str) -> str:
         return "" if value is None else f"{value * operations:{form}}"
 
     return MetRow(
         cpu=text(percent, ".6f"),
-        switches=text(use.host_cs, ".3f"),
-        reads=text(use.reads, ".3f"),
-        read_kb=text(use.host_read_kb, ".3f"),
-        written_kb=text(use.host_write_kb, ".3f"),
+        switches=text(use.get("host_cs"), ".3f"),
+        reads=text(use.get("reads"), ".3f"),
+        read_kb=text(use.get("host_read_kb"), ".3f"),
+        written_kb=text(use.get("host_write_kb"), ".3f"),
         rate=f"{_rate(result):.0f}",
         run=_column(result.contender),
     )
@@ -100,22 +101,21 @@ def _operations(result: Result, slices: Sequence[Slice]) -> float:
     if result.unit != _ROWS:
         return 1.0
     operations = rows = 0.0
-    for piece in slices:
-        mine = (piece.test, piece.clients, piece.contender)
+    for record in slices:
+        mine = (record.place.test, record.place.clients, record.place.contender)
         if mine == (result.test, result.clients, result.contender):
-            operations += piece.operations or 0
-            rows += piece.qps * (piece.seconds or 0.0)
+            operations += record.measured.operations or 0
+            rows += record.qps * (record.measured.seconds or 0.0)
     return 1000 * operations / rows if rows else 1.0
 
 
 def _cpus(slices: Sequence[Slice]) -> float | None:
     """Of the host, from what its CPUs did in the windows, busy and idle."""
     time = window = 0.0
-    for piece in slices:
-        length = piece.probe_seconds or piece.seconds
-        if piece.host is not None and length is not None:
-            host = piece.host
-            time += host.cpu_user_s + host.cpu_system_s + host.cpu_iowait_s
-            time += host.cpu_steal_s + host.cpu_idle_s
+    for record in slices:
+        length = record.measured.probe_seconds or record.measured.seconds
+        cpu_s = record.measured.used("host", *_CPU)
+        if cpu_s is not None and length is not None:
+            time += cpu_s
             window += length
     return float(round(time / window)) or None if window else None

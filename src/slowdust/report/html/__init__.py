@@ -8,7 +8,7 @@ from slowdust.analysis.model import Report
 from slowdust.report.html.environment import environment, shipped
 from slowdust.report.html.page import page_of
 from slowdust.report.html.steps.view import STATEMENTS
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 
 def render(report: Report, slices: Sequence[Slice]) -> str:

@@ -23,7 +23,7 @@ from slowdust.report.html.sections import Section, sections_of
 from slowdust.report.html.steps.failures import Failure, failed_contenders, failures_of
 from slowdust.report.html.steps.sla import sla_failure
 from slowdust.report.tldr import Passage, passages
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from slowdust.wording import LONGEST_UNBROKEN, matrix_labels, short_names
 
 MOST_IN_ONE_FOREST = 4

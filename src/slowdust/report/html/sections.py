@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.model import LatencyUs, PlanDifference, Report
-from slowdust.analysis.results.flags import ONE_RUN
+from slowdust.analysis.metrics import ESSENTIAL, Metric
+from slowdust.analysis.metrics import shown as shown_metrics
+from slowdust.analysis.model import PlanDifference, Report
 from slowdust.analysis.results.latency import columns_of_latency
+from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.marks import Looks, Mark
 from slowdust.report.html.charts.seconds import seconds_chart
-from slowdust.report.html.metrics import ESSENTIAL, Metric, columns_for
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.rows import Row
 from slowdust.report.html.steps.failures import Failure
 from slowdust.report.html.steps.view import StepView, step_view
-from slowdust.store.records import Schedule, Slice
+from slowdust.store.latency import LatencyUs
+from slowdust.store.measured import Schedule
+from slowdust.store.slice import Slice
 from slowdust.units import known
 from slowdust.wording import operation
 
@@ -38,8 +41,8 @@ class OpenLoop:
 
 
 @dataclass(frozen=True)
-class Flag:
-    """A warning and whom it is about; nobody named: all that were compared."""
+class Note:
+    """A note and whom it is about; nobody named: all that were compared."""
 
     words: str
     contenders: tuple[str, ...]
@@ -61,7 +64,7 @@ class Section:
     seconds_chart: Markup
     open_loop: tuple[OpenLoop, ...]
     plans: tuple[PlanDifference, ...]
-    flags: tuple[Flag, ...]
+    notes: tuple[Note, ...]
     operation: str
     """What one of its operations is: 'operation', 'insert', 'query'."""
     step: StepView | None
@@ -81,7 +84,7 @@ def sections_of(
     by_step: dict[Step, list[Slice]] = {}
     for one in slices:
         by_step.setdefault(step_of(one), []).append(one)
-    origin = min(known(one.started for one in slices), default=0.0)
+    origin = min(known(one.measured.started for one in slices), default=0.0)
     return tuple(
         _section(
             report,
@@ -107,7 +110,7 @@ def _section(
     results = row.results
     step = step_view(report, row, slices, looks, failures)
     slices = [one for one in slices if one.archived is None]
-    present = {one.contender for one in slices}
+    present = {one.place.contender for one in slices}
     shown = {name: mark for name, mark in looks.marks.items() if name in present}
     unit = results[0].unit
     rates = ratios = seconds = Markup()
@@ -126,15 +129,17 @@ def _section(
         latency_unit=time_unit(known(_typical(one.latency_us) for one in results)),
         latency=columns_of_latency(results, report.imported),
         response_times=any(one.response_time for one in results),
-        metrics=columns_for(
-            [one.per_op for one in results], ESSENTIAL if report.imported is None else ()
+        metrics=tuple(
+            shown_metrics(
+                (one.per_op for one in results), ESSENTIAL if report.imported is None else ()
+            )
         ),
         rate_chart=rates,
         ratio_chart=ratios,
         seconds_chart=seconds,
         open_loop=tuple(_open_loop(shown, slices)),
         plans=tuple(plan for plan in report.plan_differences if plan.test == row.step.test),
-        flags=_flags(row),
+        notes=_notes(row),
         operation=operation(unit),
         step=step,
         counters=tuple(
@@ -147,16 +152,16 @@ def _typical(latency: LatencyUs | None) -> float | None:
     return None if latency is None else latency.p50 or latency.mean
 
 
-def _flags(row: Row) -> tuple[Flag, ...]:
-    """The same warning of several contenders once."""
+def _notes(row: Row) -> tuple[Note, ...]:
+    """The same note about several contenders once."""
     raised: dict[str, list[str]] = {}
     for result in row.results:
-        for words in result.flags:
+        for words in result.notes:
             if words != ONE_RUN:  # the head of the page says so of all
                 raised.setdefault(words, []).append(result.contender)
     compared = {one.contender for one in row.cells if one is not None}
     return tuple(
-        Flag(words, () if compared and compared <= set(names) else tuple(names))
+        Note(words, () if compared and compared <= set(names) else tuple(names))
         for words, names in raised.items()
     )
 
@@ -165,9 +170,11 @@ def _open_loop(names: Mapping[str, Mark], slices: Sequence[Slice]) -> list[OpenL
     found = []
     for name in names:
         kept: list[tuple[Schedule, int]] = [
-            (one.schedule, one.operations)
+            (one.measured.schedule, one.measured.operations)
             for one in slices
-            if one.contender == name and one.schedule is not None and one.operations is not None
+            if one.place.contender == name
+            and one.measured.schedule is not None
+            and one.measured.operations is not None
         ]
         operations = sum(count for _, count in kept)
         if operations:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from slowdust.analysis.model import (
-    LatencyUs,
-    Memory,
-    PerOperation,
-    Report,
-    Result,
-    TestConcurrency,
-)
+from slowdust.analysis.metrics import HOST, METRICS, PerOperation
+from slowdust.analysis.model import Memory, Report, Result, TestConcurrency
 from slowdust.analysis.results.latency import columns_of_latency
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
@@ -21,6 +15,7 @@ from slowdust.report.markdown.contenders import contenders_section
 from slowdust.report.markdown.steps import details_of_steps, summaries
 from slowdust.report.markdown.table import ABSENT, rate, ratio, table
 from slowdust.report.tldr import passages
+from slowdust.store.latency import LatencyUs
 from slowdust.wording import (
     MOST_LISTED,
     OF_TRANSACTIONS,
@@ -30,22 +25,8 @@ from slowdust.wording import (
     operation,
 )
 
-_PER_OPERATION = (
-    ("server_cpu_us", "server cpu/o us"),
-    ("client_cpu_us", "client cpu/o us"),
-    ("cs", "cs/o"),
-    ("read_kb", "rKB/o"),
-    ("write_kb", "wKB/o"),
-)
-_OF_HOST = (
-    ("host_cpu_us", "host cpu/o us"),
-    ("host_share_us", "whole host/o us"),
-    ("host_cs", "host cs/o"),
-    ("reads", "r/o"),
-    ("host_read_kb", "host rKB/o"),
-    ("host_write_kb", "host wKB/o"),
-)
-"""Where nothing of the server alone is known."""
+_ALWAYS = ("server", "client")
+"""Probes whose metrics have a column even where nothing was measured."""
 _QUERIES = "queries/s"
 
 
@@ -53,7 +34,7 @@ def render(report: Report) -> str:
     """tl;dr, throughput and what belongs to it, warnings, plans, contenders, method and host."""
     sections = [
         [f"# {report.experiment}", "", f"{_when(report)}he base is {report.base}."],
-        *([f"> {notice}"] for notice in report.notices),
+        *([f"> {note}"] for note in report.notes),
         ["## tl;dr", "", *_tldr(report)],
         *summaries(report),
         _throughput(report),
@@ -238,16 +219,20 @@ def _hardware(report: Report) -> list[str]:
 
 
 def _columns(report: Report) -> dict[str, str]:
-    """Field of `PerOperation` -> title."""
-    uses = [result.per_op for result in report.results]
-    if any(use.server_cpu_us is not None for use in uses):
-        return dict(_PER_OPERATION)
-    told = {
-        field: title
-        for field, title in _OF_HOST
-        if any(getattr(use, field) is not None for use in uses)
+    """Return the metrics for the table: key -> title.
+
+    The host's count only where nothing is known of the server alone, as of archived runs.
+    """
+    measured = {key for result in report.results for key in result.per_op}
+    titled = [(metric, metric.markdown) for metric in METRICS if metric.markdown is not None]
+    of_host = {m.key: title for m, title in titled if m.probe == HOST and m.key in measured}
+    if of_host and "server_cpu_us" not in measured:
+        return of_host
+    return {
+        metric.key: title
+        for metric, title in titled
+        if metric.probe != HOST and (metric.probe in _ALWAYS or metric.key in measured)
     }
-    return told or dict(_PER_OPERATION)
 
 
 def _what_operations_are(report: Report) -> list[str]:
@@ -265,10 +250,10 @@ def _what_operations_are(report: Report) -> list[str]:
 
 
 def _per_operation(
-    values: PerOperation | None, show: Callable[[float], str], fields: Iterable[str]
+    values: PerOperation | None, show: Callable[[float], str], keys: Iterable[str]
 ) -> list[str]:
-    found = [getattr(values, field, None) for field in fields]
-    return [ABSENT if value is None else show(value) for value in found]
+    shown = [(values or {}).get(key) for key in keys]
+    return [ABSENT if value is None else show(value) for value in shown]
 
 
 def _absolute(value: float) -> str:
@@ -329,13 +314,13 @@ def _warnings(report: Report) -> list[str]:
     places: dict[str, list[str]] = {}
     for result in report.results:
         place = f"{result.test}, {clients(result.clients)}, {result.contender}"
-        for flag in result.flags:
-            places.setdefault(flag, []).append(place)
-    for flag, raised in places.items():
+        for note in result.notes:
+            places.setdefault(note, []).append(place)
+    for note, raised in places.items():
         if len(raised) > MOST_LISTED:
-            lines.append(f"- {len(raised)} results: {flag}")
+            lines.append(f"- {len(raised)} results: {note}")
         else:
-            lines += [f"- {place}: {flag}" for place in raised]
+            lines += [f"- {place}: {note}" for place in raised]
     return ["## Warnings", "", *lines] if lines else []
 
 

@@ -15,7 +15,7 @@ from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.scale import Linear, Logarithmic, linear_ticks, ratio_ticks
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 
 RATE_HEIGHT = 170.0
 RATIO_HEIGHT = 120.0
@@ -94,11 +94,15 @@ def layout(slices: Sequence[Slice]) -> Layout:
 def _rounds(slices: Sequence[Slice]) -> dict[tuple[int, int, int], dict[str, float]]:
     """(incarnation, block, n) -> contender -> rate: the n-th slice of each in its block."""
     rounds: dict[tuple[int, int, int], dict[str, float]] = {}
-    for one in sorted(slices, key=lambda one: (one.incarnation, one.block, one.slot)):
+    for one in sorted(
+        slices, key=lambda one: (one.place.incarnation, one.place.block, one.place.slot)
+    ):
         turn = 0
-        while one.contender in rounds.get((one.incarnation, one.block, turn), {}):
+        while one.place.contender in rounds.get((one.place.incarnation, one.place.block, turn), {}):
             turn += 1
-        rounds.setdefault((one.incarnation, one.block, turn), {})[one.contender] = one.qps
+        rounds.setdefault((one.place.incarnation, one.place.block, turn), {})[
+            one.place.contender
+        ] = one.qps
     return dict(sorted(rounds.items()))
 
 

@@ -19,7 +19,7 @@ from slowdust.report.html.charts.scale import (
     time_ticks,
     zero_based,
 )
-from slowdust.store.records import Slice
+from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 RATE_HEIGHT = 130.0
@@ -51,33 +51,33 @@ def pieces(slices: Sequence[Slice], origin: float) -> list[Piece]:
 
     Slices of which nothing says when they were have none.
     """
-    total = sum(max(1, len(one.per_second)) for one in slices)
+    total = sum(max(1, len(one.measured.per_second)) for one in slices)
     joined = -(-total // MOST_PIECES)
     return [
-        piece
+        record
         for one in slices
-        if one.started is not None and one.seconds is not None
-        for piece in _of_slice(one, one.started - origin, one.seconds, joined)
+        if one.measured.started is not None and one.measured.seconds is not None
+        for record in _of_slice(one, one.measured.started - origin, one.measured.seconds, joined)
     ]
 
 
 def _of_slice(one: Slice, opened: Second, length: Second, joined: int) -> list[Piece]:
-    counted = sum(second.operations for second in one.per_second)
+    counted = sum(second.operations for second in one.measured.per_second)
     if counted == 0:
-        worst = one.latency.max_ns / 1e3 if one.latency else 0.0
-        return [Piece(one.contender, opened, opened + length, one.qps, worst)]
+        worst = one.measured.latency.max_ns / 1e3 if one.measured.latency else 0.0
+        return [Piece(one.place.contender, opened, opened + length, one.qps, worst)]
     units_per_operation = one.qps * length / counted
-    cuts: list[Second] = [float(at) for at in range(0, len(one.per_second), joined)]
+    cuts: list[Second] = [float(at) for at in range(0, len(one.measured.per_second), joined)]
     if len(cuts) > 1 and length - cuts[-1] < SHORTEST_TAIL:
         cuts.pop()
     ends = [*cuts[1:], length]
     found: list[Piece] = []
     for start, end in zip(cuts, ends, strict=True):
-        last = len(one.per_second) if end == length else int(end)
-        seconds = one.per_second[int(start) : last]
+        last = len(one.measured.per_second) if end == length else int(end)
+        seconds = one.measured.per_second[int(start) : last]
         rate = sum(second.operations for second in seconds) * units_per_operation / (end - start)
         worst = max(second.max_ns for second in seconds) / 1e3
-        found.append(Piece(one.contender, opened + start, opened + end, rate, worst))
+        found.append(Piece(one.place.contender, opened + start, opened + end, rate, worst))
     return found
 
 
@@ -86,12 +86,12 @@ def seconds_chart(
 ) -> Markup:
     """Both graphs, one below the other, of one step's slices."""
     drawn = pieces(slices, origin)
-    x = broken_time([(piece.start, piece.end) for piece in drawn], svg.WIDTH)
+    x = broken_time([(record.start, record.end) for record in drawn], svg.WIDTH)
     return Markup().join((_rates(drawn, x, marks, unit), _responses(drawn, x, marks)))
 
 
 def _rates(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark], unit: str) -> Markup:
-    high, ticks = zero_based(max(piece.rate for piece in drawn), 4)
+    high, ticks = zero_based(max(record.rate for record in drawn), 4)
     y = Linear(0, high, RATE_HEIGHT, 0)
     behind = [svg.level(y(tick), "grid") for tick in ticks]
     behind += [svg.text("0", y(tick) + 4, "tick end", numbers.short(tick), dx=-8) for tick in ticks]
@@ -100,15 +100,15 @@ def _rates(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark], uni
         height=RATE_HEIGHT,
         css_class="timeline tight",
         behind=(*behind, *_cuts(x, RATE_HEIGHT)),
-        marks=_strokes(marks, [(piece, y(piece.rate)) for piece in drawn], x),
+        marks=_strokes(marks, [(record, y(record.rate)) for record in drawn], x),
     ).markup()
 
 
 def _responses(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark]) -> Markup:
-    measured = [piece for piece in drawn if piece.max_us > 0]
+    measured = [record for record in drawn if record.max_us > 0]
     if not measured:
         return Markup()
-    worst = [piece.max_us for piece in measured]
+    worst = [record.max_us for record in measured]
     y = Logarithmic(min(worst) / 1.3, max(worst) * 1.3, RESPONSE_HEIGHT, 0)
     ticks = few_ticks(y.low, y.high)
     behind = [svg.level(y(tick), "grid") for tick in ticks]
@@ -120,7 +120,7 @@ def _responses(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark])
         height=RESPONSE_HEIGHT,
         css_class="timeline",
         behind=(*behind, *_cuts(x, RESPONSE_HEIGHT)),
-        marks=_strokes(marks, [(piece, y(piece.max_us)) for piece in measured], x),
+        marks=_strokes(marks, [(record, y(record.max_us)) for record in measured], x),
         labels=tuple(_time_labels(x)),
     ).markup()
 
@@ -132,7 +132,9 @@ def _strokes(
         svg.path(
             f"stroke {mark.css_class}",
             svg.dashes(
-                (x(piece.start), x(piece.end), y) for piece, y in placed if piece.contender == name
+                (x(record.start), x(record.end), y)
+                for record, y in placed
+                if record.contender == name
             ),
         )
         for name, mark in marks.items()

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.model import FailedStep
 from slowdust.report.html.rows import Row
+from slowdust.store.manifest import StepFailure
 
 LONGEST_LOG = 8
 """Lines of a log that are shown unfolded."""
@@ -17,7 +17,7 @@ LONGEST_LOG = 8
 class Failure:
     """One step of one contender in one incarnation."""
 
-    step: FailedStep
+    step: StepFailure
     anchor: str | None
     """Of the step's section; None where no contender finished the step."""
 
@@ -37,7 +37,7 @@ class Failure:
         return self.log.count("\n") >= LONGEST_LOG
 
 
-def failures_of(failed: Sequence[FailedStep], rows: Sequence[Row]) -> tuple[Failure, ...]:
+def failures_of(failed: Sequence[StepFailure], rows: Sequence[Row]) -> tuple[Failure, ...]:
     """All of an experiment, in the order in which they are reported."""
     anchors = {(row.step.test, row.step.clients): row.anchor for row in rows if row.long}
     return tuple(Failure(one, anchors.get((one.test, one.clients))) for one in failed)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slowdust.analysis.results.steps import BY_STATEMENT
-from slowdust.store.records import RoleSecond, RoleUse, Sample, ServerUse
+from slowdust.store.step import RoleSecond, RoleUse, Sample
 from slowdust.units import Second
 
 SHORTEST_TAIL: Second = 0.5
@@ -85,26 +85,23 @@ def backlog(use: RoleUse) -> list[float | None]:
 
 
 def server_cpus(samples: Sequence[Sample]) -> list[float | None]:
-    """CPUs that the server used in each second that the probes saw."""
-    return _by_second(samples, lambda server: server.cpu_s)
+    """Return the CPUs that the server used in each second that the probes saw."""
+    return _by_second(samples, "cpu_s", 1)
 
 
 def server_written_mb(samples: Sequence[Sample]) -> list[float | None]:
-    """MB per second that the server wrote to storage."""
-    written = _by_second(samples, lambda server: server.write_bytes)
-    return [None if value is None else value / BYTES_PER_MB for value in written]
+    """Return the MB per second that the server wrote to storage."""
+    return _by_second(samples, "write_bytes", BYTES_PER_MB)
 
 
-def _by_second(
-    samples: Sequence[Sample], read: Callable[[ServerUse], float | None]
-) -> list[float | None]:
-    """Amounts of samples, which are about a second long, as rates of the nearest second."""
-    found: dict[int, float] = {}
+def _by_second(samples: Sequence[Sample], quantity: str, unit: int) -> list[float | None]:
+    """Return amounts of samples, which are about a second long, as rates of the nearest second."""
+    rates: dict[int, float] = {}
     for sample in samples:
-        amount = None if sample.server is None else read(sample.server)
-        if amount is not None and sample.seconds >= SHORTEST_TAIL:
-            found[round(sample.start)] = amount / sample.seconds
-    return [found.get(second) for second in range(max(found, default=-1) + 1)]
+        rate = sample.per_second("server", quantity)
+        if rate is not None and sample.seconds >= SHORTEST_TAIL:
+            rates[round(sample.start)] = rate / unit
+    return [rates.get(second) for second in range(max(rates, default=-1) + 1)]
 
 
 def thinned(values: Sequence[float | None], most: int) -> tuple[Run, ...]:

@@ -20,7 +20,8 @@ from slowdust.report.html.steps import series
 from slowdust.report.html.steps.failures import Failure, of_step
 from slowdust.report.html.steps.series import Line
 from slowdust.report.html.steps.sla import sla_failure
-from slowdust.store.records import RoleUse, Slice, StepDetail, WriteSchedule
+from slowdust.store.slice import Slice
+from slowdust.store.step import RoleUse, StepDetail, WriteSchedule
 from slowdust.units import Second, known
 
 PER_SECOND = ("query", "insert", "delete")
@@ -124,7 +125,9 @@ def step_view(
 ) -> StepView | None:
     """The view of `row`'s step, which has `slices`; None where it is a sliced one."""
     found = [
-        _Detailed(one.contender, one.incarnation, one.qps, one.seconds, one.step)
+        _Detailed(
+            one.place.contender, one.place.incarnation, one.qps, one.measured.seconds, one.step
+        )
         for one in slices
         if one.step is not None
     ]

@@ -1,0 +1,125 @@
+"""The table of metrics: hardware per operation, one row each.
+
+Everything that lists metrics reads this table: the values per operation, the report's tables, CSV
+and JSON with its schema, and the explanations. A new probe's metric is one more row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from slowdust.store.measured import Measured
+from slowdust.units import Microsecond
+
+PerOperation = dict[str, float]
+"""Hardware per operation: key of a metric -> value; what was not measured is absent."""
+
+
+class Cause(StrEnum):
+    """Reason for a change of throughput."""
+
+    CPU = "CPU overhead"
+    CONTENTION = "contention"
+    IO = "IO"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The cause that a metric speaks for when it moves with the throughput."""
+
+    cause: Cause
+    words: str
+    """The metric in a sentence, before 'per operation': 'context switches'."""
+    dearest: Microsecond
+    """Time that one unit of it may cost where it is dear: a KB of small reads or writes on a slow
+    disk, a switch that wakes another CPU of a virtual machine."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: total of a probe's quantities over slices / operations."""
+
+    key: str
+    """Name in JSON (`per_op`) and CSV."""
+    label: str
+    """Title of its column on the page."""
+    meaning: str
+    probe: str
+    """The probe whose reading it is made of."""
+    quantities: tuple[str, ...]
+    """Quantities of that probe's use; their sum counts."""
+    unit: str = ""
+    factor: float = 1.0
+    """From the quantities' unit to the metric's."""
+    evidence: Evidence | None = None
+    markdown: str | None = None
+    """Title of its column in Markdown; None: the page and the data formats alone show it."""
+
+    def total(self, measured: Measured) -> float | None:
+        """Return the sum of its quantities in one slice; None where one was not measured."""
+        return measured.used(self.probe, *self.quantities) if self.quantities else None
+
+    def meaning_per(self, operation: str) -> str:
+        """Return its meaning where an operation is a row, a query, ..."""
+        return f"{self.meaning} per {operation}"
+
+
+HOST = "host"
+"""The probe of the whole host."""
+_US_PER_S = 1e6
+_KB_PER_BYTE = 1 / 1024
+_CPU = ("cpu_user_s", "cpu_system_s")
+_SWITCHES = ("voluntary_switches", "involuntary_switches")
+
+METRICS = (
+    Metric("server_cpu_us", "cpu/o", "CPU time of the server's processes", "server", ("cpu_s",),
+        "µs", _US_PER_S, Evidence(Cause.CPU, "server CPU", 1.0), "server cpu/o us"),
+    Metric("server_cpu_user_us", "user", "Server CPU time in user mode", "server",
+        ("cpu_user_s",), "µs", _US_PER_S),
+    Metric("server_cpu_system_us", "system", "Server CPU time in the kernel", "server",
+        ("cpu_system_s",), "µs", _US_PER_S),
+    Metric("host_cpu_us", "host cpu", "CPU time of the whole host", HOST, _CPU,
+        "µs", _US_PER_S, Evidence(Cause.CPU, "host CPU", 1.0), "host cpu/o us"),
+    Metric("host_share_us", "whole host", "Time of all CPUs of the host", HOST, (),
+        "µs", _US_PER_S, Evidence(Cause.CPU, "host CPU", 100.0), "whole host/o us"),
+    Metric("client_cpu_us", "client cpu", "CPU time of the load generator", "client", _CPU,
+        "µs", _US_PER_S, markdown="client cpu/o us"),
+    Metric("cs", "cs/o", "Context switches of the server's processes", "server",
+        ("context_switches",), evidence=Evidence(Cause.CONTENTION, "context switches", 50.0),
+        markdown="cs/o"),
+    Metric("host_cs", "host cs", "Context switches of the whole host", HOST,
+        ("context_switches",), evidence=Evidence(Cause.CONTENTION, "context switches", 50.0),
+        markdown="host cs/o"),
+    Metric("client_cs", "client cs", "Context switches of the load generator", "client",
+        _SWITCHES),
+    Metric("reads", "r/o", "Storage reads of the data disk", HOST, ("reads",),
+        markdown="r/o"),
+    Metric("writes", "w/o", "Storage writes of the data disk", HOST, ("writes",)),
+    Metric("read_kb", "rKB/o", "Read from storage by the server", "server", ("read_bytes",),
+        "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB read", 50.0), "rKB/o"),
+    Metric("write_kb", "wKB/o", "Written to storage by the server", "server", ("write_bytes",),
+        "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB written", 20.0), "wKB/o"),
+    Metric("host_read_kb", "host rKB", "Read from storage by the host", HOST, ("read_bytes",),
+        "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB read", 50.0), "host rKB/o"),
+    Metric("host_write_kb", "host wKB", "Written to storage by the host", HOST,
+        ("write_bytes",), "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB written", 20.0),
+        "host wKB/o"),
+)  # fmt: skip
+"""All metrics. The time of the whole host has no quantity: archived runs alone have it, of which
+nothing says how many CPUs the host has."""
+
+_BY_KEY = {metric.key: metric for metric in METRICS}
+ESSENTIAL = tuple(
+    _BY_KEY[key] for key in ("server_cpu_us", "cs", "reads", "read_kb", "writes", "write_kb")
+)
+"""The metrics of METHOD's table of hardware per operation, in its order: what is missing of these
+has to be seen."""
+
+
+def shown(uses: Iterable[PerOperation], always: Collection[Metric] = ESSENTIAL) -> list[Metric]:
+    """Return the metrics that are `always` shown or in any of `uses`, the essential first."""
+    measured = {key for use in uses for key in use}
+    others = [metric for metric in METRICS if metric not in ESSENTIAL]
+    return [m for m in (*ESSENTIAL, *others) if m in always or m.key in measured]

@@ -1,0 +1,62 @@
+"""The one place where a record is made, of a slice and of a long step alike."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from slowdust.experiment.driver.protocol import Performed, Ran
+from slowdust.probes.window import WindowUse
+from slowdust.store.latency import Histogram
+from slowdust.store.measured import Measured, PerSecond, Schedule
+from slowdust.store.slice import Place, Slice
+from slowdust.store.step import StepDetail
+
+
+class Totals(Protocol):
+    """Totals of a window over all clients: the driver's answer has them, or they follow from it."""
+
+    operations: int
+    statements: int
+    rows: int
+    qps: float
+    unit: str
+    latency: Histogram
+    per_second: list[PerSecond]
+    errors: dict[str, int]
+    retries: int
+    schedule: Schedule | None
+
+
+def slice_of(
+    place: Place,
+    answer: Ran | Performed,
+    totals: Totals,
+    window: WindowUse,
+    step: StepDetail | None = None,
+) -> Slice:
+    """Make the record of one window from the driver's answer and the probes' uses."""
+    return Slice(
+        place=place,
+        qps=totals.qps,
+        unit=totals.unit,
+        measured=Measured(
+            started=answer.started,
+            seconds=answer.seconds,
+            operations=totals.operations,
+            statements=totals.statements,
+            rows=totals.rows,
+            bytes_sent=answer.bytes_sent,
+            bytes_received=answer.bytes_received,
+            latency=totals.latency,
+            per_second=totals.per_second,
+            errors=totals.errors,
+            retries=totals.retries,
+            schedule=totals.schedule,
+            uses=window.uses | {"client": msgspec.structs.asdict(answer.client)},
+            probe_seconds=window.seconds,
+            skipped_probes=window.skipped,
+        ),
+        step=step,
+    )

@@ -1,0 +1,33 @@
+"""Response times: histograms of what was measured, and their percentiles."""
+
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.units import Microsecond
+
+
+class Histogram(msgspec.Struct, kw_only=True):
+    """Response times as sparse buckets of fixed bounds (two significant digits).
+
+    `values_ns` holds the buckets' representative values in ascending order, `counts` their
+    populations; both have the same length. `max_ns` is exact, not a bucket.
+    """
+
+    values_ns: list[int]
+    counts: list[int]
+    max_ns: int
+    mean_ns: float
+
+
+class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Response times in microseconds: of a contender's slices, or as an archived run printed them.
+
+    An archived run has the mean, and of the percentiles only those that it printed.
+    """
+
+    p50: Microsecond | None = None
+    p95: Microsecond | None = None
+    p99: Microsecond | None = None
+    max: Microsecond | None = None
+    mean: Microsecond | None = None

@@ -1,0 +1,89 @@
+"""Measurements of one window.
+
+All numbers belong to the same window: the driver stands still before it and after it, and the
+probes read their counters at those two moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from slowdust.store.latency import Histogram
+from slowdust.units import Second
+
+Use = dict[str, int | float]
+"""Quantities that a probe saw used in a window, by name; the probe's module documents them. What it
+could not measure is absent."""
+
+
+def total_of(uses: Mapping[str, Use], probe: str, quantities: Collection[str]) -> float | None:
+    """Return the sum of a probe's quantities; None where one of them was not measured."""
+    use = uses.get(probe, {})
+    return sum(use[name] for name in quantities) if use.keys() >= set(quantities) else None
+
+
+IDLE = "idle."
+"""Beginning of the names of probes of contenders that should be idle."""
+
+
+class PerSecond(msgspec.Struct, array_like=True):
+    """One second of a slice: operations finished in it, and its largest response time."""
+
+    operations: int
+    max_ns: int
+
+
+class ClientUse(msgspec.Struct, kw_only=True):
+    """Resources that the driver's own threads used in the window."""
+
+    cpu_user_s: Second
+    cpu_system_s: Second
+    voluntary_switches: int
+    involuntary_switches: int
+    threads: int
+    busiest_thread: float
+    """CPU time of the busiest thread / length of the window: near 1 the client is the limit."""
+
+
+class Schedule(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How an open-loop slice (`--rate`) kept its schedule."""
+
+    rate: float
+    arrivals: str
+    late_operations: int
+    max_lag_ns: int
+    mean_lag_ns: float
+
+
+class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Everything that was measured in one window; what was not measured is absent."""
+
+    started: float | None = None
+    """Unix time at which the window opened."""
+    seconds: Second | None = None
+    operations: int | None = None
+    """Operations of a long step are in the unit of its rate: rows inserted or indexed, queries."""
+    statements: int | None = None
+    rows: int | None = None
+    bytes_sent: int | None = None
+    bytes_received: int | None = None
+    latency: Histogram | None = None
+    """Response times of operations; of a long step, those of its main role's statements."""
+    per_second: list[PerSecond] = []
+    errors: dict[str, int] = {}
+    """SQLSTATE, or `wrong-row-count`, -> operations that ended with it."""
+    retries: int = 0
+    schedule: Schedule | None = None
+    uses: dict[str, Use] = {}
+    """Probe -> what it saw used: `server`, `host`, `client` (the driver about itself), and
+    `idle.CONTENDER` of each contender that should have been idle."""
+    probe_seconds: Second | None = None
+    """Distance of the probes' two readings; never shorter than `seconds`."""
+    skipped_probes: list[str] = []
+    """Probes, and parts of their uses (`server.io`), that could not be measured."""
+
+    def used(self, probe: str, *quantities: str) -> float | None:
+        """Return the sum of quantities that a probe saw used; None where one was not measured."""
+        return total_of(self.uses, probe, quantities)

@@ -1,0 +1,42 @@
+"""The record of one slice: what `slices.ndjson` holds, one JSON object a line."""
+
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.store.archived import Archived
+from slowdust.store.measured import Measured
+from slowdust.store.step import StepDetail
+
+SCHEMA = 2
+"""Version of the results folder: the manifest's and each record's shape."""
+
+
+class Place(msgspec.Struct, kw_only=True):
+    """Where a slice belongs in its experiment."""
+
+    benchmark: str
+    test: str
+    clients: int
+    contender: str
+    incarnation: int = 1
+    """1-based: which start of the servers."""
+    block: int = 0
+    """0-based within (test, clients, incarnation): slices of one block are compared."""
+    slot: int = 0
+    """0-based place within its block (A B B A: 0 1 2 3)."""
+
+
+class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One timed measurement of one step on one contender."""
+
+    place: Place
+    qps: float
+    """The rate of the test's `unit` (operations/s; rows/s for scan): summed over the clients,
+    each its own count over the time to its last completion."""
+    unit: str = "operations/s"
+    measured: Measured = msgspec.field(default_factory=Measured)
+    step: StepDetail | None = None
+    """The part that only a long step has, which is one slice."""
+    archived: Archived | None = None
+    """The part that only an imported run has."""

@@ -1,0 +1,94 @@
+"""The part of a slice that only a long step has: roles, seconds, samples, sizes."""
+
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.store.latency import Histogram, LatencyUs
+from slowdust.store.measured import Use, total_of
+from slowdust.units import Second
+
+
+class RoleSecond(msgspec.Struct, array_like=True):
+    """Work that one role of a step finished in one second of the window."""
+
+    statements: int
+    rows: int
+    max_ns: int
+    """Largest response time."""
+    late_ns: int
+    """How far behind its schedule the latest of the statements begun in it was; 0 unpaced."""
+
+
+class WriteSchedule(msgspec.Struct, kw_only=True):
+    """How a paced writer kept its absolute schedule."""
+
+    rate: float
+    """Rows per second that were asked of all connections of the role."""
+    due: int
+    """Rows that were due by the end of the window."""
+    backlog: int
+    """Rows that were due by then and not written."""
+    late_statements: int
+    max_lag_ns: int
+    mean_lag_ns: float
+
+
+class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Work of all connections of one role in a long step."""
+
+    connections: int | None = None
+    statements: int | None = None
+    """Statements that succeeded: commits, queries, indexes created, transactions ended."""
+    rows: int | None = None
+    """Rows inserted, deleted, returned or indexed."""
+    rate: float | None = None
+    """Rows, or queries, per second of an archived step of which nothing else is known."""
+    seconds: Second | None = None
+    """Time from the opening of the window to the role's last completion."""
+    latency: Histogram | None = None
+    response: LatencyUs | None = None
+    """Response times as an archived step has them, in place of `latency`."""
+    buckets: list[int] | None = None
+    """Statements of an archived step by response time, in the classic buckets."""
+    per_second: list[RoleSecond] = []
+    errors: dict[str, int] = {}
+    retries: int = 0
+    client_cpu_s: Second | None = None
+    schedule: WriteSchedule | None = None
+
+
+class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Readings of the probes in about one second of a long step."""
+
+    start: Second
+    """Time since the opening of the window."""
+    seconds: Second
+    uses: dict[str, Use] = {}
+    """Probe -> what it saw used; a probe that could not be read is absent."""
+    log: list[str] = []
+    """Lines that the server wrote into its log meanwhile, the first few."""
+
+    def per_second(self, probe: str, *quantities: str) -> float | None:
+        """Return the sum of a probe's quantities / s; None where one was not measured."""
+        total = total_of(self.uses, probe, quantities)
+        return None if total is None else total / self.seconds
+
+
+class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Part of a slice that only a long step has."""
+
+    roles: dict[str, RoleUse]
+    """`insert`, `delete`, `query`, `index`, `transaction`: those that took part."""
+    target: float | None = None
+    """Rows per second that all inserters, and all deleters, had to keep; None where unpaced."""
+    samples: list[Sample] = []
+    rows_expected: int | None = None
+    """Rows in all tables at the end of the step, if inserts and deletes kept pace."""
+    rows_counted: int | None = None
+    """Rows that the server counted at the end of the step."""
+    data_bytes: int | None = None
+    table_bytes: int | None = None
+    index_bytes: int | None = None
+    settled_s: Second | None = None
+    """Maintenance and waiting after the step, outside of the window."""
