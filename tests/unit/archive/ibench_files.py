@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowdust.formats.insert import tables as ibench
-from slowdust.formats.insert.tables import Row, relative
+from slowdust.formats.insert.tables import Row, relative_rows
 
 STEPS = (
     "l.i0", "l.x", "l.i1", "l.i2",
@@ -38,15 +38,17 @@ def write_runs(folder: Path, runs: Mapping[str, Mapping[str, Cells]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for tag, steps in runs.items():
         rows = [row(tag, step, steps.get(step)) for step in STEPS]
-        (folder / f"o.sum.t.{tag}").write_text(ibench.write([rows]))
+        (folder / f"o.sum.t.{tag}").write_text(ibench.write_table([rows]))
 
 
 def write_merged(folder: Path, step: str, groups: Sequence[Sequence[Row]]) -> None:
     """The files mrg and rel of a step."""
     folder.mkdir(parents=True, exist_ok=True)
-    merged = [[ibench.merged(one) for one in group] for group in groups]
-    (folder / f"mrg.{step}").write_text(ibench.write(merged))
-    (folder / f"rel.{step}").write_text(ibench.write([relative(group) for group in merged]))
+    merged = [[ibench.merged_row(one) for one in group] for group in groups]
+    (folder / f"mrg.{step}").write_text(ibench.write_table(merged))
+    (folder / f"rel.{step}").write_text(
+        ibench.write_table([relative_rows(group) for group in merged])
+    )
 
 
 def client_output(

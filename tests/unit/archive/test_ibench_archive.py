@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.archive.insert.archive import IbenchArchive
-from slowdust.archive.insert.directory import read_archive
+from slowdust.archive.importing import Mode
+from slowdust.archive.insert.archive import InsertArchive
 from slowdust.archive.insert.experiment import experiment_of
-from slowdust.archive.insert.scanning import scan
-from slowdust.archive.sysbench.choices import Mode
-from slowdust.report.classic.insert import SUMMARY, classic_files
+from slowdust.archive.insert.kind import scan
+from slowdust.archive.insert.reading import read_archive
+from slowdust.report.classic.insert import SUMMARY, archived_files
 from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.slice import Slice
 from tests.unit.archive.ibench_files import (
@@ -28,10 +28,10 @@ from tests.unit.archive.ibench_files import (
 OLD, NEW = "8m.pg1110_o2.c1", "8m.pg174_o2.c1"
 
 
-def archive_in(folder: Path) -> IbenchArchive:
+def archive_in(folder: Path) -> InsertArchive:
     [(path, found)] = scan(folder).items()
     assert path is not None
-    return read_archive(path, found.files)
+    return read_archive(path, found.paths, foreign=lambda name: None)
 
 
 def experiment_in(
@@ -44,7 +44,7 @@ def experiment_in(
     }
 
 
-def problems(archive: IbenchArchive) -> dict[str, str]:
+def problems(archive: InsertArchive) -> dict[str, str]:
     return {problem.path.name: problem.reason for problem in archive.problems}
 
 
@@ -124,7 +124,7 @@ def test_classic_files_are_written_as_they_were(tmp_path: Path) -> None:
     assert (archive.problems, archive.used) == ([], 2 + 4 * len(STEPS))
     manifest, slices = experiment_in(tmp_path)
     assert manifest.imported is not None
-    made = classic_files(manifest.imported, list(slices.values()))
+    made = archived_files(manifest, list(slices.values()))
     for path in tmp_path.glob("**/*.*"):
         if path.is_file():
             assert made.pop(path.relative_to(tmp_path)) == path.read_text()
@@ -137,7 +137,7 @@ def test_merged_tables_alone(tmp_path: Path) -> None:
     manifest, slices = experiment_in(tmp_path)
     assert (manifest.base, manifest.tests) == ("postgres@17.4:c1+o2", ["l.i0", "qr100"])
     assert manifest.imported is not None
-    assert {path.name for path in classic_files(manifest.imported, list(slices.values()))} == {
+    assert {path.name for path in archived_files(manifest, list(slices.values()))} == {
         "mrg.l.i0", "mrg.qr100.L1", "rel.l.i0", "rel.qr100.L1", SUMMARY,
     }  # fmt: skip
 
@@ -226,7 +226,7 @@ def test_archives_are_found_below_a_directory(tmp_path: Path) -> None:
     write_merged(tmp_path / "tables" / "res.x", "l.i0", [[row(NEW, "l.i0")]])
     (tmp_path / "readme").touch()
     found = scan(tmp_path)
-    assert {path: len(there.files) for path, there in found.items()} == {
+    assert {path: len(there.paths) for path, there in found.items()} == {
         tmp_path / "80m" / "sum": 1,
         tmp_path / "8m": 3,
         tmp_path / "tables": 2,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.archive import two_processes
+from slowdust.archive import reading
 from slowdust.store.folder import Folder
 from tests.unit.archive.command import Slowdust, report, results, slowdust
 from tests.unit.archive.written import RUN_A, RUN_B, TABLE, Written, write_archive
@@ -244,7 +244,7 @@ def test_two_processes_read_what_one_reads(
     tests = [Written(test=f"test-{letter}", rate=1000.0 + n) for n, letter in enumerate("abcde")]
     archive = write_archive(tmp_path / "a", {RUN_A: tests, RUN_B: tests})
     slowdust("import", "sysbench", archive, "--name", "one")
-    monkeypatch.setattr(two_processes, "_WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(reading, "_WORTH_A_PROCESS", 0)
     slowdust("import", "sysbench", archive, "--name", "two")
     one, two = (Path("results", name, "slices.ndjson").read_text() for name in ("one", "two"))
     assert one == two

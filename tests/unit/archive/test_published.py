@@ -10,7 +10,7 @@ from slowdust.formats.sysbench import (
     met,
     met_tables,
     perf_stat,
-    processes,
+    ps,
     rate_tables,
     vmstat,
 )
@@ -74,7 +74,7 @@ def test_peaks_of_processes() -> None:
     with (RUNS / "EXPECTED" / "ps_peak.csv").open() as file:
         expected = list(csv.DictReader(file))
     for row in expected:
-        peaks = processes.read(content(RUNS / row["run"] / f"sb.ps.{row['test']}"))
+        peaks = ps.read(content(RUNS / row["run"] / f"sb.ps.{row['test']}"))
         assert peaks is not None
         assert (str(peaks.vsz_kb), str(peaks.rss_kb)) == (row["peak_vsz_kb"], row["peak_rss_kb"])
 

@@ -8,12 +8,12 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.summary import summary_tables
-from slowdust.archive.insert.archive import IbenchArchive
-from slowdust.archive.insert.directory import read_archive
+from slowdust.archive.importing import Mode
+from slowdust.archive.insert.archive import InsertArchive
 from slowdust.archive.insert.experiment import experiment_of
-from slowdust.archive.insert.scanning import scan
-from slowdust.archive.sysbench.choices import Mode
-from slowdust.report.classic.insert import SUMMARY, classic_files
+from slowdust.archive.insert.kind import scan
+from slowdust.archive.insert.reading import read_archive
+from slowdust.report.classic.insert import SUMMARY, archived_files
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.archive.published import RUNS, needs_archive
@@ -25,15 +25,15 @@ PUBLISHED = JANUARY / "published" / "21_01_21_ibench_20m.summary_tables.html"
 
 
 @pytest.fixture(scope="module")
-def archive() -> IbenchArchive:
+def archive() -> InsertArchive:
     [(path, found)] = scan(SIZE).items()
     assert path is not None
-    return read_archive(path, found.files)
+    return read_archive(path, found.paths, foreign=lambda name: None)
 
 
 @pytest.fixture(scope="module", params=list(Mode))
 def imported(
-    archive: IbenchArchive, request: pytest.FixtureRequest
+    archive: InsertArchive, request: pytest.FixtureRequest
 ) -> tuple[Manifest, list[Slice]]:
     made = experiment_of(archive, "january", request.param, clients=None)
     assert made is not None
@@ -43,15 +43,15 @@ def imported(
 def files(imported: tuple[Manifest, list[Slice]]) -> dict[Path, str]:
     manifest, slices = imported
     assert manifest.imported is not None
-    return classic_files(manifest.imported, slices)
+    return archived_files(manifest, slices)
 
 
 def test_an_archive_is_found_from_above() -> None:
-    found = {path: len(there.files) for path, there in scan(JANUARY).items()}
+    found = {path: len(there.paths) for path, there in scan(JANUARY).items()}
     assert found == {SIZE: 212, None: 1}
 
 
-def test_everything_but_the_selections_is_used(archive: IbenchArchive) -> None:
+def test_everything_but_the_selections_is_used(archive: InsertArchive) -> None:
     assert archive.used == 206
     assert archive.problems == []
     assert {"mrg.some", "rel.some"} <= archive.by_products.keys()

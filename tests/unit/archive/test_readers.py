@@ -2,8 +2,9 @@
 
 import pytest
 
-from slowdust.archive.sysbench.reading import Wanting, read_all
-from slowdust.formats.sysbench import iostat, met, met_tables, processes, rate_tables, vmstat
+from slowdust.archive.reading import Unusable
+from slowdust.archive.sysbench.reading import read_all
+from slowdust.formats.sysbench import iostat, met, met_tables, ps, rate_tables, vmstat
 from slowdust.formats.sysbench import output as sysbench
 from slowdust.formats.sysbench.names import parse_file, parse_label
 from slowdust.formats.sysbench.rates import (
@@ -73,9 +74,9 @@ def test_the_end_of_sysbench_is_found_behind_plans_that_look_like_it() -> None:
 
 
 def test_peaks_are_of_single_processes() -> None:
-    found = processes.read(Written(rss_kb=2_000_000, backends=4).processes().encode())
-    assert found == processes.Peaks(9_000_003, 2_000_000, whole=True)
-    assert processes.read(b"Tue Mar 4\n") is None
+    found = ps.read(Written(rss_kb=2_000_000, backends=4).processes().encode())
+    assert found == ps.Peaks(9_000_003, 2_000_000, whole=True)
+    assert ps.read(b"Tue Mar 4\n") is None
 
 
 def test_numbers_per_operation_are_read_as_they_are_written() -> None:
@@ -170,7 +171,7 @@ def test_what_tells_nothing_says_why(
     file = parse_file(name)
     assert file is not None
     [found] = read_all([(str(path), file, "md2")])
-    assert isinstance(found, Wanting)
+    assert isinstance(found, Unusable)
     assert found.reason.startswith(reason)
 
 

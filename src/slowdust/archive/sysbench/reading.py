@@ -1,4 +1,4 @@
-"""Files of sysbench's runs, read one by one: what each tells, or why it tells nothing."""
+"""Reading the files of sysbench's runs one by one: the content of each, or why it has none."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from slowdust.archive.two_processes import read_shared
-from slowdust.formats.sysbench import iostat, met, perf_stat, processes, vmstat
+from slowdust.archive.reading import Unusable, read_shared
+from slowdust.formats.sysbench import iostat, met, perf_stat, ps, vmstat
 from slowdust.formats.sysbench import output as sysbench
 from slowdust.formats.sysbench.iostat import Iostat
 from slowdust.formats.sysbench.met import Met
 from slowdust.formats.sysbench.names import FileName
 from slowdust.formats.sysbench.output import LoadOutput, Output
-from slowdust.formats.sysbench.processes import Peaks
+from slowdust.formats.sysbench.ps import Peaks
 from slowdust.formats.sysbench.vmstat import Vmstat
 from slowdust.formats.text import DamagedError, ends_whole, is_number, lines_of, read_content
 
@@ -23,15 +23,8 @@ _COUNTERS = "perf.hw"
 
 
 @dataclass(frozen=True)
-class Wanting:
-    """Why a file is of no use."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
 class Cpu:
-    """What vmstat saw, by the published rule and by the clean one."""
+    """Sums over the samples of vmstat, by the published rule and by the clean one."""
 
     published: Vmstat
     clean: Vmstat
@@ -54,18 +47,20 @@ class LastIteration:
 
 Extraction = Mapping[str, str]
 """Counter -> value as printed."""
-Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
+Content = (
+    Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
+)
 Request = tuple[str, FileName, str | None]
-"""Path of a file, what its name says, and the part of a name by which iostat's lines are chosen."""
+"""Path of a file, its parsed name, and the part of a device's name that selects iostat's lines."""
 
 
 def reads(file: FileName) -> bool:
-    """Whether files of this kind are read; others are by-products."""
+    """Return whether files of this kind are read; others are by-products."""
     return _reader_of(file) is not None
 
 
 def busiest_device(paths: Sequence[str]) -> str | None:
-    """The device that most was read from and written to in files of iostat."""
+    """Return the device with the most traffic in files of iostat."""
     total: Counter[str] = Counter()
     for path in paths:
         with suppress(DamagedError):
@@ -73,82 +68,82 @@ def busiest_device(paths: Sequence[str]) -> str | None:
     return iostat.busiest(total)
 
 
-def read_all(requests: Sequence[Request]) -> list[Found | Wanting]:
-    """What each file tells, in the order of `requests`."""
+def read_all(requests: Sequence[Request]) -> list[Content | Unusable]:
+    """Return the content of each file, in the order of `requests`."""
     return read_shared(requests, [path for path, _, _ in requests], _read_some)
 
 
-def _read_some(requests: Sequence[Request]) -> list[Found | Wanting]:
+def _read_some(requests: Sequence[Request]) -> list[Content | Unusable]:
     return [_read(path, file, device) for path, file, device in requests]
 
 
-def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
+def _read(path: str, file: FileName, device: str | None) -> Content | Unusable:
     try:
         reader = _reader_of(file)
         assert reader is not None
         return reader(read_content(path), file, device)
     except DamagedError as error:
-        return Wanting(str(error))
+        return Unusable(str(error))
     except (ValueError, ArithmeticError, LookupError) as error:
-        return Wanting(f"not as it should be: {error}")
+        return Unusable(f"not as it should be: {error}")
 
 
-def _read_output(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _read_output(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
     if file.kind.startswith(PREPARE):
-        return sysbench.read_load(content) or Wanting("the load did not end")
-    return sysbench.read(content) or Wanting("the test did not end")
+        return sysbench.read_load(content) or Unusable("the load did not end")
+    return sysbench.read(content) or Unusable("the test did not end")
 
 
-def _read_storage(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _read_storage(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
     if device is None:
-        return Wanting("no sample of any device")
-    return iostat.read(content, device) or Wanting(f"no sample of a device called {device}")
+        return Unusable("no sample of any device")
+    return iostat.read(content, device) or Unusable(f"no sample of a device called {device}")
 
 
-def _read_cpu(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _read_cpu(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
     published, clean = vmstat.read_published(content), vmstat.read_clean(content)
-    return Cpu(published, clean) if published and clean else Wanting("no sample")
+    return Cpu(published, clean) if published and clean else Unusable("no sample")
 
 
-def _read_met(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    return (ends_whole(content) and met.read(lines_of(content))) or Wanting("torn")
+def _read_met(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
+    return (ends_whole(content) and met.read(lines_of(content))) or Unusable("torn")
 
 
-def _read_processes(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    return processes.read(content) or Wanting("no process")
+def _read_processes(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
+    return ps.read(content) or Unusable("no process")
 
 
-def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _read_rate(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
     if not ends_whole(content):
-        return Wanting("torn")
+        return Unusable("torn")
     line = lines_of(content)[0]
     *rates, text = line.split("\t")
     if not rates or not all(map(is_number, rates)):
-        return Wanting(f"no rate: {line[:40]!r}")
+        return Unusable(f"no rate: {line[:40]!r}")
     return PrintedRates(tuple(rates), text)
 
 
-def _read_counters(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _read_counters(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
     if file.iteration is None:
-        return Wanting("no iteration in its name")
+        return Unusable("no iteration in its name")
     values = perf_stat.extract(lines_of(content))
-    return values if perf_stat.LAST in values else Wanting(INCOMPLETE)
+    return values if perf_stat.LAST in values else Unusable(INCOMPLETE)
 
 
-def _read_extraction(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _read_extraction(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
     if file.iteration is None:
-        return Wanting("no iteration in its name")
-    return perf_stat.read_raw(lines_of(content)) if ends_whole(content) else Wanting("torn")
+        return Unusable("no iteration in its name")
+    return perf_stat.read_raw(lines_of(content)) if ends_whole(content) else Unusable("torn")
 
 
-def _read_last(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _read_last(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
     return LastIteration(int(content))
 
 
 INCOMPLETE = "an iteration that was not completed"
-"""Nothing is wrong there: the last one is cut off by the end of its test."""
+"""The reason of files that have nothing wrong: the last iteration ends with its test."""
 
-_Reader = Callable[[bytes, FileName, str | None], Found | Wanting]
+_Reader = Callable[[bytes, FileName, str | None], Content | Unusable]
 _READERS: dict[str, _Reader] = {
     "o": _read_output,
     "io": _read_storage,
@@ -162,7 +157,7 @@ _READERS: dict[str, _Reader] = {
     _COUNTERS: _read_counters,
     "perf.last": _read_last,
 }
-"""By kind of file."""
+"""The reader of each kind of file."""
 
 
 def _reader_of(file: FileName) -> _Reader | None:
@@ -172,5 +167,5 @@ def _reader_of(file: FileName) -> _Reader | None:
 
 
 def is_read(kind: str) -> bool:
-    """Whether there are files of this kind of which something is read."""
+    """Return whether something is read from files of this kind."""
     return kind.removeprefix(PREPARE) in _READERS

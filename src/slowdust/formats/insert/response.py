@@ -19,7 +19,7 @@ _SUM = "sum:"
 _SEPARATOR = "-"
 _MAXIMUM = "max"
 _CELLS = len(BUCKETS) + 2
-"""The buckets, the longest, the tag."""
+"""The number of cells: the buckets, the longest, the tag."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Shares:
 
 
 def read_sum(lines: Sequence[str]) -> ResponseTimes | None:
-    """The counts of all clients of one step of one run (o.rt.t); None where there are none."""
+    """Return the counts of all clients of a step (o.rt.t); None where there are none."""
     for line in lines:
         cells = line.rstrip("\n").split("\t")
         if len(cells) == _CELLS and cells[-1].startswith(_SUM):
@@ -43,8 +43,8 @@ def read_sum(lines: Sequence[str]) -> ResponseTimes | None:
 
 
 def read_merged(lines: Sequence[str]) -> tuple[dict[str, Shares], list[str]]:
-    """Tag -> its histogram in one step (mrg.<step>.rt), and the damaged lines."""
-    found: dict[str, Shares] = {}
+    """Return the histogram of each tag in a step (mrg.<step>.rt), and the damaged lines."""
+    shares_by_tag: dict[str, Shares] = {}
     damaged = []
     for line in lines:
         cells = line.rstrip("\n").split("\t")
@@ -54,8 +54,8 @@ def read_merged(lines: Sequence[str]) -> tuple[dict[str, Shares], list[str]]:
         if shares is None:
             damaged.append(line)
         else:
-            found.setdefault(cells[-1], shares)
-    return found, damaged
+            shares_by_tag.setdefault(cells[-1], shares)
+    return shares_by_tag, damaged
 
 
 def _shares(cells: Sequence[str]) -> Shares | None:
@@ -71,5 +71,5 @@ def _shares(cells: Sequence[str]) -> Shares | None:
 
 
 def _number(cell: str) -> float | None:
-    """Of a bucket or a time; an empty bucket may be an empty cell."""
+    """Return the number of a bucket or a time; an empty bucket may be an empty cell."""
     return number_of(cell) if cell else 0.0

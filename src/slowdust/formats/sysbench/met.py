@@ -1,4 +1,4 @@
-"""Hardware per operation (sb.met): how it was published, byte for byte, and how it is read.
+"""Hardware per operation (sb.met): the published formulas, byte for byte, and the reader.
 
 The formulas round as C's printf does: half to even, on the binary value. So does Python.
 """
@@ -24,12 +24,12 @@ class Met:
     """The published numbers of a test, as printed."""
 
     storage: tuple[str, ...]
-    """By `_STORAGE`."""
+    """Cells of the columns of `_STORAGE`."""
     cpu: tuple[str, ...]
-    """By `_CPU`."""
+    """Cells of the columns of `_CPU`."""
 
     def named_cells(self) -> list[tuple[str, str]]:
-        """Columns and numbers; those of the samples are called alike in both tables."""
+        """Return columns and numbers; those of the samples are called alike in both tables."""
         return [
             *zip(_STORAGE, self.storage, strict=True),
             *zip(_CPU, self.cpu, strict=True),
@@ -42,27 +42,27 @@ class Met:
 
     @property
     def reads_per_o(self) -> str:
-        """Storage reads."""
+        """Storage reads per operation."""
         return self.storage[5]
 
     @property
     def read_kb_per_o(self) -> str:
-        """KB read."""
+        """KB read per operation."""
         return self.storage[6]
 
     @property
     def written_kb_per_o(self) -> str:
-        """KB written."""
+        """KB written per operation."""
         return self.storage[7]
 
     @property
     def rate(self) -> str:
-        """Operations per second: what the others were divided by."""
+        """Operations per second, by which the others were divided."""
         return self.storage[8]
 
     @property
     def switches_per_o(self) -> str:
-        """Context switches."""
+        """Context switches per operation."""
         return self.cpu[3]
 
     @property
@@ -72,7 +72,7 @@ class Met:
 
 
 def make(rate: str, storage: Iostat, cpu: Vmstat) -> Met:
-    """From the sums of the probes and the rate as printed."""
+    """Compute the numbers from the sums of the probes and the rate as printed."""
     operations = float(rate)
     io, vm = storage.samples, cpu.samples
     return Met(
@@ -98,7 +98,7 @@ def make(rate: str, storage: Iostat, cpu: Vmstat) -> Met:
 
 
 def write(met: Met) -> str:
-    """The file."""
+    """Write the file."""
     storage, cpu = (
         "\n".join(map("\t".join, table)) for table in ((_STORAGE, met.storage), (_CPU, met.cpu))
     )
@@ -106,7 +106,7 @@ def write(met: Met) -> str:
 
 
 def read(lines: Sequence[str]) -> Met | None:
-    """The numbers of a file; None where it is empty or torn."""
+    """Read the numbers of a file; return None where it is empty or torn."""
     rows = [tuple(line.split()) for line in lines]
     values = dict(pairwise(rows))
     storage, cpu = values.get(_STORAGE, ()), values.get(_CPU, ())

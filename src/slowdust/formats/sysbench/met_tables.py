@@ -29,7 +29,7 @@ class MetRow:
 
     @classmethod
     def of(cls, met: Met, run: str) -> MetRow:
-        """What the table has of a file sb.met."""
+        """Return the row of a file sb.met."""
         return cls(
             cpu=met.cpu_per_o,
             switches=met.switches_per_o,
@@ -41,11 +41,11 @@ class MetRow:
         )
 
     def named_cells(self) -> dict[str, str]:
-        """Column -> number."""
+        """Return the number of each column."""
         return dict(zip(_HEADER, self.cells(), strict=True))
 
     def cells(self) -> tuple[str, ...]:
-        """The numbers."""
+        """Return the numbers."""
         return (
             self.cpu,
             self.switches,
@@ -57,13 +57,13 @@ class MetRow:
 
 
 def row(cells: Sequence[str], run: str) -> MetRow:
-    """From cells in the order of `MetRow.cells`."""
+    """Return a row of cells in the order of `MetRow.cells`."""
     cpu, switches, reads, read_kb, written_kb, rate = cells
     return MetRow(cpu, switches, reads, read_kb, written_kb, rate, run)
 
 
 def block(file_name: str, rows: Sequence[MetRow]) -> str:
-    """The block of one test; what no row has is no column, what one lacks is a dash."""
+    """Write the block of one test, without columns that no row has; a missing number is a dash."""
     base, *others = rows
     kept = [place for place in range(len(_HEADER)) if any(row.cells()[place] for row in rows)]
     first, *rest = (_HEADER[place] for place in kept)
@@ -81,7 +81,7 @@ def block(file_name: str, rows: Sequence[MetRow]) -> str:
 
 @dataclass(frozen=True)
 class MetTable:
-    """All blocks of a file."""
+    """The blocks of a file."""
 
     blocks: dict[str, list[MetRow]] = field(default_factory=dict)
     """File name of a test -> its absolute rows."""
@@ -92,7 +92,7 @@ class MetTable:
 
 
 def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
-    """The blocks, and the lines that are no part of one."""
+    """Read the blocks, and the lines that are no part of one."""
     table = MetTable()
     strange: list[str] = []
     names: Sequence[str] = ()
@@ -107,7 +107,7 @@ def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
             names = row if row[-1] == _RUN else ()
         elif row and part == _ABSOLUTE:
             cells = dict(zip(names, row, strict=False))
-            if any(one.run == row[-1] for one in table.blocks.get(test, ())):
+            if any(known.run == row[-1] for known in table.blocks.get(test, ())):
                 table.repeated.append(f"{test} of {row[-1]}")
             elif len(row) == len(names) and test and all(map(_is_cell, row[:-1])):
                 table.blocks.setdefault(test, []).append(_row(cells))
@@ -121,7 +121,7 @@ def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
 
 
 def relative(row: MetRow, base: MetRow) -> dict[str, str]:
-    """Column -> value relative to the base, as printed."""
+    """Return the value of each column relative to the base, as printed."""
     pairs = zip(_HEADER, row.cells(), base.cells(), strict=True)
     return {name: _relative(ours, theirs) for name, ours, theirs in pairs}
 

@@ -1,4 +1,4 @@
-"""`perf stat` of a running test (sb.perf.hw): groups of counters, 10 s each, in one file.
+"""The output of `perf stat` beside a test (sb.perf.hw): groups of counters, 10 s each.
 
 A counter that the machine does not have is -1 in the classic files, and absent here. What is read
 is per 10 s; per query it has to be divided by the rate.
@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from slowdust.formats.sysbench.collation import collation
-from slowdust.formats.text import is_number
+from slowdust.formats.text import collation, is_number
 
 NOT_SUPPORTED = "-1"
 INFINITE = "INF"
-"""Of a relative value, where the base is 0."""
+"""The relative value where the base is 0."""
 LAST = "faults"
 """The event that ends an iteration that was completed."""
 SECONDS = 10
-"""That each group of counters counted."""
+"""Seconds that each group of counters counted."""
 _ENDED = "seconds time elapsed"
 _VALUE, _REMARK = 0, 3
 _EXTRACTED: tuple[tuple[str, str, int], ...] = (
@@ -62,33 +61,33 @@ _EXTRACTED: tuple[tuple[str, str, int], ...] = (
     ("minor-faults", "minor-faults", _VALUE),
     ("faults", "faults", _VALUE),
 )
-"""Name in the extraction, event, and which field of its line: the order of the extraction, with
-its own spellings."""
+"""Name in the extraction, event, and field of the event's line, in the order of the extraction,
+with its own spellings."""
 _NAMES = dict.fromkeys(name for name, _, _ in _EXTRACTED)
 _RATIOS = frozenset(name for name, _, field in _EXTRACTED if field == _REMARK)
-"""Ratios by themselves, whatever the rate."""
+"""Counters that are ratios by themselves, whatever the rate."""
 
 
 def extract(lines: Sequence[str]) -> dict[str, str]:
-    """Name -> value as text, in the order of the extraction (.raw); `NOT_SUPPORTED` stays.
+    """Return the counters as text, in the order of the extraction (.raw); `NOT_SUPPORTED` stays.
 
     Only the first line of an event counts; an event without a line has no entry.
     """
-    found: dict[str, list[str]] = {}
+    lines_of_events: dict[str, list[str]] = {}
     for line in lines:
         row = line.replace("<not supported>", NOT_SUPPORTED, 1).split()
         if len(row) > 1 and not line.rstrip().endswith(_ENDED):
-            found.setdefault(_event(row), row)
+            lines_of_events.setdefault(_event(row), row)
     values = {}
     for name, event, field in _EXTRACTED:
-        row = found.get(event, [])
+        row = lines_of_events.get(event, [])
         if len(row) > field:
             values[name] = row[field].replace(",", "").rstrip("%")
     return values
 
 
 def counters(values: Mapping[str, str]) -> dict[str, float]:
-    """Those of an extraction that the machine has."""
+    """Return the counters of an extraction that the machine has."""
     return {
         name: float(value)
         for name, value in values.items()
@@ -97,27 +96,27 @@ def counters(values: Mapping[str, str]) -> dict[str, float]:
 
 
 def ratios(values: Mapping[str, str]) -> dict[str, float]:
-    """Those of the counters that are ratios by themselves: GHz, ipc, percentages."""
+    """Return the counters that are ratios by themselves: GHz, ipc, percentages."""
     return {name: value for name, value in counters(values).items() if name in _RATIOS}
 
 
 def events(values: Mapping[str, str]) -> dict[str, float]:
-    """Those of the counters that are events in `SECONDS`."""
+    """Return the counters that are events in `SECONDS`."""
     return {name: value for name, value in counters(values).items() if name not in _RATIOS}
 
 
 def raw(values: Mapping[str, str]) -> str:
-    """The file .raw."""
+    """Write the file .raw."""
     return "".join(f"{name}\t{value}\n" for name, value in values.items())
 
 
 def sorted_(values: Mapping[str, str]) -> str:
-    """The file .sorted."""
+    """Write the file .sorted."""
     return raw({name: values[name] for name in sorted(values, key=collation)})
 
 
 def joined(contenders: Sequence[Mapping[str, str]]) -> str:
-    """The file join.abs: a line for each counter that all contenders have an entry of."""
+    """Write the file join.abs: a line for each counter that all contenders have an entry of."""
     return "".join(
         f"{name} {' '.join(values[name] for values in contenders)}\n"
         for name in _common(contenders)
@@ -125,7 +124,7 @@ def joined(contenders: Sequence[Mapping[str, str]]) -> str:
 
 
 def joined_relative(contenders: Sequence[Mapping[str, str]]) -> str:
-    """The file join.rel: each value / the first contender's, as published.
+    """Write the file join.rel: each value / the first contender's, as published.
 
     Two counters that are both missing are 1.000 there.
     """
@@ -138,7 +137,7 @@ def joined_relative(contenders: Sequence[Mapping[str, str]]) -> str:
 
 
 def relative(values: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
-    """Each value / the base's, as published; where that is 0 there is none."""
+    """Return each value / the base's, as published; where that is 0 there is none."""
     return {
         name: f"{float(value) / float(base[name]):.3f}"
         for name, value in values.items()
@@ -147,18 +146,18 @@ def relative(values: Mapping[str, str], base: Mapping[str, str]) -> dict[str, st
 
 
 def is_ratio(name: str) -> bool:
-    """Whether the counter is one by itself, whatever the rate."""
+    """Return whether the counter is a ratio by itself, whatever the rate."""
     return name in _RATIOS
 
 
 def read_joined(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
-    """Counter -> value as printed for each column of join.abs; and lines that are no part of it."""
+    """Read the counters of each column of join.abs, and the lines that are no part of it."""
     rows = [(line, line.split()) for line in lines if line.strip()]
     return _columns([(line, cells[0], cells[1:]) for line, cells in rows])
 
 
 def read_joined_relative(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
-    """The same of join.rel. `INF`, where the base had 0, is left out."""
+    """Read the columns of join.rel the same way. `INF`, where the base had 0, is left out."""
     rows = [(line, line.split()) for line in lines if line.strip()]
     return _columns([(line, cells[-1], cells[:-1]) for line, cells in rows])
 
@@ -166,7 +165,7 @@ def read_joined_relative(lines: Sequence[str]) -> tuple[list[dict[str, str]], li
 def _columns(
     rows: Sequence[tuple[str, str, Sequence[str]]],
 ) -> tuple[list[dict[str, str]], list[str]]:
-    """Of lines, their counters and their values; most lines have a value for each column."""
+    """Turn lines into columns; most lines have a value for each column."""
     widths = Counter(len(values) for _, _, values in rows)
     width = widths.most_common(1)[0][0] if widths else 0
     columns: list[dict[str, str]] = [{} for _ in range(width)]
@@ -183,22 +182,22 @@ def _columns(
 
 
 def read_raw(lines: Sequence[str]) -> dict[str, str]:
-    """Counter -> value as printed of a file .raw or .sorted, in the order of the extraction.
+    """Read the counters of a file .raw or .sorted, in the order of the extraction.
 
     Raises:
         ValueError: a line is none of such a file.
     """
-    found = {}
+    values = {}
     for line in lines:
         name, tab, value = line.partition("\t")
         if not tab or name not in _NAMES or not is_number(value):
             raise ValueError(f"no counter: {line[:40]!r}")
-        found[name] = value
-    return {name: found[name] for name in _NAMES if name in found}
+        values[name] = value
+    return {name: values[name] for name in _NAMES if name in values}
 
 
 def _event(row: Sequence[str]) -> str:
-    """The name, behind the unit that a clock has."""
+    """Return the event's name, which stands behind the unit that a clock has."""
     return row[2] if row[1] in ("msec", "nsec") and len(row) > 2 else row[1]
 
 

@@ -1,4 +1,4 @@
-"""Which of the two rules an archive's rates of scan were made by, run by run."""
+"""The rules by which an archive's rates of scan were made, run by run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from slowdust.formats.text import readable
 from slowdust.store.slice import Slice
 
 _FAR = 10
-"""A ratio of two scans that is another unit rather than another speed: of some 40 threads one."""
+"""A ratio of two scans that means another unit, not another speed: one of some 40 threads."""
 
 
 @dataclass(frozen=True)
 class ScanChoice:
-    """The rule of scan's rate, and how it was found."""
+    """The rule of scan's rate, and the reason for it."""
 
     rule: ScanRule
     why: str
@@ -34,38 +34,38 @@ class ScanChoice:
 
 
 @dataclass(frozen=True)
-class ScanChoices:
-    """Those of an experiment, whose runs may be of different times."""
+class ScanRules:
+    """The rules of an experiment, whose runs may be of different times."""
 
     by_run: Mapping[str, ScanChoice]
-    """Name of a run -> its own."""
+    """Name of a run -> its own rule."""
     otherwise: ScanChoice
-    """Of runs that say nothing."""
+    """The rule of runs that say nothing."""
 
     def of(self, run: str) -> ScanChoice:
-        """That of a run, by its name."""
+        """Return the choice for a run, by its name."""
         return self.by_run.get(run, self.otherwise)
 
     def rule(self, run: str) -> ScanRule:
-        """The same without its reason."""
+        """Return the rule without its reason."""
         return self.of(run).rule
 
 
 def choose_scan_rules(
     directories: Sequence[Path], runs: Sequence[RunDirectory], wanted: ScanRule | None
-) -> ScanChoices:
-    """By what the user says, by what reproduces a run's published rates, else by its date.
+) -> ScanRules:
+    """Choose by the user's option, by the published rates that a rule gives, else by the date.
 
     A run of which neither is known goes with the others; where there are none that tell,
     `directories` may have a date in their names, the experiment's first.
     """
     if wanted is not None:
-        return ScanChoices({}, ScanChoice(wanted, "as asked for", sure=True))
-    by_run = {run.name: choice for run in runs if (choice := _told_by(run)) is not None}
-    return ScanChoices(by_run, _of_others(by_run) or _by_name(directories))
+        return ScanRules({}, ScanChoice(wanted, "as asked for", sure=True))
+    by_run = {run.name: choice for run in runs if (choice := _choice_of(run)) is not None}
+    return ScanRules(by_run, _of_others(by_run) or _by_name(directories))
 
 
-def _told_by(run: RunDirectory) -> ScanChoice | None:
+def _choice_of(run: RunDirectory) -> ScanChoice | None:
     scans = [
         (test.output, published)
         for test in run.tests.values()
@@ -78,9 +78,9 @@ def _told_by(run: RunDirectory) -> ScanChoice | None:
 
 
 def _of_others(by_run: Mapping[str, ScanChoice]) -> ScanChoice | None:
-    """That of most of those that tell; None where there are as many of each rule."""
-    told = Counter(choice.rule for choice in by_run.values())
-    most = [rule for rule, count in told.items() if 2 * count > told.total()]
+    """Return the rule of most runs that tell; None where there are as many of each rule."""
+    counts = Counter(choice.rule for choice in by_run.values())
+    most = [rule for rule, count in counts.items() if 2 * count > counts.total()]
     return ScanChoice(most[0], "as those of the other runs", sure=False) if most else None
 
 
@@ -100,32 +100,32 @@ def _published(test: ArchivedTest) -> str | None:
     return printed.number if printed else None
 
 
-def part_units(records: Sequence[Slice], order: Sequence[str], choices: ScanChoices) -> list[str]:
-    """Take the units from scans of runs that cannot be in those that were assumed; a sentence each.
+def part_units(records: Sequence[Slice], order: Sequence[str], rules: ScanRules) -> list[str]:
+    """Take the unit from scans that cannot be in the one assumed; return a sentence for each run.
 
     They are `_FAR` from scans of the same test that are sure, or else from the first of `order`,
     which are the contenders, the base first.
     """
     scans = [record for record in records if record.place.test.startswith(f"{SCAN}.")]
     by_test: dict[tuple[str, int, str], list[Slice]] = {}
-    for record in sorted(scans, key=lambda one: order.index(one.place.contender)):
-        by_test.setdefault((record.place.test, record.place.clients, record.unit), []).append(
-            record
-        )
-    told: dict[str, str] = {}
+    for record in sorted(scans, key=lambda record: order.index(record.place.contender)):
+        place = record.place
+        by_test.setdefault((place.test, place.clients, record.unit), []).append(record)
+    sentences: dict[str, str] = {}
     for (test, _, unit), several in by_test.items():
-        known = [one for one in several if choices.of(_run(one)).sure] or several[:1]
-        for one in several:
-            if one not in known and not any(_is_near(one.qps, other.qps) for other in known):
-                told.setdefault(
-                    _run(one),
-                    f"{test}: {one.qps:g} of {_run(one)} and {known[0].qps:g} of {_run(known[0])} "
+        known = [record for record in several if rules.of(_run(record)).sure] or several[:1]
+        for record in several:
+            if record not in known and not any(_is_near(record.qps, other.qps) for other in known):
+                run, sure = _run(record), known[0]
+                sentences.setdefault(
+                    run,
+                    f"{test}: {record.qps:g} of {run} and {sure.qps:g} of {_run(sure)} "
                     f"cannot both be {unit}: not compared (--scan says what they are)",
                 )
     for record in scans:
-        if _run(record) in told:
+        if _run(record) in sentences:
             record.unit = doubted(record.unit)
-    return list(told.values())
+    return list(sentences.values())
 
 
 def _is_near(rate: float, other: float) -> bool:

@@ -1,4 +1,4 @@
-"""`ps aux`, taken every ten or thirty seconds beside a run (sb.ps)."""
+"""The output of `ps aux`, taken every ten or thirty seconds beside a run (sb.ps)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Peaks:
 
     vsz_kb: int
     rss_kb: int
-    """Of one process: shared memory would be counted once for each in a sum."""
+    """Resident size of one process: a sum would count shared memory once for each."""
     whole: bool
     """Whether the last line has an end."""
 
 
 def read(content: bytes) -> Peaks | None:
-    """The peaks over all samples; None where no process is listed."""
+    """Return the peaks over all samples; None where no process is listed."""
     sizes = _ROW.findall(content)
     if not sizes:
         return None

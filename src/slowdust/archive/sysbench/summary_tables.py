@@ -1,4 +1,4 @@
-"""Summary tables of sysbench's runs in a directory: which are read, and which are made of those.
+"""Reading the summary tables of sysbench's runs in a directory.
 
 A table that is made of another one, or of the files of runs, tells nothing new where its source is
 there. Then it is `Derived`, and only compared with what it is made of; else it is read itself.
@@ -35,7 +35,7 @@ _COUNTERS = re.compile(
 )
 _COPY = re.compile(r".+\.(?:edit|markup)")
 _ORDER = (("abs", "tsv"), ("abs", "csv"), ("rel", "tsv"), ("rel", "csv"))
-"""Kinds and forms of tables of rates: each tells all that those behind it do."""
+"""Kinds and forms of tables of rates: each has all the numbers of those behind it."""
 _MOST_QUOTED, _QUOTED = 2, 50
 """Lines, and characters of each."""
 
@@ -48,16 +48,16 @@ class Rates:
     tag: str
     table: RateTable
     named: bool = True
-    """Whether the file, or one beside it, says what its columns are."""
+    """Whether the file, or one beside it, names its columns."""
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The base first."""
+        """The runs, the base first."""
         base = self.table.base
         return self.table.runs if base is None else (base, *self.table.runs)
 
     def name(self, runs: Sequence[str]) -> None:
-        """Say what the columns are, the base first."""
+        """Name the columns, the base first."""
         base = None if self.table.base is None else runs[0]
         columns = runs if base is None else runs[1:]
         self.table = RateTable(tuple(columns), self.table.rows, base)
@@ -74,7 +74,7 @@ class Hardware:
 
     @property
     def runs(self) -> list[str]:
-        """Of all blocks, in the order of the first."""
+        """The runs of all blocks, in the order of the first."""
         rows = self.table.blocks.values()
         return list(dict.fromkeys(row.run for block in rows for row in block))
 
@@ -86,7 +86,7 @@ class Joined:
     path: Path
     tag: str
     file: FileName
-    """Of the counters that it joins."""
+    """The name of the counters' files that it joins."""
     relative: bool
     columns: list[dict[str, str]]
     """Counter -> value as printed, for each run but a base that all are relative to."""
@@ -103,39 +103,39 @@ class Derived:
 
 @dataclass
 class Tables:
-    """Those of an experiment."""
+    """The tables of an experiment."""
 
     rates: list[Rates] = field(default_factory=list)
     relative: list[Rates] = field(default_factory=list)
-    """Beside which there are no absolute ones."""
+    """Relative rates beside which there are no absolute ones."""
     hardware: list[Hardware] = field(default_factory=list)
     joined: list[Joined] = field(default_factory=list)
     derived: list[Derived] = field(default_factory=list)
     used: int = 0
-    """Files that something was read from."""
+    """Number of files that something was read from."""
     checked: Counter[str] = field(default_factory=Counter)
-    """Kind -> files that were only compared with what they are made of."""
+    """Kind -> files that were only compared with their sources."""
     by_products: Counter[str] = field(default_factory=Counter)
     """Kind -> files that are known and of no use here."""
     problems: list[Problem] = field(default_factory=list)
 
     @property
     def of_runs(self) -> list[Rates | Hardware]:
-        """Those with a column or a line for each run."""
+        """Tables with a column or a line for each run."""
         return [*self.rates, *self.relative, *self.hardware]
 
     @property
     def runs(self) -> set[str]:
-        """That the tables name."""
+        """Runs that the tables name."""
         return {run for table in self.of_runs if table.named for run in table.runs}
 
     @property
     def counter_tags(self) -> list[str]:
-        """Of the joined ones."""
+        """Tags of the joined tables."""
         return list(dict.fromkeys(table.tag for table in self.joined))
 
     def add(self, other: Tables) -> None:
-        """Those of a directory below."""
+        """Add the tables of a directory below."""
         self.rates += other.rates
         self.relative += other.relative
         self.hardware += other.hardware
@@ -148,7 +148,7 @@ class Tables:
 
 
 def is_table(name: str) -> bool:
-    """Whether a file of that name is one of these tables, or a copy of one."""
+    """Return whether a file of that name is one of these tables, or a copy of one."""
     forms = (_RATES, _HARDWARE, _COUNTERS, _COPY)
     return any(form.fullmatch(plain(name)) for form in forms)
 
@@ -163,21 +163,21 @@ def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None
             tables.problems.append(Problem(path, TWICE))
         elif _COPY.fullmatch(name):
             tables.by_products["copies edited by hand (.edit, .markup)"] += 1
-        elif found := _RATES.fullmatch(name):
-            of_tag = rates.setdefault(found["tag"] or "", {})
-            if plain_one := of_tag.get((found["kind"], found["form"])):
-                tables.problems.append(Problem(plain_one, "empty"))
-            of_tag[found["kind"], found["form"]] = path
-        elif found := _HARDWARE.fullmatch(name):
-            _take_hardware(tables, path, found["tag"] or "")
-        elif found := _COUNTERS.fullmatch(name):
-            _take_joined(tables, path, found)
+        elif match := _RATES.fullmatch(name):
+            of_tag = rates.setdefault(match["tag"] or "", {})
+            if compressed_too := of_tag.get((match["kind"], match["form"])):
+                tables.problems.append(Problem(compressed_too, "empty"))
+            of_tag[match["kind"], match["form"]] = path
+        elif match := _HARDWARE.fullmatch(name):
+            _take_hardware(tables, path, match["tag"] or "")
+        elif match := _COUNTERS.fullmatch(name):
+            _take_joined(tables, path, match)
     for tag, paths in rates.items():
         _take_rates(tables, tag, paths)
 
 
 def _holds_something(path: Path) -> bool:
-    """Else its compressed twin is what there is."""
+    """Return whether a file is not empty; else its compressed twin is used."""
     try:
         return path.stat().st_size > 0
     except OSError:
@@ -185,7 +185,7 @@ def _holds_something(path: Path) -> bool:
 
 
 def _take_rates(tables: Tables, tag: str, paths: dict[tuple[str, str], Path]) -> None:
-    """The four files of a tag, of which the first that is usable is the source of the others."""
+    """Take the four files of a tag: the first that is usable is the source of the others."""
     source: Rates | None = None
     others: list[tuple[tuple[str, str], Path, RateTable]] = []
     for kind in _ORDER:
@@ -207,7 +207,7 @@ def _take_rates(tables: Tables, tag: str, paths: dict[tuple[str, str], Path]) ->
 
 
 def _width(table: RateTable) -> int:
-    """Columns, with that of the base."""
+    """Return the number of columns, with that of the base."""
     return len(table.runs) + (table.base is not None)
 
 
@@ -243,26 +243,26 @@ def _take_hardware(tables: Tables, path: Path, tag: str) -> None:
         tables.problems.append(Problem(path, "no rows"))
 
 
-def _take_joined(tables: Tables, path: Path, found: re.Match[str]) -> None:
-    file = parse_file(found["file"])
+def _take_joined(tables: Tables, path: Path, match: re.Match[str]) -> None:
+    file = parse_file(match["file"])
     if file is None:
         tables.problems.append(Problem(path, "of counters of no known test"))
         return
     lines = _lines(tables, path)
     if lines is None:
         return
-    relative = found["kind"] == "rel"
+    relative = match["kind"] == "rel"
     read = perf_stat.read_joined_relative if relative else perf_stat.read_joined
     columns, strange = read(lines)
     _complain(tables, path, strange, Fate.PARTLY if columns else Fate.SKIPPED)
     if columns:
-        tables.joined.append(Joined(path, found["tag"], file, relative, columns))
+        tables.joined.append(Joined(path, match["tag"], file, relative, columns))
 
 
 def _lines(tables: Tables, path: Path) -> list[str] | None:
-    """Of a file of text, the whole ones; None where there is nothing to be read.
+    """Read the whole lines of a file of text; return None where there is nothing to be read.
 
-    What is not there is noted.
+    A line that is cut is noted.
     """
     try:
         content = read_content(path)
@@ -284,9 +284,9 @@ def _complain_of_repeated(tables: Tables, path: Path, rows: Sequence[str]) -> No
 
 
 def _complain(tables: Tables, path: Path, strange: Sequence[str], fate: Fate) -> None:
-    """Lines that a hand has put in, or that were torn."""
+    """Note lines that a hand has put in, or that were torn."""
     if strange:
         shown = [repr(line.strip()[:_QUOTED]) for line in strange]
-        told = beginning(shown, _MOST_QUOTED, between=" / ")
-        reason = f"lines that are no part of a table, left out: {told}"
+        quoted = beginning(shown, _MOST_QUOTED, between=" / ")
+        reason = f"lines that are no part of a table, left out: {quoted}"
         tables.problems.append(Problem(path, reason, fate))

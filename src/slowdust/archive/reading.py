@@ -1,4 +1,4 @@
-"""Many megabytes of files, read in two processes."""
+"""Reading many megabytes of files in two processes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
 _PROCESSES = 2
 _WORTH_A_PROCESS = 8_000_000
 """Bytes from which on a second process pays."""
 _PER_FILE = 20_000
-"""Bytes that reading a file costs beside its own."""
+"""Cost of a file beside its own bytes, in bytes."""
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """The reason why a file is of no use."""
+
+    reason: str
 
 
 def read_shared(
@@ -23,7 +31,7 @@ def read_shared(
     paths: Sequence[str],
     read: Callable[[Sequence[Request]], list[Answer]],
 ) -> list[Answer]:
-    """What `read` makes of the requests, in their order; each is about the file in `paths`."""
+    """Return the answers of `read` in the order of the requests, each about a file of `paths`."""
     sizes = [size_of(path) for path in paths]
     if sum(sizes) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
         return read(requests)
@@ -35,7 +43,7 @@ def read_shared(
 
 
 def _middle(sizes: Sequence[int]) -> int:
-    """Where half of the work is on each side."""
+    """Return the place with half of the work on each side."""
     costs = [size + _PER_FILE for size in sizes]
     half, done = sum(costs) / 2, 0
     for place, cost in enumerate(costs):
@@ -46,7 +54,7 @@ def _middle(sizes: Sequence[int]) -> int:
 
 
 def size_of(path: str) -> int:
-    """Bytes of a file; 0 where it is gone."""
+    """Return the bytes of a file; 0 where it is gone."""
     try:
         return os.stat(path).st_size  # noqa: PTH116 - thousands of files
     except OSError:

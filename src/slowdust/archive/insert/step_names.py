@@ -1,5 +1,8 @@
-"""Which steps a file o.sum has, which it does not say: it follows from how many there are, which of
-them have queries, and how many rows were inserted beside these; and from the files around it."""
+"""The names of the steps of a file o.sum, which has none.
+
+They follow from how many there are, which of them have queries, and how many rows were inserted
+beside these; and from the files around it.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,19 @@ _STEPS_2024 = (
 SEQUENCES = (_STEPS_2021, _STEPS_2022, _STEPS_2024)
 """The steps in the order in which they ran, of different years."""
 _REACHED = 0.95
-"""Part of a rate from which on it counts as reached."""
+"""The part of a rate from which on it counts as reached."""
 
 Rows = Sequence[Row | None]
-"""Those of a file; None is a damaged one."""
+"""The rows of a file; None is a damaged one."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """What the rows of a file are of."""
+    """The steps of the rows of a file."""
 
     names: tuple[str, ...]
     expected: int | None
-    """How many there should be; None where that is not known: several runs begin like this."""
+    """Number of steps of a whole file; None where it is not known: several runs begin like this."""
 
     @property
     def cut_short(self) -> bool:
@@ -42,24 +45,24 @@ class Steps:
 
 
 def name_steps(tables: Sequence[Rows], named: tuple[str, ...]) -> list[Steps | None]:
-    """The steps of each table; None where they are not known.
+    """Return the steps of each table; None where they are not known.
 
-    `named` are those that have files of their own. A table is rather the beginning of what these,
-    or longer tables, have than a whole one of other steps, unless its insert rates say otherwise.
+    `named` are those that have files of their own. A table is rather the beginning of these, or of
+    the steps of longer tables, than a whole one of other steps, unless its insert rates differ.
     """
-    found: dict[int, Steps | None] = {}
+    steps_by_place: dict[int, Steps | None] = {}
     around = [named] if named else []
     for place in sorted(range(len(tables)), key=lambda place: -len(tables[place])):
         steps = _steps_of(tables[place], around)
         whole = steps is not None and steps.expected == len(steps.names)
         if steps is not None and whole and steps.names not in around:
             around.append(steps.names)
-        found[place] = steps
-    return [found[place] for place in range(len(tables))]
+        steps_by_place[place] = steps
+    return [steps_by_place[place] for place in range(len(tables))]
 
 
 def _steps_of(rows: Rows, around: Sequence[tuple[str, ...]]) -> Steps | None:
-    sequences = [one for one in dict.fromkeys([*around, *SEQUENCES]) if _fits(rows, one)]
+    sequences = [steps for steps in dict.fromkeys([*around, *SEQUENCES]) if _fits(rows, steps)]
     if not sequences:
         return None
 
@@ -83,9 +86,9 @@ def _fits(rows: Rows, steps: Sequence[str]) -> bool:
 
 
 def _reached(rows: Rows, steps: Sequence[str]) -> int:
-    """How many steps with queries had the insert rate that their names say.
+    """Count the steps with queries that had the insert rate in their names.
 
-    What they say is of each client; there were as many as the step that did best needs.
+    That is the rate of each client; there were as many as the step that did best needs.
     """
     pairs = [(row, rate_of(step)) for row, step in zip(rows, steps, strict=False)]
     parts = [

@@ -59,20 +59,20 @@ class Column:
     """Inserts per second of all clients; None for a step without queries."""
 
     def rate(self, tag: str) -> int:
-        """What the step is about: queries per second, or else inserts."""
+        """Return the rate of the step: queries per second, or else inserts."""
         return int(self.rows[tag]["ips" if self.target is None else "qps"])
 
     def inserts(self, tag: str) -> int:
-        """Per second."""
+        """Return the inserts per second."""
         return int(self.rows[tag]["ips"])
 
     def meets_sla(self, tag: str) -> bool:
-        """Whether the inserters kept 95% of their rate, rounded to a whole one."""
+        """Return whether the inserters kept 95% of their rate, rounded to a whole one."""
         return self.target is None or self.inserts(tag) >= round(SHARE * self.target)
 
 
 def columns_of(steps: Mapping[str, Mapping[str, Row]], clients: int) -> list[Column]:
-    """The steps that a summary shows, in their order."""
+    """Return the steps that a summary shows, in their order."""
     shown = [
         step
         for step in in_order(steps)
@@ -85,7 +85,7 @@ def columns_of(steps: Mapping[str, Mapping[str, Row]], clients: int) -> list[Col
 
 
 def render(columns: Sequence[Column], tags: Sequence[str]) -> str:
-    """The tables, `tags` being the rows; each column has all of them."""
+    """Write the tables, `tags` being the rows; each column has all of them."""
     beside_queries = [column for column in columns if column.target is not None]
     tables = [_rates(columns, tags)]
     if not any(column.step.endswith(_SECOND_LOOP) for column in columns):
