@@ -10,11 +10,11 @@ from pathlib import Path
 from slowdust.archive.problems import Problem
 from slowdust.formats.insert.client import ClientOutput, ResponseTimes
 from slowdust.formats.insert.names import FileName, without_size
-from slowdust.formats.insert.response import Shares
 from slowdust.formats.insert.result import StepResult
 from slowdust.formats.insert.tables import Row
 from slowdust.formats.text import beginning
 from slowdust.store.manifest import Fate
+from slowdust.units import Second
 
 TORN = "its last line is torn"
 _SHOWN = 40
@@ -37,8 +37,8 @@ class ArchivedStep:
     result_path: Path | None = None
     response_times: dict[str, ResponseTimes] = field(default_factory=dict)
     """`insert`, `delete`, `query` -> the histogram of all clients."""
-    shares: dict[str, Shares] = field(default_factory=dict)
-    """The same in percent, of a table of several runs."""
+    longest: dict[str, Second] = field(default_factory=dict)
+    """`insert`, `delete`, `query` -> the longest time in a table of several runs."""
 
 
 @dataclass(frozen=True)

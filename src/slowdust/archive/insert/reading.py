@@ -153,7 +153,7 @@ def _take_response(archive: InsertArchive, file: TextFile) -> None:
 
 
 def _take_merged_response(archive: InsertArchive, file: TextFile) -> None:
-    shares_by_tag, damaged = response.read_merged(file.lines)
+    longest_by_tag, damaged = response.read_merged(file.lines)
     names = (path.name for path in file.path.parent.iterdir())
     beside = [
         name.removeprefix("mrg.").partition(".rt.")[0] for name in names if name.startswith("mrg.")
@@ -162,12 +162,12 @@ def _take_merged_response(archive: InsertArchive, file: TextFile) -> None:
     damage = file.damage(damaged)
     if step is None:
         archive.skip(file.path, "of a step that is not known")
-    elif not shares_by_tag:
+    elif not longest_by_tag:
         archive.skip(file.path, "; ".join(damage) or "nothing in it")
     else:
         archive.use(file.path, damage)
-        for tag, shares in shares_by_tag.items():
-            archive.step(tag, step).shares[file.name.role or ""] = shares
+        for tag, longest in longest_by_tag.items():
+            archive.step(tag, step).longest[file.name.role or ""] = longest
 
 
 _TAKERS: dict[FileKind, Callable[[InsertArchive, TextFile], None]] = {

@@ -63,10 +63,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
     target = rate_of(name)
     return Slice(
         place=Place(
-            benchmark=INSERT.name,
-            test=test,
-            clients=place.clients,
-            contender=place.contender,
+            benchmark=INSERT.name, test=test, clients=place.clients, contender=place.contender
         ),
         qps=speed,
         unit=definition.unit if definition else _UNKNOWN_UNIT,
@@ -132,8 +129,8 @@ def _response(
         longest = max(histogram.longest for histogram in histograms)
         return LatencyUs(max=longest * _US_PER_S), counts
     longest_known = None
-    if role in step.shares:
-        longest_known = step.shares[role].longest
+    if role in step.longest:
+        longest_known = step.longest[role]
     elif step.result is not None and role in step.result.longest:
         longest_known = step.result.longest[role]
     elif step.row is not None and role == main and role != "index":

@@ -50,8 +50,8 @@ def _met(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Prob
     name = test.names[f"{'prepare.' if test.is_load else ''}met"]
     if test.storage is not None and test.cpu is not None:
         expected = met.make(published.text, test.storage, test.cpu.published)
-        pairs = zip(test.met.named_cells(), expected.named_cells(), strict=True)
-        compared = [(title, there, cell) for (title, there), (_, cell) in pairs]
+        pairs = zip(met.COLUMNS, test.met.cells, expected.cells, strict=True)
+        compared = list(pairs)
         has_rate = test.output is not None or test.load is not None
         source = "sb.o, sb.io and sb.vm" if has_rate else "sb.io and sb.vm"
     else:
@@ -105,8 +105,8 @@ def _of_blocks(tables: Iterable[Hardware]) -> RatesOfTests:
             file = parse_file(name)
             if file is not None and file.kind == "met":
                 for row in rows:
-                    if row.rate:
-                        rates.setdefault((row.run, file.common), {})[file.dop] = row.rate
+                    if rate := row["o/s"]:
+                        rates.setdefault((row.run, file.common), {})[file.dop] = rate
     return rates
 
 
@@ -207,7 +207,7 @@ def _blocks(table: Hardware, known: PublishedRows) -> Iterator[Problem]:
         for name, rows in table.table.blocks.items()
         for row in rows
         if (expected := known.get((name, row.run))) is not None
-        for (column, there), cell in zip(row.named_cells().items(), expected.cells(), strict=True)
+        for column, there, cell in zip(met_tables.COLUMNS, row.cells, expected.cells, strict=True)
         if there
     )
     yield from differing(table.path, cells, "the run's files")

@@ -13,12 +13,7 @@ from slowdust.archive.problems import Problem, recorded
 from slowdust.archive.sysbench import slices, table_slices
 from slowdust.archive.sysbench.checks import check_runs, check_tables, published_numbers
 from slowdust.archive.sysbench.classic_tables import classic_tables, find_cut
-from slowdust.archive.sysbench.clients import (
-    NOT_KNOWN,
-    NamedClients,
-    RunClients,
-    notes_of_names,
-)
+from slowdust.archive.sysbench.clients import NOT_KNOWN, NamedClients, RunClients, notes_of_names
 from slowdust.archive.sysbench.joined_counters import JoinedTables, use_joined
 from slowdust.archive.sysbench.notes import differences_of, notes_of_groups, notes_of_scan
 from slowdust.archive.sysbench.reading import PREPARE, Cpu
@@ -29,12 +24,7 @@ from slowdust.archive.sysbench.slices import Reading
 from slowdust.archive.sysbench.summary_tables import Hardware
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench import rate_tables
-from slowdust.formats.sysbench.names import (
-    block_name,
-    load_block_name,
-    order_of_runs,
-    parse_file,
-)
+from slowdust.formats.sysbench.names import block_name, load_block_name, order_of_runs, parse_file
 from slowdust.formats.sysbench.rates import ScanRule
 from slowdust.formats.text import readable
 from slowdust.store.manifest import Imported, Manifest, Method
@@ -147,7 +137,7 @@ def _clean_tests(runs: Sequence[RunDirectory], tables: Iterable[Hardware]) -> se
         for name, rows in table.table.blocks.items():
             if (file := parse_file(name)) is not None:
                 key = (LOAD if file.kind.startswith(PREPARE) else file.common, file.dop)
-                there |= {(row.run, *key) for row in rows if row.cpu}
+                there |= {(row.run, *key) for row in rows if row["cpu/o"]}
     unclean = {(test, dop) for _, test, dop in there - sampled}
     return {(test, dop) for _, test, dop in sampled} - unclean
 

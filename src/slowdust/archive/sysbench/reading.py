@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,7 +19,6 @@ from slowdust.formats.sysbench.vmstat import Vmstat
 from slowdust.formats.text import DamagedError, ends_whole, is_number, lines_of, read_content
 
 PREPARE = "prepare."
-_COUNTERS = "perf.hw"
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,21 @@ Content = (
 )
 Request = tuple[str, FileName, str | None]
 """Path of a file, its parsed name, and the part of a device's name that selects iostat's lines."""
+INCOMPLETE = "an iteration that was not completed"
+"""The reason of files that have nothing wrong: the last iteration ends with its test."""
+_READ = frozenset(
+    {"o", "io", "vm", "met", "ps", "r.qps", "r.rtavg", "r.rtmax", "r.rt95", "perf.hw", "perf.last"}
+)
 
 
 def reads(file: FileName) -> bool:
-    """Return whether files of this kind are read; others are by-products."""
-    return _reader_of(file) is not None
+    """Return whether a file is read; others are by-products."""
+    return is_read(file.kind) and (file.extraction is None or file.kind == "perf.hw")
+
+
+def is_read(kind: str) -> bool:
+    """Return whether something is read from files of this kind."""
+    return kind.removeprefix(PREPARE) in _READ
 
 
 def busiest_device(paths: Sequence[str]) -> str | None:
@@ -79,41 +88,41 @@ def _read_some(requests: Sequence[Request]) -> list[Content | Unusable]:
 
 def _read(path: str, file: FileName, device: str | None) -> Content | Unusable:
     try:
-        reader = _reader_of(file)
-        assert reader is not None
-        return reader(read_content(path), file, device)
+        content = read_content(path)
+        if file.kind == "perf.hw":
+            return _counters(content, file)
+        return _parse(content, file.kind, device)
     except DamagedError as error:
         return Unusable(str(error))
     except (ValueError, ArithmeticError, LookupError) as error:
         return Unusable(f"not as it should be: {error}")
 
 
-def _read_output(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
-    if file.kind.startswith(PREPARE):
-        return sysbench.read_load(content) or Unusable("the load did not end")
-    return sysbench.read(content) or Unusable("the test did not end")
+def _parse(content: bytes, kind: str, device: str | None) -> Content | Unusable:
+    match kind.removeprefix(PREPARE):
+        case "o" if kind.startswith(PREPARE):
+            return sysbench.read_load(content) or Unusable("the load did not end")
+        case "o":
+            return sysbench.read(content) or Unusable("the test did not end")
+        case "io" if device is not None:
+            nothing = Unusable(f"no sample of a device called {device}")
+            return iostat.read(content, device) or nothing
+        case "io":
+            return Unusable("no sample of any device")
+        case "vm":
+            published, clean = vmstat.read_published(content), vmstat.read_clean(content)
+            return Cpu(published, clean) if published and clean else Unusable("no sample")
+        case "met":
+            return (ends_whole(content) and met.read(lines_of(content))) or Unusable("torn")
+        case "ps":
+            return ps.read(content) or Unusable("no process")
+        case "perf.last":
+            return LastIteration(int(content))
+        case _:
+            return _rate(content)
 
 
-def _read_storage(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
-    if device is None:
-        return Unusable("no sample of any device")
-    return iostat.read(content, device) or Unusable(f"no sample of a device called {device}")
-
-
-def _read_cpu(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
-    published, clean = vmstat.read_published(content), vmstat.read_clean(content)
-    return Cpu(published, clean) if published and clean else Unusable("no sample")
-
-
-def _read_met(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
-    return (ends_whole(content) and met.read(lines_of(content))) or Unusable("torn")
-
-
-def _read_processes(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
-    return ps.read(content) or Unusable("no process")
-
-
-def _read_rate(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
+def _rate(content: bytes) -> PrintedRates | Unusable:
     if not ends_whole(content):
         return Unusable("torn")
     line = lines_of(content)[0]
@@ -123,49 +132,10 @@ def _read_rate(content: bytes, file: FileName, device: str | None) -> Content | 
     return PrintedRates(tuple(rates), text)
 
 
-def _read_counters(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
+def _counters(content: bytes, file: FileName) -> Extraction | Unusable:
     if file.iteration is None:
         return Unusable("no iteration in its name")
+    if file.extraction is not None:
+        return perf_stat.read_raw(lines_of(content)) if ends_whole(content) else Unusable("torn")
     values = perf_stat.extract(lines_of(content))
     return values if perf_stat.LAST in values else Unusable(INCOMPLETE)
-
-
-def _read_extraction(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
-    if file.iteration is None:
-        return Unusable("no iteration in its name")
-    return perf_stat.read_raw(lines_of(content)) if ends_whole(content) else Unusable("torn")
-
-
-def _read_last(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
-    return LastIteration(int(content))
-
-
-INCOMPLETE = "an iteration that was not completed"
-"""The reason of files that have nothing wrong: the last iteration ends with its test."""
-
-_Reader = Callable[[bytes, FileName, str | None], Content | Unusable]
-_READERS: dict[str, _Reader] = {
-    "o": _read_output,
-    "io": _read_storage,
-    "vm": _read_cpu,
-    "met": _read_met,
-    "ps": _read_processes,
-    "r.qps": _read_rate,
-    "r.rtavg": _read_rate,
-    "r.rtmax": _read_rate,
-    "r.rt95": _read_rate,
-    _COUNTERS: _read_counters,
-    "perf.last": _read_last,
-}
-"""The reader of each kind of file."""
-
-
-def _reader_of(file: FileName) -> _Reader | None:
-    if file.extraction is not None:
-        return _read_extraction if file.kind == _COUNTERS else None
-    return _READERS.get(file.kind.removeprefix(PREPARE))
-
-
-def is_read(kind: str) -> bool:
-    """Return whether something is read from files of this kind."""
-    return kind.removeprefix(PREPARE) in _READERS

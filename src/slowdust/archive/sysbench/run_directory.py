@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -120,32 +120,28 @@ class RunDirectory:
     @property
     def cpus(self) -> int | None:
         """CPUs of the host, as most of its tests have them."""
-        counts = Counter(
-            test.output.cpus for test in self.tests.values() if test.output and test.output.cpus
-        )
-        return counts.most_common(1)[0][0] if counts else None
+        return _most_common(test.output.cpus for test in self.tests.values() if test.output)
 
     @property
     def dop(self) -> int | None:
         """Client threads of most of its tests."""
-        counts = Counter(test.dop for test in self.tests.values() if test.dop)
-        return counts.most_common(1)[0][0] if counts else None
+        return _most_common(test.dop for test in self.tests.values())
 
     @property
     def tables(self) -> int | None:
         """Number of tables, as most of its tests and its load have it."""
-        counts = Counter(
-            output.tables
-            for test in self.tests.values()
-            for output in (test.output, test.load)
-            if output is not None and output.tables
-        )
-        return counts.most_common(1)[0][0] if counts else None
+        outputs = [output for test in self.tests.values() for output in (test.output, test.load)]
+        return _most_common(output.tables for output in outputs if output is not None)
 
     @property
     def probes(self) -> list[Iostat]:
         """Samples of storage of the tests that have them."""
         return [test.storage for test in self.tests.values() if test.storage]
+
+
+def _most_common(counts: Iterable[int | None]) -> int | None:
+    known = Counter(count for count in counts if count)
+    return known.most_common(1)[0][0] if known else None
 
 
 def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> list[RunDirectory]:
@@ -208,13 +204,13 @@ def _leave_out_cut(run: RunDirectory) -> None:
         seconds = _length(test)
         if not seconds:
             continue
-        for kind in ("vm", "io"):
-            samples = _samples(test, kind)
-            if samples is None or samples >= _WHOLE * seconds:
+        sampled = {"vm": test.cpu.clean if test.cpu else None, "io": test.storage}
+        for kind, sums in sampled.items():
+            if sums is None or sums.samples >= _WHOLE * seconds:  # one a second
                 continue
-            problem = f"cut: {counted(samples, 'sample')} of a test of {seconds:.0f} s"
+            problem = f"cut: {counted(sums.samples, 'sample')} of a test of {seconds:.0f} s"
             path = run.path / test.names[f"{prefix}{kind}"]
-            if samples >= _ENOUGH * seconds:
+            if sums.samples >= _ENOUGH * seconds:
                 run.problems.append(Problem(path, problem, Fate.PARTLY))
                 continue
             run.problems.append(Problem(path, problem))
@@ -234,20 +230,13 @@ def _length(test: ArchivedTest) -> float | None:
     return test.met.seconds if test.met is not None else None
 
 
-def _samples(test: ArchivedTest, kind: str) -> int | None:
-    """Return the number of samples, one a second."""
-    if kind == "vm":
-        return test.cpu.clean.samples if test.cpu else None
-    return test.storage.samples if test.storage else None
-
-
 def _leave_out_incomplete(run: RunDirectory) -> None:
     """Leave out the counters of an iteration that was not completed, as another file has it."""
     for test in run.tests.values():
         last = test.last_iteration
-        for iteration in [
-            iteration for iteration in test.counters if last is not None and iteration > last
-        ]:
+        for iteration in list(test.counters):
+            if last is None or iteration <= last:
+                continue
             del test.counters[iteration]
             run.by_products[_CUT_OFF] += 1
             run.used -= 1
@@ -335,23 +324,23 @@ def extraction_kind(iteration: int, form: str) -> str:
     return f"perf.hw.{iteration}.{form}"
 
 
+_FIELDS: dict[type, str] = {
+    Output: "output",
+    LoadOutput: "load",
+    Iostat: "storage",
+    Cpu: "cpu",
+    Met: "met",
+    Peaks: "peaks",
+}
+"""Fields of `ArchivedTest` by the type of their content."""
+
+
 def _add(test: ArchivedTest, file: FileName, content: Content) -> None:
-    match content:
-        case Output():
-            test.output = content
-        case LoadOutput():
-            test.load = content
-        case Iostat():
-            test.storage = content
-        case Cpu():
-            test.cpu = content
-        case Met():
-            test.met = content
-        case Peaks():
-            test.peaks = content
-        case LastIteration():
-            test.last_iteration = content.number
-        case Mapping() if file.extraction is not None:
-            test.extracted[file.iteration or 0, file.extraction] = content
-        case Mapping():
-            test.counters[file.iteration or 0] = content
+    if isinstance(content, LastIteration):
+        test.last_iteration = content.number
+    elif not isinstance(content, Mapping):
+        setattr(test, _FIELDS[type(content)], content)
+    elif file.extraction is not None:
+        test.extracted[file.iteration or 0, file.extraction] = content
+    else:
+        test.counters[file.iteration or 0] = content

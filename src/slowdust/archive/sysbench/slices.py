@@ -11,6 +11,7 @@ from slowdust.archive.sysbench.scan_rules import ScanRules
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench import met, perf_stat
 from slowdust.formats.sysbench.met import Met
+from slowdust.formats.sysbench.met_tables import MetRow
 from slowdust.formats.sysbench.names import parse_run
 from slowdust.formats.sysbench.rates import (
     SCAN,
@@ -155,7 +156,7 @@ def _classic(run: RunDirectory, test: ArchivedTest, rate: Rate) -> Classic:
         io = test.storage
         classic.storage = [io.samples, io.reads, io.read_kb, io.writes, io.written_kb]
     if test.met is not None and (test.storage is None or test.cpu is None):
-        classic.met = [*test.met.storage, *test.met.cpu]
+        classic.met = list(test.met.cells)
     return classic
 
 
@@ -203,9 +204,9 @@ def _add_storage_and_cpu(
         archived.classic.cpu = [vm.samples, vm.switches, vm.cpu]
     printed = published_met(test, published)
     if reading.mode is Mode.COMPAT:
-        archived.per_operation = as_printed(printed, reading.cpus) if printed else {}
+        archived.per_operation = per_operation(printed, reading.cpus) if printed else {}
         return
-    scaled = as_printed(printed, reading.cpus, published.value / record.qps) if printed else None
+    scaled = per_operation(printed, reading.cpus, published.value / record.qps) if printed else None
     use = archived.per_operation = scaled or {}
     if test.storage is not None:
         operations = record.qps * test.storage.samples
@@ -248,16 +249,22 @@ def published_met(test: ArchivedTest, published: Rate) -> Met | None:
     return test.met
 
 
-def as_printed(printed: Met, cpus: int | None, factor: float = 1.0) -> dict[str, float]:
+def per_operation(printed: Met | MetRow, cpus: int | None, factor: float = 1.0) -> dict[str, float]:
     """Return the published numbers per operation in this project's units.
 
     `factor`: the rate that they were divided by / the one that they are wanted for.
     """
-    return _cpu_us(float(printed.cpu_per_o) * factor, cpus) | present(
-        host_cs=float(printed.switches_per_o) * factor,
-        reads=float(printed.reads_per_o) * factor,
-        host_read_kb=float(printed.read_kb_per_o) * factor,
-        host_write_kb=float(printed.written_kb_per_o) * factor,
+
+    def value(column: str) -> float | None:
+        return float(printed[column]) * factor if printed[column] else None
+
+    percent = value("cpu/o")
+    cpu = {} if percent is None else _cpu_us(percent, cpus)
+    return cpu | present(
+        host_cs=value("cs/o"),
+        reads=value("r/o"),
+        host_read_kb=value("rKB/o"),
+        host_write_kb=value("wKB/o"),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,14 +18,7 @@ from slowdust.formats.sysbench import met_tables, perf_stat, rate_tables
 from slowdust.formats.sysbench.met_tables import MetTable
 from slowdust.formats.sysbench.names import FileName, parse_file, parse_label
 from slowdust.formats.sysbench.rate_tables import RateTable
-from slowdust.formats.text import (
-    DamagedError,
-    beginning,
-    ends_whole,
-    lines_of,
-    plain,
-    read_content,
-)
+from slowdust.formats.text import DamagedError, beginning, ends_whole, lines_of, plain, read_content
 from slowdust.store.manifest import Fate
 
 _RATES = re.compile(r"qps\.(?P<kind>abs|rel)(?:\.(?P<tag>.+))?\.(?P<form>tsv|csv)")
@@ -136,15 +129,8 @@ class Tables:
 
     def add(self, other: Tables) -> None:
         """Add the tables of a directory below."""
-        self.rates += other.rates
-        self.relative += other.relative
-        self.hardware += other.hardware
-        self.joined += other.joined
-        self.derived += other.derived
-        self.used += other.used
-        self.checked += other.checked
-        self.by_products += other.by_products
-        self.problems += other.problems
+        for table in fields(self):
+            setattr(self, table.name, getattr(self, table.name) + getattr(other, table.name))
 
 
 def is_table(name: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from slowdust.archive.problems import Problem
 from slowdust.archive.sysbench.clients import NamedClients, TableClients, TestRun, of_directories
 from slowdust.archive.sysbench.scanning import Directory
+from slowdust.archive.sysbench.slices import per_operation
 from slowdust.archive.sysbench.summary_tables import Hardware, Rates
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench.met_tables import MetRow
@@ -17,7 +18,6 @@ from slowdust.formats.sysbench.rates import ScanRule, Unit, relative_to, unit_of
 from slowdust.store.archived import Archived, Classic
 from slowdust.store.manifest import Fate
 from slowdust.store.slice import Place, Slice
-from slowdust.units import present
 from slowdust.wording import counted
 
 FROM_RELATIVE = "from a table of relative rates alone: absolute ones are not known"
@@ -192,7 +192,7 @@ def _rows_of_rates(rates: Rates, merged: TableRows, clients: TableClients) -> It
 def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slice | None:
     """Return the slice; None where no rate is known."""
     hardware = row.hardware
-    rate = row.rate or (hardware.rate if hardware else "")
+    rate = row.rate or (hardware["o/s"] if hardware else "")
     if not rate or float(rate) <= 0:
         return None
     return Slice(
@@ -202,13 +202,13 @@ def slice_of(row: Row, contender: str, scan: ScanRule, cpus: int | None) -> Slic
         qps=float(rate),
         unit=_unit(row, rate, scan),
         archived=Archived(
-            per_operation=_per_operation(hardware, cpus) if hardware else {},
+            per_operation=per_operation(hardware, cpus) if hardware else {},
             notes=[FROM_TABLE if row.relative_to is None else FROM_RELATIVE],
             classic=Classic(
                 run=row.run,
                 file=row.common,
                 whole_rate=rate,
-                table_row=list(hardware.cells()) if hardware else None,
+                table_row=list(hardware.cells) if hardware else None,
             ),
         ),
     )
@@ -220,19 +220,3 @@ def _unit(row: Row, rate: str, scan: ScanRule) -> str:
     if row.test == LOAD:
         return Unit.ROWS.value
     return unit_of(row.common.partition(".")[0], rate, scan).value
-
-
-def _per_operation(row: MetRow, cpus: int | None) -> dict[str, float]:
-    share = float(row.cpu) / 100 * 1e6 if row.cpu else None
-    return present(
-        host_cpu_us=share * cpus if share is not None and cpus else None,
-        host_share_us=share if not cpus else None,
-        host_cs=_number(row.switches),
-        reads=_number(row.reads),
-        host_read_kb=_number(row.read_kb),
-        host_write_kb=_number(row.written_kb),
-    )
-
-
-def _number(cell: str) -> float | None:
-    return float(cell) if cell else None

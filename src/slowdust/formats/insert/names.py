@@ -48,13 +48,13 @@ _KINDS = {
     FileKind.MERGED_RESPONSE: re.compile(
         rf"mrg\.(?P<step>{_STEP}|q[rp]?\.L\d{{1,9}}\.ips\d{{1,9}})\.rt\.(?P<role>{_ROLE})"
     ),
-    FileKind.CLIENT: re.compile(r"o\.ib\.dop(?P<dop>\d{1,9})\.(?P<client>\d{1,9})"),
-    FileKind.RESULT: re.compile(r"o\.res\.dop(?P<dop>\d{1,9})"),
+    FileKind.CLIENT: re.compile(r"o\.ib\.dop(?P<clients>\d{1,9})\.(?P<client>\d{1,9})"),
+    FileKind.RESULT: re.compile(r"o\.res\.dop(?P<clients>\d{1,9})"),
     FileKind.RESPONSE: re.compile(rf"o\.rt\.t\.(?P<role>{_ROLE})"),
     FileKind.SELECTION: re.compile(r"(?:mrg|rel)\.(?:.+\.)?some|mrg\..+\.(?:ips|qps|ht)"),
     FileKind.BY_PRODUCT: re.compile(r"(?:o|mrg)\.[A-Za-z].*"),
 }
-"""Patterns in the order in which they are tried."""
+"""Patterns in the order in which they are tried; their groups are fields of `FileName`."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,9 @@ def parse_file(name: str) -> FileName | None:
     for kind, pattern in _KINDS.items():
         if match := pattern.fullmatch(plain):
             parts = match.groupdict()
-            return FileName(
-                kind,
-                parts.get("tag"),
-                parts.get("step"),
-                parts.get("role"),
-                _number(parts.get("dop")),
-                _number(parts.get("client")),
-            )
+            texts = (parts.get("tag"), parts.get("step"), parts.get("role"))
+            counts = {key: int(parts[key]) for key in ("clients", "client") if key in parts}
+            return FileName(kind, *texts, counts.get("clients"), counts.get("client"))
     return None
 
 
@@ -134,7 +129,3 @@ def _place(step: str) -> tuple[int, int, int, str]:
         rate = 0 if match["numbered"] else int(match["rate"])
         return 1, rate, int(match["loop"]), step
     return 2, 0, 0, step
-
-
-def _number(digits: str | None) -> int | None:
-    return int(digits) if digits else None

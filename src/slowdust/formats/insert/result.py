@@ -18,7 +18,7 @@ _FIRST = re.compile(
     r"(?P<seconds>\d{1,9}) seconds, (?P<ips>[\d.]+) rows-per-second, "
     r"[\d.]+ rows-per-second-per-user"
     r"(?:, (?P<queries>\d{1,15}) queries, (?P<qps>[\d.]+) queries-per-second)?"
-    r"(?:, (?P<deletes>yes|no) deletes)?\s*",
+    r"(?:, (?:yes|no) deletes)?\s*",
     re.ASCII,
 )
 _TITLE = re.compile(r"iostat, vmstat normalized by (?P<operation>insert|query) rate")
@@ -29,7 +29,6 @@ _PERCENTILE = re.compile(
     r"(?:(?P<delete>\w{1,15}) delete, )?(?P<query>\w{1,15}) query",
     re.ASCII,
 )
-_CLIENT_CPU = re.compile(r"client: [\d.]+ user, [\d.]+ system, (?P<total>[\d.]+) total")
 _PROCESS = re.compile(
     r"\S+\s+\d+\s+\d{1,6}\.\d\s+\d{1,3}\.\d\s+\d+\s+(?P<resident>\d{1,12})\s+\S+\s+[A-Z]\S*\s"
 )
@@ -50,8 +49,6 @@ class StepResult:
     """Rows/s and, below, queries/s of all clients as printed: cut after one decimal."""
     qps: str | None
     queries: int | None
-    deletes: bool | None
-    """Whether each insert had its delete; None where that was not yet a choice."""
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     """`insert`, `query` -> column -> cell as printed."""
     database_gb: float | None = None
@@ -62,7 +59,6 @@ class StepResult:
     """`insert`, ... -> percent -> the rate that client 1 exceeded in so many of its seconds."""
     resident_kb: float | None = None
     """Resident size of the server's process that is listed last."""
-    client_cpu_s: Second | None = None
 
     @property
     def rows(self) -> int:
@@ -82,7 +78,6 @@ def read(lines: Sequence[str]) -> StepResult | None:
         ips=first["ips"],
         qps=first["qps"],
         queries=int(first["queries"]) if first["queries"] else None,
-        deletes=first["deletes"] == "yes" if first["deletes"] else None,
     )
     operation = None
     for number, line in enumerate(lines):
@@ -121,5 +116,3 @@ def _take_line(result: StepResult, line: str) -> None:
                 rates.setdefault(int(match["percent"]), int(match[role]))
     elif match := _PROCESS.match(line):
         result.resident_kb = float(match["resident"])
-    elif match := _CLIENT_CPU.match(line):
-        result.client_cpu_s = number_of(match["total"])

@@ -19,53 +19,32 @@ LAST = "faults"
 SECONDS = 10
 """Seconds that each group of counters counted."""
 _ENDED = "seconds time elapsed"
+_NAMES = (
+    "cycles", "GHz", "bus-cycles", "instructions", "ipc", "branches", "branch-misses",
+    "branch-miss-pct", "cache-references", "cache-misses", "cache-miss-pct",
+    "stalled-cycles-backend", "stalled-cycles-frontend", "L1-dcache-loads",
+    "L1-dcache-load-misses", "L1-dcache-load-miss-pct", "L1-dcache-stores", "dTLB-loads",
+    "dTLB-load-misses", "dTLB-load-miss-pct", "dTLB-stores", "dTLB-store-misses", "iTLB-loads",
+    "iTLB-load-misses", "iTLB-load-miss-pct", "L1-icache-loads-misses", "L1-icache-load-miss-pct",
+    "L1-icache-loads", "LLC-loads", "LLC-load-misses", "LLC-stores", "LLC-store-misses",
+    "LLC-prefetches", "alignment-faults", "context-switches", "migratons", "major-faults",
+    "minor-faults", "faults",
+)  # fmt: skip
+"""Names in the extraction, in its order and with its spellings."""
+_RATIOS = {
+    "GHz": "cycles",
+    "ipc": "instructions",
+    "branch-miss-pct": "branch-misses",
+    "cache-miss-pct": "cache-misses",
+    "L1-dcache-load-miss-pct": "L1-dcache-load-misses",
+    "dTLB-load-miss-pct": "dTLB-load-misses",
+    "iTLB-load-miss-pct": "iTLB-load-misses",
+    "L1-icache-load-miss-pct": "L1-icache-loads-misses",
+}
+"""Ratios by themselves, whatever the rate -> event in whose remark they are."""
+_EVENTS = {"migratons": "migrations", **_RATIOS}
 _VALUE, _REMARK = 0, 3
-_EXTRACTED: tuple[tuple[str, str, int], ...] = (
-    ("cycles", "cycles", _VALUE),
-    ("GHz", "cycles", _REMARK),
-    ("bus-cycles", "bus-cycles", _VALUE),
-    ("instructions", "instructions", _VALUE),
-    ("ipc", "instructions", _REMARK),
-    ("branches", "branches", _VALUE),
-    ("branch-misses", "branch-misses", _VALUE),
-    ("branch-miss-pct", "branch-misses", _REMARK),
-    ("cache-references", "cache-references", _VALUE),
-    ("cache-misses", "cache-misses", _VALUE),
-    ("cache-miss-pct", "cache-misses", _REMARK),
-    ("stalled-cycles-backend", "stalled-cycles-backend", _VALUE),
-    ("stalled-cycles-frontend", "stalled-cycles-frontend", _VALUE),
-    ("L1-dcache-loads", "L1-dcache-loads", _VALUE),
-    ("L1-dcache-load-misses", "L1-dcache-load-misses", _VALUE),
-    ("L1-dcache-load-miss-pct", "L1-dcache-load-misses", _REMARK),
-    ("L1-dcache-stores", "L1-dcache-stores", _VALUE),
-    ("dTLB-loads", "dTLB-loads", _VALUE),
-    ("dTLB-load-misses", "dTLB-load-misses", _VALUE),
-    ("dTLB-load-miss-pct", "dTLB-load-misses", _REMARK),
-    ("dTLB-stores", "dTLB-stores", _VALUE),
-    ("dTLB-store-misses", "dTLB-store-misses", _VALUE),
-    ("iTLB-loads", "iTLB-loads", _VALUE),
-    ("iTLB-load-misses", "iTLB-load-misses", _VALUE),
-    ("iTLB-load-miss-pct", "iTLB-load-misses", _REMARK),
-    ("L1-icache-loads-misses", "L1-icache-loads-misses", _VALUE),
-    ("L1-icache-load-miss-pct", "L1-icache-loads-misses", _REMARK),
-    ("L1-icache-loads", "L1-icache-loads", _VALUE),
-    ("LLC-loads", "LLC-loads", _VALUE),
-    ("LLC-load-misses", "LLC-load-misses", _VALUE),
-    ("LLC-stores", "LLC-stores", _VALUE),
-    ("LLC-store-misses", "LLC-store-misses", _VALUE),
-    ("LLC-prefetches", "LLC-prefetches", _VALUE),
-    ("alignment-faults", "alignment-faults", _VALUE),
-    ("context-switches", "context-switches", _VALUE),
-    ("migratons", "migrations", _VALUE),
-    ("major-faults", "major-faults", _VALUE),
-    ("minor-faults", "minor-faults", _VALUE),
-    ("faults", "faults", _VALUE),
-)
-"""Name in the extraction, event, and field of the event's line, in the order of the extraction,
-with its own spellings."""
-_NAMES = dict.fromkeys(name for name, _, _ in _EXTRACTED)
-_RATIOS = frozenset(name for name, _, field in _EXTRACTED if field == _REMARK)
-"""Counters that are ratios by themselves, whatever the rate."""
+"""Fields of the line of an event."""
 
 
 def extract(lines: Sequence[str]) -> dict[str, str]:
@@ -79,8 +58,9 @@ def extract(lines: Sequence[str]) -> dict[str, str]:
         if len(row) > 1 and not line.rstrip().endswith(_ENDED):
             lines_of_events.setdefault(_event(row), row)
     values = {}
-    for name, event, field in _EXTRACTED:
-        row = lines_of_events.get(event, [])
+    for name in _NAMES:
+        row = lines_of_events.get(_EVENTS.get(name, name), [])
+        field = _REMARK if name in _RATIOS else _VALUE
         if len(row) > field:
             values[name] = row[field].replace(",", "").rstrip("%")
     return values

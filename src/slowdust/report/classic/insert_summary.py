@@ -7,7 +7,7 @@ queries, and what was asked of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -38,12 +38,7 @@ _HEAD_RELATIVE = """\
 </style>
 <table border="1" cellpadding="8" >
 """
-_COLOURS = {
-    Shade.WORST: "cmin",
-    Shade.BEST: "cmax",
-    Shade.SLA_MISSED: "cgray",
-    Shade.PLAIN: None,
-}
+_COLOURS = {Shade.WORST: "cmin", Shade.BEST: "cmax", Shade.SLA_MISSED: "cgray", Shade.PLAIN: None}
 _LOW, _HIGH = 95, 105
 """Percent of the base below and above which a relative rate is coloured."""
 _FIRST_LOOP, _SECOND_LOOP = ".1", ".2"
@@ -96,22 +91,18 @@ def render(columns: Sequence[Column], tags: Sequence[str]) -> str:
 
 
 def _rates(columns: Sequence[Column], tags: Sequence[str]) -> str:
-    shades = [
-        shades_of(
+    shades = {
+        column.step: shades_of(
             {tag: column.rate(tag) for tag in tags},
             {tag for tag in tags if not column.meets_sla(tag)},
         )
         for column in columns
-    ]
-    rows = [
-        f"<tr><td>{escape(tag)}</td> "
-        + "".join(
-            _cell(str(column.rate(tag)), _COLOURS[shade[tag]])
-            for column, shade in zip(columns, shades, strict=True)
-        )
-        for tag in tags
-    ]
-    return _table(_HEAD, columns, rows)
+    }
+
+    def cell(column: Column, tag: str) -> str:
+        return _cell(str(column.rate(tag)), _COLOURS[shades[column.step][tag]])
+
+    return _table(_HEAD, columns, _rows(columns, tags, cell, " "))
 
 
 def _relative(columns: Sequence[Column], tags: Sequence[str]) -> str:
@@ -125,24 +116,28 @@ def _relative(columns: Sequence[Column], tags: Sequence[str]) -> str:
         colour = "chi" if percent > _HIGH else "clo" if percent < _LOW else None
         return _cell(f"{ratio:.2f}", colour)
 
-    rows = [
-        f"<tr><td>{escape(tag)}</td> " + "".join(cell(column, tag) for column in columns)
-        for tag in tags
-    ]
-    return _table(_HEAD_RELATIVE, columns, rows)
+    return _table(_HEAD_RELATIVE, columns, _rows(columns, tags, cell, " "))
 
 
 def _insert_rates(columns: Sequence[Column], tags: Sequence[str]) -> str:
-    rows = [
-        f"<tr><td>{escape(tag)}</td>"
-        + "".join(
-            _cell(str(column.inserts(tag)), None if column.meets_sla(tag) else "cmin")
-            for column in columns
-        )
+    def cell(column: Column, tag: str) -> str:
+        return _cell(str(column.inserts(tag)), None if column.meets_sla(tag) else "cmin")
+
+    targets = "".join(f"<td id=cgray>{column.target}</td>" for column in columns)
+    rows = [*_rows(columns, tags, cell, ""), f"<tr><td>target</td>{targets}"]
+    return _table(_HEAD, columns, rows)
+
+
+def _rows(
+    columns: Sequence[Column],
+    tags: Sequence[str],
+    cell: Callable[[Column, str], str],
+    separator: str,
+) -> list[str]:
+    return [
+        f"<tr><td>{escape(tag)}</td>{separator}{''.join(cell(column, tag) for column in columns)}"
         for tag in tags
     ]
-    targets = "".join(f"<td id=cgray>{column.target}</td>" for column in columns)
-    return _table(_HEAD, columns, [*rows, f"<tr><td>target</td>{targets}"])
 
 
 def _table(head: str, columns: Sequence[Column], rows: Sequence[str]) -> str:

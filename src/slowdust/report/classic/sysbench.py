@@ -31,9 +31,6 @@ from slowdust.store.archived import Classic
 from slowdust.store.manifest import ArchivedTable, Manifest
 from slowdust.store.slice import Slice
 
-_CELLS_OF_STORAGE = 9
-
-
 Results = Sequence[tuple[Slice, Classic]]
 """Slices of an imported experiment, and their texts for the classic files."""
 
@@ -78,15 +75,14 @@ def _met(classic: Classic) -> Met | None:
         samples, switches, percent = classic.cpu
         return met.make(classic.rate, storage, Vmstat(int(samples), switches, percent))
     if classic.met is not None:
-        cells = tuple(classic.met)
-        return Met(cells[:_CELLS_OF_STORAGE], cells[_CELLS_OF_STORAGE:])
+        return Met(tuple(classic.met))
     return None
 
 
 def _met_row(classic: Classic) -> MetRow | None:
     if (numbers := _met(classic)) is not None:
         return MetRow.of(numbers, classic.run)
-    return met_tables.row(classic.table_row, classic.run) if classic.table_row else None
+    return MetRow(classic.run, tuple(classic.table_row)) if classic.table_row else None
 
 
 def _rates(results: Results) -> dict[Path, str]:

@@ -86,15 +86,9 @@ def _row(result: Result, operations: float, cpus: float | None) -> MetRow:
     def text(value: float | None, form: str) -> str:
         return "" if value is None else f"{value * operations:{form}}"
 
-    return MetRow(
-        cpu=text(percent, ".6f"),
-        switches=text(use.get("host_cs"), ".3f"),
-        reads=text(use.get("reads"), ".3f"),
-        read_kb=text(use.get("host_read_kb"), ".3f"),
-        written_kb=text(use.get("host_write_kb"), ".3f"),
-        rate=f"{_rate(result):.0f}",
-        run=_column(result.contender),
-    )
+    metrics = ("host_cs", "reads", "host_read_kb", "host_write_kb")
+    cells = (text(percent, ".6f"), *(text(use.get(metric), ".3f") for metric in metrics))
+    return MetRow(_column(result.contender), (*cells, f"{_rate(result):.0f}"))
 
 
 def _operations(result: Result, slices: Sequence[Slice]) -> float:
