@@ -1,4 +1,4 @@
-"""The kinds of archives: what each answers, and the list of them."""
+"""The kinds of archives: their interface, and the list of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from slowdust.archive.sysbench.kind import SysbenchKind
 
 
 class ArchiveKind(Protocol):
-    """A kind of archive: which files are of it, and which experiments they are."""
+    """A kind of archive: it knows its files, and the experiments in them."""
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ def import_archives(
     """
 
     def foreign(file: str) -> str | None:
-        owner = next((one for one in KINDS if one.owns(file)), kind)
+        owner = next((other for other in KINDS if other.owns(file)), kind)
         return None if owner is kind else owner.name
 
     check_name(name)

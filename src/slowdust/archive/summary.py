@@ -20,7 +20,7 @@ MOST_ALIKE = 20
 
 def lines_of(outcome: Import) -> Iterator[str]:
     """Return the experiments, the files used and skipped, and where clean numbers differ."""
-    alike = Counter(_unnumbered(one.manifest.experiment) for one in outcome.experiments)
+    alike = Counter(_unnumbered(each.manifest.experiment) for each in outcome.experiments)
     for experiment in outcome.experiments:
         headline, *others = _of_experiment(experiment)
         yield headline

@@ -20,7 +20,7 @@ class _Kinds(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         from slowdust.archive.kinds import KINDS
 
-        return [kind.name for kind in KINDS]
+        return sorted(kind.name for kind in KINDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from slowdust.archive.kinds import KINDS
@@ -49,7 +49,7 @@ def _command(kind: ArchiveKind) -> click.Command:
         "--name", help="Name of the experiment; of several, its beginning.  [the directory's]"
     )
     @click.option(
-        "--compat", "mode", flag_value="compat", help="The published numbers, digit by digit."
+        "--compat", "mode", flag_value="compat", help="Import the published numbers as printed."
     )
     @results_option
     def run(

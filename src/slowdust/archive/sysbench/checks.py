@@ -159,11 +159,13 @@ def _with_first(absolute: RateTable, relative: RateTable) -> RateTable:
     return RateTable(wanted, rows)
 
 
-def _pairs(there: Sequence[str] | None, made: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+def _pairs(
+    there: Sequence[str] | None, expected: Sequence[str] | None
+) -> Iterator[tuple[str, str]]:
     """Pair the cells of a row that one of both may not have."""
-    width = len(there or made or ())
+    width = len(there or expected or ())
     nothing = [""] * width
-    return zip(there or nothing, made or nothing, strict=True)
+    return zip(there or nothing, expected or nothing, strict=True)
 
 
 def _absolute(table: Rates, known: RatesOfTests) -> Iterator[Problem]:

@@ -31,7 +31,7 @@ Import run directories of sysbench and their summary tables, in any mixture.
 
 DIR is searched at any depth; each directory that holds run directories, or tables alone,
 becomes one experiment. Without --compat the numbers are clean: without the known errors of
-the published ones, and it is said how large these are. docs/import.md has the formats.
+the published ones, whose size is printed. docs/import.md has the formats.
 
 \b
 slowdust import sysbench archive/mar25.pg.workmem.c48
@@ -41,10 +41,10 @@ slowdust import sysbench archive --compat --device md2
         Option("--device", "Part of the device's name in iostat: md2.  [the busiest]"),
         Option(
             "--scan",
-            "What the published rate of scan is of.  [what reproduces it, or by date]",
+            "Threads of the published rate of scan.  [those that reproduce it, or by date]",
             values=tuple(_SCAN_RULES),
         ),
-        Option("--clients", "Of tables that do not tell.", least=1),
+        Option("--clients", "Number of clients of tables that do not have it.", least=1),
     )
 
     def owns(self, file: str) -> bool:

@@ -30,7 +30,7 @@ class ScanChoice:
     rule: ScanRule
     why: str
     sure: bool
-    """Whether the user or the run itself says so."""
+    """Whether the rule is from the user or the run itself."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class ClientOutput:
     ended: bool
     """Whether the client came to its end."""
     complete: bool
-    """Whether it did, and its last row has all that was inserted."""
+    """Whether it came to its end, and its last row has all that was inserted."""
     damage: tuple[str, ...]
     """Damage of the file, in words."""
 

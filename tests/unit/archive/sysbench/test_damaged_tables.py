@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.archive.command import Slowdust, report, results, slowdust
-from tests.unit.archive.written import RATES, RUN_A, RUN_B, TABLE, Written, write_archive
+from tests.unit.archive.sysbench_files import RATES, RUN_A, RUN_B, TABLE, Written, write_archive
 
 __all__ = ["slowdust"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from slowdust.cli.main import main
 from tests.unit.archive.command import Slowdust, report, slowdust
-from tests.unit.archive.ibench_files import (
+from tests.unit.archive.insert_files import (
     RESULT,
     STEPS,
     client_output,

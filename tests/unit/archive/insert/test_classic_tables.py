@@ -10,7 +10,7 @@ import pytest
 from slowdust.formats.insert import tables as ibench
 from slowdust.report.classic.insert import SUMMARY
 from tests.unit.archive.command import Slowdust, slowdust
-from tests.unit.archive.ibench_files import (
+from tests.unit.archive.insert_files import (
     RESULT,
     STEPS,
     client_output,

@@ -22,7 +22,7 @@ from slowdust.formats.insert.names import (
     step_of_directory,
 )
 from slowdust.formats.insert.tables import Row
-from tests.unit.archive.ibench_files import RESULT, STEPS, client_output, row
+from tests.unit.archive.insert_files import RESULT, STEPS, client_output, row
 
 
 @pytest.mark.parametrize(

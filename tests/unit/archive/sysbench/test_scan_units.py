@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.archive.command import Slowdust, results, slowdust
-from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
+from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
 

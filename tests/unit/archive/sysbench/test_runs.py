@@ -8,7 +8,7 @@ import pytest
 from slowdust.archive import reading
 from slowdust.store.folder import Folder
 from tests.unit.archive.command import Slowdust, report, results, slowdust
-from tests.unit.archive.written import RUN_A, RUN_B, TABLE, Written, write_archive
+from tests.unit.archive.sysbench_files import RUN_A, RUN_B, TABLE, Written, write_archive
 
 __all__ = ["slowdust"]
 

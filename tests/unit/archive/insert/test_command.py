@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.archive.command import Slowdust, report, slowdust
 from tests.unit.archive.damage import damage
-from tests.unit.archive.ibench_files import (
+from tests.unit.archive.insert_files import (
     RESULT,
     STEPS,
     client_output,

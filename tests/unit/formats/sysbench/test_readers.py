@@ -15,7 +15,7 @@ from slowdust.formats.sysbench.rates import (
     rule_of_day,
     rule_that_reproduces,
 )
-from tests.unit.archive.written import Written
+from tests.unit.archive.sysbench_files import Written
 
 
 def test_the_published_rule_counts_the_first_row_and_later_headers_as_samples() -> None:

@@ -9,7 +9,7 @@ from slowdust.store.manifest import Manifest
 from slowdust.store.measured import Use
 from slowdust.store.slice import Slice
 from tests.unit.archive.command import Slowdust, slowdust
-from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
+from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
 __all__ = ["slowdust"]

@@ -8,7 +8,7 @@ import pytest
 
 from slowdust.formats.sysbench import rate_tables
 from tests.unit.archive.command import Slowdust, report, results, slowdust
-from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
+from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
 

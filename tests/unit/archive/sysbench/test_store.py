@@ -7,7 +7,7 @@ import pytest
 
 from slowdust.store.folder import Folder, writing
 from tests.unit.archive.command import Slowdust, report, slowdust
-from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
+from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 from tests.unit.synthetic import synthetic_experiment
 
 __all__ = ["slowdust"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from slowdust.formats.insert import tables as ibench
 from slowdust.report.classic.insert_summary import columns_of, render
-from tests.unit.archive.ibench_files import row
+from tests.unit.archive.insert_files import row
 
 
 def tables(steps: Mapping[str, Mapping[str, tuple[str, str]]], clients: int = 8) -> list[str]:

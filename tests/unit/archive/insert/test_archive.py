@@ -15,7 +15,7 @@ from slowdust.archive.insert.reading import read_archive
 from slowdust.report.classic.insert import SUMMARY, archived_files
 from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.slice import Slice
-from tests.unit.archive.ibench_files import (
+from tests.unit.archive.insert_files import (
     RESULT,
     STEPS,
     client_output,
