@@ -25,7 +25,7 @@ Cells = Mapping[str, str]
 
 
 def row(tag: str, step: str, cells: Cells | None = None) -> Row:
-    """A step with 8 clients; `cells` are those that matter to the test."""
+    """Return a step with 8 clients; `cells` are those that matter to the test."""
     rate = {"qr500.L3": "3996", "qp500.L4": "3996", "qr1000.L5": "7990", "qp1000.L6": "7990"}
     usual = {**_CELLS, **_SUITS[step[0]]}
     if step in rate:
@@ -34,7 +34,7 @@ def row(tag: str, step: str, cells: Cells | None = None) -> Row:
 
 
 def write_runs(folder: Path, runs: Mapping[str, Mapping[str, Cells]]) -> None:
-    """A file o.sum for each tag, with all of `STEPS`; given cells replace the usual ones."""
+    """Write a file o.sum for each tag, with all of `STEPS`; given cells replace the usual ones."""
     folder.mkdir(parents=True, exist_ok=True)
     for tag, steps in runs.items():
         rows = [row(tag, step, steps.get(step)) for step in STEPS]
@@ -42,9 +42,9 @@ def write_runs(folder: Path, runs: Mapping[str, Mapping[str, Cells]]) -> None:
 
 
 def write_merged(folder: Path, step: str, groups: Sequence[Sequence[Row]]) -> None:
-    """The files mrg and rel of a step."""
+    """Write the files mrg and rel of a step."""
     folder.mkdir(parents=True, exist_ok=True)
-    merged = [[ibench.merged_row(one) for one in group] for group in groups]
+    merged = [[ibench.merged_row(result) for result in group] for group in groups]
     (folder / f"mrg.{step}").write_text(ibench.write_table(merged))
     (folder / f"rel.{step}").write_text(
         ibench.write_table([relative_rows(group) for group in merged])
@@ -56,7 +56,7 @@ def client_output(
     queries: Sequence[int] | None = None,
     deletes: Sequence[int] | None = None,
 ) -> bytes:
-    """What a client prints that inserts, queries and deletes so much second by second."""
+    """Return the output of a client that inserts, queries and deletes so much in each second."""
     nothing = [0] * len(inserts)
     queries, deletes = queries or nothing, deletes or nothing
     columns = (

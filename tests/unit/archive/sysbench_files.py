@@ -64,10 +64,10 @@ class Written:
         return f"{self.test}.range{self.range}.pk{self.pk}"
 
     def files(self) -> dict[str, str]:
-        """Name -> content."""
+        """Return the content of each file by its name."""
         threads = f"{self.common}.dop{self.dop}"
         behind = f"pgsql {self.test} range={self.range}"
-        made = {
+        written = {
             "o": (f"sb.o.{threads}", self.output()),
             "vm": (f"sb.vm.{threads}", self.vmstat()),
             "io": (f"sb.io.{threads}", self.iostat()),
@@ -79,7 +79,7 @@ class Written:
             "ts": (f"sb.ts.{self.common}", "1.1 GB\n"),
         }
         if self.load is not None:
-            made |= {
+            written |= {
                 f"prepare.{kind}": (f"sb.prepare.{kind}.{self.common}", content)
                 for kind, content in (
                     ("o", self.load_output(self.load)),
@@ -90,15 +90,15 @@ class Written:
             }
         for number, cycles in enumerate(self.counters, start=1):
             name = f"sb.perf.hw.{self.common}.{number}"
-            made[f"perf.hw.{number}"] = (name, self.perf(cycles))
+            written[f"perf.hw.{number}"] = (name, self.perf(cycles))
         return {
             name: self.extra.get(kind, content)
-            for kind, (name, content) in made.items()
+            for kind, (name, content) in written.items()
             if kind not in self.without
         }
 
     def write(self, run: Path) -> None:
-        """Into a run directory."""
+        """Write the files into a run directory."""
         run.mkdir(parents=True, exist_ok=True)
         for name, content in self.files().items():
             if name.split(".")[1] in self.zipped:
@@ -180,7 +180,7 @@ class Written:
 
 
 def write_archive(directory: Path, runs: Mapping[str, Iterable[Written]]) -> Path:
-    """Run directories below `directory`."""
+    """Write run directories below `directory`."""
     for name, tests in runs.items():
         for test in tests:
             test.write(directory / name)
@@ -210,4 +210,4 @@ col-1\tcol-2
 20\t30\tscan_range=100
 \t5\tinsert_range=100
 """
-"""One of rates, of three tests; which does not tell the number of clients."""
+"""A table of rates of three tests, which does not tell the number of clients."""

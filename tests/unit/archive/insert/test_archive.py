@@ -29,18 +29,18 @@ OLD, NEW = "8m.pg1110_o2.c1", "8m.pg174_o2.c1"
 
 
 def archive_in(folder: Path) -> InsertArchive:
-    [(path, found)] = scan(folder).items()
+    [(path, actual)] = scan(folder).items()
     assert path is not None
-    return read_archive(path, found.paths, foreign=lambda name: None)
+    return read_archive(path, actual.paths, foreign=lambda name: None)
 
 
 def experiment_in(
     folder: Path, mode: Mode = Mode.CLEAN, clients: int | None = None
 ) -> tuple[Manifest, dict[tuple[str, str], Slice]]:
-    made = experiment_of(archive_in(folder), "archive", mode, clients)
-    assert made is not None
-    return made.manifest, {
-        (piece.place.test, piece.place.contender): piece for piece in made.slices
+    written = experiment_of(archive_in(folder), "archive", mode, clients)
+    assert written is not None
+    return written.manifest, {
+        (record.place.test, record.place.contender): record for record in written.slices
     }
 
 
@@ -52,22 +52,22 @@ def test_runs_become_slices(tmp_path: Path) -> None:
     write_runs(tmp_path, {OLD: {}, NEW: {"qp500.L4": {"qps": "44000", "cpupq": "45"}}})
     manifest, slices = experiment_in(tmp_path)
     assert manifest.base == "postgres@11.10:c1+o2"
-    assert [one.archived for one in manifest.contenders] == ["pg1110_o2.c1", "pg174_o2.c1"]
+    assert [result.archived for result in manifest.contenders] == ["pg1110_o2.c1", "pg174_o2.c1"]
     assert manifest.tests == [
         "l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
     ]  # fmt: skip
     assert manifest.clients == [8]
     assert "8 clients, by the insert rates" in manifest.warnings[0]
-    piece = slices["qp500", "postgres@17.4:c1+o2"]
-    assert (piece.qps, piece.unit) == (44000, "point queries/s")
-    assert piece.archived is not None
+    record = slices["qp500", "postgres@17.4:c1+o2"]
+    assert (record.qps, record.unit) == (44000, "point queries/s")
+    assert record.archived is not None
     assert (
-        piece.archived.per_operation["host_cpu_us"],
-        piece.archived.per_operation["writes"],
+        record.archived.per_operation["host_cpu_us"],
+        record.archived.per_operation["writes"],
     ) == (45, 50.0 / 44000)
-    assert piece.step is not None
-    assert (piece.step.target, piece.step.roles["insert"].rate) == (4000, 3996)
-    assert piece.measured.seconds is None
+    assert record.step is not None
+    assert (record.step.target, record.step.roles["insert"].rate) == (4000, 3996)
+    assert record.measured.seconds is None
     load = slices["l.i0", "postgres@17.4:c1+o2"]
     assert load.archived is not None
     assert (load.qps, load.archived.per_operation["writes"]) == (50000, 0.3)
@@ -80,9 +80,9 @@ def test_while_indexes_are_created_the_longest_operation_is_none_of_the_step(
 ) -> None:
     write_runs(tmp_path, {OLD: {}})
     _, slices = experiment_in(tmp_path)
-    piece = slices["l.x", "postgres@11.10:c1+o2"]
-    assert piece.archived is not None
-    assert (piece.unit, piece.archived.response) == ("indexed rows/s", None)
+    record = slices["l.x", "postgres@11.10:c1+o2"]
+    assert record.archived is not None
+    assert (record.unit, record.archived.response) == ("indexed rows/s", None)
 
 
 def test_a_missed_sla_is_not_compared(tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_a_missed_sla_is_not_compared(tmp_path: Path) -> None:
         {OLD: {}, NEW: {"qr1000.L5": {"ips": "7599"}, "qp1000.L6": {"ips": "7600"}}},
     )
     manifest, slices = experiment_in(tmp_path)
-    found = {
+    actual = {
         (result.test, result.contender): result
         for result in analyse(manifest, list(slices.values())).results
     }
-    missed, met = (found[test, "postgres@17.4:c1+o2"] for test in ("qr1000", "qp1000"))
+    missed, met = (actual[test, "postgres@17.4:c1+o2"] for test in ("qr1000", "qp1000"))
     assert missed.writers is not None
     assert (missed.writers.sla_met, missed.writers.deletes, missed.rqps) == (False, None, None)
     assert (met.rqps, met.low, met.verdict) == (1.0, None, None)
@@ -110,7 +110,9 @@ def test_published_sizes_of_nothing_are_left_out_unless_compatible(tmp_path: Pat
     assert use == {"rss_bytes": 0}
     assert compatible["l.x", manifest.base].measured.uses == {}
     assert manifest.imported is not None
-    assert any("resident size is absent in 1 step" in one for one in manifest.imported.differences)
+    assert any(
+        "resident size is absent in 1 step" in result for result in manifest.imported.differences
+    )
 
 
 def test_classic_files_are_written_as_they_were(tmp_path: Path) -> None:
@@ -124,11 +126,11 @@ def test_classic_files_are_written_as_they_were(tmp_path: Path) -> None:
     assert (archive.problems, archive.used) == ([], 2 + 4 * len(STEPS))
     manifest, slices = experiment_in(tmp_path)
     assert manifest.imported is not None
-    made = archived_files(manifest, list(slices.values()))
+    written = archived_files(manifest, list(slices.values()))
     for path in tmp_path.glob("**/*.*"):
         if path.is_file():
-            assert made.pop(path.relative_to(tmp_path)) == path.read_text()
-    assert set(made) == {Path("res.a", SUMMARY), Path("res.b", SUMMARY)}
+            assert written.pop(path.relative_to(tmp_path)) == path.read_text()
+    assert set(written) == {Path("res.a", SUMMARY), Path("res.b", SUMMARY)}
 
 
 def test_merged_tables_alone(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ def test_broken_files_are_one_line_each(tmp_path: Path) -> None:
     assert list(archive.runs["pg174_o2.c1"]) == list(STEPS[:-1])
     assert archive.by_products == {"mrg.some": 1, "o.vm": 1}
     manifest, _ = experiment_in(tmp_path)
-    assert [one.name for one in manifest.contenders if one.dbms == "unknown"] == ["zz.c1"]
+    assert [result.name for result in manifest.contenders if result.dbms == "unknown"] == ["zz.c1"]
     assert manifest.imported is not None
     assert len(manifest.imported.skipped) == 8
 
@@ -188,10 +190,10 @@ def test_what_the_clients_printed_is_more_than_the_tables(tmp_path: Path) -> Non
     (tmp_path / OLD / "l.i0" / "o.res.dop2").write_text(RESULT)
     manifest, slices = experiment_in(tmp_path)
     assert manifest.clients == [2]
-    piece = slices["qr100", manifest.base]
-    assert piece.qps == 12000 * 3 / 3
-    assert piece.step is not None
-    roles = piece.step.roles
+    record = slices["qr100", manifest.base]
+    assert record.qps == 12000 * 3 / 3
+    assert record.step is not None
+    roles = record.step.roles
     assert (roles["insert"].rate, roles["delete"].rate) == (400 / 3, 100)
     assert [second.rows for second in roles["delete"].per_second] == [200, 100, 0]
     assert [second.statements for second in roles["query"].per_second] == [15000, 21000, 0]
@@ -225,8 +227,8 @@ def test_archives_are_found_below_a_directory(tmp_path: Path) -> None:
     write_runs(tmp_path / "80m" / "sum", {OLD.replace("8m", "80m"): {}})
     write_merged(tmp_path / "tables" / "res.x", "l.i0", [[row(NEW, "l.i0")]])
     (tmp_path / "readme").touch()
-    found = scan(tmp_path)
-    assert {path: len(there.paths) for path, there in found.items()} == {
+    actual = scan(tmp_path)
+    assert {path: len(there.paths) for path, there in actual.items()} == {
         tmp_path / "80m" / "sum": 1,
         tmp_path / "8m": 3,
         tmp_path / "tables": 2,

@@ -25,7 +25,7 @@ OLD, NEW = "8m.pg1110_o2.c1", "8m.pg174_o2.c1"
 
 
 def classic(slowdust: Slowdust, *arguments: str) -> dict[str, str]:
-    """Name of each classic file -> what is in it."""
+    """Return the content of each classic file by its name."""
     slowdust("import", "iibench", "archive", *arguments)
     slowdust("report", "archive", "--classic", "classic")
     files = [path for path in Path("classic").rglob("*.*") if path.is_file()]
@@ -40,13 +40,13 @@ def cells(content: str) -> list[dict[str, str]]:
 
 def test_tables_of_runs_alone(slowdust: Slowdust) -> None:
     write_runs(Path("archive"), {OLD: {}, NEW: {"l.x": {"csps": "18000"}}})
-    made = classic(slowdust, "--compat")
+    written = classic(slowdust, "--compat")
     write_runs(Path("whole"), {OLD: {}, NEW: {"l.x": {"csps": "18000"}}})
     for step in STEPS:
         changed = {"csps": "18000"} if step == "l.x" else {}
         write_merged(Path("whole"), step, [[row(OLD, step), row(NEW, step, changed)]])
-    assert SUMMARY in made
-    assert {name: text for name, text in made.items() if name != SUMMARY} == {
+    assert SUMMARY in written
+    assert {name: text for name, text in written.items() if name != SUMMARY} == {
         path.name: path.read_text() for path in Path("whole").iterdir()
     }
 
@@ -59,9 +59,9 @@ def test_tables_that_are_missing_in_a_directory(slowdust: Slowdust, gone: list[s
     for pattern in gone:
         for path in Path("archive/res.a").glob(pattern):
             path.unlink()
-    made = classic(slowdust, "--compat")
+    written = classic(slowdust, "--compat")
     for path in (published / "res.a").glob("*.[lq]*"):
-        assert made[f"res.a/{path.name}"] == path.read_text(), path
+        assert written[f"res.a/{path.name}"] == path.read_text(), path
 
 
 def test_steps_that_no_run_has_are_not_made(slowdust: Slowdust) -> None:
@@ -74,7 +74,7 @@ def test_steps_that_no_run_has_are_not_made(slowdust: Slowdust) -> None:
 
 
 def write_sources(run: str) -> None:
-    """What o.sum is made of: o.res of a load, o.ib of a step with queries; nothing of l.x."""
+    """Write the sources of o.sum: o.res of a load, o.ib of a step with queries; nothing of l.x."""
     for step in ("l.i0", "l.x", "qr100.L1"):
         Path("archive", run, step).mkdir(parents=True)
     Path("archive", run, "l.i0", "o.res.dop2").write_text(RESULT)
@@ -87,12 +87,12 @@ def write_sources(run: str) -> None:
 def test_files_of_clients_alone(slowdust: Slowdust) -> None:
     write_sources(OLD)
     write_sources(NEW)
-    made = classic(slowdust, "--compat")
-    assert sorted(made) == [
+    written = classic(slowdust, "--compat")
+    assert sorted(written) == [
         "mrg.l.i0", "mrg.qr100.L1", f"o.sum.t.{OLD}", f"o.sum.t.{NEW}", "rel.l.i0", "rel.qr100.L1",
         SUMMARY,
     ]  # fmt: skip
-    load, index, queries = cells(made[f"o.sum.t.{OLD}"])
+    load, index, queries = cells(written[f"o.sum.t.{OLD}"])
     assert load == {
         "ips": "33222", "qps": "0", "rps": "0.6", "rmbps": "0.0", "wps": "1400.0", "wmbps": "45.0",
         "rpq": "0.000", "rkbpq": "0.001", "wpi": "0.042", "wkbpi": "1.387", "csps": "9000",
@@ -102,7 +102,7 @@ def test_files_of_clients_alone(slowdust: Slowdust) -> None:
     assert index == dict.fromkeys(ibench.COLUMNS, "NA") | {"tag": OLD}
     known = {"ips": "192", "qps": "10000", "maxop": "0.000", "p50": "5000", "p99": "4000"}
     assert queries == dict.fromkeys(ibench.COLUMNS, "NA") | known | {"tag": OLD}
-    assert cells(made["mrg.qr100.L1"]) == [
+    assert cells(written["mrg.qr100.L1"]) == [
         queries | {"tag": tag.removeprefix("8m.")} for tag in (OLD, NEW)
     ]
 
@@ -117,10 +117,13 @@ def test_clean_rates_of_results_alone_are_not_cut(slowdust: Slowdust) -> None:
 def test_a_run_of_sources_beside_tables_gets_its_own(slowdust: Slowdust) -> None:
     write_runs(Path("archive"), {OLD: {}})
     write_sources(NEW)
-    made = classic(slowdust, "--compat")
-    assert len(cells(made[f"o.sum.t.{OLD}"])) == len(STEPS)
-    assert len(cells(made[f"o.sum.t.{NEW}"])) == 3
-    assert [one["tag"] for one in cells(made["mrg.l.i0"])] == ["pg1110_o2.c1", "pg174_o2.c1"]
+    written = classic(slowdust, "--compat")
+    assert len(cells(written[f"o.sum.t.{OLD}"])) == len(STEPS)
+    assert len(cells(written[f"o.sum.t.{NEW}"])) == 3
+    assert [result["tag"] for result in cells(written["mrg.l.i0"])] == [
+        "pg1110_o2.c1",
+        "pg174_o2.c1",
+    ]
 
 
 def test_a_table_that_was_cut_is_made_where_its_sources_are(slowdust: Slowdust) -> None:
@@ -133,5 +136,5 @@ def test_a_table_that_was_cut_is_made_where_its_sources_are(slowdust: Slowdust) 
     sources.mkdir(parents=True)
     (sources / "o.res.dop8").write_text(RESULT)
     shutil.rmtree("classic")
-    made = classic(slowdust, "--compat")[path.name].splitlines(keepends=True)
-    assert (made[:-1], made[-1].split("\t")[0]) == (whole[:-1], "33222")
+    written = classic(slowdust, "--compat")[path.name].splitlines(keepends=True)
+    assert (written[:-1], written[-1].split("\t")[0]) == (whole[:-1], "33222")

@@ -1,4 +1,4 @@
-"""`slowdust import iibench` and what the other commands make of it."""
+"""The command `slowdust import iibench`, and other commands on its experiments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OLD, NEW = "8m.my5649.c1", "8m.my8044.c1.badcnf"
 
 
 def write_archive(folder: Path) -> None:
-    """Two runs in every kind of file."""
+    """Write two runs in every kind of file."""
     write_runs(folder, {OLD: {}, NEW: {"qr100.L1": {"qps": "44000"}}})
     for step in STEPS:
         cells = {"qps": "44000"} if step == "qr100.L1" else {}
@@ -41,9 +41,9 @@ def write_archive(folder: Path) -> None:
 
 def test_an_import_is_an_experiment_like_any_other(slowdust: Slowdust) -> None:
     write_archive(Path("archive"))
-    said = slowdust("import", "iibench", "archive", "--name", "ib")
-    assert "ib: 2 contenders, 10 tests, 20 results, clean; the base is mysql@5.6.49:c1" in said
-    assert "40 files used" in said
+    printed = slowdust("import", "iibench", "archive", "--name", "ib")
+    assert "ib: 2 contenders, 10 tests, 20 results, clean; the base is mysql@5.6.49:c1" in printed
+    assert "40 files used" in printed
     assert "imported (iibench)" in slowdust("list")
     assert "tests: l.i0, l.x, l.i1, l.i2, qr100" in slowdust("show", "ib")
     rates = {
@@ -67,11 +67,11 @@ def test_a_directory_given_twice_is_one_experiment(slowdust: Slowdust) -> None:
 def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust) -> None:
     write_archive(Path("archive"))
     slowdust("import", "iibench", "archive", "--name", "ib")
-    told = report(slowdust, "ib")
-    roles = [role for run in told["step_runs"] for role in run["roles"]]
+    expected = report(slowdust, "ib")
+    roles = [role for run in expected["step_runs"] for role in run["roles"]]
     assert roles
     assert not any({"errors", "retries"} & role.keys() for role in roles)
-    assert not any("incarnations" in note for note in told["notes"])
+    assert not any("incarnations" in note for note in expected["notes"])
     slowdust("report", "ib", "--html", "page.html")
     page = Path("page.html").read_text()
     assert "of single runs, without intervals" in page
@@ -94,8 +94,8 @@ def test_a_page_speaks_of_no_incarnations(slowdust: Slowdust) -> None:
 
 def test_a_run_whose_name_says_no_version_is_last_and_told(slowdust: Slowdust) -> None:
     write_runs(Path("archive"), {"8m.in80.c1": {}, NEW: {}})
-    said = slowdust("import", "iibench", "archive", "--name", "ib")
-    assert "  version not decoded: in80.c1" in said.splitlines()
+    printed = slowdust("import", "iibench", "archive", "--name", "ib")
+    assert "  version not decoded: in80.c1" in printed.splitlines()
     assert report(slowdust, "ib")["contenders"] == ["mysql@8.0.44:c1+badcnf", "in80.c1"]
 
 
@@ -133,10 +133,10 @@ def test_nothing_to_import_is_said(slowdust: Slowdust) -> None:
     Path("archive").mkdir()
     Path("archive/notes.txt").write_text("hello")
     Path("archive/sb.o.scan.range100.pk1.dop8").write_text("hello")
-    said = slowdust("import", "iibench", "archive", code=1)
-    assert "skipped: archive/notes.txt: not a file of the Insert Benchmark" in said
-    assert "slowdust import sysbench" in said
-    assert "nothing was found" in said
+    printed = slowdust("import", "iibench", "archive", code=1)
+    assert "skipped: archive/notes.txt: not a file of the Insert Benchmark" in printed
+    assert "slowdust import sysbench" in printed
+    assert "nothing was found" in printed
 
 
 @pytest.mark.parametrize("name", [b"o.ib.\xff", b"mrg.a\nb", b"res.\xff/mrg.l.i0"])
@@ -145,9 +145,9 @@ def test_files_whose_names_are_no_text_are_skipped(slowdust: Slowdust, name: byt
     strange = Path(os.fsdecode(b"archive/" + name))
     strange.parent.mkdir(exist_ok=True)
     strange.write_bytes(b"1")
-    said = slowdust("import", "iibench", "archive")
-    told = name.decode(errors="backslashreplace").replace("\n", "\\n")
-    assert f"skipped: {told}: its name is no UTF-8, or has control characters" in said
+    printed = slowdust("import", "iibench", "archive")
+    expected = name.decode(errors="backslashreplace").replace("\n", "\\n")
+    assert f"skipped: {expected}: its name is no UTF-8, or has control characters" in printed
     assert len(report(slowdust, "archive")["results"]) == 20
 
 

@@ -1,4 +1,4 @@
-"""Files of the Insert Benchmark that were cut, edited or lost: each is told."""
+"""Files of the Insert Benchmark that were cut, edited or lost: each has a line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MADE_OF_CLIENTS = (
 
 
 def write_clients() -> None:
-    """Two that each insert 100 rows and do 5000 queries in each of 60 seconds."""
+    """Write two clients that each insert 100 rows and do 5000 queries in each of 60 seconds."""
     QUERIES.mkdir(parents=True)
     for client in (1, 2):
         printed = client_output([100] * 60, queries=[5000] * 60)
@@ -44,13 +44,15 @@ def write_clients() -> None:
 
 
 def imported(slowdust: Slowdust, *arguments: str) -> tuple[list[str], dict[str, float]]:
-    """The lines of files with something wrong, and the rates of the steps of the base."""
-    said = slowdust("import", "iibench", "archive", *arguments)
+    """Import, and return the lines of files with something wrong, and the rates of the base."""
+    printed = slowdust("import", "iibench", "archive", *arguments)
     fates = r"  (used in part|skipped|differs from what it is made of): (.*)"
-    lines = [found[0].strip() for found in re.finditer(fates, said)]
+    lines = [actual[0].strip() for actual in re.finditer(fates, printed)]
     results = report(slowdust, "archive")["results"]
     base = results[0]["contender"]
-    return lines, {one["test"]: one["qps"] for one in results if one["contender"] == base}
+    return lines, {
+        result["test"]: result["qps"] for result in results if result["contender"] == base
+    }
 
 
 def test_clients_that_are_whole_have_no_line(slowdust: Slowdust) -> None:
@@ -118,12 +120,12 @@ def test_a_step_of_half_of_its_clients_is_left_out(slowdust: Slowdust) -> None:
     write_clients()
     (QUERIES / "o.res.dop2").unlink()
     (QUERIES / "o.ib.dop2.2").unlink()
-    said = slowdust("import", "iibench", "archive", code=1)
-    assert "o.ib.dop2.2: it is not there: the step is left out" in said
+    printed = slowdust("import", "iibench", "archive", code=1)
+    assert "o.ib.dop2.2: it is not there: the step is left out" in printed
 
 
 def test_rates_of_indexed_rows_are_never_those_of_a_client(slowdust: Slowdust) -> None:
-    """Which counts none."""
+    """A client counts none."""
     write_clients()
     QUERIES.rename(RUN / "l.x")
     tear_row(RUN / "l.x/o.ib.dop2.2")
@@ -138,9 +140,10 @@ def test_clients_of_another_number_are_told(slowdust: Slowdust) -> None:
         printed = client_output([100] * 60, queries=[7] * 60)
         (QUERIES / f"o.ib.dop4.{client}").write_bytes(printed)
     lines, rates = imported(slowdust)
-    told = "of another number of clients than o.ib.dop2.1"
+    expected = "of another number of clients than o.ib.dop2.1"
     assert lines == [
-        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.ib.dop4.{client}: {told}" for client in (1, 2, 3, 4)
+        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.ib.dop4.{client}: {expected}"
+        for client in (1, 2, 3, 4)
     ]
     assert rates == {"qr100": 10_000}
 
@@ -207,7 +210,7 @@ TABLES = Path("archive/res.a")
 
 
 def write_tables() -> None:
-    """Three runs in files o.sum, mrg and rel."""
+    """Write three runs in files o.sum, mrg and rel."""
     runs = (OLD, NEW, NEXT)
     write_runs(Path("archive"), {tag: {"l.i0": {"ips": f"{len(tag)}00"}} for tag in runs})
     for step in STEPS:
@@ -217,12 +220,12 @@ def write_tables() -> None:
 
 
 def cut(path: Path, lines: int) -> None:
-    """Leave so many, and the header."""
+    """Leave so many lines, and the header."""
     path.write_text("".join(path.read_text().splitlines(keepends=True)[: lines + 1]))
 
 
 def classic(slowdust: Slowdust) -> dict[str, str]:
-    """The classic files, but the summary."""
+    """Return the classic files, but the summary."""
     slowdust("report", "archive", "--classic", "classic")
     written = Path("classic").rglob("*.*")
     return {
@@ -320,10 +323,10 @@ def test_files_that_are_there_twice_are_read_once(slowdust: Slowdust) -> None:
     write_tables()
     for path in (Path(f"archive/o.sum.t.{NEW}"), TABLES / "mrg.l.x"):
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(b"other\n"))
-    told = "twice, plain and compressed: the plain one is used"
+    expected = "twice, plain and compressed: the plain one is used"
     assert imported(slowdust, "--compat")[0] == [
-        f"skipped: o.sum.t.{NEW}.gz: {told}",
-        f"skipped: res.a/mrg.l.x.gz: {told}",
+        f"skipped: o.sum.t.{NEW}.gz: {expected}",
+        f"skipped: res.a/mrg.l.x.gz: {expected}",
     ]
 
 
@@ -334,10 +337,10 @@ def test_an_empty_file_gives_way_to_its_compressed_one(slowdust: Slowdust) -> No
         path.with_name(f"{name}.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.write_bytes(b"")
     lines, rates = imported(slowdust)
-    told = "the plain one is empty: the compressed one is read"
+    expected = "the plain one is empty: the compressed one is read"
     assert lines == [
-        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.res.dop2: {told}",
-        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.ib.dop2.1: {told}",
+        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.res.dop2: {expected}",
+        f"skipped: 8m.pg174_o2.c1/qr100.L1/o.ib.dop2.1: {expected}",
     ]
     assert rates == {"qr100": 10_000}
 

@@ -1,4 +1,4 @@
-"""What is made of the published Insert Benchmark is what was published, byte for byte."""
+"""The published Insert Benchmark comes out as it was published, byte for byte."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ PUBLISHED = JANUARY / "published" / "21_01_21_ibench_20m.summary_tables.html"
 
 @pytest.fixture(scope="module")
 def archive() -> InsertArchive:
-    [(path, found)] = scan(SIZE).items()
+    [(path, actual)] = scan(SIZE).items()
     assert path is not None
-    return read_archive(path, found.paths, foreign=lambda name: None)
+    return read_archive(path, actual.paths, foreign=lambda name: None)
 
 
 @pytest.fixture(scope="module", params=list(Mode))
 def imported(
     archive: InsertArchive, request: pytest.FixtureRequest
 ) -> tuple[Manifest, list[Slice]]:
-    made = experiment_of(archive, "january", request.param, clients=None)
-    assert made is not None
-    return made.manifest, made.slices
+    written = experiment_of(archive, "january", request.param, clients=None)
+    assert written is not None
+    return written.manifest, written.slices
 
 
 def files(imported: tuple[Manifest, list[Slice]]) -> dict[Path, str]:
@@ -47,8 +47,8 @@ def files(imported: tuple[Manifest, list[Slice]]) -> dict[Path, str]:
 
 
 def test_an_archive_is_found_from_above() -> None:
-    found = {path: len(there.paths) for path, there in scan(JANUARY).items()}
-    assert found == {SIZE: 212, None: 1}
+    actual = {path: len(there.paths) for path, there in scan(JANUARY).items()}
+    assert actual == {SIZE: 212, None: 1}
 
 
 def test_everything_but_the_selections_is_used(archive: InsertArchive) -> None:
@@ -59,7 +59,7 @@ def test_everything_but_the_selections_is_used(archive: InsertArchive) -> None:
 
 
 def test_classic_files(imported: tuple[Manifest, list[Slice]]) -> None:
-    made = files(imported)
+    written = files(imported)
     published = [
         path.relative_to(SIZE)
         for path in SIZE.glob("**/*.*")
@@ -67,12 +67,12 @@ def test_classic_files(imported: tuple[Manifest, list[Slice]]) -> None:
     ]
     assert len(published) == 206
     for path in published:
-        assert made[path] == (SIZE / path).read_text(), path
+        assert written[path] == (SIZE / path).read_text(), path
 
 
 def test_summary_tables(imported: tuple[Manifest, list[Slice]]) -> None:
-    made = files(imported)
-    assert made[Path("res.a") / SUMMARY] == PUBLISHED.read_text()
+    written = files(imported)
+    assert written[Path("res.a") / SUMMARY] == PUBLISHED.read_text()
 
 
 def test_contenders_clients_and_host(imported: tuple[Manifest, list[Slice]]) -> None:

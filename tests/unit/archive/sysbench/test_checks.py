@@ -49,7 +49,7 @@ def test_what_is_as_it_should_be_is_counted(archive: Path, slowdust: Slowdust) -
 
 
 @pytest.mark.parametrize(
-    ("file", "there", "edited", "told"),
+    ("file", "there", "edited", "expected"),
     [
         (
             "qps.rel.tsv", "1.20\t", "1.33\t",
@@ -108,7 +108,7 @@ def test_what_is_as_it_should_be_is_counted(archive: Path, slowdust: Slowdust) -
     ],
 )  # fmt: skip
 def test_an_edited_cell_is_one_line_and_does_not_count(
-    *, archive: Path, slowdust: Slowdust, file: str, there: str, edited: str, told: str
+    *, archive: Path, slowdust: Slowdust, file: str, there: str, edited: str, expected: str
 ) -> None:
     slowdust("import", "sysbench", archive, "--name", "before")
     text = (archive / file).read_text()
@@ -116,7 +116,7 @@ def test_an_edited_cell_is_one_line_and_does_not_count(
     (archive / file).write_text(text.replace(there, edited, 1))
     printed = slowdust("import", "sysbench", archive, "--name", "after")
     lines = differing(printed)
-    assert "; ".join(dict.fromkeys(line.partition(": ")[2] for line in lines)) == told
+    assert "; ".join(dict.fromkeys(line.partition(": ")[2] for line in lines)) == expected
     assert {line.partition(": ")[0] for line in lines} == {file}
     assert f"differs from what it is made of: {file}: " in slowdust("show", "after")
     assert report(slowdust, "after")["results"] == report(slowdust, "before")["results"]
@@ -129,8 +129,8 @@ def test_a_rounded_rate_is_compared_with_that_of_sb_met_where_sb_o_is_missing(
     assert differing(slowdust("import", "sysbench", archive)) == []
     path = archive / RUN_A / f"sb.r.qps.{TEST.common}"
     path.write_text(path.read_text().replace("1000", "1001"))
-    told = f"{RUN_A}/{path.name}: the rate, 1001 there, 1000 from sb.met"
-    assert differing(slowdust("import", "sysbench", archive)) == [told]
+    expected = f"{RUN_A}/{path.name}: the rate, 1001 there, 1000 from sb.met"
+    assert differing(slowdust("import", "sysbench", archive)) == [expected]
 
 
 def test_relative_rates_may_be_of_another_base_than_the_first_column(
@@ -210,11 +210,11 @@ def test_samples_of_less_than_half_of_a_test_are_not_used(
     ):
         (archive / RUN_B / name).write_bytes(cut(content, share))
         printed = slowdust("import", "sysbench", archive)
-        told = [line for line in printed.splitlines() if "cut: " in line]
-        assert [line.split(": cut")[0] for line in told] == (
+        expected = [line for line in printed.splitlines() if "cut: " in line]
+        assert [line.split(": cut")[0] for line in expected] == (
             [f"  {fate}: {RUN_B}/{name}"] if fate else []
         )
-        assert all(line.endswith(" samples of a test of 60 s") for line in told)
+        assert all(line.endswith(" samples of a test of 60 s") for line in expected)
         use = results(slowdust, "a")["hot-points.range100", "17.4"]["per_op"]
         assert (field in use) == there
 

@@ -1,4 +1,4 @@
-"""Files that are broken, foreign or oddly named stop no import, and each is said."""
+"""Files that are broken, foreign or oddly named stop no import, and each has a line."""
 
 import gzip
 import os
@@ -57,9 +57,9 @@ def test_nothing_broken_stops_an_import(
     assert "  1 file of the other kind: `slowdust import iibench` reads them" in printed
     differing = "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 there, 1000"
     assert f"  differs from what it is made of: {differing} from the run's files" in printed
-    found = results(slowdust, "a")
-    assert found["hot-points.range100", "17.4"]["rqps"] > 1.1
-    assert found["lost.range100", "10.23"]["qps"] == 7
+    actual = results(slowdust, "a")
+    assert actual["hot-points.range100", "17.4"]["rqps"] > 1.1
+    assert actual["lost.range100", "10.23"]["qps"] == 7
     shown = slowdust("show", "a")
     assert "skipped: o.met.empty: empty" in shown
     assert f"used in part: {strange}" in shown
@@ -85,8 +85,8 @@ def test_of_a_plain_file_and_a_compressed_one_the_plain_one_is_used(
     plain = f"sb.{kind.removesuffix('.1')}.{OLD.common}{end}"
     (archive / RUN_A / f"{plain}.gz").write_bytes(gzip.compress(other.encode()))
     printed = slowdust("import", "sysbench", archive)
-    told = "twice, plain and compressed: the plain one is used"
-    assert f"skipped: {RUN_A}/{plain}.gz: {told}" in printed
+    expected = "twice, plain and compressed: the plain one is used"
+    assert f"skipped: {RUN_A}/{plain}.gz: {expected}" in printed
     assert Path("results/a/slices.ndjson").read_text() == slices
     (archive / RUN_A / plain).write_bytes(b"")
     printed = slowdust("import", "sysbench", archive)
@@ -101,8 +101,8 @@ def test_a_load_is_of_one_test(tmp_path: Path, slowdust: Slowdust) -> None:
             "Load seconds is 596 for 8 tables, .134 Mips, 134228 ips\n"
         )
     printed = slowdust("import", "sysbench", archive)
-    told = "twice: sb.prepare.o.point-query.range100.pk1 is used"
-    assert f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: {told}" in printed
+    expected = "twice: sb.prepare.o.point-query.range100.pk1 is used"
+    assert f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: {expected}" in printed
 
 
 @pytest.mark.parametrize("name", [b"sb.o.\xff", b"sb.o.a\nb", b"qps.abs.\xff.tsv"])
@@ -114,9 +114,11 @@ def test_files_whose_names_are_no_text_are_skipped(
     strange.parent.mkdir(exist_ok=True)
     strange.write_bytes(b"1")
     printed = slowdust("import", "sysbench", archive)
-    told = name.decode(errors="backslashreplace").replace("\n", "\\n")
-    assert f"skipped: {RUN_A}/{told}: its name is no UTF-8, or has control characters" in printed
-    assert f"skipped: {RUN_A}/{told}: " in slowdust("show", "a")
+    expected = name.decode(errors="backslashreplace").replace("\n", "\\n")
+    assert (
+        f"skipped: {RUN_A}/{expected}: its name is no UTF-8, or has control characters" in printed
+    )
+    assert f"skipped: {RUN_A}/{expected}: " in slowdust("show", "a")
     assert len(results(slowdust, "a")) == 2
 
 
@@ -151,11 +153,11 @@ def test_only_foreign_files_are_no_experiment(tmp_path: Path, slowdust: Slowdust
 
 @pytest.mark.parametrize("rate", ["0.00", "-1000.50"])
 def test_an_output_without_a_rate_is_useless(tmp_path: Path, slowdust: Slowdust, rate: str) -> None:
-    one = Written(rate=1000.5)
-    one.extra["o"] = one.output().replace("1000.50 per sec", f"{rate} per sec")
-    printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [one]}))
-    told = f"not as it should be: a rate of {rate}/s"
-    assert f"  skipped: {RUN_A}/sb.o.{one.common}.dop8: {told}" in printed.splitlines()
+    result = Written(rate=1000.5)
+    result.extra["o"] = result.output().replace("1000.50 per sec", f"{rate} per sec")
+    printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [result]}))
+    expected = f"not as it should be: a rate of {rate}/s"
+    assert f"  skipped: {RUN_A}/sb.o.{result.common}.dop8: {expected}" in printed.splitlines()
     assert "sb.o is missing or useless: the rate is that of sb.met: 1 result, hot-" in printed
     assert results(slowdust, "a")["hot-points.range100", "10.23"]["qps"] == 1000.5
 
@@ -163,21 +165,21 @@ def test_an_output_without_a_rate_is_useless(tmp_path: Path, slowdust: Slowdust,
 def test_samples_of_processes_that_end_in_a_line_are_told(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
-    one = Written()
-    one.extra["ps"] = one.processes()[:-40]
-    printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [one]}))
-    told = f"{RUN_A}/sb.ps.{one.common}.dop8.gz: cut in the middle of a line"
-    assert f"  used in part: {told}" in printed.splitlines()
+    result = Written()
+    result.extra["ps"] = result.processes()[:-40]
+    printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [result]}))
+    expected = f"{RUN_A}/sb.ps.{result.common}.dop8.gz: cut in the middle of a line"
+    assert f"  used in part: {expected}" in printed.splitlines()
     assert results(slowdust, "a")["hot-points.range100", "10.23"]["peak_rss_gb"] > 0
 
 
 @pytest.mark.parametrize("kind", ["met", "perf.hw.1.raw"])
 def test_what_ends_in_a_number_is_torn(tmp_path: Path, slowdust: Slowdust, kind: str) -> None:
     """The number may have had more digits."""
-    one = Written(without=frozenset({"vm"}))
-    archive = write_archive(tmp_path / "a", {RUN_A: [one]})
-    name = f"sb.met.{one.common}.dop8" if kind == "met" else f"sb.perf.hw.{one.common}.1.raw"
-    content = one.met()[:-3] if kind == "met" else "cycles\t100\nfaults\t1"
+    result = Written(without=frozenset({"vm"}))
+    archive = write_archive(tmp_path / "a", {RUN_A: [result]})
+    name = f"sb.met.{result.common}.dop8" if kind == "met" else f"sb.perf.hw.{result.common}.1.raw"
+    content = result.met()[:-3] if kind == "met" else "cycles\t100\nfaults\t1"
     (archive / RUN_A / name).write_text(content)
     printed = slowdust("import", "sysbench", archive)
     assert f"  skipped: {RUN_A}/{name}: torn" in printed.splitlines()

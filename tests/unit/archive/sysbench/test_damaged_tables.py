@@ -112,30 +112,30 @@ def test_a_table_of_other_clients_is_not_cut(archive: Path, slowdust: Slowdust) 
 def test_a_table_has_the_tests_at_its_number_of_clients(
     tmp_path: Path, slowdust: Slowdust, tags: tuple[str, str]
 ) -> None:
-    """Tests at another number are elsewhere; a table whose name does not tell has most."""
+    """Tests at another number are elsewhere; a table without one in its name has most."""
     few = [Written(test=test, dop=4) for test in TESTS[:2]]
     many = [Written(test=test) for test in TESTS[1:]]
     archive = write_archive(tmp_path / "a", {RUN_A: [*few, *many]})
     for tag, tests in zip(tags, (few, many), strict=True):
-        rows = "".join(f"1000\t{one.test}_range=100\n" for one in tests)
+        rows = "".join(f"1000\t{result.test}_range=100\n" for result in tests)
         (archive / f"qps.abs.{tag}.tsv").write_text(f"col-1 : {RUN_A}\n\ncol-1\n{rows}")
     printed = slowdust("import", "sysbench", archive)
-    told = [] if tags[0] == "dop4" else ["cut: 1 of 4 tests"]
-    assert complaints(printed, f"qps.abs.{tags[0]}.tsv") == told
+    expected = [] if tags[0] == "dop4" else ["cut: 1 of 4 tests"]
+    assert complaints(printed, f"qps.abs.{tags[0]}.tsv") == expected
     assert complaints(printed, f"qps.abs.{tags[1]}.tsv") == []
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "expected"),
     [
         (4, "{}: 1 of 2 rows"),
         (6, "{}: 0 of 1 relative row"),
     ],
 )  # fmt: skip
 def test_a_block_that_ends_early_is_told(
-    *, archive: Path, slowdust: Slowdust, lines: int, told: str
+    *, archive: Path, slowdust: Slowdust, lines: int, expected: str
 ) -> None:
-    """The archive is one with runs or one without."""
+    """The archive has runs, or tables alone."""
     blocks = (archive / "o.met.x").read_text().split("\n\n")
     last = "\n".join(blocks[4].splitlines()[:lines])
     text = "\n\n".join([*blocks[:4], last]) + "\n"
@@ -145,7 +145,7 @@ def test_a_block_that_ends_early_is_told(
         (folder / "o.met.x").write_text(text)
         printed = slowdust("import", "sysbench", folder)
         [complaint] = complaints(printed, "o.met.x")
-        assert complaint == f"cut: {told.format(last.splitlines()[0])}"
+        assert complaint == f"cut: {expected.format(last.splitlines()[0])}"
 
 
 def test_a_test_that_one_run_lacks_is_no_missing_row(archive: Path, slowdust: Slowdust) -> None:
@@ -180,10 +180,10 @@ def test_a_last_line_without_an_end_is_left_out(
         content = gzip.compress(content)
     (tmp_path / "a" / table).write_bytes(content)
     printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "64")
-    told = complaints(printed, table)
-    assert told[0] == f"its last line has no end and is left out: '{left_out}'"
-    found = report(slowdust, "a")["results"]
-    rates = {(one["test"], one["qps"]) for one in found if one["test"] != "load"}
+    expected = complaints(printed, table)
+    assert expected[0] == f"its last line has no end and is left out: '{left_out}'"
+    actual = report(slowdust, "a")["results"]
+    rates = {(result["test"], result["qps"]) for result in actual if result["test"] != "load"}
     assert rates == {("point-query.range100", 1000)} | (
         set() if table.startswith("o.met") else {("point-query.range100", 1300)}
     )
@@ -226,9 +226,9 @@ def test_compressed_tables_are_read_and_written_plain(archive: Path, slowdust: S
     for name in names:
         (archive / f"{name}.gz").write_bytes(gzip.compress((archive / name).read_bytes()))
     printed = slowdust("import", "sysbench", archive, "--name", "both", "--clients", "8")
-    told = "twice, plain and compressed: the plain one is used"
+    sentence = "twice, plain and compressed: the plain one is used"
     assert [line for line in printed.splitlines() if "skipped" in line] == [
-        f"  skipped: {name}.gz: {told}" for name in sorted(names)
+        f"  skipped: {name}.gz: {sentence}" for name in sorted(names)
     ]
     for name in names:
         (archive / name).unlink()

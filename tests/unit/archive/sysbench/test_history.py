@@ -16,8 +16,8 @@ __all__ = ["slowdust"]
 
 
 def history(slowdust: Slowdust, *names: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(slowdust("history", *names, "--json"))
-    return found
+    actual: dict[str, Any] = json.loads(slowdust("history", *names, "--json"))
+    return actual
 
 
 @pytest.fixture
@@ -42,13 +42,13 @@ def test_a_directory_that_was_imported_twice_counts_once(
     import_as(slowdust, "compat", archive, "--compat", age=compat)
     newest, other = ("clean", "compat") if clean < compat else ("compat", "clean")
     for names in ((), ("clean", "compat"), ("compat", "clean")):
-        found = history(slowdust, *names)
-        assert [line["experiments"] for line in found["lines"]] == [[newest]]
-        told = (
+        actual = history(slowdust, *names)
+        assert [line["experiments"] for line in actual["lines"]] == [[newest]]
+        expected = (
             f"Left out, because {newest}, imported from the same directory, has all of it: {other}."
         )
-        assert found["notes"] == [told]
-        assert told in slowdust("history", *names)
+        assert actual["notes"] == [expected]
+        assert expected in slowdust("history", *names)
     assert history(slowdust, other)["lines"][0]["experiments"] == [other]
 
 
@@ -57,14 +57,14 @@ def test_other_directories_and_larger_imports_count(archive: Path, slowdust: Slo
     import_as(slowdust, "other", write_archive(archive.parent / "b", runs), age=30)
     import_as(slowdust, "whole", archive, age=20)
     import_as(slowdust, "part", archive / RUN_B, age=10)
-    found = history(slowdust)
-    assert [line["experiments"] for line in found["lines"]] == [["other", "whole"]]
-    told = "Left out, because whole, imported from the same directory, has all of it: part."
-    assert found["notes"] == [told]
+    actual = history(slowdust)
+    assert [line["experiments"] for line in actual["lines"]] == [["other", "whole"]]
+    expected = "Left out, because whole, imported from the same directory, has all of it: part."
+    assert actual["notes"] == [expected]
     for path in (archive / RUN_A).iterdir():
         path.unlink()
     Written(test="scan").write(archive / RUN_B)
     import_as(slowdust, "later", archive, age=0)
-    found = history(slowdust)
-    assert found["notes"] == [told]
-    assert "later" in found["lines"][0]["experiments"]
+    actual = history(slowdust)
+    assert actual["notes"] == [expected]
+    assert "later" in actual["lines"][0]["experiments"]

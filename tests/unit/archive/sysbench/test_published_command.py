@@ -15,7 +15,7 @@ WRITTEN = (
     "**/sb.met.*", "**/sb.prepare.met.*", "**/sb.r.qps.*", "**/*.raw", "**/*.sorted", "**/qps.*",
     "**/o.met*",
 )  # fmt: skip
-"""What `report --classic` writes, of everything in a directory."""
+"""Files that `report --classic` writes for everything in a directory."""
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ VERSIONS = {
 
 
 def place(row: dict[str, str]) -> tuple[str, tuple[str, str]]:
-    """Experiment, and (test, version), of a row of what is expected."""
+    """Return the experiment, and test and version, of a row of the expected values."""
     experiment, _, run = row["run"].partition("/")
     version = VERSIONS[run.removeprefix("x.").partition("_")[0]]
     return experiment, (row["test"].partition(".pk1")[0], version)
@@ -61,7 +61,7 @@ def place(row: dict[str, str]) -> tuple[str, tuple[str, str]]:
 
 @pytest.fixture
 def imported(slowdust: Slowdust) -> dict[str, dict[tuple[str, str], dict[str, object]]]:
-    """Clean: experiment -> its results."""
+    """Return the results of clean imports by experiment."""
     names = ("feb25.pg.perf", "mar25.pg.workmem.c48")
     slowdust("import", "sysbench", *(RUNS / name for name in names))
     return {name: results(slowdust, name) for name in names}
@@ -89,30 +89,30 @@ def test_peaks(imported: dict[str, dict[tuple[str, str], dict[str, float]]]) -> 
 
 def test_counters_per_query(slowdust: Slowdust) -> None:
     slowdust("import", "sysbench", RUNS / "feb25.pg.perf", "--compat")
-    found = results(slowdust, "feb25.pg.perf")
+    actual = results(slowdust, "feb25.pg.perf")
     rows = expected("hw_per_query_rel.csv")
     assert len(rows) == 394
     for row in rows:
-        relative = found[row["test"], VERSIONS[row["version_vs_pg1023"]]]["counters_relative"]
+        relative = actual[row["test"], VERSIONS[row["version_vs_pg1023"]]]["counters_relative"]
         assert f"{relative[row['counter']]:.3f}" == row["computed_rel_counter_per_query"]
 
 
 def test_relative_rates_are_those_of_the_posts(slowdust: Slowdust) -> None:
     slowdust("import", "sysbench", RUNS / "apr25.c48.malloc", "--compat")
-    found = results_by_contender(slowdust, "apr25.c48.malloc")
+    actual = results_by_contender(slowdust, "apr25.c48.malloc")
     tests = (RUNS / "apr25.c48.malloc/25apr.c48.inno.conf/qps.rel.in.csv").read_text().split()
     for row in tests:
         label, *ratios = row.split(",")
         test = label.replace("_range=", ".range")
         for contender, ratio in zip(("tcmalloc", "jemalloc"), ratios, strict=True):
-            assert f"{found[contender, test]:.2f}" == ratio
+            assert f"{actual[contender, test]:.2f}" == ratio
 
 
 def results_by_contender(slowdust: Slowdust, name: str) -> dict[tuple[str, str], float]:
-    """(Allocator, test) -> rqps."""
+    """Return rqps by allocator and test."""
     return {
-        (allocator, one["test"]): one["rqps"]
-        for one in report(slowdust, name)["results"]
+        (allocator, result["test"]): result["rqps"]
+        for result in report(slowdust, name)["results"]
         for allocator in ("tcmalloc", "jemalloc")
-        if allocator in one["contender"]
+        if allocator in result["contender"]
     }

@@ -1,4 +1,4 @@
-"""Archived runs become experiments: what is in them, what is not, and what is said of the rest."""
+"""Archived runs become experiments: their content, and notes on everything else."""
 
 import json
 from pathlib import Path
@@ -23,8 +23,8 @@ def test_two_runs_are_one_experiment(tmp_path: Path, slowdust: Slowdust) -> None
         "mar25.small: 2 contenders, 1 test, 2 results, clean; the base is postgres@10.23:x10a_c8+o2"
     )
     assert "mar25.small  2025-03-04  imported (sysbench)" in slowdust("list")
-    found = results(slowdust, "mar25.small")
-    old, new = found["hot-points.range100", "10.23"], found["hot-points.range100", "17.4"]
+    actual = results(slowdust, "mar25.small")
+    old, new = actual["hot-points.range100", "10.23"], actual["hot-points.range100", "17.4"]
     assert (old["qps"], new["qps"], old["unit"]) == (1000.5, 1200.25, "queries/s")
     assert (old["clients"], old["group"], old["slices"]) == (8, "point", 1)
     assert new["rqps"] == pytest.approx(1200.25 / 1000.5)
@@ -88,8 +88,8 @@ def test_published_numbers_are_not_said_to_be_higher_than_these(
     printed = slowdust("import", "sysbench", archive)
     assert "higher than published" not in printed
     assert all(
-        any(note.startswith("cpu/o and cs/o are the published ones") for note in one["notes"])
-        for one in report(slowdust, "a")["results"]
+        any(note.startswith("cpu/o and cs/o are the published ones") for note in result["notes"])
+        for result in report(slowdust, "a")["results"]
     )
     both = {RUN_A: [Written(test="scan", rate=11.25)], RUN_B: [Written(test="scan", rate=13.75)]}
     printed = slowdust("import", "sysbench", write_archive(archive, both))
@@ -110,11 +110,11 @@ def test_published_numbers_of_a_table_are_not_compared_with_clean_ones(
     (archive / "o.met").write_text(f"{block}\n")
     printed = slowdust("import", "sysbench", archive)
     assert " in 1 test, because" in printed
-    found = results(slowdust, "a")
-    old, new = found["hot-points.range100", "10.23"], found["hot-points.range100", "17.4"]
+    actual = results(slowdust, "a")
+    old, new = actual["hot-points.range100", "10.23"], actual["hot-points.range100", "17.4"]
     assert old["per_op"]["host_cpu_us"] == pytest.approx(new["per_op"]["host_cpu_us"])
     assert any("are the published ones" in note for note in old["notes"])
-    scan = found["scan.range100", "10.23"]
+    scan = actual["scan.range100", "10.23"]
     assert not any("are the published ones" in note for note in scan["notes"])
 
 
@@ -149,8 +149,8 @@ def test_a_rate_is_that_of_sb_met_where_sb_o_is_missing(tmp_path: Path, slowdust
         "sb.o is missing or useless: the rate is that of sb.met: 1 result, hot-points.range100"
         in printed
     )
-    found = results(slowdust, "a")
-    old, bare_one = found["hot-points.range100", "10.23"], found["hot-points.range100", "17.4"]
+    actual = results(slowdust, "a")
+    old, bare_one = actual["hot-points.range100", "10.23"], actual["hot-points.range100", "17.4"]
     assert bare_one["qps"] == 1100.75
     assert bare_one["latency_us"] == {"mean": 7990, "p95": 9100}
     assert "peak_rss_gb" not in bare_one
@@ -180,8 +180,8 @@ def test_rates_of_scan_in_different_units_are_not_compared(
     archive = write_archive(tmp_path / "nov25", {RUN_A: [raw], RUN_B: [bare]})
     printed = slowdust("import", "sysbench", archive)
     assert "published rates are of one thread, which reproduces the published rates" in printed
-    found = results(slowdust, "nov25")
-    old, new = found["scan.range100", "10.23"], found["scan.range100", "17.4"]
+    actual = results(slowdust, "nov25")
+    old, new = actual["scan.range100", "10.23"], actual["scan.range100", "17.4"]
     assert (old["qps"], old["unit"]) == (11.25, "thousand rows/s")
     assert (new["qps"], new["unit"]) == (125, "thousand rows/s of one thread")
     assert new.keys().isdisjoint({"rqps", "per_op_relative", "counters_relative"})
@@ -202,17 +202,19 @@ def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
     raw = Written(rate=1000.5)
     archive = write_archive(tmp_path / "nov25", {RUN_A: [raw, bare(8), bare(1)]})
     (archive / "o.met").write_text(TABLE.replace("point-query.range100", "scan.range10"))
-    found: dict[bool, dict[tuple[str, int], bool]] = {}
+    actual: dict[bool, dict[tuple[str, int], bool]] = {}
     for compat in (False, True):
         mode = ["--compat"] if compat else []
         slowdust("import", "sysbench", archive, "--scan", "one-thread", *mode)
         several = report(slowdust, "nov25")["results"]
-        found[compat] = {(one["test"], one["clients"]): bool(one.get("per_op")) for one in several}
-        notes = [note for one in several for note in one["notes"]]
-        told = sum("and the rate that of one" in note for note in notes)
-        assert told == (0 if compat else 3)
-    assert all(found[True].values())
-    assert {key for key, there in found[False].items() if not there} == {
+        actual[compat] = {
+            (result["test"], result["clients"]): bool(result.get("per_op")) for result in several
+        }
+        notes = [note for result in several for note in result["notes"]]
+        expected = sum("and the rate that of one" in note for note in notes)
+        assert expected == (0 if compat else 3)
+    assert all(actual[True].values())
+    assert {key for key, there in actual[False].items() if not there} == {
         ("scan.range100", 8), ("scan.range10", 64)
     }  # fmt: skip
 
@@ -226,8 +228,8 @@ def test_counters_of_all_threads_are_not_divided_by_the_rate_of_one(
     ]
     of_all, of_one = ("x.my8044_rel.z.pk1", "x.my8407_rel.z.pk1"), (RUN_A, RUN_B)
     for name, runs in (("nov25-my", of_all), ("nov25-pg", of_one)):
-        one, other = ([scan] for scan in scans)
-        archive = write_archive(tmp_path / name, dict(zip(runs, (one, other), strict=True)))
+        entry, other = ([scan] for scan in scans)
+        archive = write_archive(tmp_path / name, dict(zip(runs, (entry, other), strict=True)))
         printed = slowdust("import", "sysbench", archive, "--scan", "one-thread")
         result = report(slowdust, name)["results"][1]
         left_out = "counters per operation are left out: they are those of all threads" in printed
@@ -246,10 +248,10 @@ def test_two_processes_read_what_one_reads(
     slowdust("import", "sysbench", archive, "--name", "one")
     monkeypatch.setattr(reading, "_WORTH_A_PROCESS", 0)
     slowdust("import", "sysbench", archive, "--name", "two")
-    one, two = (Path("results", name, "slices.ndjson").read_text() for name in ("one", "two"))
-    assert one == two
-    assert len(one.splitlines()) == 10
-    assert json.loads(one.splitlines()[0])["qps"] == 1000.0
+    result, two = (Path("results", name, "slices.ndjson").read_text() for name in ("one", "two"))
+    assert result == two
+    assert len(result.splitlines()) == 10
+    assert json.loads(result.splitlines()[0])["qps"] == 1000.0
 
 
 def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
@@ -262,11 +264,11 @@ def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
     rates = archive / RUN_A / "sb.r.rtavg.hot-points.range100.pk1"
     rates.write_text("1.5\t9.5\tpgsql hot-points range=100\n")
     printed = slowdust("import", "sysbench", archive)
-    told = {
-        one["clients"]: (one["qps"], one["latency_us"].get("mean"))
-        for one in report(slowdust, "a")["results"]
+    expected = {
+        result["clients"]: (result["qps"], result["latency_us"].get("mean"))
+        for result in report(slowdust, "a")["results"]
     }
-    assert told == {1: (100.25, 1500), 8: (700.5, 9500)}
+    assert expected == {1: (100.25, 1500), 8: (700.5, 9500)}
     # One rate for two numbers of clients, and counters of one of them, tell nothing.
     assert "1 rate for 2 numbers of clients" in printed
     assert "perf.hw.hot-points.range100.pk1.1: of which of 2 numbers of clients it is" in printed
@@ -279,8 +281,8 @@ def test_tables_without_a_primary_key_are_another_test(tmp_path: Path, slowdust:
     }
     archive = write_archive(tmp_path / "a", runs)
     slowdust("import", "sysbench", archive)
-    found = results(slowdust, "a")
-    assert {key: one["qps"] for key, one in found.items()} == {
+    actual = results(slowdust, "a")
+    assert {key: result["qps"] for key, result in actual.items()} == {
         ("hot-points.range100", "10.23"): 1000.5,
         ("hot-points.range100", "17.4"): 1200.5,
         ("hot-points.range100.pk0", "10.23"): 3001.5,

@@ -35,13 +35,13 @@ def dated(day: str) -> Written:
 
 
 def units(slowdust: Slowdust, test: str = SCAN) -> dict[str, str]:
-    found = results(slowdust, "mix")
-    return {version: one["unit"] for (name, version), one in found.items() if name == test}
+    actual = results(slowdust, "mix")
+    return {version: result["unit"] for (name, version), result in actual.items() if name == test}
 
 
 def compared(slowdust: Slowdust, test: str = SCAN) -> set[str]:
-    found = results(slowdust, "mix").items()
-    return {version for (name, version), one in found if name == test and "rqps" in one}
+    actual = results(slowdust, "mix").items()
+    return {version for (name, version), result in actual if name == test and "rqps" in result}
 
 
 def test_the_rule_is_that_which_gives_the_rates_of_the_run(
@@ -95,11 +95,11 @@ def test_a_run_that_says_nothing_goes_with_the_others_unless_it_is_far_from_them
     assert f"scan: published rates are {OF_ALL}, by the date of the run" in printed
     assert units(slowdust) == {"10.23": KILO, "17.4": unit}
     assert units(slowdust, WARM) == {"17.4": unit}
-    told = (
+    expected = (
         f"{SCAN}: {published} of {RUN_B} and 800 of {RUN_A} cannot both be {KILO}: not compared "
         "(--scan says what they are)"
     )
-    assert (told in printed) is (unit == UNKNOWN)
+    assert (expected in printed) is (unit == UNKNOWN)
     assert ("17.4" in compared(slowdust)) is (unit != UNKNOWN)
     if unit == UNKNOWN:
         notes = results(slowdust, "mix")[SCAN, "17.4"]["notes"]

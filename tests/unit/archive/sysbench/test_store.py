@@ -1,4 +1,4 @@
-"""What imports are called in the store, and what they replace there."""
+"""Names of imports in the store, and the experiments that they replace."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_several_directories_are_several_experiments(tmp_path: Path, slowdust: S
     listed = slowdust("list", "--results", "other").splitlines()
     assert {line.split()[0] for line in listed} == {"x-mar25-dop1", "x-mar25-dop8"}
     slowdust("import", "sysbench", tmp_path / "all/apr25" / RUN_A, "--name", "one")
-    assert [one["slices"] for one in report(slowdust, "one")["results"]] == [1]
+    assert [result["slices"] for result in report(slowdust, "one")["results"]] == [1]
 
 
 def test_a_directory_spelled_two_ways_is_one_experiment(tmp_path: Path, slowdust: Slowdust) -> None:

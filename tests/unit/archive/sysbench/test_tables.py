@@ -23,23 +23,24 @@ def test_tables_alone_are_an_experiment_of_what_they_have(
     rates = Path("classic/tables/qps.abs.x.tsv").read_text()
     assert rates == RATES
     assert "from a table alone" in printed
-    found = {
-        (one["test"], one["contender"][-2:]): one for one in report(slowdust, "apr25")["results"]
+    actual = {
+        (result["test"], result["contender"][-2:]): result
+        for result in report(slowdust, "apr25")["results"]
     }
-    point, scan = found["point-query.range100", "tc"], found["scan.range100", "tc"]
+    point, scan = actual["point-query.range100", "tc"], actual["scan.range100", "tc"]
     assert (point["qps"], point["rqps"], point["clients"]) == (1300, pytest.approx(1.3), 64)
     # Nothing says how many CPUs there were: the time is that of all of them.
     assert point["per_op"]["host_share_us"] == pytest.approx(2.0)
     assert "host_cpu_us" not in point["per_op"]
     assert point.keys().isdisjoint({"latency_us", "measured_s", "peak_rss_gb", "counters"})
     assert (scan["unit"], scan["clients"]) == ("thousand rows/s", 64)
-    lone = found["insert.range100", "tc"]
+    lone = actual["insert.range100", "tc"]
     assert (lone["qps"], lone["notes"][-1]) == (5, "not compared: the base has no rate here")
-    assert found["load", "je"]["group"] == "load and warm-up"
+    assert actual["load", "je"]["group"] == "load and warm-up"
 
 
 def clients_told(slowdust: Slowdust, name: str) -> set[int]:
-    return {one["clients"] for one in report(slowdust, name)["results"]}
+    return {result["clients"] for result in report(slowdust, name)["results"]}
 
 
 def test_a_table_of_rates_alone_needs_the_number_of_clients(
@@ -120,9 +121,9 @@ def test_files_count_more_than_names(tmp_path: Path, slowdust: Slowdust) -> None
     printed = slowdust("import", "sysbench", archive, "--name", "a")
     assert "by the name of" not in printed
     rates = {
-        (one["clients"], one["qps"])
-        for one in report(slowdust, "a")["results"]
-        if "17.4" in one["contender"]
+        (result["clients"], result["qps"])
+        for result in report(slowdust, "a")["results"]
+        if "17.4" in result["contender"]
     }
     assert rates == {(8, 800), (4, 400)}
 
@@ -141,8 +142,8 @@ def test_a_load_of_a_table_has_the_clients_of_the_others(
     rows = "".join(ROW.format(rate=rate, run=run) for run, rate in ((RUN_A, 95000), (RUN_B, 99000)))
     (archive / "o.met.x").write_text(f"{LOAD}\n{HEAD}{rows}")
     slowdust("import", "sysbench", archive)
-    loads = [one for one in report(slowdust, "a")["results"] if one["test"] == "load"]
-    assert [(one["clients"], one["qps"]) for one in loads] == [(8, 95000), (8, 99000)]
+    loads = [result for result in report(slowdust, "a")["results"] if result["test"] == "load"]
+    assert [(result["clients"], result["qps"]) for result in loads] == [(8, 95000), (8, 99000)]
     assert loads[1]["rqps"] == pytest.approx(99 / 95)
     assert clients_told(slowdust, "a") == {8}
 
@@ -167,7 +168,7 @@ BARE = frozenset({"o", "vm", "io", "ps", "met"})
 
 
 @pytest.mark.parametrize(
-    ("others", "tables", "clients", "told"),
+    ("others", "tables", "clients", "expected"),
     [
         ({RUN_B: Written(test="point-query.warm", dop=16)}, True, 16, None),
         ({}, True, 4, "taken to be at 4 clients, one for each table"),
@@ -181,19 +182,19 @@ def test_rates_that_say_no_clients_are_those_of_other_runs_or_of_the_tables(
     others: dict[str, Written],
     tables: bool,
     clients: int,
-    told: str | None,
+    expected: str | None,
 ) -> None:
     warm = Written(test="point-query.warm", without=BARE)
     usual = Written(without=frozenset() if tables else frozenset({"o"}))
     runs = {run: [test, Written()] for run, test in others.items()}
     archive = write_archive(tmp_path / "a", {RUN_A: [warm, usual], **runs})
     printed = slowdust("import", "sysbench", archive)
-    found = [one for one in report(slowdust, "a")["results"] if "warm" in one["test"]]
-    assert {one["clients"] for one in found} == {clients}
-    assert ("taken to be" in printed) == (told is not None)
-    if told is not None:
-        assert f"  point-query.warm.range100: {told}" in printed.splitlines()
-        assert f"point-query.warm.range100: {told}" in report(slowdust, "a")["warnings"]
+    actual = [result for result in report(slowdust, "a")["results"] if "warm" in result["test"]]
+    assert {result["clients"] for result in actual} == {clients}
+    assert ("taken to be" in printed) == (expected is not None)
+    if expected is not None:
+        assert f"  point-query.warm.range100: {expected}" in printed.splitlines()
+        assert f"point-query.warm.range100: {expected}" in report(slowdust, "a")["warnings"]
 
 
 def test_the_clients_of_a_load_are_not_those_of_a_test(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -201,8 +202,8 @@ def test_the_clients_of_a_load_are_not_those_of_a_test(tmp_path: Path, slowdust:
     archive = write_archive(tmp_path / "a", {RUN_A: [warm, Written()], RUN_B: [Written()]})
     (archive / RUN_B / f"sb.prepare.met.{warm.common}.dop16").write_text(warm.met("95000"))
     slowdust("import", "sysbench", archive)
-    found = {one["test"]: one["clients"] for one in report(slowdust, "a")["results"]}
-    assert found["point-query.warm.range100"] == 4
+    actual = {result["test"]: result["clients"] for result in report(slowdust, "a")["results"]}
+    assert actual["point-query.warm.range100"] == 4
 
 
 def test_a_table_of_hardware_tells_the_clients_of_rates(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -211,8 +212,8 @@ def test_a_table_of_hardware_tells_the_clients_of_rates(tmp_path: Path, slowdust
     rows = ROW.format(rate=900, run=RUN_B)
     (archive / "o.met.x").write_text(f"sb.met.{warm.common}.dop2\n{HEAD}{rows}")
     slowdust("import", "sysbench", archive)
-    found = {(one["test"], one["clients"]) for one in report(slowdust, "a")["results"]}
-    assert found == {("point-query.warm.range100", 2), ("hot-points.range100", 8)}
+    actual = {(result["test"], result["clients"]) for result in report(slowdust, "a")["results"]}
+    assert actual == {("point-query.warm.range100", 2), ("hot-points.range100", 8)}
 
 
 def test_runs_without_a_number_of_clients_are_told_by_their_directory(
@@ -226,7 +227,7 @@ def test_runs_without_a_number_of_clients_are_told_by_their_directory(
 
 
 def test_a_table_is_of_one_number_of_clients(tmp_path: Path, slowdust: Slowdust) -> None:
-    """That of most tests of its runs: one odd file gives the others no results."""
+    """The number is that of most tests: one odd file gives the others no results."""
     tests = [Written(test=test, rate=100.0) for test in ("delete", "insert", "update-index")]
     odd = Written(
         test="delete", rate=7.0, dop=99, without=frozenset({"r.qps", "r.rtavg", "r.rt95"})
@@ -237,29 +238,32 @@ def test_a_table_is_of_one_number_of_clients(tmp_path: Path, slowdust: Slowdust)
     )
     (archive / "qps.abs.tsv").write_text(text)
     slowdust("import", "sysbench", archive, "--compat")
-    found = {
-        (one["test"], one["contender"][9:14], one["clients"]): one["qps"]
-        for one in report(slowdust, "a")["results"]
+    actual = {
+        (result["test"], result["contender"][9:14], result["clients"]): result["qps"]
+        for result in report(slowdust, "a")["results"]
     }
     usual = {
         (f"{test}.range100", version, 8): 100
         for test in ("delete", "insert", "new", "update-index")
         for version in ("10.23", "17.4:")
     }
-    assert found == usual | {("delete.range100", "10.23", 99): 7}
+    assert actual == usual | {("delete.range100", "10.23", 99): 7}
     slowdust("report", "a", "--classic", "classic")
     assert Path("classic/qps.abs.tsv").read_text() == text
 
 
 def test_a_run_without_numbers_has_that_of_most_others(tmp_path: Path, slowdust: Slowdust) -> None:
-    one, odd = Written(test="delete"), Written(test="delete", dop=99, without=frozenset({"r.qps"}))
+    result, odd = (
+        Written(test="delete"),
+        Written(test="delete", dop=99, without=frozenset({"r.qps"})),
+    )
     bare = Written(test="delete", without=frozenset({"o", "vm", "io", "ps", "met"}))
-    runs = {RUN_A: [one, Written(test="insert"), odd], RUN_B: [bare]}
+    runs = {RUN_A: [result, Written(test="insert"), odd], RUN_B: [bare]}
     slowdust("import", "sysbench", write_archive(tmp_path / "a", runs))
     levels = {
-        (one["contender"][9:14], one["clients"])
-        for one in report(slowdust, "a")["results"]
-        if one["test"].startswith("delete")
+        (result["contender"][9:14], result["clients"])
+        for result in report(slowdust, "a")["results"]
+        if result["test"].startswith("delete")
     }
     assert levels == {("10.23", 8), ("10.23", 99), ("17.4:", 8)}
 
@@ -284,8 +288,8 @@ def test_a_test_that_no_run_has_at_that_number_has_its_own(
             path.unlink()
     slowdust("import", "sysbench", archive)
     levels = {
-        (one["contender"][9:14], one["clients"])
-        for one in report(slowdust, "a")["results"]
-        if one["test"].startswith("point-query.warm")
+        (result["contender"][9:14], result["clients"])
+        for result in report(slowdust, "a")["results"]
+        if result["test"].startswith("point-query.warm")
     }
     assert levels == {("10.23", 4), ("17.4:", 4), ("17.4:", 99)}

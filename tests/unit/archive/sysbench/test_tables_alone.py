@@ -32,8 +32,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def made(tmp_path: Path, slowdust: Slowdust) -> Path:
-    """All that is made of two runs, and nothing of these."""
+def written(tmp_path: Path, slowdust: Slowdust) -> Path:
+    """Write all summaries of two runs, and nothing of the runs."""
     write_archive(tmp_path / "raw", {RUN_A: [OLD], RUN_B: [NEW]})
     slowdust("import", "sysbench", "raw", "--compat")
     slowdust("report", "raw", "--classic", "made")
@@ -47,12 +47,12 @@ def test_relative_rates_alone_are_compared_as_they_were_published(
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
     assert "from a table of relative rates alone: absolute ones are not known: 4 results" in printed
     assert "scan: published rates" not in printed
-    found = results(slowdust, "a")
-    old, new = found["hot-points.range100", "10.23"], found["hot-points.range100", "17.4"]
+    actual = results(slowdust, "a")
+    old, new = actual["hot-points.range100", "10.23"], actual["hot-points.range100", "17.4"]
     assert (old["qps"], new["qps"]) == (1, 1.20)
     assert old["unit"] == new["unit"] == f"relative to {RUN_A}"
     assert new["rqps"] == pytest.approx(1.20)
-    assert found["scan.range100", "17.4"]["rqps"] == pytest.approx(1.22)
+    assert actual["scan.range100", "17.4"]["rqps"] == pytest.approx(1.22)
     slowdust("report", "a", "--classic", "classic", "--md", "--html", "page.html")
     assert {path.name for path in Path("classic").iterdir()} == {"qps.rel.x.tsv", "qps.rel.x.csv"}
     assert Path("classic/qps.rel.x.tsv").read_text() == RELATIVE
@@ -88,19 +88,19 @@ def test_rates_that_say_too_little_are_told(folder: Path, slowdust: Slowdust) ->
     (folder / "qps.rel.x.tsv").write_text(relative)
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
     assert "used in part: qps.rel.x.tsv: not used: 1 rate of 0, of which there is no" in printed
-    found = results(slowdust, "a")
-    assert ("hot-points.range100", "17.4") not in found
-    assert ("scan.range100", "17.4") in found
+    actual = results(slowdust, "a")
+    assert ("hot-points.range100", "17.4") not in actual
+    assert ("scan.range100", "17.4") in actual
 
 
 def test_a_rate_of_scan_that_no_rule_gives_has_no_unit(folder: Path, slowdust: Slowdust) -> None:
     rows = "0.349\t0.438\tscan_range=100\n5\t6\tscan.warm_range=100\n"
     (folder / "qps.abs.x.tsv").write_text(f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\n{rows}")
     slowdust("import", "sysbench", folder, "--clients", "8")
-    found = results(slowdust, "a")
-    assert found["scan.range100", "17.4"]["unit"] == "unknown units"
-    assert found["scan.range100", "17.4"]["rqps"] == pytest.approx(0.438 / 0.349)
-    assert found["scan.warm.range100", "17.4"]["unit"] == "thousand rows/s"
+    actual = results(slowdust, "a")
+    assert actual["scan.range100", "17.4"]["unit"] == "unknown units"
+    assert actual["scan.range100", "17.4"]["rqps"] == pytest.approx(0.438 / 0.349)
+    assert actual["scan.warm.range100", "17.4"]["unit"] == "thousand rows/s"
 
 
 def test_relative_rates_of_tests_with_absolute_ones_are_only_compared(
@@ -114,9 +114,9 @@ def test_relative_rates_of_tests_with_absolute_ones_are_only_compared(
         "1.33 there, 1.20 from the rates of the runs" in printed
     )
     assert "qps.rel.x.tsv: not used: 1 row whose rates, of some runs at least" in printed
-    found = results(slowdust, "a")
-    assert found["hot-points.range100", "17.4"]["rqps"] == pytest.approx(1200.25 / 1000.5)
-    assert ("scan.range100", "17.4") not in found
+    actual = results(slowdust, "a")
+    assert actual["hot-points.range100", "17.4"]["rqps"] == pytest.approx(1200.25 / 1000.5)
+    assert ("scan.range100", "17.4") not in actual
 
 
 @pytest.mark.parametrize(("first", "second"), [("abs", "abs"), ("abs", "rel"), ("rel", "rel")])
@@ -138,7 +138,7 @@ def test_of_two_tables_of_the_same_runs_the_first_counts(
 
 @pytest.mark.parametrize("source", ["runs", "o.met"])
 def test_a_table_of_relative_rates_keeps_its_tag_where_others_are_absolute(
-    *, made: Path, folder: Path, slowdust: Slowdust, source: str
+    *, written: Path, folder: Path, slowdust: Slowdust, source: str
 ) -> None:
     """Rows of which nothing else is known stay as they are; the others are made again."""
     table = RELATIVE.replace("1.20\thot", "7.77\thot")
@@ -146,7 +146,7 @@ def test_a_table_of_relative_rates_keeps_its_tag_where_others_are_absolute(
     if source == "runs":
         write_archive(folder, {RUN_A: [OLD], RUN_B: [NEW]})
     else:
-        (folder / "o.met.dop1").write_text((made / "o.met").read_text())
+        (folder / "o.met.dop1").write_text((written / "o.met").read_text())
     slowdust("import", "sysbench", folder, "--compat")
     slowdust("report", "a", "--classic", "classic")
     tags = {path.name.split(".")[2] for path in Path("classic").glob("qps.*")}
@@ -160,7 +160,7 @@ def test_a_table_of_relative_rates_keeps_its_tag_where_others_are_absolute(
 
 
 @pytest.mark.parametrize(
-    ("beside", "told", "base"),
+    ("beside", "expected", "base"),
     [
         ((), "columns without names, numbered here", "col-1"),
         (("qps.rel.tsv",), "", BASE),
@@ -172,91 +172,105 @@ def test_a_table_of_relative_rates_keeps_its_tag_where_others_are_absolute(
     ],
 )  # fmt: skip
 def test_a_table_without_names_of_columns_says_what_they_are_taken_to_be(
-    *, made: Path, folder: Path, slowdust: Slowdust, beside: tuple[str, ...], told: str, base: str
+    *,
+    written: Path,
+    folder: Path,
+    slowdust: Slowdust,
+    beside: tuple[str, ...],
+    expected: str,
+    base: str,
 ) -> None:
     for name in ("qps.abs.csv", *beside):
-        if (made / name).is_file():
-            (folder / name).write_text((made / name).read_text())
+        if (written / name).is_file():
+            (folder / name).write_text((written / name).read_text())
     for name in {RUN_A, RUN_B} & set(beside):
         Written(test="point-query").write(folder / name)
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
-    assert ("columns without names" in printed) == bool(told)
-    assert told in printed
-    found = report(slowdust, "a")
-    assert found["base"] == base
-    rates = {one["contender"]: one["qps"] for one in found["results"] if one["group"] == "point"}
+    assert ("columns without names" in printed) == bool(expected)
+    assert expected in printed
+    actual = report(slowdust, "a")
+    assert actual["base"] == base
+    rates = {
+        result["contender"]: result["qps"]
+        for result in actual["results"]
+        if result["group"] == "point"
+    }
     assert {1000, 1200} <= set(rates.values()) or beside == (RUN_A, RUN_B)
-    assert any(told in warning for warning in found["warnings"]) or not told
+    assert any(expected in warning for warning in actual["warnings"]) or not expected
 
 
 def test_relative_rates_without_names_have_a_base_and_numbers(
-    made: Path, folder: Path, slowdust: Slowdust
+    written: Path, folder: Path, slowdust: Slowdust
 ) -> None:
-    (folder / "qps.rel.csv").write_text((made / "qps.rel.csv").read_text())
+    (folder / "qps.rel.csv").write_text((written / "qps.rel.csv").read_text())
     slowdust("import", "sysbench", folder, "--clients", "8")
-    found = report(slowdust, "a")
-    assert found["contenders"] == ["base", "col-1"]
-    assert [one.get("rqps") for one in found["results"]] == [1, pytest.approx(1.20)]
+    actual = report(slowdust, "a")
+    assert actual["contenders"] == ["base", "col-1"]
+    assert [result.get("rqps") for result in actual["results"]] == [1, pytest.approx(1.20)]
 
 
-def test_a_table_without_names_below_is_of_the_runs_above(made: Path, slowdust: Slowdust) -> None:
-    write_archive(made, {RUN_A: [OLD], RUN_B: [NEW]})
-    (made / "tables").mkdir()
-    (made / "tables" / "qps.abs.csv").write_text("point-query_range=100,10,20\n")
-    slowdust("import", "sysbench", made)
-    found = results(slowdust, "made")
-    assert found["point-query.range100", "17.4"]["rqps"] == pytest.approx(2)
+def test_a_table_without_names_below_is_of_the_runs_above(
+    written: Path, slowdust: Slowdust
+) -> None:
+    write_archive(written, {RUN_A: [OLD], RUN_B: [NEW]})
+    (written / "tables").mkdir()
+    (written / "tables" / "qps.abs.csv").write_text("point-query_range=100,10,20\n")
+    slowdust("import", "sysbench", written)
+    actual = results(slowdust, "made")
+    assert actual["point-query.range100", "17.4"]["rqps"] == pytest.approx(2)
 
 
 @pytest.mark.parametrize("form", ["raw", "sorted"])
-def test_extracted_counters_are_those_of_the_run(made: Path, slowdust: Slowdust, form: str) -> None:
+def test_extracted_counters_are_those_of_the_run(
+    written: Path, slowdust: Slowdust, form: str
+) -> None:
     runs = {RUN_A: [Written()], RUN_B: [Written(rate=1200.25)]}
-    write_archive(made, runs)
-    for path in [*made.glob("join*"), *made.rglob("sb.perf*")]:
+    write_archive(written, runs)
+    for path in [*written.glob("join*"), *written.rglob("sb.perf*")]:
         if not path.name.endswith(f".{form}") or path.name.startswith("join"):
             path.unlink()
-    slowdust("import", "sysbench", made)
-    expected, found = (
+    slowdust("import", "sysbench", written)
+    expected, actual = (
         results(slowdust, name)["hot-points.range100", "17.4"]["counters_relative"]
         for name in ("raw", "made")
     )
-    assert found == pytest.approx(expected, rel=1e-3)
+    assert actual == pytest.approx(expected, rel=1e-3)
     slowdust("report", "made", "--classic", "again")
-    written = sorted(Path("again", RUN_A).glob("*.raw"))
-    assert [path.name[-5:] for path in written] == ["1.raw", "2.raw"]
-    assert written[0].read_text().startswith("cycles\t100\nGHz\t2.705\nbus-cycles\t-1\n")
+    texts = sorted(Path("again", RUN_A).glob("*.raw"))
+    assert [path.name[-5:] for path in texts] == ["1.raw", "2.raw"]
+    assert texts[0].read_text().startswith("cycles\t100\nGHz\t2.705\nbus-cycles\t-1\n")
 
 
 @pytest.mark.parametrize("kind", ["abs", "rel"])
 def test_joined_counters_are_divided_by_the_rates(
-    made: Path, slowdust: Slowdust, kind: str
+    written: Path, slowdust: Slowdust, kind: str
 ) -> None:
-    for path in [*made.glob("join*"), *made.rglob("sb.perf*")]:
+    for path in [*written.glob("join*"), *written.rglob("sb.perf*")]:
         if not path.name.startswith(f"join1.{kind}"):
             path.unlink()
-    printed = slowdust("import", "sysbench", made)
+    printed = slowdust("import", "sysbench", written)
     assert "join*: columns without names, taken to be the runs in their order" in printed
-    found = results(slowdust, "made")["hot-points.range100", "17.4"]
+    actual = results(slowdust, "made")["hot-points.range100", "17.4"]
     expected = results(slowdust, "raw")["hot-points.range100", "17.4"]["counters_relative"]
-    assert found["counters_relative"] == pytest.approx(expected, rel=1e-3)
-    assert "bus-cycles" not in found["counters_relative"]
-    assert found["counters"].get("relative_to") == (RUN_A if kind == "rel" else None)
-    [note] = [note for note in found["notes"] if note.startswith("counters are")]
+    assert actual["counters_relative"] == pytest.approx(expected, rel=1e-3)
+    assert "bus-cycles" not in actual["counters_relative"]
+    assert actual["counters"].get("relative_to") == (RUN_A if kind == "rel" else None)
+    [note] = [note for note in actual["notes"] if note.startswith("counters are")]
     assert f"{note}: 2 results, hot-points.range100" in printed
     assert ("those of a joined table" in note) == (kind == "abs")
 
 
 def test_joined_counters_that_nothing_can_be_made_of_are_skipped(
-    made: Path, slowdust: Slowdust
+    written: Path, slowdust: Slowdust
 ) -> None:
-    join = next(made.glob("join1.abs*"))
+    join = next(written.glob("join1.abs*"))
     three = "\n".join(f"{line} 7" for line in join.read_text().splitlines())
-    for path in made.rglob("sb.perf*"):
+    for path in written.rglob("sb.perf*"):
         path.unlink()
     join.with_name(join.name.replace("hot-points", "scan")).write_text(join.read_text())
     join.with_name(join.name.replace("hot-points", "gone.x")).write_text(join.read_text())
     join.with_name(join.name.replace(".all.", ".b.")).write_text(three)
-    printed = slowdust("import", "sysbench", made)
+    printed = slowdust("import", "sysbench", written)
     assert (
         "join1.abs.all.sb.perf.hw.scan.range100.pk1.1.sorted: counters of 10 s, and no" in printed
     )

@@ -1,4 +1,4 @@
-"""What cannot be read, or must not be, is one line of the summary, and the rest is imported."""
+"""A file that cannot be read, or must not be, is one line, and the rest is imported."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["slowdust"]
 
 @pytest.fixture(params=["sysbench", "iibench"])
 def kind(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
+    actual: str = request.param
+    return actual
 
 
 @pytest.fixture
 def archive(tmp_path: Path, kind: str) -> Path:
-    """Two runs; with room for other files in `below`."""
+    """Write two runs; with room for other files in `below`."""
     home = tmp_path / "a"
     if kind == "sysbench":
         write_archive(home, {RUN_A: [Written()], RUN_B: [Written(rate=1200.5)]})
@@ -37,14 +37,14 @@ def archive(tmp_path: Path, kind: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def rest(archive: Path, kind: str, slowdust: Slowdust) -> Iterator[None]:
-    """Whatever is wrong, the two runs are there in the end."""
+    """The two runs are there in the end, whatever is wrong."""
     yield
     contenders = {result["contender"] for result in report(slowdust, "a")["results"]}
     assert len(contenders) == 2
 
 
 def useful(kind: str) -> str:
-    """A file that would be read, if it were one."""
+    """Return the name of a file that the import reads."""
     return "qps.abs.x.tsv" if kind == "sysbench" else "o.sum.t.8m.pg174.c1"
 
 
@@ -79,9 +79,9 @@ def test_an_unreadable_directory(
     (archive / "below" / useful(kind)).write_text("x")
     failing(os, "scandir", archive / "below", number)
     printed = slowdust("import", kind, archive)
-    told = f"skipped: below: cannot be read: {os.strerror(number)}"
-    assert lines_about(printed, "below") == [told]
-    assert told in slowdust("show", "a")
+    expected = f"skipped: below: cannot be read: {os.strerror(number)}"
+    assert lines_about(printed, "below") == [expected]
+    assert expected in slowdust("show", "a")
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
@@ -107,8 +107,8 @@ def test_links_to_directories_are_not_followed(
     (archive / "below" / "other").symlink_to(elsewhere)
     printed = slowdust("import", kind, archive)
     for name in ("loop", "other"):
-        told = f"skipped: below/{name}: a link to a directory, which is not followed"
-        assert lines_about(printed, name) == [told]
+        expected = f"skipped: below/{name}: a link to a directory, which is not followed"
+        assert lines_about(printed, name) == [expected]
     assert useful(kind) not in printed
 
 
@@ -122,10 +122,10 @@ def test_a_link_that_is_named_is_followed(
 
 
 def _make_socket(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as one:
+    with socket.socket(socket.AF_UNIX) as result:
         home = Path.cwd()
         os.chdir(path.parent)  # the path may be too long for a socket
-        one.bind(path.name)
+        result.bind(path.name)
         os.chdir(home)
 
 
@@ -158,5 +158,5 @@ def test_a_file_with_a_hole(archive: Path, kind: str, slowdust: Slowdust) -> Non
         (archive / name).write_bytes(b"1\t2\n" + bytes(4096) + b"\n3\t4\n")
     printed = slowdust("import", kind, archive)
     for name in names:
-        told = f"skipped: {name}: there are NUL bytes in it: a hole, or no text"
-        assert lines_about(printed, name) == [told]
+        expected = f"skipped: {name}: there are NUL bytes in it: a hole, or no text"
+        assert lines_about(printed, name) == [expected]

@@ -1,4 +1,4 @@
-"""What single files of the Insert Benchmark tell, whole and torn."""
+"""Reading single files of the Insert Benchmark, whole and torn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.archive.insert_files import RESULT, STEPS, client_output, row
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "printed"),
     [
         ("o.sum.t.20m.my5649.cx6d", FileName(FileKind.RUN, tag="20m.my5649.cx6d")),
         ("mrg.l.i0", FileName(FileKind.MERGED, step="l.i0")),
@@ -46,8 +46,8 @@ from tests.unit.archive.insert_files import RESULT, STEPS, client_output, row
         ("mrg.l.i0.rate.insert", FileName(FileKind.BY_PRODUCT)),
     ],
 )
-def test_a_file_says_what_it_is(name: str, said: FileName) -> None:
-    assert parse_file(name) == said
+def test_a_file_says_what_it_is(name: str, printed: FileName) -> None:
+    assert parse_file(name) == printed
 
 
 @pytest.mark.parametrize("name", ["all.html", "rel.notes", "sb.o.scan.range100.pk1", ""])
@@ -82,14 +82,14 @@ def test_a_damaged_step_keeps_its_place() -> None:
     lines = ibench.write_table([rows]).splitlines()
     lines[3] = "edited by hand"
     lines[5] = lines[5].replace("799", "7?9")
-    found, damaged = ibench.read_steps(lines)
-    assert found == [*rows[:2], None, rows[3], None, *rows[5:]]
+    actual, damaged = ibench.read_steps(lines)
+    assert actual == [*rows[:2], None, rows[3], None, *rows[5:]]
     assert damaged == [lines[3], lines[5]]
-    assert name_steps([found], ()) == [Steps(STEPS, 10)]
+    assert name_steps([actual], ()) == [Steps(STEPS, 10)]
 
 
 def run_of(steps: Sequence[str], clients: int = 1) -> list[Row]:
-    """That reached the insert rates of its steps."""
+    """Return a run that reached the insert rates of its steps."""
     rates = [(step, rate_of(step)) for step in steps]
     return [
         row("8m.pg174.c1", step, {"ips": str(rate * clients)} if rate else {})
@@ -158,9 +158,9 @@ def test_response_times_of_all_clients() -> None:
         "0\t5\t190\t5\t0\t0\t0\t0\t0\t0\t0.015\tsum:DBMS",
         "0.000\t2.500\t95.000\t2.500\t0.000\t0.000\t0.000\t0.000\t0.000\t0.000\t0.015\tpct:DBMS",
     ]
-    found = ibench_response.read_sum(lines)
-    assert found is not None
-    assert (found.counts[:4], found.longest) == ((0, 5, 190, 5), 0.015)
+    actual = ibench_response.read_sum(lines)
+    assert actual is not None
+    assert (actual.counts[:4], actual.longest) == ((0, 5, 190, 5), 0.015)
     assert ibench_response.read_sum(lines[:2]) is None
 
 
@@ -207,7 +207,7 @@ def test_strange_lines_among_the_seconds(torn: bytes) -> None:
 
 
 def lines_of_client() -> tuple[list[bytes], bytes]:
-    """The command line, header and a row for each of 60 seconds; and the end."""
+    """Return the command line, header and a row for each of 60 seconds; and the end."""
     printed = client_output([100] * 60, queries=[5000] * 60)
     rows, title, end = printed.partition(b"Insert rt:")
     return rows.splitlines(keepends=True), title + end

@@ -1,4 +1,4 @@
-"""What names of archived files and directories say."""
+"""Parsing the names of archived files and directories."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from slowdust.formats.sysbench.names import (
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "printed"),
     [
         (
             "sb.met.hot-points.range100.pk1.dop40",
@@ -37,8 +37,8 @@ from slowdust.formats.sysbench.names import (
         ),
     ],
 )
-def test_a_file_says_what_it_is_of(name: str, said: FileName) -> None:
-    assert parse_file(name) == said
+def test_a_file_says_what_it_is_of(name: str, printed: FileName) -> None:
+    assert parse_file(name) == printed
 
 
 @pytest.mark.parametrize("name", ["conf.diff", "sb.o.pgvac", "sb.perf.last", "notes.txt", ""])
@@ -172,8 +172,8 @@ def test_a_name_that_does_not_say_its_version_is_told() -> None:
     "name", ["x.pg{}.c", "x.pg17beta{}.c", "pg_oriole_patches{}_5", "x.fbmy8032_rel_20241023_{}.c"]
 )
 def test_numbers_without_end_are_none(name: str) -> None:
-    said = parse_run(name.format("9" * 5000))
-    assert said is None or len(said.version or "") < 20
+    printed = parse_run(name.format("9" * 5000))
+    assert printed is None or len(printed.version or "") < 20
     assert order_of_runs(name.format("9" * 5000))
 
 

@@ -1,4 +1,4 @@
-"""What the formulas make of the raw files is what was published, byte for byte."""
+"""The formulas turn the raw files into the published ones, byte for byte."""
 
 import csv
 from pathlib import Path
@@ -39,7 +39,7 @@ def rate_of(run: Path, suffix: str) -> Rate:
 
 
 def test_hardware_per_operation() -> None:
-    made = 0
+    written = 0
     for run in run_directories():
         for raw in run.glob("sb.vm.*"):
             suffix = raw.name.removeprefix("sb.vm.")
@@ -49,8 +49,8 @@ def test_hardware_per_operation() -> None:
             assert cpu is not None
             text = met.write(met.make(rate_of(run, suffix).text, storage, cpu))
             assert text == (run / f"sb.met.{suffix}").read_text(), raw
-            made += 1
-    assert made == 60
+            written += 1
+    assert written == 60
 
 
 def test_clean_numbers_of_vmstat() -> None:
@@ -80,13 +80,13 @@ def test_peaks_of_processes() -> None:
 
 
 def test_counters() -> None:
-    made = 0
+    written = 0
     for raw in COUNTERS.glob("x.*/sb.perf.hw.*.raw"):
         values = perf_stat.extract(lines(raw.with_suffix("")))
         assert perf_stat.raw(values) == raw.read_text(), raw
         assert perf_stat.sorted_(values) == raw.with_suffix(".sorted").read_text(), raw
-        made += 1
-    assert made == 78
+        written += 1
+    assert written == 78
 
 
 def test_joined_counters() -> None:
@@ -106,9 +106,9 @@ def rate_table(folder: Path) -> rate_tables.RateTable:
         names = [name for name, file in files.items() if file == test]
         rates = []
         for run in runs:
-            found = met.read(lines(folder / run / names[0]))
-            assert found is not None
-            rates.append(f"{float(found.rate):.0f}")
+            actual = met.read(lines(folder / run / names[0]))
+            assert actual is not None
+            rates.append(f"{float(actual.rate):.0f}")
         rows[test.label] = tuple(rates)
     return rate_tables.RateTable(tuple(runs), rows)
 
@@ -137,17 +137,21 @@ def test_tables_of_hardware_per_operation() -> None:
     table, strange = met_tables.read(lines(published))
     blocks = table.blocks
     assert (len(blocks), strange) == (39, [])
-    made = []
+    written = []
     for name in blocks:
         mets = [met.read(lines(WORK_MEM / run / name)) for run in runs]
-        rows = [met_tables.MetRow.of(one, run) for one, run in zip(mets, runs, strict=True) if one]
+        rows = [
+            met_tables.MetRow.of(result, run)
+            for result, run in zip(mets, runs, strict=True)
+            if result
+        ]
         assert rows == blocks[name]
-        made.append(met_tables.block(name, rows) + "\n")
-    assert "".join(made) == published.read_text()
+        written.append(met_tables.block(name, rows) + "\n")
+    assert "".join(written) == published.read_text()
 
 
 def test_relative_hardware_of_a_summary_alone() -> None:
     published = MALLOC / "o.met.inno80g"
     table, _ = met_tables.read(lines(published))
-    made = [met_tables.block(name, rows) + "\n" for name, rows in table.blocks.items()]
-    assert "".join(made) == published.read_text()
+    written = [met_tables.block(name, rows) + "\n" for name, rows in table.blocks.items()]
+    assert "".join(written) == published.read_text()

@@ -1,4 +1,4 @@
-"""What single files tell, also torn and edited ones."""
+"""Reading single files, also torn and edited ones."""
 
 import pytest
 
@@ -33,16 +33,16 @@ def test_torn_rows_of_vmstat_are_no_clean_samples(tail: str) -> None:
 
 def test_rows_with_words_in_them_are_summed_without_these() -> None:
     content = Written(seconds=30, switches=4000, cpu=40).vmstat().replace(" 4000 30", " n/a 30", 1)
-    found = vmstat.read_published(content.encode())
-    assert found == vmstat.Vmstat(32, 29 * 4000.0 + 7, 30 * 40.0 + 11)
+    actual = vmstat.read_published(content.encode())
+    assert actual == vmstat.Vmstat(32, 29 * 4000.0 + 7, 30 * 40.0 + 11)
 
 
 def test_storage_is_that_of_the_lines_with_the_device() -> None:
     content = Written(seconds=10, writes=12.0).iostat().encode()
-    found = iostat.read(content, "md2")
-    assert found is not None
-    assert (found.samples, found.reads, found.writes, found.written_kb) == (10, 10, 120, 960)
-    assert (found.kernel, found.host, found.day) == ("5.15.0-1-generic", "box", "2025-03-04")
+    actual = iostat.read(content, "md2")
+    assert actual is not None
+    assert (actual.samples, actual.reads, actual.writes, actual.written_kb) == (10, 10, 120, 960)
+    assert (actual.kernel, actual.host, actual.day) == ("5.15.0-1-generic", "box", "2025-03-04")
 
 
 def test_a_device_is_a_part_of_a_line_as_in_the_published_rule() -> None:
@@ -66,25 +66,30 @@ def test_an_array_is_the_busiest_device_before_its_members() -> None:
 
 
 def test_the_end_of_sysbench_is_found_behind_plans_that_look_like_it() -> None:
-    found = sysbench.read(Written(plans=5000, rate=1234.5).output().encode())
-    assert found is not None
-    assert (found.queries, found.table_size, found.tables, found.cpus) == ("1234.50", 1000, 4, 8)
-    assert (found.driver, found.average_ms, found.p95_ms) == ("pgsql", "8.00", "9.25")
+    actual = sysbench.read(Written(plans=5000, rate=1234.5).output().encode())
+    assert actual is not None
+    assert (actual.queries, actual.table_size, actual.tables, actual.cpus) == (
+        "1234.50",
+        1000,
+        4,
+        8,
+    )
+    assert (actual.driver, actual.average_ms, actual.p95_ms) == ("pgsql", "8.00", "9.25")
     assert sysbench.read(b"sysbench --tables=4\n    queries: 12\n") is None
 
 
 def test_peaks_are_of_single_processes() -> None:
-    found = ps.read(Written(rss_kb=2_000_000, backends=4).processes().encode())
-    assert found == ps.Peaks(9_000_003, 2_000_000, whole=True)
+    actual = ps.read(Written(rss_kb=2_000_000, backends=4).processes().encode())
+    assert actual == ps.Peaks(9_000_003, 2_000_000, whole=True)
     assert ps.read(b"Tue Mar 4\n") is None
 
 
 def test_numbers_per_operation_are_read_as_they_are_written() -> None:
     text = Written().met()
-    found = met.read(text.splitlines())
-    assert found is not None
-    assert (found.rate, found["cpu/o"], found["rKB/o"]) == ("1000.50", "0.038081", "0.004")
-    assert met.write(found) == text
+    actual = met.read(text.splitlines())
+    assert actual is not None
+    assert (actual.rate, actual["cpu/o"], actual["rKB/o"]) == ("1000.50", "0.038081", "0.004")
+    assert met.write(actual) == text
     assert met.read(text.splitlines()[:-1]) is None
     assert met.read(text.replace("3.808", "3,8x8").splitlines()) is None
 
@@ -170,9 +175,9 @@ def test_what_tells_nothing_says_why(
     path.write_bytes(content)
     file = parse_file(name)
     assert file is not None
-    [found] = read_all([(str(path), file, "md2")])
-    assert isinstance(found, Unusable)
-    assert found.reason.startswith(reason)
+    [actual] = read_all([(str(path), file, "md2")])
+    assert isinstance(actual, Unusable)
+    assert actual.reason.startswith(reason)
 
 
 def test_numbers_that_are_none_are_not_taken_for_numbers() -> None:
@@ -185,6 +190,6 @@ def test_numbers_that_are_none_are_not_taken_for_numbers() -> None:
     assert iostat.read(Written().iostat().replace("96.00", "nan", 1).encode(), "md2") is None
     assert met.read(Written().met().replace("1000.50", "inf").splitlines()) is None
     words = Written(seconds=30).vmstat().replace(" 4000 30", " inf 30", 1).encode()
-    found = vmstat.read_clean(words)
-    assert found is not None
-    assert found.switches == 29 * 4000
+    actual = vmstat.read_clean(words)
+    assert actual is not None
+    assert actual.switches == 29 * 4000

@@ -41,7 +41,11 @@ def rows_of(path: Path) -> dict[str, Row]:
 
 
 def of(slices: list[Slice], test: str, contender: str) -> list[Slice]:
-    return [one for one in slices if (one.place.test, one.place.contender) == (test, contender)]
+    return [
+        result
+        for result in slices
+        if (result.place.test, result.place.contender) == (test, contender)
+    ]
 
 
 def test_runs_steps_and_the_summary_have_their_files(slowdust: Slowdust) -> None:
@@ -63,7 +67,7 @@ def test_rates_are_those_of_the_report(slowdust: Slowdust) -> None:
 
     for step, name in zip(STEPS, CLASSIC, strict=True):
         for contender, row in rows_of(classic / f"mrg.{name}").items():
-            rate = median(one.qps for one in of(slices, step, contender))
+            rate = median(result.qps for result in of(slices, step, contender))
             column = "qps" if step.startswith("q") else "ips"
             assert row[column] == f"{rate:.0f}"
     assert rows_of(classic / "mrg.l.i0")[OLD]["qps"] == "0"
@@ -75,21 +79,24 @@ def test_rates_are_those_of_the_report(slowdust: Slowdust) -> None:
 
 def test_hardware_is_per_second_per_query_and_per_insert(slowdust: Slowdust) -> None:
     manifest, slices = insert_experiment([OLD, NEW], STEPS)
-    for one in slices:
-        assert one.measured.uses["host"] is not None
-        one.measured.probe_seconds = 20.0
-        one.measured.uses["host"]["cpu_user_s"], one.measured.uses["host"]["cpu_system_s"] = (
+    for result in slices:
+        assert result.measured.uses["host"] is not None
+        result.measured.probe_seconds = 20.0
+        result.measured.uses["host"]["cpu_user_s"], result.measured.uses["host"]["cpu_system_s"] = (
             20.0,
             10.0,
         )
         (
-            one.measured.uses["host"]["cpu_idle_s"],
-            one.measured.uses["host"]["cpu_iowait_s"],
-            one.measured.uses["host"]["cpu_steal_s"],
+            result.measured.uses["host"]["cpu_idle_s"],
+            result.measured.uses["host"]["cpu_iowait_s"],
+            result.measured.uses["host"]["cpu_steal_s"],
         ) = 8.0, 2.0, 0.0
-        one.measured.uses["host"]["context_switches"] = 4000
-        one.measured.uses["host"]["reads"], one.measured.uses["host"]["read_bytes"] = 100, 20 << 20
-        one.measured.uses["host"]["writes"], one.measured.uses["host"]["write_bytes"] = (
+        result.measured.uses["host"]["context_switches"] = 4000
+        result.measured.uses["host"]["reads"], result.measured.uses["host"]["read_bytes"] = (
+            100,
+            20 << 20,
+        )
+        result.measured.uses["host"]["writes"], result.measured.uses["host"]["write_bytes"] = (
             500,
             40 << 20,
         )
@@ -97,8 +104,8 @@ def test_hardware_is_per_second_per_query_and_per_insert(slowdust: Slowdust) -> 
     assert queries.measured.operations is not None and queries.step is not None
     inserted = queries.step.roles["insert"].rows
     assert inserted == 2000
-    for one in of(slices, "qr100", OLD):
-        one.measured.operations = 50_000
+    for result in of(slices, "qr100", OLD):
+        result.measured.operations = 50_000
     classic = written(slowdust, manifest, slices)
 
     row = rows_of(classic / "mrg.qr100.L1")[OLD]
@@ -114,11 +121,11 @@ def test_hardware_is_per_second_per_query_and_per_insert(slowdust: Slowdust) -> 
 
 def test_percentiles_are_the_rates_that_a_share_of_the_seconds_reached(slowdust: Slowdust) -> None:
     manifest, slices = insert_experiment([OLD, NEW], STEPS, incarnations=2)
-    for one in slices:
-        assert one.step is not None
-        for role in one.step.roles.values():
+    for result in slices:
+        assert result.step is not None
+        for role in result.step.roles.values():
             role.seconds = 10.5
-            rates = range(10 * one.place.incarnation, 10 * one.place.incarnation + 10)
+            rates = range(10 * result.place.incarnation, 10 * result.place.incarnation + 10)
             role.per_second = [RoleSecond(rate, rate * 5, 0, 0) for rate in rates]
             role.per_second.append(RoleSecond(1, 1, 0, 0))
     classic = written(slowdust, manifest, slices)
@@ -132,8 +139,8 @@ def test_percentiles_are_the_rates_that_a_share_of_the_seconds_reached(slowdust:
 
 def test_what_was_not_measured_is_not_available(slowdust: Slowdust) -> None:
     manifest, slices = insert_experiment([OLD, NEW], STEPS)
-    for one in of(slices, "l.i1", NEW):
-        one.measured.uses.pop("host", None)
+    for result in of(slices, "l.i1", NEW):
+        result.measured.uses.pop("host", None)
     classic = written(slowdust, manifest, slices)
 
     index = rows_of(classic / "mrg.l.x")[OLD]
@@ -208,9 +215,9 @@ def test_files_of_others_are_not_replaced(slowdust: Slowdust) -> None:
 def test_they_can_be_imported_and_come_out_the_same(slowdust: Slowdust) -> None:
     classic = written(slowdust, *insert_experiment([OLD, NEW], STEPS))
 
-    said = slowdust("import", "iibench", "classic", "--name", "back", "--compat")
-    assert "as published" not in said
-    assert "in files that Slowdust wrote of what it measured they are right" in said
+    printed = slowdust("import", "iibench", "classic", "--name", "back", "--compat")
+    assert "as published" not in printed
+    assert "in files that Slowdust wrote of what it measured they are right" in printed
     slowdust("report", "back", "--classic", "again")
 
     files = {path.name: path.read_bytes() for path in classic.iterdir()}

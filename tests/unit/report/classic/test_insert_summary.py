@@ -11,7 +11,7 @@ from tests.unit.archive.insert_files import row
 
 
 def tables(steps: Mapping[str, Mapping[str, tuple[str, str]]], clients: int = 8) -> list[str]:
-    """The rows of each table; given are ips and qps by step and tag."""
+    """Return the rows of each table; given are ips and qps by step and tag."""
     rows = {
         step: {
             tag: ibench.merged_row(row(tag, step, {"ips": ips, "qps": qps}))
@@ -21,7 +21,7 @@ def tables(steps: Mapping[str, Mapping[str, tuple[str, str]]], clients: int = 8)
     }
     tags = list(next(iter(rows.values())))
     page = render(columns_of(rows, clients), tags)
-    return [re.sub("</?table.*?>\n?", "", one) for one in page.split("<table")[1:]]
+    return [re.sub("</?table.*?>\n?", "", result) for result in page.split("<table")[1:]]
 
 
 def test_of_two_loops_the_second_is_shown() -> None:

@@ -21,13 +21,13 @@ def measured(*, clients: tuple[int, ...] = (1,)) -> tuple[Manifest, list[Slice]]
     manifest, slices = synthetic_experiment(
         [OLD, NEW], ["point-query", "scan"], noise=QUIET, clients=clients, blocks=6, seed=1
     )
-    for one in slices:
-        rate = 2000.0 if one.place.contender == OLD else 1000.0
-        one.measured.seconds = one.measured.probe_seconds = 1.0
-        one.measured.operations = 100 if one.place.test == "scan" else int(rate)
-        one.qps = 100_000.0 if one.place.test == "scan" else rate
-        one.unit = "rows/s" if one.place.test == "scan" else "operations/s"
-        one.measured.uses["host"] = Use(
+    for result in slices:
+        rate = 2000.0 if result.place.contender == OLD else 1000.0
+        result.measured.seconds = result.measured.probe_seconds = 1.0
+        result.measured.operations = 100 if result.place.test == "scan" else int(rate)
+        result.qps = 100_000.0 if result.place.test == "scan" else rate
+        result.unit = "rows/s" if result.place.test == "scan" else "operations/s"
+        result.measured.uses["host"] = Use(
             cpu_user_s=1.0,
             cpu_system_s=0.5,
             cpu_iowait_s=0.0,
@@ -93,8 +93,8 @@ def test_the_numbers_of_an_import_are_those_of_its_mode(
     archive = write_archive(tmp_path / "mar25", {RUN_A: tests, RUN_B: tests})
     slowdust("import", "sysbench", archive, *mode)
     slowdust("report", "mar25", "--classic", "classic")
-    made = Path("classic", RUN_A, "sb.met.hot-points.range100.pk1.dop8").read_text()
-    assert made.splitlines()[-1].split("\t")[-1] == cpu
+    written = Path("classic", RUN_A, "sb.met.hot-points.range100.pk1.dop8").read_text()
+    assert written.splitlines()[-1].split("\t")[-1] == cpu
     assert Path("classic/qps.abs.csv").read_text() == (
         "hot-points_range=100,1000,1000\nscan_range=100,11,11\n"
     )
