@@ -22,21 +22,14 @@ from slowdust.archive.sysbench.kind import SysbenchKind
 class ArchiveKind(Protocol):
     """A kind of archive: it knows its files, and the experiments in them."""
 
-    @property
-    def name(self) -> str:
-        """Its name on the command line and in manifests."""
-
-    @property
-    def summary(self) -> str:
-        """One line of help."""
-
-    @property
-    def help(self) -> str:
-        """The help of its import."""
-
-    @property
-    def options(self) -> Sequence[Option]:
-        """Options that its import has beside those of all kinds."""
+    name: str
+    """Its name on the command line and in manifests."""
+    summary: str
+    """One line of help."""
+    help: str
+    """The help of its import."""
+    options: Sequence[Option]
+    """Options that its import has beside those of all kinds."""
 
     def owns(self, file: str) -> bool:
         """Return whether a file of that name is of this kind."""

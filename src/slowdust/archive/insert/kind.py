@@ -44,7 +44,9 @@ of the clients' own output where that is there.
 \b
 slowdust import iibench archive/ibench.jan2021
 """
-    options = (Option("--clients", "Number of clients.  [as in the files]", least=1),)
+    options: Sequence[Option] = (
+        Option("--clients", "Number of clients.  [as in the files]", least=1),
+    )
 
     def owns(self, file: str) -> bool:
         """Return whether a file of that name is of the Insert Benchmark."""

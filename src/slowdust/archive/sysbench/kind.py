@@ -37,7 +37,7 @@ the published ones, whose size is printed. docs/import.md has the formats.
 slowdust import sysbench archive/mar25.pg.workmem.c48
 slowdust import sysbench archive --compat --device md2
 """
-    options = (
+    options: Sequence[Option] = (
         Option("--device", "Part of the device's name in iostat: md2.  [the busiest]"),
         Option(
             "--scan",
