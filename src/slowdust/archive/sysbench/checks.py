@@ -50,8 +50,7 @@ def _met(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Prob
     name = test.names[f"{'prepare.' if test.is_load else ''}met"]
     if test.storage is not None and test.cpu is not None:
         expected = met.make(published.text, test.storage, test.cpu.published)
-        pairs = zip(met.COLUMNS, test.met.cells, expected.cells, strict=True)
-        compared = list(pairs)
+        compared = list(zip(met.COLUMNS, test.met.cells, expected.cells, strict=True))
         has_rate = test.output is not None or test.load is not None
         source = "sb.o, sb.io and sb.vm" if has_rate else "sb.io and sb.vm"
     else:
@@ -169,29 +168,36 @@ def _pairs(
 
 
 def _absolute(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
-    cells = []
-    for label, values in table.table.rows.items():
-        for run, there in zip(table.table.runs, values, strict=True):
-            expected = _rates_of(table, label, run, known).values()
-            if there and expected and there not in expected:
-                cells.append((f"{label} of {run}", there, min(expected)))
+    cells = [
+        (f"{label} of {run}", there, min(expected))
+        for label, run, there in _cells(table)
+        if there
+        and (expected := _rates_of(table, label, run, known).values())
+        and there not in expected
+    ]
     yield from differing(table.path, cells, "the run's files")
 
 
 def _relative(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
     """Compare a table beside which there are no absolute rates."""
     cells = []
-    for label, values in table.table.rows.items():
+    for label, run, there in _cells(table):
         base = _rates_of(table, label, table.table.base or "", known)
-        for run, there in zip(table.table.runs, values, strict=True):
-            expected = {
-                rate_tables.relative_rate(rate, base[clients])
-                for clients, rate in _rates_of(table, label, run, known).items()
-                if clients in base
-            }
-            if expected and there not in expected:
-                cells.append((f"{label} of {run}", there, min(expected)))
+        expected = {
+            rate_tables.relative_rate(rate, base[clients])
+            for clients, rate in _rates_of(table, label, run, known).items()
+            if clients in base
+        }
+        if expected and there not in expected:
+            cells.append((f"{label} of {run}", there, min(expected)))
     yield from differing(table.path, cells, "the rates of the runs")
+
+
+def _cells(table: Rates) -> Iterator[tuple[str, str, str]]:
+    """Yield label, run and rate of each cell."""
+    for label, values in table.table.rows.items():
+        for run, there in zip(table.table.runs, values, strict=True):
+            yield label, run, there
 
 
 def _rates_of(table: Rates, label: str, run: str, known: RatesOfTests) -> Mapping[int | None, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slowdust.archive.problems import Problem, differing
+from slowdust.archive.problems import Cell, Problem, differing
 from slowdust.archive.sysbench.run_directory import RunDirectory
 from slowdust.archive.sysbench.slices import counters_of
 from slowdust.archive.sysbench.summary_tables import Joined
@@ -99,27 +99,23 @@ def _sources(columns: Columns, own: Columns) -> Columns:
 
 
 def _absolute(table: Joined, sources: Columns) -> Iterator[Problem]:
-    cells = [
-        (f"{name}, column {number}", value, source.get(name, ""))
-        for number, (column, source) in enumerate(zip(table.columns, sources, strict=True), start=1)
-        for name, value in column.items()
-    ]
-    yield from differing(table.path, cells, "sb.perf.hw")
+    yield from differing(table.path, _cells(table, sources), "sb.perf.hw")
 
 
 def _relative(table: Joined, sources: Columns) -> Iterator[Problem]:
     """Compare with all sources in their order: with fewer columns it is not known of which."""
-    if len(sources) != len(table.columns) + 1:
-        return
     base, *others = sources
-    cells = []
-    for number, (column, source) in enumerate(zip(table.columns, others, strict=True), start=1):
-        expected = perf_stat.relative(source, base)
-        cells += [
-            (f"{name}, column {number}", value, expected.get(name, ""))
-            for name, value in column.items()
-        ]
-    yield from differing(table.path, cells, "join*.abs or sb.perf.hw")
+    if len(others) == len(table.columns):
+        expected = [perf_stat.relative(source, base) for source in others]
+        yield from differing(table.path, _cells(table, expected), "join*.abs or sb.perf.hw")
+
+
+def _cells(table: Joined, sources: Columns) -> list[Cell]:
+    return [
+        (f"{name}, column {number}", value, source.get(name, ""))
+        for number, (column, source) in enumerate(zip(table.columns, sources, strict=True), start=1)
+        for name, value in column.items()
+    ]
 
 
 def _missing(tables: Sequence[Joined]) -> set[str]:

@@ -121,13 +121,11 @@ def _read_rows(lines: bytes) -> tuple[Floats, int]:
     whole, _, torn = lines.rpartition(b"\n")
     separated = whole.split(b"\n")
     if not torn and {line.count(b"\t") for line in separated} == {len(COLUMNS) - 1}:
-        try:
-            numbers = _DECODER.decode(b"[" + whole.translate(_AS_JSON) + b"]")
-        except msgspec.DecodeError:
-            numbers = []
-        rows = np.array(numbers).reshape(-1, len(COLUMNS))
-        if len(rows) and rows.min() >= 0 and rows.max() < _LARGEST:
-            return rows, 0
+        numbers = np.array(_decode(whole))
+        if len(numbers) == len(separated) * len(COLUMNS):
+            rows = numbers.reshape(-1, len(COLUMNS))
+            if rows.min() >= 0 and rows.max() < _LARGEST:
+                return rows, 0
     cells = [line.split() for line in separated]
     readable = [
         list(map(float, row))
@@ -136,6 +134,14 @@ def _read_rows(lines: bytes) -> tuple[Floats, int]:
     ]
     begun = sum(bool(row) and row[0][:1].isdigit() for row in [*cells, torn.split()])
     return np.array(readable).reshape(-1, len(COLUMNS)), max(0, begun - len(readable))
+
+
+def _decode(lines: bytes) -> list[float]:
+    """Decode lines of numbers at once, which is quick; none where a cell is something else."""
+    try:
+        return _DECODER.decode(b"[" + lines.translate(_AS_JSON) + b"]")
+    except msgspec.DecodeError:
+        return []
 
 
 def _missing_at_end(inserted: int, tail: bytes) -> Iterator[str]:

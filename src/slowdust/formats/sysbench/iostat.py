@@ -79,17 +79,7 @@ def read(content: bytes, device: str) -> Iostat | None:
         return None
     if not samples or not math.isfinite(reads + read_kb + writes + written_kb):
         return None
-    host = _host(content)
-    return Iostat(
-        samples=samples,
-        reads=reads,
-        read_kb=read_kb,
-        writes=writes,
-        written_kb=written_kb,
-        kernel=host.get("kernel"),
-        host=host.get("host"),
-        day=host.get("day"),
-    )
+    return Iostat(samples, reads, read_kb, writes, written_kb, **_host(content))
 
 
 def _lines_with(content: bytes, device: bytes) -> list[bytes]:

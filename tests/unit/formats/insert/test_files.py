@@ -227,6 +227,7 @@ def edited(row: bytes, column: str, value: str) -> bytes:
         lambda row: edited(row, "t_del", "9" * 308),
         lambda row: edited(row, "t_ins", "1e15"),
         lambda row: edited(row, "i_ips", "nan"),
+        lambda row: edited(row, "i_ips", "1,2"),
         lambda row: edited(row, "retry_q", "-1\n"),
     ],
 )
