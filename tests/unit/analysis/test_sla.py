@@ -67,7 +67,7 @@ def test_a_query_that_outlasts_the_window_does_not_make_the_writers_late() -> No
 
 
 def test_writers_that_kept_the_schedule_kept_the_rate_however_it_falls_into_the_window() -> None:
-    """Of a window of 1.9 s the third statement of two in a second is due after its end."""
+    """A window of 1.9 s ends before the third statement of two in a second is due."""
     slices = steps(test="qr100")
     for piece in slices:
         assert piece.step is not None

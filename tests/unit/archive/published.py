@@ -15,17 +15,17 @@ needs_archive = pytest.mark.skipif(
 
 
 def content(path: Path) -> bytes:
-    """Of a file, plain or compressed."""
+    """Return the content of a file, plain or compressed."""
     if path.is_file():
         return path.read_bytes()
     return gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes())
 
 
 def lines(path: Path) -> list[str]:
-    """Of a file, plain or compressed."""
+    """Return the lines of a file, plain or compressed."""
     return content(path).decode().splitlines()
 
 
 def run_directories() -> list[Path]:
-    """Every run of sysbench."""
+    """Return every run of sysbench."""
     return sorted(path for path in RUNS.glob("**/x.*") if path.is_dir())

@@ -21,7 +21,7 @@ from slowdust.analysis.model import ChangeCounts, GroupChanges, Report, Result
 from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.versions import Release, labels_of, sorted_releases
 from slowdust.units import known
-from slowdust.wording import GROUP_TITLES, counted, group_title, listing, throughput, told_apart
+from slowdust.wording import GROUP_TITLES, counted, distinct_names, group_title, listing, throughput
 from slowdust.wording import clients as number_of_clients
 
 Rates = Mapping[str, Mapping[str, float]]
@@ -321,7 +321,7 @@ def changes_of_report(
             of_group = changes_of_group(group, level, list(names.values()), rates, bands)
             changes.append(_on_line(of_group, line, lines))
     if not lines:
-        names = told_apart(report.contenders)
+        names = distinct_names(report.contenders)
         for (group, clients), results in grouped.items():
             level = clients if len(levels) > 1 else None
             rates = _rates(results, names)

@@ -18,7 +18,7 @@ from slowdust.report.tldr import passages
 from slowdust.store.latency import LatencyUs
 from slowdust.wording import (
     MOST_LISTED,
-    OF_TRANSACTIONS,
+    TRANSACTION_RATES,
     change,
     clients,
     listing,
@@ -299,7 +299,7 @@ def _latency(report: Report) -> list[str]:
     return [
         "## Response time, microseconds",
         "",
-        *([OF_TRANSACTIONS, ""] if report.imported == SYSBENCH.name else []),
+        *([TRANSACTION_RATES, ""] if report.imported == SYSBENCH.name else []),
         *table(header, rows, left=1),
     ]
 
