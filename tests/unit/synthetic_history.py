@@ -74,10 +74,10 @@ def as_build(
 ) -> tuple[Manifest, list[Slice]]:
     """The same with one of its versions as a directory of binaries of that name."""
     manifest, slices = pair
-    (contender,) = [one for one in manifest.contenders if one.name.endswith(f"@{version}")]
-    for piece in slices:
-        if piece.place.contender == contender.name:
-            piece.place.contender = name
+    (contender,) = [facts for facts in manifest.contenders if facts.name.endswith(f"@{version}")]
+    for record in slices:
+        if record.place.contender == contender.name:
+            record.place.contender = name
     contender.name, contender.build.sha256 = name, sha256
     return pair
 
@@ -100,7 +100,7 @@ def keep(results: Path, manifest: Manifest, slices: Sequence[Slice]) -> None:
     with writing(folder) as writer:
         writer.write_spec("")
         writer.write_manifest(manifest)
-        lines = b"".join(msgspec.json.encode(piece) + b"\n" for piece in slices)
+        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in slices)
         (folder.path / SLICES_FILE).write_bytes(lines)
 
 

@@ -12,7 +12,7 @@ from tests.unit.synthetic import FloatArray
 
 @dataclass(frozen=True)
 class PairNoise:
-    """What happens to the ln rates of whole steps."""
+    """Noise of the ln rates of whole steps."""
 
     pair: float | tuple[float, ...] = 0.03
     """Standard deviation of ln rqps of one pair, restart and noise together; by step."""

@@ -19,7 +19,7 @@ from slowdust.units import known
 
 _MEASURED_TIMES = ("p50", "p95", "p99", "max")
 _MODES = {"compat": "as published, to the last digit", "clean": "without known errors"}
-"""How an import treated the files' numbers."""
+"""Treatment of the files' numbers by an import."""
 
 
 def kind_of_import(manifest: Manifest) -> str | None:

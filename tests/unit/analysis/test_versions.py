@@ -40,11 +40,12 @@ def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
         "9.5.0 17-patches5 17-patches10 18beta1 8.0.11-20240710-abc1234 8.0.11-20230710"
     )
 
-    found = [
-        one.version for one in sorted_releases([Release(version) for version in written.split()])
+    versions = [
+        release.version
+        for release in sorted_releases([Release(version) for version in written.split()])
     ]
 
-    assert found == [
+    assert versions == [
         *("8.0.0-dmr", "8.0.0-rc1", "8.0.0", "8.0.11", "8.0.11-20230710"),
         *("8.0.11-20240710-abc1234", "9.5.0", "9.6.24", "10.2", "17devel", "17beta2"),
         *("17beta10", "17rc1"),
@@ -105,12 +106,12 @@ def test_releases_of_a_line_are_in_order_and_copies_are_apart() -> None:
 def test_what_was_built_anew_under_one_name_is_told_apart_and_keeps_its_order(
     sums: list[str], labels: list[str]
 ) -> None:
-    own = [Release("18", "./own", one) for one in sums]
+    own = [Release("18", "./own", sha256) for sha256 in sums]
     published = Release("18")
 
-    found = labels_of(sorted_releases([*own, published]))
+    labels_found = labels_of(sorted_releases([*own, published]))
 
-    assert list(found.items()) == [(published, "18"), *zip(own, labels, strict=True)]
+    assert list(labels_found.items()) == [(published, "18"), *zip(own, labels, strict=True)]
 
 
 @pytest.mark.parametrize("wanted", ["mysql@9.7.4:z_c32+o2", "9.7.4", "mysql@9.7.4"])

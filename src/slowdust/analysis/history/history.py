@@ -78,6 +78,7 @@ def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
 
 def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, list[Member]]:
     gathered: dict[_Line, list[Member]] = {}
+    by_line = lines_of if choice.configs is None else choice.configs.releases
     for experiment in experiments:
         if choice.host is not None and not is_host(experiment.manifest, choice.host):
             continue
@@ -87,7 +88,7 @@ def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, 
                 # The user says that those without a host ran on one.
                 where = replace(where, only_experiment="")
             measured = _measured_contenders(experiment, benchmark)
-            for line, releases in _lines_of(measured, choice.configs).items():
+            for line, releases in by_line(measured).items():
                 gathered.setdefault((where, line), []).append((experiment, releases))
     return gathered
 
@@ -105,12 +106,6 @@ def _measured_contenders(experiment: Experiment, benchmark: str) -> list[Contend
         for name in measured.contenders
     }
     return [contender for contender in experiment.manifest.contenders if contender.name in names]
-
-
-def _lines_of(
-    contenders: Sequence[ContenderFacts], configs: Configs | None
-) -> dict[str, dict[Release, str]]:
-    return lines_of(contenders) if configs is None else configs.releases(contenders)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _HALF_OF_LAST_DIGIT = 0.005
 
 
 class Change(Enum):
-    """How large a change is; its value is the singular and the plural."""
+    """Size of a change; its value is the singular and the plural."""
 
     BIG_IMPROVEMENT = ("a big improvement", "big improvements")
     SMALL_IMPROVEMENT = ("a small improvement", "small improvements")

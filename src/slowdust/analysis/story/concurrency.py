@@ -29,7 +29,7 @@ _BY_KIND: dict[CourseKind, str] = {
     "changes more than once": "changes sides more than once in",
     "never differs": "the same or unsure in",
 }
-"""How a summary introduces the tests of each kind, in the order in which it does."""
+"""Words of a summary before the tests of each kind, in its order."""
 
 
 def courses_of(results: Sequence[Result]) -> list[TestConcurrency]:
