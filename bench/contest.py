@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.experiment.contenders import Contender, Field
+from slowdust.benchmarks import DEFAULT
+from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data, Driver, Work
 from slowdust.experiment.driver.protocol import ForSeconds
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.setup import enter, field_of
+from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.probes.window import Window
 from slowdust.store.folder import Folder
 from slowdust.units import Second
 
@@ -26,21 +27,20 @@ class Contest:
     """Contenders with one open, warm session each, named like the contender."""
 
     driver: Driver
-    field: Field
+    all: Contenders
 
     @property
-    def contenders(self) -> list[Contender]:
-        """In their order."""
-        return self.field.running()
+    def contenders(self) -> list[RunningContender]:
+        """The contenders in their order."""
+        return self.all.running()
 
-    def qps(self, contender: Contender, seconds: Second) -> float:
+    def qps(self, contender: RunningContender, seconds: Second) -> float:
         """Of one run that nobody probes."""
         return self.driver.run(contender.name, ForSeconds(seconds)).qps
 
-    def probed_qps(self, contender: Contender, seconds: Second) -> float:
+    def probed_qps(self, contender: RunningContender, seconds: Second) -> float:
         """Of one run between two readings of all probes, as a slice is measured."""
-        idle = {other.name: other.probe for other in self.contenders if other is not contender}
-        window = Window(contender.probe, idle, self.field.host_probe)
+        window = contender.window(self.contenders)
         window.open()
         qps = self.qps(contender, seconds)
         window.close()
@@ -56,9 +56,10 @@ def contest(builds: list[str], test: str) -> Iterator[Contest]:
     with tempfile.TemporaryDirectory() as path, Driver() as driver:
         folder = Folder(Path(path))
         folder.logs.mkdir()
-        with field_of(enter(spec, view), folder, view) as field:
-            field.start(driver, data)
-            for contender in field.running():
+        resolved = resolve_contenders(spec, view)
+        with create_contenders(resolved, driver, folder, view) as contenders:
+            LoadedTables(contenders, DEFAULT.table_names(data.tables), data, view).start()
+            for contender in contenders.running():
                 driver.open(contender.name, contender.target, Work(test, 1), data)
                 driver.run(contender.name, ForSeconds(WARM_UP))
-            yield Contest(driver, field)
+            yield Contest(driver, contenders)

@@ -2,92 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
-from slowdust.benchmarks.insert import WORKLOADS
 from slowdust.cli.options import results_option
 
+_GENERAL = [
+    click.Option(
+        ["--tests"],
+        help="Tests by name or pattern, such as 'point*,update-index'. See `slowdust tests`.",
+        metavar="LIST",
+    ),
+    click.Option(
+        ["--suite"], help="quick, default (METHOD's order) or full (reads before the writes)."
+    ),
+    click.Option(
+        ["--benchmark"], help=f"{' or '.join(BENCHMARKS)}, see `slowdust tests`.  [{DEFAULT.name}]"
+    ),
+    click.Option(["--clients"], help="Concurrent clients: 1 or 1,8,64.  [1]", metavar="LIST"),
+    click.Option(["--rows"], help="Rows of each table.  [100000]", metavar="LIST"),
+    click.Option(["--tables"], help="Number of tables.  [1]", type=int),
+    click.Option(
+        ["--budget"], help="Wall clock for all measuring: 90s, 10m.  [10m]", metavar="TIME"
+    ),
+    click.Option(["--slice"], help="Length of one slice.  [100ms]", metavar="TIME"),
+    click.Option(
+        ["--incarnations"],
+        help="Restarts of the servers, at least 2 to be sure; long steps all run in each.",
+        type=int,
+    ),
+    click.Option(
+        ["--margin"],
+        help="Relative difference up to which two are the same.  [3%]",
+        metavar="PERCENT",
+    ),
+    click.Option(
+        ["--rate"], help="Open loop: operations/s, latency from the schedule.", type=float
+    ),
+    click.Option(
+        ["--arrivals"],
+        help="Arrivals of the operations at a --rate.  [poisson]",
+        type=click.Choice(["poisson", "uniform"]),
+    ),
+    click.Option(["--seed"], help="Seed of rows and operations.  [1]", type=int),
+    click.Option(["--name"], help="Name of the experiment.  [made from contenders and time]"),
+    click.Option(
+        ["--set", "settings"],
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A server setting; repeatable. One setting with two values makes a contender of each.",
+    ),
+]
 
-@click.command("compare")
+
+def _notes(name: str) -> Iterator[str]:
+    """Say for which benchmarks a general option means something else, or nothing."""
+    for benchmark in BENCHMARKS.values():
+        own = [option.help for option in benchmark.options if option.name == name]
+        if own:
+            yield f"{benchmark.name}: {own[0]}"
+        elif reason := benchmark.unused_keys.get(name.removeprefix("--")):
+            yield f"Not of {benchmark.name}: {reason}."
+
+
+for _option in _GENERAL:
+    _option.help = " ".join([_option.help or "", *_notes(_option.opts[0])])
+
+
+def _own_options() -> list[click.Option]:
+    """Make the options that one benchmark alone has."""
+    general = {option.opts[0] for option in _GENERAL}
+    return [
+        click.Option(
+            [own.name],
+            help=f"{benchmark.name}: {own.help}",
+            metavar=own.metavar,
+            is_flag=own.sets is not None,
+            default=None,
+        )
+        for benchmark in BENCHMARKS.values()
+        for own in benchmark.options
+        if own.name not in general
+    ]
+
+
+@click.command("compare", params=[*_GENERAL, *_own_options()])
 @click.argument("contenders", nargs=-1, required=True, metavar="BASE CONTENDER...")
-@click.option(
-    "--tests",
-    metavar="LIST",
-    help="Tests by name or pattern, comma separated: 'point*,update-index'. See `slowdust tests`.",
-)
-@click.option("--suite", help="quick, default (METHOD's order) or full (reads before the writes).")
-@click.option(
-    "--benchmark", help=f"{' or '.join(BENCHMARKS)}, see `slowdust tests`.  [{DEFAULT.name}]"
-)
-@click.option(
-    "--clients",
-    metavar="LIST",
-    help="Concurrent connections: 1 or 1,8,64. Of insert: each has several.  [1]",
-)
-@click.option(
-    "--rows", metavar="LIST", help="Rows of each table.  [100000] Of insert: X0[,X1,X2], see below."
-)
-@click.option(
-    "--tables", type=int, help="Number of tables.  [1] Not of insert: see --shared-table."
-)
-@click.option(
-    "--budget",
-    metavar="TIME",
-    help="Wall clock for all measuring: 90s, 10m.  [10m] Not of insert.",
-)
-@click.option(
-    "--slice", metavar="TIME", help="Length of one slice.  [100ms] Not of insert: see --seconds."
-)
-@click.option(
-    "--incarnations",
-    type=int,
-    help="Restarts of the servers, at least 2 to be sure. Of insert: how often all steps run.",
-)
-@click.option("--margin", metavar="PERCENT", help="What counts as the same: 3%.  [3%]")
-@click.option(
-    "--rate",
-    type=float,
-    help="Open loop: operations/s, latency from the schedule. Not of insert: see --rates.",
-)
-@click.option("--arrivals", type=click.Choice(["poisson", "uniform"]), help="Of --rate.  [poisson]")
-@click.option("--seed", type=int, help="Of rows and operations.  [1]")
-@click.option("--name", help="Name of the experiment.  [made from contenders and time]")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A server setting; repeatable. One setting with two values makes a contender of each.",
-)
-@click.option(
-    "--workload",
-    metavar="NAME",
-    help=f"insert: size of the data, {', '.join(WORKLOADS)}.  [quick]",
-)
-@click.option("--seconds", metavar="TIME", help="insert: length of each step with queries.")
-@click.option(
-    "--rates", metavar="LIST", help="insert: rows/s written beside queries.  [100,500,1000]"
-)
-@click.option(
-    "--rows-per-commit",
-    metavar="LIST",
-    help="insert: of l.i0, l.i1, l.i2 and the steps with queries.  [100,50,5,50]",
-)
-@click.option("--shared-table", is_flag=True, help="insert: one table for all clients.")
-@click.option("--partitions", type=int, help="insert: of each table, by its primary key.  [none]")
-@click.option(
-    "--long-transaction",
-    metavar="TIME",
-    help="insert: hold a transaction open so long, again and again, beside the work.",
-)
-@click.option(
-    "--statements",
-    type=click.Choice(["prepared", "text"]),
-    help="insert: prepared once, or planned each time.  [prepared]",
-)
 @results_option
 def command(contenders: tuple[str, ...], results: Path, **options: object) -> int:
     """Measure contenders side by side and say what got slower.
@@ -103,20 +107,13 @@ def command(contenders: tuple[str, ...], results: Path, **options: object) -> in
     slowdust compare mariadb@10.11.18/innodb mariadb@10.11.18/rocksdb
     slowdust compare mysql@9.7.4+glibc mysql@9.7.4+jemalloc
     slowdust compare postgres@17.6 ./pg-patched --tests 'point*,range*' --budget 5m
-
-    The Insert Benchmark has long steps that follow from each other instead of slices: load (l.i0),
-    index (l.x), replace rows by large and by small commits (l.i1, l.i2), then range and point
-    queries (qr, qp) beside writers at a rate. `quick` ends in minutes; the other workloads are
-    relative to the servers' buffer pools and run for hours. --rows says how many rows each
-    client inserts in l.i0, l.i1 and l.i2.
-
-    \b
-    slowdust compare postgres@15.8 postgres@17.6 --benchmark insert
-    slowdust compare mysql@9.7.4 --benchmark insert --set sync_binlog=0 --set sync_binlog=1
-    slowdust compare postgres@17.6 ./pg-patched --benchmark insert --workload cached --seconds 10m
     """
     from slowdust.cli.conduct import conduct
-    from slowdust.experiment.journal import Beginning
+    from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.options import spec_from_options
 
-    return conduct(spec_from_options(contenders, options), results, Beginning.FRESH)
+    return conduct(spec_from_options(contenders, options), results, StartMode.FRESH)
+
+
+_guides = [benchmark.guide for benchmark in BENCHMARKS.values() if benchmark.guide]
+command.help = "\n".join([cleandoc(command.help or ""), *_guides])

@@ -1,4 +1,4 @@
-"""Run an experiment under the eyes of its user, and say at the end what it found."""
+"""Run an experiment before its user's eyes, and print a summary of its results."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import click
 
 from slowdust.analysis.analyse import analyse
 from slowdust.errors import UsageError
-from slowdust.experiment.journal import Beginning
+from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
 from slowdust.experiment.run import run_experiment
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report import html, tldr
 
 
-def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
-    """Run, write `report.html` beside the results, print the tl;dr; the exit code.
+def conduct(spec: Spec, results: Path, mode: StartMode) -> int:
+    """Run the experiment, write `report.html` beside the results, and print the tl;dr.
 
-    The code is 1 where a contender dropped out, or did not finish a step.
+    Return the exit code: 1 where a contender dropped out, or did not finish a step.
     """
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     try:
         with watching() as view:
-            folder = run_experiment(spec, results, beginning, view)
+            folder = run_experiment(spec, results, mode, view)
     except UsageError:
         raise
     except BaseException:

@@ -1,4 +1,4 @@
-"""`slowdust tests`: what can be measured."""
+"""`slowdust tests`: the tests of a benchmark."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from slowdust.benchmarks.insert.workload import IndexWork, LoadWork, QueryWork, ReplaceWork
 from slowdust.dbms.access import Target
 from slowdust.experiment.driver import protocol
 from slowdust.experiment.driver.protocol import (
@@ -16,19 +17,14 @@ from slowdust.experiment.driver.protocol import (
     Create,
     Explain,
     ForSeconds,
-    IndexWork,
     Load,
-    LoadWork,
     Open,
     Partitions,
     Perform,
     Prepare,
-    QueryWork,
     Rate,
-    ReplaceWork,
     Run,
     Sql,
-    StepWork,
     ToPositions,
 )
 
@@ -38,7 +34,7 @@ SCHEMA: dict[str, Any] = json.loads(
 TARGET = Target(
     dbms="postgres", host=None, socket="/s", port=1, user="u", password=None, database="d"
 )
-WORKS: list[StepWork] = [
+WORKS: list[msgspec.Struct] = [
     LoadWork(rows=10, rows_per_commit=100),
     IndexWork(),
     ReplaceWork(rows=10, rows_per_commit=5),

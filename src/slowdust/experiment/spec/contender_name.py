@@ -1,4 +1,4 @@
-"""What a contender is called.
+"""The name of a contender.
 
 `DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, or `DIRECTORY[:CONFIG][+ENV...]`.
 """
@@ -42,19 +42,27 @@ class ContenderName:
     directory: Path | None = None
     engine: str | None = None
     config: str | None = None
-    """None where it is left open: the default one."""
+    """None where it is left open: the benchmark's."""
     environment: Environment = field(default_factory=Environment)
 
     @property
     def text(self) -> str:
-        """As it is written, from its parts."""
+        """The name as it is written, from its parts."""
         return self._with(self.engine, self.config, self.environment.written)
 
-    def with_parts(self, parts: Mapping[str, str]) -> str:
-        """Written with an `engine`, `config` or `environment` that it leaves open.
+    def at_version(self, version: str | None) -> str:
+        """Return the name as written, with a version: `postgres@17` becomes `postgres@17.10`."""
+        if version is None or self.directory is not None:
+            return self.written
+        return self.written.replace(f"@{self.version}", f"@{version}", 1)
 
-        What is empty stays open. Raises UsageError for a part that it has already, and for the
-        engine of a directory.
+    def with_parts(self, parts: Mapping[str, str]) -> ContenderName:
+        """Return the name with an `engine`, `config` or `environment` that it leaves open.
+
+        A part that is empty stays open.
+
+        Raises:
+            UsageError: it has such a part already, or it is a directory, which has no engine.
         """
         own = {
             "engine": self.engine,
@@ -67,11 +75,12 @@ class ContenderName:
         if self.directory is not None and parts.get("engine"):
             raise UsageError(f"'{self.written}': {ENGINE_OF_A_DIRECTORY}")
         environment = parts.get("environment")
-        return self._with(
+        text = self._with(
             parts.get("engine") or self.engine,
             parts.get("config") or self.config,
             [environment.removeprefix("+")] if environment else self.environment.written,
         )
+        return parse_contender(text)
 
     def _with(self, engine: str | None, config: str | None, environment: list[str]) -> str:
         build = f"{self.dbms}@{self.version}" if self.directory is None else str(self.directory)
@@ -124,7 +133,7 @@ def _environment(written: str, text: str) -> Environment:
 
 
 def distinct(names: list[str]) -> list[str]:
-    """The names with `#2`, `#3` behind repeated ones, so that A/A comparisons can be written."""
+    """Return the names with `#2`, `#3` behind repeated ones, so that A/A comparisons work."""
     result: list[str] = []
     for name in names:
         number = 1

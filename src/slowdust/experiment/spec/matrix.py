@@ -22,17 +22,17 @@ from pydantic import AfterValidator, BeforeValidator
 
 from slowdust.dbms import engine_names
 from slowdust.dbms.settings import setting_name
-from slowdust.experiment.spec.values import Settings, once_each, setting_text
+from slowdust.experiment.spec.values import Settings, distinct_names, setting_text
 
 MOST_COMBINATIONS = 64
 """Contenders from which on a matrix is taken for a mistake: all are up side by side."""
 
 PARTS = ("engine", "config", "environment")
-"""What an axis can vary that is no setting of the server."""
+"""The parts of a contender that an axis can vary beside settings of its server."""
 
 
 def _normal_axis(value: object) -> object:
-    """A list of values as points that vary nothing but the axis, still without their key."""
+    """Return a list of values as points that vary nothing but the axis, still without a key."""
     if isinstance(value, list):
         labels = [setting_text(item) for item in value]
         if not all(isinstance(label, str) for label in labels):
@@ -49,8 +49,8 @@ Axis = Annotated[list[str] | dict[str, Settings], BeforeValidator(_normal_axis)]
 
 
 def _one_spelling(matrix: dict[str, Axis]) -> dict[str, Axis]:
-    """Of axes that are settings; the name of several settings at once is its user's own."""
-    return once_each(
+    """Spell axes that are settings in one way; the name of a table of points is its user's own."""
+    return distinct_names(
         (setting_name(name) if isinstance(axis, list) else name, axis)
         for name, axis in matrix.items()
     )
@@ -66,11 +66,11 @@ class Combination:
     settings: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Axis -> the point, as a name says it; axes of a part alone have none: the name has it."""
+    """Axis -> the point as a name says it; an axis of a part has none: the part is in the name."""
 
 
 def combinations(matrix: Matrix) -> list[Combination]:
-    """The cross product, the last axis varying fastest; one empty combination without axes.
+    """Return the cross product, the last axis varying fastest; without axes one empty combination.
 
     Raises:
         ValueError: two axes vary the same, or there are more than `MOST_COMBINATIONS`.
@@ -98,7 +98,7 @@ def check_number(count: int) -> None:
 
 
 def short_axis_names(axes: Sequence[str]) -> dict[str, str]:
-    """Axis -> its name without the engine's prefix, where that leaves the names apart."""
+    """Return axis -> its name without the engine's prefix, where that leaves the names apart."""
     short = {axis: _without_prefix(axis) for axis in axes}
     taken = list(short.values())
     return {axis: name if taken.count(name) == 1 else axis for axis, name in short.items()}
@@ -126,7 +126,7 @@ def _point(varied: Mapping[str, str], labels: Mapping[str, str]) -> Combination:
 
 
 def _label(value: str, axis: Iterable[str]) -> str:
-    """In small letters, as most settings are written, where that leaves the values apart."""
+    """Write the value in small letters, as most settings are, where all values stay apart."""
     lowered = [other.lower() for other in axis]
     return value.lower() if lowered.count(value.lower()) == 1 else value
 

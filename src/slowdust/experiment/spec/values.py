@@ -1,38 +1,19 @@
-"""Values of an experiment file as the specification keeps them: durations, settings."""
+"""Settings of an experiment file as the specification keeps them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator
 
 from slowdust.dbms.settings import setting_name
-from slowdust.units import Second, parse_duration
 
 _Value = TypeVar("_Value")
 
 
-class Strict(BaseModel):
-    """A table of the file: an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-def _seconds(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-Duration = Annotated[
-    Second,
-    Field(gt=0),
-    BeforeValidator(_seconds),
-    PlainSerializer(lambda s: f"{s:.6f}s"),
-]
-
-
 def setting_text(value: object) -> object:
-    """A scalar as a server writes it: `on`, `off`, digits; anything else as it is."""
+    """Return a scalar as a server writes it: `on`, `off`, digits; anything else unchanged."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, int | float) else value
@@ -41,8 +22,8 @@ def setting_text(value: object) -> object:
 Setting = Annotated[str, BeforeValidator(setting_text)]
 
 
-def once_each(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
-    """By name; ValueError when a name is there twice."""
+def distinct_names(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
+    """Return the items by name; ValueError when a name is there twice."""
     result: dict[str, _Value] = {}
     for name, value in items:
         if name in result:
@@ -52,8 +33,8 @@ def once_each(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
 
 
 def _one_spelling(values: dict[str, str]) -> dict[str, str]:
-    return once_each((setting_name(name), value) for name, value in values.items())
+    return distinct_names((setting_name(name), value) for name, value in values.items())
 
 
 Settings = Annotated[dict[str, Setting], AfterValidator(_one_spelling)]
-"""By name; each is written in one way, so that what fixes and what varies it can be compared."""
+"""Settings by name, each spelled in one way, so that what fixes and what varies it is compared."""

@@ -1,4 +1,4 @@
-"""The table `[insert]` of an experiment file: how the Insert Benchmark is run."""
+"""The table `[insert]` of an experiment file, and the options of `compare` that set its keys."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from slowdust.benchmarks.insert import RATES, WORKLOADS
-from slowdust.experiment.spec.values import Duration, Strict
+from slowdust.benchmarks.options import Duration, Option, Table
+
+WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")
+"""Sizes of the data; the first is the default."""
+RATES = (100, 500, 1000)
+"""Rows per second of each client that are inserted, and deleted, beside the queries."""
+_FEWEST_ROWS = 100
+"""Rows among which queries can look for ten."""
 
 Positive = Annotated[int, Field(ge=1)]
 WritesPerSecond = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -19,8 +25,8 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-class InsertSpec(Strict):
-    """Field names are the keys of the table; what is left out is the workload's."""
+class InsertTable(Table):
+    """The keys of the table; those that are left out have the workload's values."""
 
     workload: str = WORKLOADS[0]
     rows: Annotated[list[Positive], BeforeValidator(_as_list)] | None = Field(
@@ -28,20 +34,17 @@ class InsertSpec(Strict):
     )
     """Rows that each client inserts in l.i0, l.i1 and l.i2; those left out follow from l.i0's."""
     seconds: Duration | None = None
-    """Of each step with queries."""
-    rates: list[Annotated[int, Field(ge=1, le=10_000_000)]] = Field(
-        default=list(RATES), min_length=1
-    )
-    """Rows per second of each client that are inserted, and deleted, beside queries."""
+    """Length of each step with queries."""
+    rates: list[WritesPerSecond] = Field(default=list(RATES), min_length=1)
     rows_per_commit: list[RowsPerCommit] = Field(
         default=[100, 50, 5, 50], min_length=4, max_length=4
     )
-    """Of l.i0, l.i1, l.i2 and the steps with queries."""
+    """Rows per commit of l.i0, l.i1, l.i2 and the steps with queries."""
     table: Literal["per-client", "shared"] = "per-client"
     partitions: int = Field(default=0, ge=0, le=1000)
-    """Of each table, by ranges of the primary key; 0: not partitioned."""
+    """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
     long_transaction: Duration | None = None
-    """Beside the work a transaction is held open so long, and then begun anew."""
+    """How long a transaction is held open beside the work, before it is begun anew."""
     statements: Literal["prepared", "text"] = "prepared"
 
     @field_validator("workload")
@@ -72,15 +75,17 @@ class InsertSpec(Strict):
             raise ValueError("one partition is none: write 2 or more, or leave it out")
         return value
 
-    @property
-    def shares_table(self) -> bool:
-        """Whether all clients have one table."""
-        return self.table == "shared"
 
-    def tables(self, clients: int) -> int:
-        """How many tables so many clients have."""
-        return 1 if self.shares_table else clients
-
-
-_FEWEST_ROWS = 100
-"""Queries look for ten rows among them."""
+_WORKLOADS = ", ".join(WORKLOADS)
+OPTIONS = (
+    Option("--rows", "LIST", "rows that each client inserts in l.i0, or in l.i0, l.i1 and l.i2."),
+    Option("--workload", "NAME", f"size of the data, {_WORKLOADS}.  [quick]"),
+    Option("--seconds", "TIME", "length of each step with queries."),
+    Option("--rates", "LIST", "rows/s written beside queries.  [100,500,1000]"),
+    Option("--rows-per-commit", "LIST", "of l.i0, l.i1, l.i2 and queries.  [100,50,5,50]"),
+    Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
+    Option("--partitions", "NUMBER", "of each table, by its primary key.  [none]"),
+    Option("--long-transaction", "TIME", "hold a transaction open so long, again and again."),
+    Option("--statements", "[prepared|text]", "prepared once, or planned each time.  [prepared]"),
+)
+"""Options of `slowdust compare`."""

@@ -1,0 +1,207 @@
+"""The size of the Insert Benchmark: its workloads in rows, and the disk that they take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from slowdust.benchmarks.insert.options import InsertTable
+from slowdust.benchmarks.insert.steps import InsertStep, Kind, step_called
+from slowdust.benchmarks.steps import Server, StepWork, Workload
+from slowdust.errors import UsageError
+from slowdust.store.manifest import InsertMethod, Method
+from slowdust.units import Second
+
+_INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
+_BESIDE_THE_TABLES = 1.0
+"""Files of the sorts that make indexes, and rows that are deleted and still there: so many times
+the size of the tables."""
+_LOG = 2.0
+"""The logs of changes: so many times the size of the tables, up to `_MOST_LOG`."""
+_MOST_LOG = 10 << 30
+_GB = 1 << 30
+
+
+class _Work(msgspec.Struct, kw_only=True, tag_field="kind"):
+    """The work of a step in the driver's words (driver/schema.json)."""
+
+
+class LoadWork(_Work, kw_only=True, tag="load"):
+    """Each client inserts so many rows in the order of their keys (l.i0)."""
+
+    rows: int
+    rows_per_commit: int
+
+
+class IndexWork(_Work, kw_only=True, tag="index"):
+    """Each client creates the secondary indexes of its table, one after the other (l.x)."""
+
+
+class ReplaceWork(_Work, kw_only=True, tag="replace"):
+    """Each client inserts rows, and deletes as many from the head of its table (l.i1, l.i2)."""
+
+    rows: int
+    rows_per_commit: int
+
+
+class QueryWork(_Work, kw_only=True, tag="query"):
+    """Each client queries as fast as possible beside writes at a rate (qr, qp)."""
+
+    query: Literal["range", "point"]
+    seconds: Second
+    writes_per_second: float
+    """Rows of each client that are inserted, and as many that are deleted."""
+    rows_per_commit: int
+
+
+@dataclass(frozen=True)
+class _Preset:
+    """A workload: rows of l.i0 over all clients, those of l.i1 and l.i2 relative to them."""
+
+    size_by_pool: float | None
+    """Size of the tables with their indexes / buffer pool; None: `rows`, whatever the pool."""
+    rows: int
+    first: float
+    second: float
+    seconds: Second
+    incarnations: int
+
+
+# What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
+# cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
+_PRESETS = {
+    "quick": _Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 3),
+    "cached": _Preset(0.5, 0, 2.0, 0.5, 1800.0, 2),
+    "less-io-bound": _Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2),
+    "more-io-bound": _Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class InsertWorkload(Workload):
+    """The Insert Benchmark of one experiment, in rows."""
+
+    settings: InsertTable
+    servers: Sequence[Server]
+
+    @classmethod
+    def sized(cls, settings: InsertTable, servers: Sequence[Server]) -> InsertWorkload:
+        """Size the benchmark so that it suits all of the servers."""
+        preset = _PRESETS[settings.workload]
+        return cls(
+            incarnations=preset.incarnations,
+            seconds=settings.seconds or preset.seconds,
+            shared_table=settings.table == "shared",
+            partitions=settings.partitions,
+            statements=settings.statements,
+            long_transaction=settings.long_transaction,
+            settings=settings,
+            servers=servers,
+        )
+
+    def rows(self, clients: int) -> dict[str, int]:
+        """Return step -> rows that each of so many clients inserts.
+
+        Raises:
+            UsageError: the workload is relative to buffer pools, and the contenders have none.
+        """
+        given = self.settings.rows or [max(100, self._rows_of_preset() // clients)]
+        loaded = given[0]
+        usual = [loaded, round(loaded * self._preset.first), round(loaded * self._preset.second)]
+        rows = [*given, *(max(1, number) for number in usual[len(given) :])]
+        return dict(zip(_INSERTING_STEPS, rows, strict=True))
+
+    def work(self, step: str, clients: int) -> StepWork:
+        """Return the work of one of so many clients in the step of that name."""
+        known = step_called(step)
+        assert known is not None
+        rows = self._inserted(known, clients)
+        match known.kind:
+            case Kind.LOAD:
+                per_commit = self._rows_per_commit[step]
+                return StepWork(LoadWork(rows=rows, rows_per_commit=per_commit), rows, 0)
+            case Kind.INDEX:
+                return StepWork(IndexWork(), 0, 0)
+            case Kind.REPLACE:
+                per_commit = self._rows_per_commit[step]
+                return StepWork(ReplaceWork(rows=rows, rows_per_commit=per_commit), rows, rows)
+            case Kind.RANGE_QUERY | Kind.POINT_QUERY:
+                assert known.rate is not None
+                command = QueryWork(
+                    query="range" if known.kind is Kind.RANGE_QUERY else "point",
+                    seconds=self.seconds,
+                    writes_per_second=float(known.rate),
+                    rows_per_commit=self._rows_per_commit["q"],
+                )
+                return StepWork(command, rows, rows)
+
+    def add_to(self, method: Method, levels: Sequence[int]) -> None:
+        """Write what the manifest says of the workload, for the numbers of clients."""
+        method.insert = InsertMethod(
+            workload=self.settings.workload,
+            rows={
+                f"{step}@{clients}": rows
+                for clients in levels
+                for step, rows in self.rows(clients).items()
+            },
+            rows_per_commit=self._rows_per_commit,
+            seconds=self.seconds,
+            shared_table=self.shared_table,
+            partitions=self.partitions,
+            long_transaction_s=self.long_transaction,
+            statements=self.statements,
+        )
+        method.tables = self.tables(max(levels))
+        method.rows = max(method.insert.rows.values())
+
+    def check_room(self, levels: Sequence[int], free_bytes: int) -> None:
+        """Refuse what would fill the disk, by an estimate without a margin.
+
+        The logs of changes count as often as the tables, up to 10 GB each; a binlog that grows
+        beyond that, error logs, results and what other programs write meanwhile do not count.
+        """
+        rows = max(self.rows(clients)["l.i0"] * clients for clients in levels)
+        needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in self.servers)
+        if needed > free_bytes:
+            raise UsageError(
+                f"{rows:,} rows take about {needed / _GB:,.1f} GB with indexes, logs and what is "
+                f"deleted, for {len(self.servers)} contender(s), and {free_bytes / _GB:,.1f} GB "
+                f"are free: choose fewer --rows, a smaller --workload or buffer pool, or another "
+                f"disk (SLOWDUST_DATA)"
+            )
+
+    @property
+    def _preset(self) -> _Preset:
+        return _PRESETS[self.settings.workload]
+
+    @property
+    def _rows_per_commit(self) -> dict[str, int]:
+        names = (*_INSERTING_STEPS, "q")
+        return dict(zip(names, self.settings.rows_per_commit, strict=True))
+
+    def _inserted(self, step: InsertStep, clients: int) -> int:
+        """Return the rows that each client inserts, if it can; at a rate, in whole commits."""
+        if step.rate is not None:
+            rows = self._rows_per_commit["q"]
+            return math.ceil(step.rate * self.seconds / rows) * rows
+        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.name]
+
+    def _rows_of_preset(self) -> int:
+        if self._preset.size_by_pool is None:
+            return self._preset.rows
+        pools = [pool for server in self.servers if (pool := server.buffer_pool_bytes) is not None]
+        if not pools:
+            raise UsageError(
+                f"the workload {self.settings.workload} is relative to the servers' buffer pools, "
+                f"and these contenders have none: say how many --rows"
+            )
+        largest_row = max(server.bytes_per_row for server in self.servers)
+        return round(self._preset.size_by_pool * min(pools) / largest_row)
+
+
+def _bytes_of_server(tables: int) -> float:
+    return tables * (1 + _BESIDE_THE_TABLES) + min(tables * _LOG, _MOST_LOG)
