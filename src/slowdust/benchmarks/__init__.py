@@ -7,6 +7,7 @@ from slowdust.benchmarks.insert import INSERT
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import Benchmark, Measuring, Test
 from slowdust.benchmarks.slap import SLAP
+from slowdust.errors import UsageError
 
 DEFAULT = MICRO
 BENCHMARKS: dict[str, Benchmark] = {
@@ -20,10 +21,10 @@ def benchmark(name: str) -> Benchmark:
     """The benchmark of that name.
 
     Raises:
-        ValueError: there is none; says which there are.
+        UsageError: there is none; says which there are.
     """
     if name not in BENCHMARKS:
-        raise ValueError(f"unknown benchmark '{name}': there are {', '.join(BENCHMARKS)}")
+        raise UsageError(f"unknown benchmark '{name}': there are {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]
 
 

@@ -7,14 +7,15 @@ runs all of them. The loop of the steps knows no benchmark; what it has to know 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-import msgspec
+from pydantic import Field, field_validator
 
 from slowdust.benchmarks.model import Benchmark, Measuring, Test
+from slowdust.benchmarks.options import Duration, Table
 from slowdust.store.manifest import Method
 from slowdust.units import Second
 
@@ -57,8 +58,8 @@ class LongStep(Test):
 class StepWork:
     """The work of each client in one step of one experiment."""
 
-    command: msgspec.Struct
-    """The work in the driver's words."""
+    command: Mapping[str, object]
+    """The work in the driver's words (driver/schema.json)."""
     inserted: int
     """Rows that the client inserts, if it can."""
     deleted: int
@@ -74,26 +75,47 @@ class Server:
     """Size of the server's own page cache; None where it has none."""
 
 
-@dataclass(frozen=True)
-class Workload(ABC):
-    """A benchmark of long steps in the size that suits the contenders of one experiment."""
+class StepTable(Table):
+    """The keys that the tables of all such benchmarks have."""
 
-    incarnations: int
-    """Restarts of the servers that are planned where the user does not say how many."""
-    seconds: Second
-    """Length of a step that ends after a time."""
-    shared_table: bool
-    """Whether all clients have one table, or each its own."""
-    partitions: int
+    table: Literal["per-client", "shared"] = "per-client"
+    partitions: int = Field(default=0, ge=0, le=1000)
     """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
-    statements: Literal["prepared", "text"]
-    """Whether statements are prepared once, or planned each time."""
-    long_transaction: Second | None
+    long_transaction: Duration | None = None
     """How long a transaction is held open beside the work, before it is begun anew; None: none."""
+    statements: Literal["prepared", "text"] = "prepared"
+
+    @field_validator("partitions")
+    @classmethod
+    def _more_than_one(cls, value: int) -> int:
+        if value == 1:
+            raise ValueError("one partition is none: write 2 or more, or leave it out")
+        return value
+
+    @property
+    def shares_table(self) -> bool:
+        """Whether all clients have one table."""
+        return self.table == "shared"
 
     def tables(self, clients: int) -> int:
         """Return the number of tables of so many clients."""
-        return 1 if self.shared_table else clients
+        return 1 if self.shares_table else clients
+
+
+class Workload(ABC):
+    """A benchmark of long steps in the size that suits the contenders of one experiment."""
+
+    settings: StepTable
+
+    @property
+    @abstractmethod
+    def incarnations(self) -> int:
+        """Restarts of the servers that are planned where the user does not say how many."""
+
+    @property
+    @abstractmethod
+    def seconds(self) -> Second:
+        """Length of a step that ends after a time."""
 
     @abstractmethod
     def work(self, step: str, clients: int) -> StepWork:

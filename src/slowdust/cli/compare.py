@@ -2,95 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
 
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
+from slowdust.benchmarks.model import Benchmark
+from slowdust.benchmarks.options import Option
 from slowdust.cli.options import results_option
 
-_GENERAL = [
-    click.Option(
-        ["--tests"],
-        help="Tests by name or pattern, such as 'point*,update-index'. See `slowdust tests`.",
-        metavar="LIST",
-    ),
-    click.Option(
-        ["--suite"], help="quick, default (METHOD's order) or full (reads before the writes)."
-    ),
-    click.Option(
-        ["--benchmark"], help=f"{' or '.join(BENCHMARKS)}, see `slowdust tests`.  [{DEFAULT.name}]"
-    ),
-    click.Option(["--clients"], help="Concurrent clients: 1 or 1,8,64.  [1]", metavar="LIST"),
-    click.Option(["--rows"], help="Rows of each table.  [100000]", metavar="LIST"),
-    click.Option(["--tables"], help="Number of tables.  [1]", type=int),
-    click.Option(
-        ["--budget"], help="Wall clock for all measuring: 90s, 10m.  [10m]", metavar="TIME"
-    ),
-    click.Option(["--slice"], help="Length of one slice.  [100ms]", metavar="TIME"),
-    click.Option(
-        ["--incarnations"],
-        help="Restarts of the servers, at least 2 to be sure; long steps all run in each.",
-        type=int,
-    ),
-    click.Option(
-        ["--margin"],
-        help="Relative difference up to which two are the same.  [3%]",
-        metavar="PERCENT",
-    ),
-    click.Option(
-        ["--rate"], help="Open loop: operations/s, latency from the schedule.", type=float
-    ),
-    click.Option(
-        ["--arrivals"],
-        help="Arrivals of the operations at a --rate.  [poisson]",
-        type=click.Choice(["poisson", "uniform"]),
-    ),
-    click.Option(["--seed"], help="Seed of rows and operations.  [1]", type=int),
-    click.Option(["--name"], help="Name of the experiment.  [made from contenders and time]"),
-    click.Option(
-        ["--set", "settings"],
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="A server setting; repeatable. One setting with two values makes a contender of each.",
+_GENERAL = (
+    Option("--tests", "LIST", "Tests by name or pattern: 'point*,update-index'."),
+    Option("--suite", "NAME", "quick, default (METHOD's order) or full (reads before the writes)."),
+    Option("--benchmark", "NAME", f"{' or '.join(BENCHMARKS)}.  [{DEFAULT.name}]"),
+    Option("--clients", "LIST", "Concurrent clients: 1 or 1,8,64.  [1]"),
+    Option("--rows", "LIST", "Rows of each table.  [100000]"),
+    Option("--tables", "NUMBER", "Number of tables.  [1]"),
+    Option("--budget", "TIME", "Wall clock for all measuring: 90s, 10m.  [10m]"),
+    Option("--slice", "TIME", "Length of one slice.  [100ms]"),
+    Option("--incarnations", "NUMBER", "Restarts of the servers, at least 2 to be sure."),
+    Option("--margin", "PERCENT", "The largest difference that counts as the same.  [3%]"),
+    Option("--rate", "NUMBER", "Open loop: operations/s, latency from the schedule."),
+    Option("--arrivals", "[poisson|uniform]", "Arrivals of operations at a --rate.  [poisson]"),
+    Option("--seed", "NUMBER", "Seed of rows and operations.  [1]"),
+    Option("--name", "NAME", "Name of the experiment.  [made from contenders and time]"),
+)
+_SET = click.Option(
+    ["--set", "settings"],
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A server setting; repeatable. One setting with two values makes a contender of each.",
+)
+
+
+def _general(option: Option) -> click.Option:
+    """Make an option of all benchmarks; the help says where it means something else, or nothing."""
+    notes = [option.help]
+    for benchmark in BENCHMARKS.values():
+        own = [other.help for other in benchmark.options if other.name == option.name]
+        notes += [f"{benchmark.name}: {text}" for text in own]
+        if not own and (reason := benchmark.unused_keys.get(option.parameter)):
+            notes.append(f"Not of {benchmark.name}: {reason}.")
+    return click.Option([option.name], metavar=option.metavar, help=" ".join(notes))
+
+
+def _own(benchmark: Benchmark, option: Option) -> click.Option:
+    """Make an option that one benchmark alone has."""
+    return click.Option(
+        [option.name],
+        metavar=option.metavar,
+        help=f"{benchmark.name}: {option.help}",
+        is_flag=option.sets is not None,
+        default=None,
+    )
+
+
+_NAMES = {option.name for option in _GENERAL}
+_OPTIONS = [
+    *map(_general, _GENERAL),
+    _SET,
+    *(
+        _own(benchmark, option)
+        for benchmark in BENCHMARKS.values()
+        for option in benchmark.options
+        if option.name not in _NAMES
     ),
 ]
 
 
-def _notes(name: str) -> Iterator[str]:
-    """Say for which benchmarks a general option means something else, or nothing."""
-    for benchmark in BENCHMARKS.values():
-        own = [option.help for option in benchmark.options if option.name == name]
-        if own:
-            yield f"{benchmark.name}: {own[0]}"
-        elif reason := benchmark.unused_keys.get(name.removeprefix("--")):
-            yield f"Not of {benchmark.name}: {reason}."
-
-
-for _option in _GENERAL:
-    _option.help = " ".join([_option.help or "", *_notes(_option.opts[0])])
-
-
-def _own_options() -> list[click.Option]:
-    """Make the options that one benchmark alone has."""
-    general = {option.opts[0] for option in _GENERAL}
-    return [
-        click.Option(
-            [own.name],
-            help=f"{benchmark.name}: {own.help}",
-            metavar=own.metavar,
-            is_flag=own.sets is not None,
-            default=None,
-        )
-        for benchmark in BENCHMARKS.values()
-        for own in benchmark.options
-        if own.name not in general
-    ]
-
-
-@click.command("compare", params=[*_GENERAL, *_own_options()])
+@click.command("compare", params=_OPTIONS)
 @click.argument("contenders", nargs=-1, required=True, metavar="BASE CONTENDER...")
 @results_option
 def command(contenders: tuple[str, ...], results: Path, **options: object) -> int:

@@ -89,12 +89,8 @@ class RunningContender:
     @property
     def idle_probe(self) -> IdleServer:
         """The probe that shows whether its running server is idle."""
-        return IdleServer(self.name, self.server_probe)
-
-    @property
-    def server_probe(self) -> ServerProbe:
-        """The probe of its running server's processes."""
-        return next(probe for probe in self.probes if isinstance(probe, ServerProbe))
+        server = next(probe for probe in self.probes if isinstance(probe, ServerProbe))
+        return IdleServer(self.name, server)
 
     def window(self, idle: Iterable[RunningContender]) -> Window:
         """Return the probes of a window in which it is measured beside idle contenders."""
@@ -176,22 +172,19 @@ class Contenders:
         except (TargetError, InstanceError) as error:
             self._drop(contender, explain_failure(contender, error))
 
+    def for_each(self, action: Callable[[RunningContender], object]) -> None:
+        """Do the same with every contender that has not failed; whoever fails drops out."""
+        for contender in self.running():
+            with self.guard(contender):
+                action(contender)
+
     def start(self) -> None:
         """Start all servers that do not run."""
-        for contender in self.running():
-            if contender.server.alive():
-                continue
-            self._view.phase(f"starting {contender.name}")
-            with self.guard(contender):
-                contender.start()
+        self.for_each(self._start)
 
     def stop(self) -> None:
         """Stop all servers in order and keep their logs."""
-        for contender in self.running():
-            self._view.phase(f"stopping {contender.name}")
-            with self.guard(contender):
-                contender.server.stop()
-                self._keep_log(contender)
+        self.for_each(self._stop)
 
     def maintain(self, contender: RunningContender, stages: list[Stage], rows: int) -> None:
         """Carry out the maintenance of one contender, whose tables have so many rows."""
@@ -230,6 +223,16 @@ class Contenders:
             most = max((use["cpu_s"] for use in uses if use is not None), default=0.0)
             calm = calm + 1 if most < _IDLE_SHARE * _LOOK_EVERY else 0
             before = now
+
+    def _start(self, contender: RunningContender) -> None:
+        if not contender.server.alive():
+            self._view.phase(f"starting {contender.name}")
+            contender.start()
+
+    def _stop(self, contender: RunningContender) -> None:
+        self._view.phase(f"stopping {contender.name}")
+        contender.server.stop()
+        self._keep_log(contender)
 
     def _drop(self, contender: RunningContender, reason: str) -> None:
         contender.failed = reason

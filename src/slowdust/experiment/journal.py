@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -74,13 +74,9 @@ class Journal:
     @property
     def last_incarnation(self) -> int:
         """The number of the newest incarnation; 0 if there was none."""
-        numbers = [record.place.incarnation for record in self.slices()]
+        numbers = [record.place.incarnation for step in self.steps for record in step.slices]
         numbers += [failure.incarnation for failure in self.manifest.failed_steps]
         return max(numbers, default=0)
-
-    def slices(self) -> Iterable[Slice]:
-        """Return all slices so far."""
-        return (record for step in self.steps for record in step.slices)
 
     def add(self, step: Step, record: Slice) -> None:
         """Keep a slice; it is on disk when this returns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from slowdust.benchmarks.model import Test
@@ -64,8 +64,3 @@ def restore(steps: Iterable[Step], slices: Iterable[Slice]) -> None:
     for record in slices:
         if step := by_name.get((record.place.test, record.place.clients)):
             step.slices.append(record)
-
-
-def unsettled(steps: Iterable[Step]) -> Iterator[Step]:
-    """Return the steps that want more slices."""
-    return (step for step in steps if not step.settled)

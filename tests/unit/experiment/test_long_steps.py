@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.benchmarks.insert.workload import IndexWork
 from slowdust.benchmarks.steps import StepWork
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import parse_spec
@@ -45,6 +44,6 @@ def test_tables_keep_their_size_and_count_what_was_ever_inserted(
 ) -> None:
     held = Tables(tables)
     for inserted_rows, deleted_rows in ((200, 0), (60, 60), (40, 40)):
-        held.grow(StepWork(IndexWork(), inserted_rows, deleted_rows), 2)
+        held.grow(StepWork({}, inserted_rows, deleted_rows), 2)
     assert held.rows == 400
     assert held.inserted == inserted

@@ -8,7 +8,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from slowdust.benchmarks.insert.workload import IndexWork, LoadWork, QueryWork, ReplaceWork
+from slowdust.benchmarks.insert import INSERT
+from slowdust.benchmarks.steps import Server
 from slowdust.dbms.access import Target
 from slowdust.experiment.driver import protocol
 from slowdust.experiment.driver.protocol import (
@@ -34,12 +35,8 @@ SCHEMA: dict[str, Any] = json.loads(
 TARGET = Target(
     dbms="postgres", host=None, socket="/s", port=1, user="u", password=None, database="d"
 )
-WORKS: list[msgspec.Struct] = [
-    LoadWork(rows=10, rows_per_commit=100),
-    IndexWork(),
-    ReplaceWork(rows=10, rows_per_commit=5),
-    QueryWork(query="point", seconds=1.0, writes_per_second=100.0, rows_per_commit=50),
-]
+WORKLOAD = INSERT.workload([Server(200, None)])
+WORKS = [WORKLOAD.work(step.name, 2).command for step in INSERT.tests]
 COMMANDS: list[Command] = [
     *(
         Prepare(

@@ -113,7 +113,7 @@ def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
     spec = spec_from_options(["postgres@17.6"], options)
     table = benchmark_of(spec).settings
     assert (table.rows, table.rates, table.rows_per_commit) == ([1000, 200], [7], [4, 3, 2, 1])
-    assert (table.table == "shared", table.partitions, table.statements) == (True, 3, "text")
+    assert (table.shares_table, table.partitions, table.statements) == (True, 3, "text")
     assert (table.long_transaction, table.seconds, table.workload) == (30.0, 120.0, "cached")
     assert [contender.label for contender in spec.planned_contenders()] == ["fsync=on", "fsync=off"]
     assert spec.set == {"work_mem": "4MB"}

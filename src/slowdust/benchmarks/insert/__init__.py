@@ -52,7 +52,7 @@ class InsertBenchmark(StepBenchmark):
 
     def workload(self, servers: Sequence[Server]) -> InsertWorkload:
         """Return the workload that suits all of the servers: each gets as many rows."""
-        return InsertWorkload.sized(self.settings, servers)
+        return InsertWorkload(self.settings, servers)
 
     def test(self, name: str) -> InsertStep | None:
         """Return the step of that name, also at an unusual rate; None where there is none."""

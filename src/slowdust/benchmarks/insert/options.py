@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from slowdust.benchmarks.options import Duration, Option, Table
+from slowdust.benchmarks.options import Duration, Option
+from slowdust.benchmarks.steps import StepTable
 
 WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")
 """Sizes of the data; the first is the default."""
@@ -25,7 +26,7 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-class InsertTable(Table):
+class InsertTable(StepTable):
     """The keys of the table; those that are left out have the workload's values."""
 
     workload: str = WORKLOADS[0]
@@ -40,12 +41,6 @@ class InsertTable(Table):
         default=[100, 50, 5, 50], min_length=4, max_length=4
     )
     """Rows per commit of l.i0, l.i1, l.i2 and the steps with queries."""
-    table: Literal["per-client", "shared"] = "per-client"
-    partitions: int = Field(default=0, ge=0, le=1000)
-    """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
-    long_transaction: Duration | None = None
-    """How long a transaction is held open beside the work, before it is begun anew."""
-    statements: Literal["prepared", "text"] = "prepared"
 
     @field_validator("workload")
     @classmethod
@@ -67,13 +62,6 @@ class InsertTable(Table):
         if len(set(value)) < len(value):
             raise ValueError("the same rate stands there twice")
         return sorted(value)
-
-    @field_validator("partitions")
-    @classmethod
-    def _more_than_one(cls, value: int) -> int:
-        if value == 1:
-            raise ValueError("one partition is none: write 2 or more, or leave it out")
-        return value
 
 
 _WORKLOADS = ", ".join(WORKLOADS)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-import msgspec
 
 from slowdust.benchmarks.insert.options import InsertTable
 from slowdust.benchmarks.insert.steps import InsertStep, Kind, step_called
@@ -24,38 +21,6 @@ _LOG = 2.0
 """The logs of changes: so many times the size of the tables, up to `_MOST_LOG`."""
 _MOST_LOG = 10 << 30
 _GB = 1 << 30
-
-
-class _Work(msgspec.Struct, kw_only=True, tag_field="kind"):
-    """The work of a step in the driver's words (driver/schema.json)."""
-
-
-class LoadWork(_Work, kw_only=True, tag="load"):
-    """Each client inserts so many rows in the order of their keys (l.i0)."""
-
-    rows: int
-    rows_per_commit: int
-
-
-class IndexWork(_Work, kw_only=True, tag="index"):
-    """Each client creates the secondary indexes of its table, one after the other (l.x)."""
-
-
-class ReplaceWork(_Work, kw_only=True, tag="replace"):
-    """Each client inserts rows, and deletes as many from the head of its table (l.i1, l.i2)."""
-
-    rows: int
-    rows_per_commit: int
-
-
-class QueryWork(_Work, kw_only=True, tag="query"):
-    """Each client queries as fast as possible beside writes at a rate (qr, qp)."""
-
-    query: Literal["range", "point"]
-    seconds: Second
-    writes_per_second: float
-    """Rows of each client that are inserted, and as many that are deleted."""
-    rows_per_commit: int
 
 
 @dataclass(frozen=True)
@@ -81,27 +46,22 @@ _PRESETS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class InsertWorkload(Workload):
     """The Insert Benchmark of one experiment, in rows."""
 
     settings: InsertTable
     servers: Sequence[Server]
 
-    @classmethod
-    def sized(cls, settings: InsertTable, servers: Sequence[Server]) -> InsertWorkload:
-        """Size the benchmark so that it suits all of the servers."""
-        preset = _PRESETS[settings.workload]
-        return cls(
-            incarnations=preset.incarnations,
-            seconds=settings.seconds or preset.seconds,
-            shared_table=settings.table == "shared",
-            partitions=settings.partitions,
-            statements=settings.statements,
-            long_transaction=settings.long_transaction,
-            settings=settings,
-            servers=servers,
-        )
+    @property
+    def seconds(self) -> Second:
+        """Length of each step with queries."""
+        return self.settings.seconds or self._preset.seconds
+
+    @property
+    def incarnations(self) -> int:
+        """Restarts of the servers that are planned where the user does not say how many."""
+        return self._preset.incarnations
 
     def rows(self, clients: int) -> dict[str, int]:
         """Return step -> rows that each of so many clients inserts.
@@ -121,23 +81,21 @@ class InsertWorkload(Workload):
         assert known is not None
         rows = self._inserted(known, clients)
         match known.kind:
-            case Kind.LOAD:
-                per_commit = self._rows_per_commit[step]
-                return StepWork(LoadWork(rows=rows, rows_per_commit=per_commit), rows, 0)
             case Kind.INDEX:
-                return StepWork(IndexWork(), 0, 0)
-            case Kind.REPLACE:
-                per_commit = self._rows_per_commit[step]
-                return StepWork(ReplaceWork(rows=rows, rows_per_commit=per_commit), rows, rows)
+                return StepWork({"kind": "index"}, 0, 0)
+            case Kind.LOAD | Kind.REPLACE:
+                command = {"rows": rows, "rows_per_commit": self._rows_per_commit[step]}
+                deleted = rows if known.kind is Kind.REPLACE else 0
+                return StepWork({"kind": known.kind.value, **command}, rows, deleted)
             case Kind.RANGE_QUERY | Kind.POINT_QUERY:
-                assert known.rate is not None
-                command = QueryWork(
-                    query="range" if known.kind is Kind.RANGE_QUERY else "point",
-                    seconds=self.seconds,
-                    writes_per_second=float(known.rate),
-                    rows_per_commit=self._rows_per_commit["q"],
-                )
-                return StepWork(command, rows, rows)
+                query = {
+                    "kind": "query",
+                    "query": "range" if known.kind is Kind.RANGE_QUERY else "point",
+                    "seconds": self.seconds,
+                    "writes_per_second": float(known.rate or 0),
+                    "rows_per_commit": self._rows_per_commit["q"],
+                }
+                return StepWork(query, rows, rows)
 
     def add_to(self, method: Method, levels: Sequence[int]) -> None:
         """Write what the manifest says of the workload, for the numbers of clients."""
@@ -150,12 +108,12 @@ class InsertWorkload(Workload):
             },
             rows_per_commit=self._rows_per_commit,
             seconds=self.seconds,
-            shared_table=self.shared_table,
-            partitions=self.partitions,
-            long_transaction_s=self.long_transaction,
-            statements=self.statements,
+            shared_table=self.settings.shares_table,
+            partitions=self.settings.partitions,
+            long_transaction_s=self.settings.long_transaction,
+            statements=self.settings.statements,
         )
-        method.tables = self.tables(max(levels))
+        method.tables = self.settings.tables(max(levels))
         method.rows = max(method.insert.rows.values())
 
     def check_room(self, levels: Sequence[int], free_bytes: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -104,7 +105,7 @@ class Prepare(_Command, kw_only=True, tag="prepare"):
     inserted: list[int]
     """Rows that were ever inserted, by table, so that the next ones are other rows."""
     statements: Literal["prepared", "text"]
-    work: msgspec.Struct
+    work: Mapping[str, object]
     """The work of each client, as the benchmark describes it."""
     long_transaction: Second | None = None
     cpus: list[int] | None = None

@@ -54,28 +54,27 @@ class StepRun:
     def open(self) -> None:
         """Connect every contender's clients and prepare their statements."""
         work = Work(self._step.test.driver_test, self._step.clients, self._first)
-        for contender in self._contenders.running():
-            with self._contenders.guard(contender):
-                self._driver.open(self._session(contender), contender.target, work, self._data)
+        self._contenders.for_each(
+            lambda contender: self._driver.open(
+                self._session(contender), contender.target, work, self._data
+            )
+        )
 
     def read_plans(self, keep: Callable[[RunningContender, list[PlanText]], None]) -> None:
         """Ask every server how it will execute the test's statements."""
-        for contender in self._contenders.running():
-            with self._contenders.guard(contender):
-                keep(contender, self._driver.explain(self._session(contender)))
+        self._contenders.for_each(
+            lambda contender: keep(contender, self._driver.explain(self._session(contender)))
+        )
 
     def warm_up(self) -> None:
         """Run without recording, so that caches and plans are those of a server at work."""
-        for contender in self._contenders.running():
-            with self._contenders.guard(contender):
-                self._run(contender, ForSeconds(self._pace.warmup))
+        stop = ForSeconds(self._pace.warmup)
+        self._contenders.for_each(lambda contender: self._run(contender, stop))
         self._age_equally()
 
     def close(self) -> None:
         """Close the clients' connections."""
-        for contender in self._contenders.running():
-            with self._contenders.guard(contender):
-                self._driver.close(self._session(contender))
+        self._contenders.for_each(lambda contender: self._driver.close(self._session(contender)))
 
     @property
     def next_operation(self) -> int:
@@ -96,9 +95,8 @@ class StepRun:
 
     def age(self, positions: list[int]) -> None:
         """Run every contender up to `positions`, measuring nothing."""
-        for contender in self._contenders.running():
-            with self._contenders.guard(contender):
-                self._run(contender, ToPositions(positions))
+        stop = ToPositions(positions)
+        self._contenders.for_each(lambda contender: self._run(contender, stop))
 
     def block(self, number: int, rng: random.Random, keep: Callable[[Slice], None]) -> None:
         """Measure one block: every contender twice, in counterbalanced order."""

@@ -15,7 +15,7 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import PlanText, Rate
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
-from slowdust.experiment.plan import Step, plan, unsettled
+from slowdust.experiment.plan import Step, plan
 from slowdust.experiment.slices.blocks import Pace, StepRun, measure
 from slowdust.experiment.slices.schedule import (
     MINIMUM_BLOCKS,
@@ -87,11 +87,14 @@ class SliceLoop:
             round_number += 1
 
     def _wanted(self, round_number: int, planned: int) -> bool:
-        wanting = sum(1 for _ in unsettled(self.journal.steps))
+        wanting = self._unsettled()
         alone = len(self._contenders.names) > 1 and not self._contenders.comparable
         if round_number <= (1 if alone else planned):
             return wanting > 0
         return not alone and self._budget.left > wanting * self._shortest_turn() > 0
+
+    def _unsettled(self) -> int:
+        return sum(not step.settled for step in self.journal.steps)
 
     def _warn_of_short_budget(self, planned: int) -> None:
         least = planned * len(self.journal.steps) * self._shortest_turn()
@@ -121,8 +124,7 @@ class SliceLoop:
             if turn.action is Action.AGE:
                 self._age(turn.step, number)
             else:
-                all_unsettled = sum(1 for _ in unsettled(self.journal.steps))
-                share = self._budget.share(turns_left(due, all_unsettled, rounds_after))
+                share = self._budget.share(turns_left(due, self._unsettled(), rounds_after))
                 self._measure(turn.step, number, share)
                 due -= 1
             if turn.step.test.writes:

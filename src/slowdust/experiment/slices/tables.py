@@ -21,8 +21,7 @@ class LoadedTables:
         self, contenders: Contenders, names: Sequence[str], data: Data, view: View
     ) -> None:
         self.data = data
-        self.rows = data.tables * data.rows
-        """Rows of all tables of one contender."""
+        self._rows = data.tables * data.rows
         self._contenders = contenders
         self._names = names
         self._view = view
@@ -32,14 +31,13 @@ class LoadedTables:
         """Start all servers; load the tables that are not as they were loaded."""
         self._contenders.start()
         if self._unchanged:
-            running = self._contenders.running()
-            self._load([contender for contender in running if not contender.keeps_tables])
+            self._contenders.for_each(self._load_if_emptied)
         else:
             self.load()
 
     def load(self) -> None:
         """Load the tables of all contenders anew."""
-        self._load(self._contenders.running())
+        self._contenders.for_each(self._load)
         self._unchanged = True
 
     def note_writes(self) -> None:
@@ -48,23 +46,24 @@ class LoadedTables:
 
     def maintain(self, budget: Second) -> None:
         """Carry out post-write maintenance, then wait until the servers are idle."""
-        running = self._contenders.running()
-        for contender in running:
-            self._view.phase(f"maintenance of {contender.name} after the writes")
-            with self._contenders.guard(contender):
-                stages = contender.family.after_writes(contender.server.site, self._names)
-                self._contenders.maintain(contender, stages, self.rows)
+        self._contenders.for_each(self._maintain)
         self._view.phase("waiting until the servers are idle")
-        limit = longest_wait(self.rows, budget / _FULL_RUN)
+        limit = longest_wait(self._rows, budget / _FULL_RUN)
         self._contenders.wait_until_idle(self._contenders.running(), limit)
 
-    def _load(self, contenders: list[RunningContender]) -> None:
-        for contender in contenders:
-            self._view.phase(f"loading {contender.name}")
-            with self._contenders.guard(contender):
-                driver = self._contenders.driver
-                driver.load(contender.target, self.data, self._view.progress)
-                stages = contender.family.after_load(contender.server.site, self._names)
-                self._contenders.maintain(contender, stages, self.rows)
-                self._contenders.measure_sizes(contender, self._names, self.rows)
-                self._contenders.measure_buffer_pool(contender)
+    def _maintain(self, contender: RunningContender) -> None:
+        self._view.phase(f"maintenance of {contender.name} after the writes")
+        stages = contender.family.after_writes(contender.server.site, self._names)
+        self._contenders.maintain(contender, stages, self._rows)
+
+    def _load(self, contender: RunningContender) -> None:
+        self._view.phase(f"loading {contender.name}")
+        self._contenders.driver.load(contender.target, self.data, self._view.progress)
+        stages = contender.family.after_load(contender.server.site, self._names)
+        self._contenders.maintain(contender, stages, self._rows)
+        self._contenders.measure_sizes(contender, self._names, self._rows)
+        self._contenders.measure_buffer_pool(contender)
+
+    def _load_if_emptied(self, contender: RunningContender) -> None:
+        if not contender.keeps_tables:
+            self._load(contender)

@@ -11,8 +11,13 @@ from pydantic import Field
 
 from slowdust.benchmarks.options import Table
 from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
-from slowdust.experiment.spec.matrix import Combination, Matrix, check_number, combinations
-from slowdust.experiment.spec.values import Settings
+from slowdust.experiment.spec.matrix import (
+    Combination,
+    Matrix,
+    Settings,
+    check_number,
+    combinations,
+)
 
 
 class ContenderTable(Table):

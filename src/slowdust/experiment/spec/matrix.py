@@ -1,4 +1,4 @@
-"""Matrices of an experiment file: the cross product of axes becomes contenders.
+"""Settings and matrices of an experiment file: the cross product of axes becomes contenders.
 
 An axis is named after what it varies: a setting of the server, or a part of the contender
 (`engine`, `config`, `environment`). Its points are a list of values, or a table of named points
@@ -16,13 +16,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator
 
 from slowdust.dbms import engine_names
 from slowdust.dbms.settings import setting_name
-from slowdust.experiment.spec.values import Settings, distinct_names, setting_text
 
 MOST_COMBINATIONS = 64
 """Contenders from which on a matrix is taken for a mistake: all are up side by side."""
@@ -31,10 +30,41 @@ PARTS = ("engine", "config", "environment")
 """The parts of a contender that an axis can vary beside settings of its server."""
 
 
+_Value = TypeVar("_Value")
+
+
+def _setting_text(value: object) -> object:
+    """Return a scalar as a server writes it: `on`, `off`, digits; anything else unchanged."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int | float) else value
+
+
+_Setting = Annotated[str, BeforeValidator(_setting_text)]
+
+
+def _distinct_names(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
+    """Return the items by name; ValueError when a name is there twice."""
+    result: dict[str, _Value] = {}
+    for name, value in items:
+        if name in result:
+            raise ValueError(f"{name} stands there twice")
+        result[name] = value
+    return result
+
+
+def _one_spelling_of_settings(values: dict[str, str]) -> dict[str, str]:
+    return _distinct_names((setting_name(name), value) for name, value in values.items())
+
+
+Settings = Annotated[dict[str, _Setting], AfterValidator(_one_spelling_of_settings)]
+"""Settings by name, each spelled in one way, so that what fixes and what varies it is compared."""
+
+
 def _normal_axis(value: object) -> object:
     """Return a list of values as points that vary nothing but the axis, still without a key."""
     if isinstance(value, list):
-        labels = [setting_text(item) for item in value]
+        labels = [_setting_text(item) for item in value]
         if not all(isinstance(label, str) for label in labels):
             raise ValueError("values are true, false, numbers or strings")
         if len(set(labels)) < len(labels):
@@ -50,7 +80,7 @@ Axis = Annotated[list[str] | dict[str, Settings], BeforeValidator(_normal_axis)]
 
 def _one_spelling(matrix: dict[str, Axis]) -> dict[str, Axis]:
     """Spell axes that are settings in one way; the name of a table of points is its user's own."""
-    return distinct_names(
+    return _distinct_names(
         (setting_name(name) if isinstance(axis, list) else name, axis)
         for name, axis in matrix.items()
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from slowdust import benchmarks
 from slowdust.benchmarks.model import Benchmark
-from slowdust.benchmarks.options import read_number, split_list
+from slowdust.benchmarks.options import read_number, read_numbers, split_list
 from slowdust.dbms.settings import setting_name
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.spec import Spec, parse_spec
@@ -22,7 +22,7 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     Raises:
         UsageError: naming the option that is wrong.
     """
-    benchmark = _benchmark(options.get("benchmark"))
+    benchmark = benchmarks.benchmark(str(options.get("benchmark") or benchmarks.DEFAULT.name))
     data: dict[str, object] = {"name": _name(contenders), "contenders": list(contenders)}
     if table := _own_table(benchmark, options):
         data[benchmark.name] = table
@@ -31,7 +31,7 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     if (tests := options.get("tests")) is not None:
         data["tests"] = _tests(str(tests), options.get("suite"))
     if (clients := options.get("clients")) is not None:
-        data["clients"] = _clients(str(clients))
+        data["clients"] = read_numbers("--clients", str(clients))
     if margin := options.get("margin"):
         data["margin"] = _margin(str(margin))
     if (rows := options.get("rows")) is not None:
@@ -61,13 +61,6 @@ def _tests(text: str, suite: object) -> list[str]:
     return tests
 
 
-def _benchmark(name: object) -> Benchmark:
-    try:
-        return benchmarks.benchmark(str(name or benchmarks.DEFAULT.name))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
 def _own_table(benchmark: Benchmark, options: Mapping[str, object]) -> dict[str, object]:
     """Return the benchmark's own table that the options mean; empty where they say nothing."""
     own = {option.parameter for option in benchmark.options}
@@ -84,16 +77,6 @@ def _own_table(benchmark: Benchmark, options: Mapping[str, object]) -> dict[str,
         for option in benchmark.options
         if (given := options.get(option.parameter)) is not None
     )
-
-
-def _clients(text: str) -> list[int]:
-    try:
-        clients = [int(part) for part in split_list(text)]
-    except ValueError:
-        raise UsageError(f"--clients {text}: write numbers, such as 1 or 1,8,64") from None
-    if not clients or min(clients) < 1:
-        raise UsageError(f"--clients {text}: at least one client is needed")
-    return clients
 
 
 def _margin(text: str) -> float:

@@ -19,8 +19,7 @@ from slowdust.experiment.spec.contenders import (
     as_table,
     plan_contenders,
 )
-from slowdust.experiment.spec.matrix import Matrix
-from slowdust.experiment.spec.values import Settings
+from slowdust.experiment.spec.matrix import Matrix, Settings
 from slowdust.store.folder import NAME
 
 _TABLES: dict[str, Any] = {

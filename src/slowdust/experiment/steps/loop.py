@@ -45,9 +45,7 @@ def sized_workload(spec: Spec, benchmark: StepBenchmark, contenders: Contenders)
         UsageError: the size depends on what the servers do not have, or the disk has no room.
     """
     contenders.start()
-    for contender in contenders.running():
-        with contenders.guard(contender):
-            contenders.measure_buffer_pool(contender)
+    contenders.for_each(contenders.measure_buffer_pool)
     workload = benchmark.workload(
         [
             Server(
@@ -78,11 +76,12 @@ def method_of_steps(spec: Spec, workload: Workload) -> Method:
 
 def partitions_of(workload: Workload, steps: Sequence[str], clients: int) -> Partitions | None:
     """Return equal ranges of all keys that a table will ever have; None without partitions."""
-    if not workload.partitions:
+    count = workload.settings.partitions
+    if not count:
         return None
     inserted = sum(workload.work(step, clients).inserted for step in steps)
-    keys = inserted * clients // workload.tables(clients)
-    return Partitions(workload.partitions, rows_each=max(1, -(-keys // workload.partitions)))
+    keys = inserted * clients // workload.settings.tables(clients)
+    return Partitions(count=count, rows_each=max(1, -(-keys // count)))
 
 
 def turn_order(contenders: int, place: int, incarnation: int) -> list[int]:
@@ -160,7 +159,7 @@ class StepLoop:
             self._view.step_done(self._status(step, number))
 
     def _make_tables(self, steps: list[Step], level: int) -> dict[str, Tables]:
-        count = self._workload.tables(level)
+        count = self._workload.settings.tables(level)
         names = self._benchmark.table_names(count)
         partitions = partitions_of(self._workload, [step.test.name for step in steps], level)
         for contender in self._present():

@@ -12,11 +12,11 @@ from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import STANDSTILL, OnProgress, maintenance_limit
 from slowdust.experiment.driver.protocol import Performed, PlanText, Prepare
 from slowdust.experiment.plan import Step
-from slowdust.experiment.record import slice_of
+from slowdust.experiment.record import Totals, slice_of
 from slowdust.probes.sampler import Sampler
 from slowdust.probes.window import WindowUse
 from slowdust.store.latency import Histogram
-from slowdust.store.measured import PerSecond, Schedule
+from slowdust.store.measured import PerSecond
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, Sample, StepDetail
 from slowdust.units import Second, known
@@ -92,7 +92,18 @@ class StepRunner:
         Raises:
             TargetError: the server did not do it.
         """
-        self._driver.prepare(self._preparation(turn))
+        command = Prepare(
+            session=turn.session,
+            target=turn.contender.target,
+            clients=turn.step.clients,
+            tables=len(turn.tables.names),
+            seed=self._seed,
+            inserted=turn.tables.inserted,
+            statements=self._workload.settings.statements,
+            work=self._work(turn).command,
+            long_transaction=self._workload.settings.long_transaction,
+        )
+        self._driver.prepare(command)
         return self._driver.explain(turn.session)
 
     def perform(
@@ -150,19 +161,6 @@ class StepRunner:
             return maintenance_limit(turn.tables.rows)
         return STANDSTILL
 
-    def _preparation(self, turn: ContenderTurn) -> Prepare:
-        return Prepare(
-            session=turn.session,
-            target=turn.contender.target,
-            clients=turn.step.clients,
-            tables=len(turn.tables.names),
-            seed=self._seed,
-            inserted=turn.tables.inserted,
-            statements=self._workload.statements,
-            work=self._work(turn).command,
-            long_transaction=self._workload.long_transaction,
-        )
-
     def _work(self, turn: ContenderTurn) -> StepWork:
         return self._workload.work(turn.test.name, turn.step.clients)
 
@@ -182,30 +180,14 @@ def _complete(window: WindowUse, samples: Sequence[Sample]) -> None:
         window.skipped.remove("server.switches")
 
 
-@dataclass
-class _Totals:
-    """Totals of a long step, over all of its roles."""
-
-    operations: int
-    statements: int
-    rows: int
-    qps: float
-    unit: str
-    latency: Histogram
-    per_second: list[PerSecond]
-    errors: dict[str, int]
-    retries: int
-    schedule: Schedule | None = None
-
-
-def _totals(turn: ContenderTurn, performed: Performed) -> _Totals:
+def _totals(turn: ContenderTurn, performed: Performed) -> Totals:
     main = performed.roles.get(turn.test.main_role)
     operations, qps = _rate(turn, performed, main)
     roles = performed.roles.values()
     errors: Counter[str] = Counter()
     for role in roles:
         errors.update(role.errors)
-    return _Totals(
+    return Totals(
         operations=operations,
         statements=sum(known(role.statements for role in roles)),
         rows=sum(known(role.rows for role in roles)),
