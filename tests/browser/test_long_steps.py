@@ -49,7 +49,7 @@ def _button(chrome: Chrome, step: str, act: str) -> WebElement:
 
 
 def _drag(chrome: Chrome, graph: WebElement, start: float, end: float) -> None:
-    """From one share of the graph's width to another."""
+    """Drag from one share of the graph's width to another."""
     chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", graph)
     width = graph.rect["width"]
     ActionChains(chrome).move_to_element_with_offset(

@@ -33,8 +33,8 @@ class Maintenance(Enum):
 
     AFTER_LOAD = "after load"
     AFTER_WRITES = "after writes"
-    """Only behind the last such step of a sequence; those before it have `IN_TURN`."""
-    IN_TURN = "in turn"
+    """Only behind the last such step of a sequence; those before it have `AFTER_STEP`."""
+    AFTER_STEP = "after step"
     NONE = "none"
 
 

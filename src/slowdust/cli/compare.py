@@ -1,4 +1,4 @@
-"""`slowdust compare`: an experiment from options alone."""
+"""`slowdust compare`: an experiment that is described by options."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from slowdust.benchmarks.options import Option
 from slowdust.cli.options import results_option
 
 _GENERAL = (
-    Option("--tests", "LIST", "Tests by name or pattern: 'point*,update-index'."),
-    Option("--suite", "NAME", "quick, default (METHOD's order) or full (reads before the writes)."),
+    Option("--tests", "LIST", "Names or patterns of tests: 'point*,update-index'."),
+    Option("--suite", "NAME", "quick, default, or full (with reads before the writes).  [default]"),
     Option("--benchmark", "NAME", f"{' or '.join(BENCHMARKS)}.  [{DEFAULT.name}]"),
     Option("--clients", "LIST", "Concurrent clients: 1 or 1,8,64.  [1]"),
     Option("--rows", "LIST", "Rows of each table.  [100000]"),
     Option("--tables", "NUMBER", "Number of tables.  [1]"),
     Option("--budget", "TIME", "Wall clock for all measuring: 90s, 10m.  [10m]"),
     Option("--slice", "TIME", "Length of one slice.  [100ms]"),
-    Option("--incarnations", "NUMBER", "Restarts of the servers, at least 2 to be sure."),
-    Option("--margin", "PERCENT", "The largest difference that counts as the same.  [3%]"),
+    Option("--incarnations", "NUMBER", "Starts of the servers; a verdict needs at least 2."),
+    Option("--margin", "PERCENT", "Largest change that counts as the same.  [3%]"),
     Option("--rate", "NUMBER", "Open loop: operations/s, latency from the schedule."),
-    Option("--arrivals", "[poisson|uniform]", "Arrivals of operations at a --rate.  [poisson]"),
-    Option("--seed", "NUMBER", "Seed of rows and operations.  [1]"),
-    Option("--name", "NAME", "Name of the experiment.  [made from contenders and time]"),
+    Option("--arrivals", "[poisson|uniform]", "Distribution of the arrivals of --rate.  [poisson]"),
+    Option("--seed", "NUMBER", "Seed of the random rows and operations.  [1]"),
+    Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
 _SET = click.Option(
     ["--set", "settings"],
     multiple=True,
     metavar="KEY=VALUE",
-    help="A server setting; repeatable. One setting with two values makes a contender of each.",
+    help="Server setting; repeatable. Each value of a repeated KEY becomes a contender.",
 )
 
 
@@ -78,9 +78,9 @@ def command(contenders: tuple[str, ...], results: Path, **options: object) -> in
     """Measure contenders side by side and say what got slower.
 
     A contender is DBMS@VERSION[/ENGINE][:CONFIG][+ENV...] or a directory with binaries,
-    ./pg-patched[:CONFIG]. The first one is the base. DBMS is postgres, mysql or mariadb; ENGINE a
-    storage engine of the latter two (innodb, rocksdb, memory); ENV an allocator (glibc, jemalloc,
-    tcmalloc) or NAME=VALUE. `slowdust builds list` shows the versions.
+    ./pg-patched[:CONFIG]. The first one is the base. `slowdust builds list` shows every DBMS and
+    version; ENGINE is a storage engine, where the DBMS has several (innodb, rocksdb, memory); ENV
+    is an allocator (glibc, jemalloc, tcmalloc) or NAME=VALUE. `slowdust tests` lists the tests.
 
     \b
     slowdust compare postgres@15.8 postgres@17.6

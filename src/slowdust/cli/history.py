@@ -1,4 +1,4 @@
-"""`slowdust history`: how throughput went from version to version, over many experiments."""
+"""`slowdust history`: throughput from version to version, over many experiments."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ if TYPE_CHECKING:
 
 @click.command("history")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--benchmark", help="Only this one: micro, insert, slap; sysbench, of archives.")
-@click.option("--test", "tests", metavar="LIST", help="Tests by name or pattern, comma separated.")
+@click.option("--benchmark", help="Only this benchmark: micro, insert, slap, archived sysbench.")
+@click.option(
+    "--test", "tests", metavar="LIST", help="Names or patterns of tests, separated by commas."
+)
 @click.option(
     "--host",
     metavar="WORDS",
-    help="Only hosts whose facts have all these words; 'unrecorded': those that do not say, "
-    "taken as one.",
+    help="Only hosts whose facts have all these words; 'unrecorded' for experiments without facts "
+    "of a host, taken as one host.",
 )
 @click.option(
     "--config",
     metavar="LIST",
-    help="Only these configs, by name or pattern, comma separated, taken for one: their versions "
-    "are one line.",
+    help="Only these configs, by name or pattern, separated by commas; all their versions are one "
+    "line.",
 )
 @click.option("--base", metavar="VERSION", help="Relative to this version.  [the first]")
 @click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to F."
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
 )
 @click.option("--md", "form", flag_value="md", help="Print Markdown, test by test.")
 @click.option("--json", "form", flag_value="json", help="Print JSON (docs/history.schema.json).")
@@ -54,11 +56,11 @@ def command(
     bands: Bands | None,
     results: Path,
 ) -> None:
-    """Show versions in their order: the throughput of each relative to the first.
+    """Show the versions in order, with the throughput of each relative to the first.
 
-    From all experiments of the results folder, or those called NAME. Experiments go together if
-    host, benchmark and amount of data are the same, and only by versions that they share: rates of
-    one are never compared with another's.
+    The experiments are all in the results folder, or the ones called NAME. They are combined if
+    host, benchmark and amount of data are the same, and only through versions that they share:
+    rates of different experiments are never compared.
 
     \b
     slowdust history
@@ -75,7 +77,7 @@ def command(
     from slowdust.wording import counted
 
     experiments, notes = once(_experiments(names, results))
-    experiments.sort(key=lambda one: (one.manifest.started or "", _place(one.name, names)))
+    experiments.sort(key=lambda run: (run.manifest.started or "", _place(run.name, names)))
     patterns = [part.strip() for part in (tests or "*").split(",")]
     choice = Choice(
         benchmark=lambda name: benchmark in {None, name},
@@ -91,9 +93,9 @@ def command(
         raise UsageError(f"no experiment has a test like '{tests}'")
     if not history.lines:
         raise UsageError(
-            f"nothing has a history: no two versions of one DBMS are compared in "
-            f"{counted(len(experiments), 'experiment')}, or what was asked for leaves none"
-            f"{_behind(history.notes)}"
+            f"there is no history: no two versions of one DBMS are compared in "
+            f"{counted(len(experiments), 'experiment')}, or the options exclude them"
+            f"{_sentences(history.notes)}"
         )
     if base is not None and not _has_version(history, base):
         raise UsageError(f"no history has a version {base}")
@@ -119,18 +121,18 @@ def _any_test(experiments: list[Experiment], patterns: list[str]) -> bool:
 
 def _has_version(history: History, version: str) -> bool:
     return any(
-        version in {one.version, one.label} or one.label.startswith(f"{version} ")
+        version in {point.version, point.label} or point.label.startswith(f"{version} ")
         for line in history.lines
-        for one in line.versions
+        for point in line.versions
     )
 
 
-def _behind(notes: list[str]) -> str:
+def _sentences(notes: list[str]) -> str:
     return f". {' '.join(notes)}" if notes else ""
 
 
 def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
-    """Those named, or all that can be read, the one stored last first."""
+    """Read the named experiments, or all that are readable, newest first."""
     from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import Folder, experiments
@@ -138,17 +140,17 @@ def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
     stored = experiments(results)
     if names:
         folders = [Folder(results / name) for name in dict.fromkeys(names)]
-        named = {one.name: Experiment(one.read_manifest(), one.read_slices()) for one in folders}
+        named = {f.name: Experiment(f.read_manifest(), f.read_slices()) for f in folders}
         return [named[folder.name] for folder in stored if folder.name in named]
-    found = []
+    readable = []
     for folder in stored:
         try:
-            found.append(Experiment(folder.read_manifest(), folder.read_slices()))
+            readable.append(Experiment(folder.read_manifest(), folder.read_slices()))
         except SlowdustError as error:
-            click.echo(f"slowdust: left out, unreadable: {error}", err=True)
-    return found
+            click.echo(f"slowdust: left out an unreadable experiment: {error}", err=True)
+    return readable
 
 
 def _place(name: str, names: tuple[str, ...]) -> tuple[int, str]:
-    """Of an experiment among those named; else by its name."""
+    """Return a sort key: the place of an experiment among the named ones, else its name."""
     return (names.index(name) if name in names else len(names)), name

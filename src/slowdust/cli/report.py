@@ -1,4 +1,4 @@
-"""`slowdust report`: what an experiment found, for people and for programs."""
+"""`slowdust report`: the results of an experiment, for people and for programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command("report")
 @click.argument("name", required=False)
 @click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to F."
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
 )
 @click.option("--md", "form", flag_value="md", help="Print Markdown.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV, one row per result.")
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 @click.option(
     "--classic",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; docs/import.md.",
+    help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; see docs/import.md.",
 )
 @click.option(
-    "--base", metavar="CONTENDER", help="Compare with this contender, or its version.  [the first]"
+    "--base", metavar="CONTENDER", help="Compare with this contender or version.  [the first]"
 )
 @bands_option
 @results_option
@@ -48,7 +48,7 @@ def command(
 ) -> None:
     """Report on the experiment NAME, by default the newest.
 
-    Without an option it prints the tl;dr and writes report.html into the experiment's folder.
+    Without options it prints the tl;dr and writes report.html into the experiment's folder.
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.analyse import analyse
@@ -105,7 +105,7 @@ def _find(name: str | None, results: Path) -> Folder:
 
     if name is not None:
         return Folder(results / name)
-    found = experiments(results)
-    if not found:
+    stored = experiments(results)
+    if not stored:
         raise UsageError(f"there is no experiment in {results}: run `slowdust compare` first")
-    return found[0]
+    return stored[0]

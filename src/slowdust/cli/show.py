@@ -1,4 +1,4 @@
-"""`slowdust show`: what an experiment compared."""
+"""`slowdust show`: the contenders and conditions of an experiment."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
     help=f"{' or '.join(BENCHMARKS)}.",
 )
 def command(name: str) -> None:
-    """List a benchmark's tests in their order, their groups, and the suites that hold them."""
-    wanted = benchmark(name)
-    for test in wanted.tests:
-        suites = [suite for suite, tests in wanted.suites.items() if test.name in tests]
+    """List a benchmark's tests in order, with their groups and the suites that include them."""
+    chosen = benchmark(name)
+    for test in chosen.tests:
+        suites = [suite for suite, tests in chosen.suites.items() if test.name in tests]
         click.echo(f"{test.name:<26}{test.group.value:<24}{', '.join(suites)}")

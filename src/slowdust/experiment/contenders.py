@@ -114,7 +114,7 @@ class RunningContender:
     def refuse_fatal_errors(self, errors: Mapping[str, int], of_what: str) -> None:
         """Raise TargetError for an error, by state, after which measuring the server is in vain."""
         for state, count in errors.items():
-            if (fatal_error := self.family.ruin(state)) is not None:
+            if (fatal_error := self.family.fatal_error(state)) is not None:
                 message = f"{count} {of_what} failed: {fatal_error}"
                 raise TargetError(Failed(kind="server", sqlstate=state, message=message))
 

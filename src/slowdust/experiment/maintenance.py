@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Stage, Statements, Temporarily, Until
+from slowdust.dbms.family import Stage, Statements, WaitUntil, WithSettings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver, maintenance_limit
 from slowdust.units import Second
@@ -34,7 +34,7 @@ def carry_out(
                 parallel=os.cpu_count() or 1,
                 limit=maintenance_limit(rows),
             )
-        elif isinstance(stage, Temporarily):
+        elif isinstance(stage, WithSettings):
             before = _values(driver, target, stage)
             driver.sql(target, [stage.write(*pair) for pair in stage.values.items()])
             carry_out(driver, target, stage.stages, rows, warn)
@@ -51,7 +51,7 @@ def longest_wait(rows: int, share: float) -> Second:
     return min(1200.0, 60.0 + rows / 1e6) * min(1.0, share)
 
 
-def _values(driver: Driver, target: Target, stage: Temporarily) -> dict[str, str]:
+def _values(driver: Driver, target: Target, stage: WithSettings) -> dict[str, str]:
     """Read the values in force of the settings that are changed."""
     values: dict[str, str] = {}
     answers = driver.sql(target, [stage.read(name) for name in stage.values])
@@ -63,7 +63,7 @@ def _values(driver: Driver, target: Target, stage: Temporarily) -> dict[str, str
     return values
 
 
-def _wait_for(driver: Driver, target: Target, stage: Until) -> bool:
+def _wait_for(driver: Driver, target: Target, stage: WaitUntil) -> bool:
     deadline = time.monotonic() + stage.limit
     while True:
         (answer,) = driver.sql(target, [stage.statement])

@@ -103,7 +103,7 @@ def test_the_segments_are_the_best_there_are() -> None:
 
 
 def _best(series: list[float], deviations: list[float], pen: float) -> list[int]:
-    """By trying all."""
+    """Return the best places by trying all."""
 
     def cost(ends: tuple[int, ...]) -> float:
         total = pen * len(ends)

@@ -181,7 +181,7 @@ class Registry:
         (self.home / "integrity").write_text(text)
 
     def remove_client(self, name: str) -> None:
-        """As if it were not installed."""
+        """Make a client look as if it were not installed."""
         (self.bin / name).unlink()
 
     def calls(self) -> list[str]:

@@ -18,16 +18,16 @@ from itertools import pairwise
 from statistics import geometric_mean, median
 
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.flags import NO_BASE
+from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.story.group_changes import ChangeCounts, GroupChanges
 from slowdust.analysis.versions import Release, in_order, labels_of
 from slowdust.wording import (
     GROUP_TITLES,
     counted,
+    distinct_names,
     group_title,
     listing,
     throughput,
-    told_apart,
 )
 from slowdust.wording import clients as number_of_clients
 
@@ -332,7 +332,7 @@ def changes_of_report(
             )
             found.append(_on_line(changes, line, lines))
     if not lines:
-        same = told_apart(report.contenders)
+        same = distinct_names(report.contenders)
         for (group, clients), results in grouped.items():
             told = clients if len(levels) > 1 else None
             rates = _rates(results, same)
@@ -362,7 +362,7 @@ def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
     rates: dict[str, dict[str, float]] = {}
     units: dict[str, str] = {}
     for result in results:
-        rate = result.qps if NO_BASE in result.flags else result.rqps
+        rate = result.qps if NO_BASE in result.notes else result.rqps
         if result.contender not in names or rate is None:
             continue
         if units.setdefault(result.test, result.unit) == result.unit:

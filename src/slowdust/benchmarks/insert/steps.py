@@ -36,7 +36,7 @@ _INSERTS: dict[str, Any] = {
 }
 _QUERY: dict[str, Any] = {"main_role": "query", "counted": Counted.STATEMENTS}
 _TRAITS: dict[Kind, dict[str, Any]] = {
-    Kind.LOAD: {**_INSERTS, "maintenance": Maintenance.IN_TURN, "makes_tables": True},
+    Kind.LOAD: {**_INSERTS, "maintenance": Maintenance.AFTER_STEP, "makes_tables": True},
     Kind.INDEX: {
         "group": Group.INDEX,
         "main_role": "index",

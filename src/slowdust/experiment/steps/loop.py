@@ -244,8 +244,8 @@ class StepLoop:
             case Maintenance.AFTER_WRITES:
                 stages = contender.family.after_writes(contender.server.site, tables.names)
                 limit = max(limit, longest_wait(tables.rows, self._workload.seconds / _FULL_STEP))
-            case Maintenance.IN_TURN:
-                stages = contender.family.in_turn(contender.server.site, tables.names)
+            case Maintenance.AFTER_STEP:
+                stages = contender.family.after_step(contender.server.site, tables.names)
         if stages:
             self._view.phase(f"maintenance of {contender.name} after {turn.test.name}")
             self._contenders.maintain(contender, stages, tables.rows)
@@ -260,7 +260,7 @@ class StepLoop:
         steps = self._steps(step.clients)
         later = steps[steps.index(step) + 1 :]
         if due is Maintenance.AFTER_WRITES and any(long_step(s).maintenance is due for s in later):
-            return Maintenance.IN_TURN
+            return Maintenance.AFTER_STEP
         return due
 
     def _wait_until_idle(self, contender: RunningContender, limit: Second) -> None:

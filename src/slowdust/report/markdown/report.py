@@ -18,7 +18,7 @@ from slowdust.report.tldr import passages
 from slowdust.store.latency import LatencyUs
 from slowdust.wording import (
     MOST_LISTED,
-    OF_TRANSACTIONS,
+    TRANSACTION_RATES,
     change,
     clients,
     listing,
@@ -34,7 +34,7 @@ def render(report: Report) -> str:
     """tl;dr, throughput and what belongs to it, warnings, plans, contenders, method and host."""
     sections = [
         [f"# {report.experiment}", "", f"{_when(report)}he base is {report.base}."],
-        *([f"> {notice}"] for notice in report.notices),
+        *([f"> {note}"] for note in report.notes),
         ["## tl;dr", "", *_tldr(report)],
         *summaries(report),
         _throughput(report),
@@ -299,7 +299,7 @@ def _latency(report: Report) -> list[str]:
     return [
         "## Response time, microseconds",
         "",
-        *([OF_TRANSACTIONS, ""] if report.imported == SYSBENCH.name else []),
+        *([TRANSACTION_RATES, ""] if report.imported == SYSBENCH.name else []),
         *table(header, rows, left=1),
     ]
 
@@ -314,13 +314,13 @@ def _warnings(report: Report) -> list[str]:
     places: dict[str, list[str]] = {}
     for result in report.results:
         place = f"{result.test}, {clients(result.clients)}, {result.contender}"
-        for flag in result.flags:
-            places.setdefault(flag, []).append(place)
-    for flag, raised in places.items():
+        for note in result.notes:
+            places.setdefault(note, []).append(place)
+    for note, raised in places.items():
         if len(raised) > MOST_LISTED:
-            lines.append(f"- {len(raised)} results: {flag}")
+            lines.append(f"- {len(raised)} results: {note}")
         else:
-            lines += [f"- {place}: {flag}" for place in raised]
+            lines += [f"- {place}: {note}" for place in raised]
     return ["## Warnings", "", *lines] if lines else []
 
 

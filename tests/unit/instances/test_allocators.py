@@ -13,9 +13,9 @@ from slowdust.builds import Build
 from slowdust.instances.allocators import (
     AllocatorError,
     Malloc,
-    at_work,
-    check_at_work,
+    check_loaded,
     find_malloc,
+    loaded_allocator,
     malloc_of,
 )
 from slowdust.store.manifest import BuildFacts
@@ -54,8 +54,8 @@ LIBC = Path("/lib/libc.so.6")
     ],
 )
 def test_who_has_malloc(bindings: list[tuple[object, str]], malloc: Malloc | None) -> None:
-    told = [(str(file), symbol) for file, symbol in bindings]
-    assert malloc_of(told, SERVER) == malloc
+    bound = [(str(file), symbol) for file, symbol in bindings]
+    assert malloc_of(bound, SERVER) == malloc
 
 
 def test_loader_tells_of_a_program_of_this_machine() -> None:
@@ -70,17 +70,17 @@ def test_loader_tells_of_a_program_of_this_machine() -> None:
 def test_what_is_mapped_is_at_work() -> None:
     mapped = {Path(line.split()[-1]) for line in _maps() if "/libc" in line}
     malloc = Malloc(mapped.pop(), "glibc", is_built_in=False)
-    assert at_work(os.getpid(), malloc) == "glibc"
-    check_at_work(os.getpid(), malloc, "glibc")
+    assert loaded_allocator(os.getpid(), malloc) == "glibc"
+    check_loaded(os.getpid(), malloc, "glibc")
     with pytest.raises(AllocatorError, match="cannot have jemalloc: its malloc is from /"):
-        check_at_work(os.getpid(), malloc, "jemalloc")
+        check_loaded(os.getpid(), malloc, "jemalloc")
 
 
 def test_what_is_not_mapped_is_told() -> None:
     malloc = Malloc(Path("/b/libjemalloc.so.2"), "jemalloc", is_built_in=False)
     with pytest.raises(AllocatorError, match=r"has not mapped /b/libjemalloc\.so\.2"):
-        check_at_work(os.getpid(), malloc, "jemalloc")
-    assert at_work(os.getpid(), malloc) is None
+        check_loaded(os.getpid(), malloc, "jemalloc")
+    assert loaded_allocator(os.getpid(), malloc) is None
 
 
 def test_a_library_that_was_replaced_since_is_still_at_work(tmp_path: Path) -> None:
@@ -90,18 +90,18 @@ def test_a_library_that_was_replaced_since_is_still_at_work(tmp_path: Path) -> N
     with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
         library.unlink()
         assert any(line.endswith(f"{library} (deleted)") for line in _maps())
-        assert at_work(os.getpid(), malloc) == "jemalloc"
-        check_at_work(os.getpid(), malloc, "jemalloc")
+        assert loaded_allocator(os.getpid(), malloc) == "jemalloc"
+        check_loaded(os.getpid(), malloc, "jemalloc")
 
 
 def test_maps_that_cannot_be_read_matter_only_where_an_allocator_was_asked_for() -> None:
     malloc = Malloc(LIBC, "glibc", is_built_in=False)
     nobody = 2**22 + 1  # beyond the largest process id
-    assert at_work(nobody, malloc) is None
+    assert loaded_allocator(nobody, malloc) is None
     with pytest.raises(
         AllocatorError, match=r"cannot be checked to have glibc: /proc/.* cannot be"
     ):
-        check_at_work(nobody, malloc, "glibc")
+        check_loaded(nobody, malloc, "glibc")
 
 
 def _maps() -> list[str]:
@@ -111,10 +111,10 @@ def _maps() -> list[str]:
 def test_built_in_malloc_cannot_be_replaced() -> None:
     malloc = Malloc(SERVER, "jemalloc", is_built_in=True)
     with pytest.raises(AllocatorError, match="cannot have jemalloc: its malloc is built in"):
-        check_at_work(os.getpid(), malloc, "jemalloc")
+        check_loaded(os.getpid(), malloc, "jemalloc")
 
 
 def test_a_loader_that_tells_nothing_is_no_answer_to_a_wish() -> None:
-    assert at_work(os.getpid(), None) is None
-    with pytest.raises(AllocatorError, match="does not tell whether it has tcmalloc"):
-        check_at_work(os.getpid(), None, "tcmalloc")
+    assert loaded_allocator(os.getpid(), None) is None
+    with pytest.raises(AllocatorError, match="does not show whether it has tcmalloc"):
+        check_loaded(os.getpid(), None, "tcmalloc")

@@ -19,11 +19,13 @@ from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.units import Second
 
+ROWS = 100_000
+"""Rows of the table, as in an experiment by default."""
 WARM_UP: Second = 1.0
 
 
 @dataclass(frozen=True)
-class Contest:
+class SideBySide:
     """Contenders with one open, warm session each, named like the contender."""
 
     driver: Driver
@@ -31,15 +33,15 @@ class Contest:
 
     @property
     def contenders(self) -> list[RunningContender]:
-        """The contenders in their order."""
+        """The running contenders in their order."""
         return self.all.running()
 
     def qps(self, contender: RunningContender, seconds: Second) -> float:
-        """Of one run that nobody probes."""
+        """Measure the QPS of one run that nobody probes."""
         return self.driver.run(contender.name, ForSeconds(seconds)).qps
 
     def probed_qps(self, contender: RunningContender, seconds: Second) -> float:
-        """Of one run between two readings of all probes, as a slice is measured."""
+        """Measure the QPS of one run between two readings of all probes, as in a slice."""
         window = contender.window(self.contenders)
         window.open()
         qps = self.qps(contender, seconds)
@@ -48,9 +50,9 @@ class Contest:
 
 
 @contextmanager
-def contest(builds: list[str], test: str) -> Iterator[Contest]:
-    """Start the builds, load them, and open one client of the test on each."""
-    spec = parse_spec({"name": "contest", "contenders": builds, "tests": [test]})
+def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide]:
+    """Start the builds, load `rows` rows, and open one client of the test on each."""
+    spec = parse_spec({"name": "bench", "contenders": builds, "tests": [test], "rows": rows})
     data = Data(spec.tables, spec.rows, spec.seed)
     view = PlainView()
     with tempfile.TemporaryDirectory() as path, Driver() as driver:
@@ -62,4 +64,4 @@ def contest(builds: list[str], test: str) -> Iterator[Contest]:
             for contender in contenders.running():
                 driver.open(contender.name, contender.target, Work(test, 1), data)
                 driver.run(contender.name, ForSeconds(WARM_UP))
-            yield Contest(driver, contenders)
+            yield SideBySide(driver, contenders)

@@ -26,7 +26,7 @@ class Server:
 
     @property
     def socket_directory(self) -> Path:
-        """Where its Unix socket lies."""
+        """Directory of the server's Unix socket."""
         assert self.target.socket is not None
         return Path(self.target.socket)
 

@@ -1,6 +1,6 @@
-"""Names that the user gave to directories of binaries, usable as `postgres@NAME`.
+"""Directories of binaries that the user registered by a name, usable as `DBMS@NAME`.
 
-They are kept in `builds.json` of the data directory; the directories stay where they are.
+The names are in `builds.json` of the data directory; the directories stay in place.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 import filelock
 import msgspec
 
+from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build
-from slowdust.builds.recognise import from_directory
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.places import data_root, make_enterable
+from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-"""Begins with a letter, so that it is no version, and has none of a contender's separators."""
+"""A name begins with a letter, unlike a version, and has no separator of a contender's name."""
 
 
 class _Names(msgspec.Struct):
@@ -25,13 +25,13 @@ class _Names(msgspec.Struct):
     """DBMS -> name -> directory."""
 
 
-def names_of(dbms: str) -> dict[str, Path]:
-    """Name -> directory, of all directories that are registered for a DBMS."""
+def registered(dbms: str) -> dict[str, Path]:
+    """Return name -> directory of all directories that are registered for a DBMS."""
     return {name: Path(path) for name, path in _read().directories.get(dbms, {}).items()}
 
 
-def all_names() -> list[tuple[str, str, Path]]:
-    """(DBMS, name, directory) of all registered directories, sorted."""
+def all_registered() -> list[tuple[str, str, Path]]:
+    """Return (DBMS, name, directory) of all registered directories, sorted."""
     return sorted(
         (dbms, name, Path(path))
         for dbms, named in _read().directories.items()
@@ -40,11 +40,11 @@ def all_names() -> list[tuple[str, str, Path]]:
 
 
 def register(name: str, directory: Path) -> Build:
-    """Give a name to a directory of binaries; a name that is taken is given anew."""
+    """Register a directory of binaries by a name, which may replace another directory."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} cannot name a build: begin with a letter and go on with letters, digits, "
-            "'_', '.' and '-'"
+            f"{name!r} cannot be the name of a build: begin with a letter, and continue with "
+            "letters, digits, '_', '.' and '-'"
         )
     build = from_directory(directory)
     with _lock():
@@ -55,7 +55,7 @@ def register(name: str, directory: Path) -> Build:
 
 
 def forget(dbms: str, name: str) -> None:
-    """Take a name back; the directory itself is not touched."""
+    """Forget a name; the directory itself is not touched."""
     with _lock():
         names = _read()
         if name not in names.directories.get(dbms, {}):
@@ -69,13 +69,7 @@ def _file() -> Path:
 
 
 def _lock() -> filelock.FileLock:
-    try:
-        make_enterable(data_root())
-    except OSError as error:
-        raise SlowdustError(
-            f"cannot write to {data_root()}: {error.strerror}: name another directory in "
-            "SLOWDUST_DATA"
-        ) from error
+    make_enterable(data_root(), DATA_VARIABLE)
     return filelock.FileLock(_file().with_suffix(".lock"))
 
 
@@ -85,7 +79,7 @@ def _read() -> _Names:
     except FileNotFoundError:
         return _Names()
     except msgspec.DecodeError as error:
-        raise SlowdustError(f"{_file()} is damaged: {error}: mend or delete it") from error
+        raise SlowdustError(f"{_file()} is damaged: {error}: repair or delete it") from error
 
 
 def _write(names: _Names) -> None:

@@ -1,4 +1,4 @@
-"""What a killed owner left is cleaned away; what a live one has is not."""
+"""Leftovers of a killed owner are removed; what a live owner has is not."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from slowdust.instances.owner import (
     Server,
     instances_root,
     read_record,
-    try_to_own,
+    try_to_lock,
     write_record,
 )
-from slowdust.instances.processes import ProcessMark, boot_id, processes_at_work
+from slowdust.instances.processes import ProcessMark, boot_id, processes_running
 from slowdust.instances.rundir import RunDirectory
 
 SLEEP = Path(shutil.which("sleep") or "/bin/sleep").resolve()
@@ -54,7 +54,7 @@ def abandoned(record: OwnerRecord) -> Path:
     (directory / "contender/data").mkdir(parents=True)
     (directory / "contender/data/file").write_text("data")
     write_record(directory, record)
-    lock = try_to_own(directory)
+    lock = try_to_lock(directory)
     assert lock is not None
     os.close(lock)
     return directory
@@ -86,7 +86,7 @@ def test_abandoned_run_is_cleaned_away(sleeper: subprocess.Popen[bytes], tmp_pat
     )
     (leftover,) = clean_leftovers()
     assert (leftover.directory, leftover.servers) == (directory, 1)
-    assert str(leftover) == "cleaned away killed-1, left by a killed run: 1 server still running"
+    assert str(leftover) == "removed killed-1, left by a killed run: 1 server was still running"
     assert sleeper.wait(5) == -signal.SIGTERM
     assert not directory.exists()
     assert not sockets.exists()
@@ -120,18 +120,18 @@ def test_another_program_that_stands_there_is_left_alone() -> None:
         process.wait()
 
 
-def test_program_elsewhere_is_not_at_work_here(
+def test_program_elsewhere_does_not_run_here(
     sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
-    found = processes_at_work([str(SLEEP)], tmp_path)
-    assert [process.pid for process in found] == [sleeper.pid]
+    running = processes_running([str(SLEEP)], tmp_path)
+    assert [process.pid for process in running] == [sleeper.pid]
     (tmp_path / "other").mkdir()
-    assert list(processes_at_work([str(SLEEP)], tmp_path / "other")) == []
+    assert list(processes_running([str(SLEEP)], tmp_path / "other")) == []
 
 
 def test_run_of_a_live_owner_is_left_alone(sleeper: subprocess.Popen[bytes]) -> None:
     with RunDirectory.open("live") as run:
-        run.note_server(mark_of(sleeper), signal.SIGKILL)
+        run.record_server(mark_of(sleeper), signal.SIGKILL)
         # From another process, since a lock does not keep its own holder out.
         code = "from slowdust.instances.leftovers import clean_leftovers; print(clean_leftovers())"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
@@ -144,7 +144,7 @@ def test_run_of_a_live_owner_is_left_alone(sleeper: subprocess.Popen[bytes]) -> 
 def test_closed_run_leaves_nothing(sleeper: subprocess.Popen[bytes]) -> None:
     with RunDirectory.open("a name / with everything") as run:
         sockets = run.make_socket_directory(server_account())
-        run.note_server(mark_of(sleeper), signal.SIGTERM)
+        run.record_server(mark_of(sleeper), signal.SIGTERM)
         assert run.path.name.startswith("a_name_with_everything-")
         assert sockets.stat().st_mode & 0o777 == 0o700
         assert len(str(sockets / ".s.PGSQL.65535")) <= 107
@@ -164,12 +164,12 @@ def test_instance_names_that_become_the_same_file_name_do_not_meet() -> None:
 def test_servers_that_are_gone_are_forgotten(sleeper: subprocess.Popen[bytes]) -> None:
     with RunDirectory.open("x") as run:
         gone = ProcessMark(sleeper.pid, 1, boot_id())
-        run.note_server(gone, signal.SIGTERM)
-        run.note_server(mark_of(sleeper), signal.SIGTERM)
+        run.record_server(gone, signal.SIGTERM)
+        run.record_server(mark_of(sleeper), signal.SIGTERM)
         assert [server.mark for server in read_record(run.path).servers] == [mark_of(sleeper)]
 
 
-def test_guardian_cleans_up_after_a_killed_owner(
+def test_watchdog_cleans_up_after_a_killed_owner(
     sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     code = f"""
@@ -179,7 +179,7 @@ from slowdust.instances.processes import ProcessMark
 from slowdust.instances.rundir import RunDirectory
 run = RunDirectory.open("killed")
 run.make_socket_directory(server_account())
-run.note_server(ProcessMark.of({sleeper.pid}), signal.SIGTERM)
+run.record_server(ProcessMark.of({sleeper.pid}), signal.SIGTERM)
 print(run._record.socket_dirs[0], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -220,5 +220,5 @@ def test_what_is_no_run_directory_is_left_alone() -> None:
 def test_instances_may_be_made_side_by_side() -> None:
     with RunDirectory.open("x") as run, ThreadPoolExecutor() as pool:
         account = server_account()
-        made = list(pool.map(lambda _: run.make_socket_directory(account), range(20)))
-        assert sorted(read_record(run.path).socket_dirs) == sorted(map(str, made))
+        directories = list(pool.map(lambda _: run.make_socket_directory(account), range(20)))
+        assert sorted(read_record(run.path).socket_dirs) == sorted(map(str, directories))

@@ -1,7 +1,7 @@
-"""A process that outlives a killed Slowdust for a moment, to clean up after it.
+"""A process that cleans up when the Slowdust that started it was killed.
 
-Its standard input is a pipe that only the owner of a run directory holds: it ends when the owner
-does, in whatever way. Run as `python -m slowdust.instances.guardian RUN_DIRECTORY`.
+Its standard input is a pipe that only the owner of a run directory holds, and that closes when the
+owner ends, for whatever reason. Run as `python -m slowdust.instances.watchdog RUN_DIRECTORY`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from slowdust.instances.leftovers import clean_directory
 _POLL_S = 0.05
 
 
-def watch_over(directory: Path) -> subprocess.Popen[bytes]:
-    """Start the guardian of a run directory; closing its standard input ends it."""
+def start_watchdog(directory: Path) -> subprocess.Popen[bytes]:
+    """Start the watchdog of a run directory; closing its standard input ends it."""
     return subprocess.Popen(
-        # -P: what lies in the current directory must not stand in for our modules.
+        # -P: files of the current directory must not replace our modules.
         [sys.executable, "-P", "-m", __name__, str(directory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -30,7 +30,7 @@ def watch_over(directory: Path) -> subprocess.Popen[bytes]:
 
 
 def main() -> None:
-    """Wait for the owner's end, then clean away what it left."""
+    """Wait until the owner ends, then remove what it left."""
     directory = Path(sys.argv[1])
     sys.stdin.buffer.read()
     # The kernel may close the owner's pipe a moment before it frees the owner's lock.

@@ -1,4 +1,4 @@
-"""Telling from the files of a directory which server it holds."""
+"""Detection of the server in a directory of binaries."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ DIRECTORY_SOURCE = "directory"
 
 
 def from_directory(directory: Path) -> Build:
-    """The build in a directory of the user's, used in place; its version is what it prints.
+    """Return the build in a user's directory, used in place; its version is what it prints.
 
     Raises UsageError when the directory holds no server, or several.
     """
     directory = directory.absolute()
     if not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory of binaries: there is no such directory")
-    found = [
+        raise UsageError(f"{directory} is not a directory of binaries: it does not exist")
+    candidates = [
         (catalog, server)
         for catalog in map(catalog_of, known_dbms())
         if (server := find_server(directory, catalog.server))
     ]
-    if not found:
+    if not candidates:
         expected = sorted({catalog_of(dbms).server.paths[0] for dbms in known_dbms()})
         raise UsageError(
             f"{directory} is not a directory of binaries: it has no {' or '.join(expected)}"
         )
-    # MariaDB's server has MySQL's name too: what it prints decides.
+    # Servers of two DBMS may have the same name: the version that they print decides.
     builds, refusals = [], []
-    for catalog, server in found:
+    for catalog, server in candidates:
         try:
             builds.append(_build(directory, catalog, server))
         except SlowdustError as refusal:
@@ -42,21 +42,21 @@ def from_directory(directory: Path) -> Build:
         raise refusals[0]
     if len(builds) > 1:
         kinds = " and ".join(build.dbms for build in builds)
-        raise UsageError(f"{directory} holds {kinds}: name a directory that holds one server")
+        raise UsageError(f"{directory} contains {kinds}: name a directory with only one server")
     return builds[0]
 
 
 def find_server(directory: Path, kind: ServerBinary) -> Path | None:
-    """The server's binary below a directory; UsageError when there are several."""
+    """Find the server's binary below a directory; raise UsageError when there are several."""
     for pattern in kind.paths:
-        found = sorted(
+        servers = sorted(
             path for path in directory.glob(pattern) if path.is_file() and os.access(path, os.X_OK)
         )
-        if len(found) > 1:
-            names = ", ".join(str(path.parent) for path in found)
-            raise UsageError(f"{directory} holds several servers: name one of {names}")
-        if found:
-            return found[0]
+        if len(servers) > 1:
+            names = ", ".join(str(path.parent) for path in servers)
+            raise UsageError(f"{directory} contains several servers: name one of {names}")
+        if servers:
+            return servers[0]
     return None
 
 
