@@ -1,4 +1,4 @@
-"""What a benchmark is to the rest of Slowdust: named tests in order, groups, phases, suites.
+"""The model of a benchmark: named tests in order, their groups and phases, suites.
 
 The statements themselves are the driver's; a benchmark knows what a test is, not its SQL.
 """
@@ -20,7 +20,7 @@ FEWEST_ROWS = 100
 
 
 class Group(StrEnum):
-    """What a test exercises; the rows of the report's tl;dr."""
+    """The part of a server that a test exercises; a row of the report's tl;dr."""
 
     POINT = "point"
     RANGE = "range"
@@ -31,7 +31,7 @@ class Group(StrEnum):
 
 
 class Phase(StrEnum):
-    """When a test runs: the data ages from one phase to the next."""
+    """The time at which a test runs: the data ages from one phase to the next."""
 
     PRE = "pre"
     WRITE = "write"
@@ -40,14 +40,14 @@ class Phase(StrEnum):
 
 
 class Headline(Enum):
-    """The number in which a benchmark's results are told, beside the verdict on the rate."""
+    """The number that a report shows of a benchmark beside the verdict on the rate."""
 
     RATE = "rate"
     RESPONSE_TIME = "response time"
 
 
 class Measuring(Enum):
-    """How a benchmark's tests are measured."""
+    """The way in which a benchmark's tests are measured."""
 
     SLICES = "slices"
     """Short slices, contender by contender, as often as it takes."""
@@ -70,12 +70,12 @@ class Test:
 
     @property
     def driver_test(self) -> str:
-        """The driver's name of it: the id without `.pre`, the same operations on younger data."""
+        """The test's name in the driver: without `.pre`, since only the data are younger."""
         return self.name.removesuffix(f".{Phase.PRE}")
 
     @property
     def writes(self) -> bool:
-        """Whether it changes the data, so that contenders have to age alike."""
+        """Whether the test changes the data, so that contenders have to age alike."""
         return self.group is Group.WRITE
 
 
@@ -102,7 +102,7 @@ class Benchmark:
     unused_keys: Mapping[str, str] = field(default_factory=dict)
     """Keys of the experiment file that mean nothing to it -> why."""
     guide: str = ""
-    """What the help of `slowdust compare` says of it, in click's markup."""
+    """The paragraphs about it in the help of `slowdust compare`, in click's markup."""
 
     def configured(self, table: Table) -> Benchmark:
         """Return the benchmark as its own table of an experiment file describes it."""

@@ -1,4 +1,4 @@
-"""What a benchmark may bring of its own: a table of the experiment file, options of `compare`."""
+"""A benchmark's own table of the experiment file, and its own options of `slowdust compare`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from slowdust.units import Second
 
 
 class Counted(Enum):
-    """What the rate of a step counts."""
+    """The things that the rate of a step counts."""
 
     ROWS = "rows that the main role wrote, over the whole step"
     STATEMENTS = "statements of the main role, up to its last one"
@@ -33,7 +33,7 @@ class Maintenance(Enum):
 
     AFTER_LOAD = "after load"
     AFTER_WRITES = "after writes"
-    """Only behind the last such step of a sequence; those before it have `AFTER_STEP`."""
+    """Maintenance behind the last such step of a sequence; those before it have `AFTER_STEP`."""
     AFTER_STEP = "after step"
     NONE = "none"
 
@@ -61,7 +61,7 @@ class StepWork:
     command: Mapping[str, object]
     """The work in the driver's words (driver/schema.json)."""
     inserted: int
-    """Rows that the client inserts, if it can."""
+    """Rows that the client inserts, if it keeps pace."""
     deleted: int
 
 
@@ -102,20 +102,15 @@ class StepTable(Table):
         return 1 if self.shares_table else clients
 
 
+@dataclass(frozen=True)
 class Workload(ABC):
     """A benchmark of long steps in the size that suits the contenders of one experiment."""
 
     settings: StepTable
-
-    @property
-    @abstractmethod
-    def incarnations(self) -> int:
-        """Restarts of the servers that are planned where the user does not say how many."""
-
-    @property
-    @abstractmethod
-    def seconds(self) -> Second:
-        """Length of a step that ends after a time."""
+    incarnations: int
+    """Restarts of the servers that are planned where the user does not say how many."""
+    seconds: Second
+    """Length of a step that ends after a time."""
 
     @abstractmethod
     def work(self, step: str, clients: int) -> StepWork:

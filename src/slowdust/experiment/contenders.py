@@ -30,7 +30,7 @@ from slowdust.units import Second
 
 _LOG_LINES = 8
 _DYING: Second = 1.0
-"""How long a server whose connections broke may take to be seen dead."""
+"""Time in which the end of a server is noticed whose connections broke."""
 _IDLE_SHARE = 0.02
 """A server below this share of one CPU is idle."""
 _IDLE_LOOKS = 3
@@ -55,9 +55,9 @@ class RunningContender:
 
     resolved: ResolvedContender
     instance: Instance | None = None
-    """None where its data directory could not be made."""
+    """Its server; None where the data directory could not be made."""
     failed: str | None = None
-    """Why it dropped out, with the last lines of its log."""
+    """The reason why it dropped out, with the last lines of its log."""
     sizes: Sizes | None = None
     """The size of its data after loading."""
     buffer_pool_bytes: int | None = None
@@ -77,7 +77,7 @@ class RunningContender:
 
     @property
     def server(self) -> Instance:
-        """Its instance, which a contender has that has not failed."""
+        """Its instance; only for contenders that have not failed."""
         assert self.instance is not None
         return self.instance
 
@@ -112,7 +112,7 @@ class RunningContender:
             raise InstanceError(f"{self.name} cannot be probed: {error}") from error
 
     def refuse_fatal_errors(self, errors: Mapping[str, int], of_what: str) -> None:
-        """Raise TargetError for an error, by state, after which measuring the server is in vain."""
+        """Raise TargetError if one of the errors, by state, makes further measuring useless."""
         for state, count in errors.items():
             if (fatal_error := self.family.fatal_error(state)) is not None:
                 message = f"{count} {of_what} failed: {fatal_error}"
@@ -258,7 +258,7 @@ class Contenders:
 
 
 def explain_failure(contender: RunningContender, error: TargetError | InstanceError) -> str:
-    """Return the server's last words, or the error with the last lines of its log."""
+    """Return why the server ended, or the error with the last lines of its log."""
     if isinstance(error, InstanceError):
         return str(error)
     deadline = time.monotonic() + _DYING

@@ -13,7 +13,7 @@ from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import UsageError
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.protocol import PlanText
-from slowdust.experiment.plan import Step, plan, restore
+from slowdust.experiment.plan import Step, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
@@ -56,7 +56,10 @@ class Journal:
         self.steps = plan(spec)
         self._writer = writer
         self._discard = spec.discard
-        restore(self.steps, writer.folder.read_slices())
+        by_place = {(step.test.name, step.clients): step for step in self.steps}
+        for record in writer.folder.read_slices():
+            if step := by_place.get((record.place.test, record.place.clients)):
+                step.slices.append(record)
         for step in self.steps:
             step.settled = step.key in manifest.settled
             step.turns_done = manifest.turns_done.get(step.key, 0)

@@ -28,7 +28,7 @@ def watching() -> Iterator[View]:
     if not console.is_terminal:
         yield PlainView()
         return
-    view = LiveView(console)
+    view = _LiveView(console)
     with Live(view, console=console, refresh_per_second=4, transient=True):
         yield view
 
@@ -76,7 +76,7 @@ class PlainView:
         print(text, file=sys.stderr, flush=True)
 
 
-class LiveView:
+class _LiveView:
     """A few lines that follow the experiment; finished turns scroll away above them."""
 
     def __init__(self, console: Console) -> None:
@@ -99,25 +99,20 @@ class LiveView:
         return Group(*parts)
 
     def phase(self, text: str) -> None:
-        """Show the phase."""
         self._phase, self._done, self._total = text, 0, 0
 
     def progress(self, done: int, total: int) -> None:
-        """Show the share of the phase that is done."""
         self._done, self._total = done, total
 
     def block(self, status: Status) -> None:
-        """Show the status."""
         self._phase = ""
         self._status = status
 
     def step_done(self, status: Status) -> None:
-        """Print the status above the live lines."""
         self.block(status)
         self._console.print(_line(status), highlight=False)
 
     def warning(self, text: str) -> None:
-        """Print the warning above the live lines."""
         self._console.print(f"warning: {text}", style="yellow", highlight=False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from slowdust.benchmarks.model import Test
@@ -56,11 +55,3 @@ def plan(spec: Spec) -> list[Step]:
     """Return the steps of one incarnation, in the benchmark's order."""
     sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), spec.clients)
     return [Step(test, clients) for test, clients in sequence]
-
-
-def restore(steps: Iterable[Step], slices: Iterable[Slice]) -> None:
-    """Hand the slices of a stopped experiment back to their steps."""
-    by_name = {(step.test.name, step.clients): step for step in steps}
-    for record in slices:
-        if step := by_name.get((record.place.test, record.place.clients)):
-            step.slices.append(record)

@@ -1,4 +1,4 @@
-"""From a specification to contenders whose servers can be started."""
+"""The setup of an experiment: its contenders with their builds and data directories."""
 
 from __future__ import annotations
 
@@ -30,13 +30,11 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
         SlowdustError: a build cannot be had.
     """
     planned = [_with_allocator(contender, view) for contender in spec.planned_contenders()]
-    found = [_build(contender.name, view) for contender in planned]
-    names = distinct(
-        [contender.title(build.version) for contender, build in zip(planned, found, strict=True)]
-    )
+    pairs = [(contender, _build(contender.name, view)) for contender in planned]
+    names = distinct([contender.title(build.version) for contender, build in pairs])
     return [
         _resolved(name, contender, build, spec)
-        for name, contender, build in zip(names, planned, found, strict=True)
+        for name, (contender, build) in zip(names, pairs, strict=True)
     ]
 
 

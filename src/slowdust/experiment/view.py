@@ -14,7 +14,7 @@ class InterimVerdict:
 
     contender: str
     rqps: float | None
-    """None where no block is complete."""
+    """The ratio to the base; None where no block is complete."""
     low: float | None
     high: float | None
     verdict: str

@@ -14,7 +14,7 @@ from slowdust.benchmarks.insert.steps import (
     step_called,
     steps_at_rates,
 )
-from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.insert.workload import PRESETS, InsertWorkload
 from slowdust.benchmarks.model import DEFAULT_SUITE, Test
 from slowdust.benchmarks.options import Table
 from slowdust.benchmarks.steps import Server, StepBenchmark
@@ -52,7 +52,9 @@ class InsertBenchmark(StepBenchmark):
 
     def workload(self, servers: Sequence[Server]) -> InsertWorkload:
         """Return the workload that suits all of the servers: each gets as many rows."""
-        return InsertWorkload(self.settings, servers)
+        preset = PRESETS[self.settings.workload]
+        seconds = self.settings.seconds or preset.seconds
+        return InsertWorkload(self.settings, preset.incarnations, seconds, servers, preset)
 
     def test(self, name: str) -> InsertStep | None:
         """Return the step of that name, also at an unusual rate; None where there is none."""

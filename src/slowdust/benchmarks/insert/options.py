@@ -19,7 +19,7 @@ _FEWEST_ROWS = 100
 Positive = Annotated[int, Field(ge=1)]
 WritesPerSecond = Annotated[int, Field(ge=1, le=10_000_000)]
 RowsPerCommit = Annotated[int, Field(ge=1, le=1000)]
-"""More would not fit into one statement of every DBMS."""
+"""A number of rows that fits into one statement of every DBMS."""
 
 
 def _as_list(value: object) -> object:

@@ -1,4 +1,4 @@
-"""The steps of the Insert Benchmark, and what each of them does."""
+"""The steps of the Insert Benchmark."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from slowdust.benchmarks.steps import Counted, LongStep, Maintenance
 NAME = "insert"
 _QUERY_STEP = re.compile(r"q(?P<kind>[rp])(?P<rate>[1-9]\d*)")
 _OLD_QUERY_STEP = re.compile(r"q(?P<rate>[1-9]\d*)\.\d+")
-"""Steps of archived runs before there were point queries: rate, and which loop at it."""
+"""The names of steps in archived runs before there were point queries: rate, and number."""
 
 
 class Kind(Enum):
-    """What a step does."""
+    """The kind of work in a step."""
 
     LOAD = "load"
     INDEX = "index"

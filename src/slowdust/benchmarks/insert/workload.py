@@ -24,7 +24,7 @@ _GB = 1 << 30
 
 
 @dataclass(frozen=True)
-class _Preset:
+class Preset:
     """A workload: rows of l.i0 over all clients, those of l.i1 and l.i2 relative to them."""
 
     size_by_pool: float | None
@@ -38,11 +38,11 @@ class _Preset:
 
 # What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
 # cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
-_PRESETS = {
-    "quick": _Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 3),
-    "cached": _Preset(0.5, 0, 2.0, 0.5, 1800.0, 2),
-    "less-io-bound": _Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2),
-    "more-io-bound": _Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2),
+PRESETS = {
+    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 3),
+    "cached": Preset(0.5, 0, 2.0, 0.5, 1800.0, 2),
+    "less-io-bound": Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2),
+    "more-io-bound": Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2),
 }
 
 
@@ -52,16 +52,7 @@ class InsertWorkload(Workload):
 
     settings: InsertTable
     servers: Sequence[Server]
-
-    @property
-    def seconds(self) -> Second:
-        """Length of each step with queries."""
-        return self.settings.seconds or self._preset.seconds
-
-    @property
-    def incarnations(self) -> int:
-        """Restarts of the servers that are planned where the user does not say how many."""
-        return self._preset.incarnations
+    preset: Preset
 
     def rows(self, clients: int) -> dict[str, int]:
         """Return step -> rows that each of so many clients inserts.
@@ -71,7 +62,7 @@ class InsertWorkload(Workload):
         """
         given = self.settings.rows or [max(100, self._rows_of_preset() // clients)]
         loaded = given[0]
-        usual = [loaded, round(loaded * self._preset.first), round(loaded * self._preset.second)]
+        usual = [loaded, round(loaded * self.preset.first), round(loaded * self.preset.second)]
         rows = [*given, *(max(1, number) for number in usual[len(given) :])]
         return dict(zip(_INSERTING_STEPS, rows, strict=True))
 
@@ -133,10 +124,6 @@ class InsertWorkload(Workload):
             )
 
     @property
-    def _preset(self) -> _Preset:
-        return _PRESETS[self.settings.workload]
-
-    @property
     def _rows_per_commit(self) -> dict[str, int]:
         names = (*_INSERTING_STEPS, "q")
         return dict(zip(names, self.settings.rows_per_commit, strict=True))
@@ -149,8 +136,8 @@ class InsertWorkload(Workload):
         return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.name]
 
     def _rows_of_preset(self) -> int:
-        if self._preset.size_by_pool is None:
-            return self._preset.rows
+        if self.preset.size_by_pool is None:
+            return self.preset.rows
         pools = [pool for server in self.servers if (pool := server.buffer_pool_bytes) is not None]
         if not pools:
             raise UsageError(
@@ -158,7 +145,7 @@ class InsertWorkload(Workload):
                 f"and these contenders have none: say how many --rows"
             )
         largest_row = max(server.bytes_per_row for server in self.servers)
-        return round(self._preset.size_by_pool * min(pools) / largest_row)
+        return round(self.preset.size_by_pool * min(pools) / largest_row)
 
 
 def _bytes_of_server(tables: int) -> float:

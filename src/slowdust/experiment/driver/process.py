@@ -29,7 +29,7 @@ from slowdust.units import Second
 
 BINARY = "slowdust-driver"
 _GRACE: Second = 60.0
-"""How much longer than asked a command may take before its server counts as hung."""
+"""Time beyond a command's own length after which its server counts as hung."""
 _MAINTENANCE_LIMIT: Second = 3600.0
 _SLOWEST_ROWS = 2000
 """Rows/s that maintenance, or the making of an index, goes through at the least."""
@@ -266,7 +266,7 @@ class Driver:
         try:
             return self._decoder.decode(line)
         except msgspec.MsgspecError as error:
-            raise DriverError(f"the driver said {line[:200]!r}: {error}") from error
+            raise DriverError(f"the driver wrote {line[:200]!r}: {error}") from error
 
     @staticmethod
     def _failure(command: protocol.Command, failed: protocol.Failed) -> SlowdustError:

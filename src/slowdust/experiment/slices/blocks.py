@@ -60,10 +60,10 @@ class StepRun:
             )
         )
 
-    def read_plans(self, keep: Callable[[RunningContender, list[PlanText]], None]) -> None:
+    def read_plans(self, keep: Callable[[str, list[PlanText]], None]) -> None:
         """Ask every server how it will execute the test's statements."""
         self._contenders.for_each(
-            lambda contender: keep(contender, self._driver.explain(self._session(contender)))
+            lambda contender: keep(contender.name, self._driver.explain(self._session(contender)))
         )
 
     def warm_up(self) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import random
 import time
+from functools import partial
 
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.driver.protocol import PlanText, Rate
+from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.plan import Step, plan
@@ -146,9 +147,6 @@ class SliceLoop:
             self._next_operation.clear()
         begun = time.monotonic()
 
-        def keep_plans(contender: RunningContender, plans: list[PlanText]) -> None:
-            self.journal.add_plans(step, contender.name, plans)
-
         def enough(blocks: int) -> bool:
             status = self._status(step, incarnation, time.monotonic() - begun)
             self._view.block(status)
@@ -157,7 +155,7 @@ class SliceLoop:
             return blocks >= _BLOCKS_BEFORE_STOP and self._settled(status.verdicts)
 
         run = self._open(step, incarnation)
-        run.read_plans(keep_plans)
+        run.read_plans(partial(self.journal.add_plans, step))
         run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
         left = share - (time.monotonic() - begun)

@@ -1,4 +1,4 @@
-"""Which slices run when, and for how long: pure arithmetic, no clock."""
+"""The order and the length of turns and slices: pure arithmetic, no clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slowdust.units import Second
 MINIMUM_BLOCKS = 2
 """Blocks that a test gets in an incarnation, however small the budget."""
 _ROUND: Second = 10.0
-"""About how long a test is measured in one incarnation: long against the cost of a restart,
+"""The usual time for a test in one incarnation: long against the cost of a restart,
 short enough that a usual budget affords several restarts."""
 _MOST_ROUNDS = 6
 
@@ -65,7 +65,7 @@ class Action(Enum):
 
     MEASURE = "measure"
     AGE = "age"
-    """Run its writes up to `aged_to` and measure nothing."""
+    """Its writes are run up to `aged_to`, and nothing is measured."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _NAMED = re.compile(
     rf"{_CONFIG}(?P<environment>(?:\+[^+|\s]+)*)"
 )
 _SURE_ENVIRONMENT = rf"\+(?:{'|'.join(ALLOCATORS)}|[A-Za-z_][A-Za-z0-9_]*=[^+|\s]*)"
-"""A '+' may also be part of a directory's name."""
+"""Environments of a directory, in whose name a '+' may be too."""
 _DIRECTORY = re.compile(
     rf"(?P<directory>[~./][^:]*?){_CONFIG}(?P<environment>(?:{_SURE_ENVIRONMENT})*)"
 )
@@ -42,7 +42,7 @@ class ContenderName:
     directory: Path | None = None
     engine: str | None = None
     config: str | None = None
-    """None where it is left open: the benchmark's."""
+    """The name of its configuration; None for the benchmark's."""
     environment: Environment = field(default_factory=Environment)
 
     @property

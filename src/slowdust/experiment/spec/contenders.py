@@ -38,7 +38,7 @@ class PlannedContender:
     alias: str | None
     """The name that its user gave it."""
     label: str
-    """What a matrix varies of it, as in 'doublewrite=off sync_binlog=1'; empty without one."""
+    """The values that a matrix gave it: 'doublewrite=off sync_binlog=1'; empty without one."""
     set: Mapping[str, str]
 
     def title(self, version: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The specification of an experiment: what a TOML file says, or the options of `compare`."""
+"""The specification of an experiment, from a TOML file or from the options of `compare`."""
 
 from __future__ import annotations
 
@@ -86,15 +86,11 @@ class Spec(Table):
         return self
 
     @model_validator(mode="after")
-    def _known_tests(self) -> Spec:
+    def _can_be_run(self) -> Spec:
         widest = max(self.chosen_tests(), key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
             raise ValueError(f"rows: {widest.name} needs at least {widest.least_rows}")
-        return self
-
-    @model_validator(mode="after")
-    def _crossable(self) -> Spec:
-        self.planned_contenders()
+        self.planned_contenders()  # refuses matrices that cannot be crossed
         return self
 
     def configured_benchmark(self) -> Benchmark:

@@ -33,7 +33,7 @@ from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 _BETWEEN_TURNS: Second = 10.0
-"""How long a contender may take after its turn to become idle, before the next one's begins."""
+"""Longest time for a contender to become idle after its turn, before the next one's begins."""
 _FULL_STEP: Second = 1800.0
 """Length of a timed step from which on the wait after the writes applies unscaled."""
 

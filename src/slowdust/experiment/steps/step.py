@@ -22,8 +22,7 @@ from slowdust.store.step import RoleUse, Sample, StepDetail
 from slowdust.units import Second, known
 
 _ENDING: Second = 0.2
-"""How long server processes may take to end whose connections looked at the tables: they are no
-part of the step."""
+"""Time for server processes to end whose connections looked at the tables before the step."""
 _NO_ANSWERS = Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)
 
 
@@ -119,7 +118,8 @@ class StepRunner:
         sampler = Sampler(contender.probes, contender.server.log_path)
         rows_before = turn.tables.rows
         turn.tables.grow(self._work(turn), turn.step.clients)
-        standstill = self._standstill(turn)
+        whole_tables = turn.test.counted is Counted.TABLE_ROWS  # no server says how far it is
+        standstill = maintenance_limit(turn.tables.rows) if whole_tables else STANDSTILL
         time.sleep(_ENDING)
         window.open()
         with sampler:
@@ -154,12 +154,6 @@ class StepRunner:
             ((rows,),) = answer.rows
             counted += int(rows or 0)
         return counted
-
-    def _standstill(self, turn: ContenderTurn) -> Second:
-        """Return how long nothing may get done; of a whole table no server says how far it is."""
-        if turn.test.counted is Counted.TABLE_ROWS:
-            return maintenance_limit(turn.tables.rows)
-        return STANDSTILL
 
     def _work(self, turn: ContenderTurn) -> StepWork:
         return self._workload.work(turn.test.name, turn.step.clients)
