@@ -10,7 +10,7 @@ from pathlib import Path
 
 from slowdust.benchmarks import DEFAULT
 from slowdust.experiment.contenders import Contenders, RunningContender
-from slowdust.experiment.driver.process import Data, Driver, Work
+from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
@@ -62,6 +62,6 @@ def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide
         with create_contenders(resolved, driver, folder, view) as contenders:
             LoadedTables(contenders, DEFAULT.table_names(data.tables), data, view).start()
             for contender in contenders.running():
-                driver.open(contender.name, contender.target, Work(test, 1), data)
+                driver.open(contender.name, contender.target, data, test=test, clients=1)
                 driver.run(contender.name, ForSeconds(WARM_UP))
             yield SideBySide(driver, contenders)

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
-from slowdust.benchmarks.model import Benchmark
 from slowdust.benchmarks.options import Option
 from slowdust.cli.options import results_option
 
@@ -28,51 +27,47 @@ _GENERAL = (
     Option("--seed", "NUMBER", "Seed of the random rows and operations.  [1]"),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
-_SET = click.Option(
-    ["--set", "settings"],
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Server setting; repeatable. Each value of a repeated KEY becomes a contender.",
-)
+_GENERAL_NAMES = {option.name for option in _GENERAL}
 
 
-def _general(option: Option) -> click.Option:
-    """Make an option of all benchmarks; the help says where it means something else, or nothing."""
-    notes = [option.help]
+def _help(option: Option) -> str:
+    """Return the help of a general option, with what it means for some benchmarks, or why not."""
+    texts = [option.help]
     for benchmark in BENCHMARKS.values():
         own = [other.help for other in benchmark.options if other.name == option.name]
-        notes += [f"{benchmark.name}: {text}" for text in own]
+        texts += [f"{benchmark.name}: {text}" for text in own]
         if not own and (reason := benchmark.unused_keys.get(option.parameter)):
-            notes.append(f"Not of {benchmark.name}: {reason}.")
-    return click.Option([option.name], metavar=option.metavar, help=" ".join(notes))
+            texts.append(f"Not of {benchmark.name}: {reason}.")
+    return " ".join(texts)
 
 
-def _own(benchmark: Benchmark, option: Option) -> click.Option:
-    """Make an option that one benchmark alone has."""
+def _click_option(option: Option, text: str) -> click.Option:
+    is_flag = option.sets is not None
     return click.Option(
-        [option.name],
-        metavar=option.metavar,
-        help=f"{benchmark.name}: {option.help}",
-        is_flag=option.sets is not None,
-        default=None,
+        [option.name], metavar=option.metavar, help=text, is_flag=is_flag, default=None
     )
 
 
-_NAMES = {option.name for option in _GENERAL}
 _OPTIONS = [
-    *map(_general, _GENERAL),
-    _SET,
+    *(_click_option(option, _help(option)) for option in _GENERAL),
     *(
-        _own(benchmark, option)
+        _click_option(option, f"{benchmark.name}: {option.help}")
         for benchmark in BENCHMARKS.values()
         for option in benchmark.options
-        if option.name not in _NAMES
+        if option.name not in _GENERAL_NAMES
     ),
 ]
 
 
 @click.command("compare", params=_OPTIONS)
 @click.argument("contenders", nargs=-1, required=True, metavar="BASE CONTENDER...")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Server setting; repeatable. Each value of a repeated KEY becomes a contender.",
+)
 @results_option
 def command(contenders: tuple[str, ...], results: Path, **options: object) -> int:
     """Measure contenders side by side and say what got slower.

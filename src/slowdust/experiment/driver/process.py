@@ -54,16 +54,6 @@ class Data:
     seed: int
 
 
-@dataclass(frozen=True)
-class Work:
-    """The work of a session: a test (as the driver calls it) by `clients` connections."""
-
-    test: str
-    clients: int
-    first: int = 0
-    """Index of the operation with which the test's sequence begins."""
-
-
 class DriverError(SlowdustError):
     """The driver itself failed: the experiment cannot go on."""
 
@@ -153,15 +143,20 @@ class Driver:
         )
         return self._ask(command, protocol.Loaded, _MAINTENANCE_LIMIT, on_progress)
 
-    def open(self, session: str, target: Target, work: Work, data: Data) -> protocol.Opened:
-        """Connect the clients of a test, prepare its statements, and place both ends on CPUs."""
-        cpus = cpus_of_clients(work.clients, usable_cpus())
+    def open(
+        self, session: str, target: Target, data: Data, *, test: str, clients: int, first: int = 0
+    ) -> protocol.Opened:
+        """Connect the clients of a test, prepare its statements, and place both ends on CPUs.
+
+        `first` is the index of the operation with which the test's sequence begins.
+        """
+        cpus = cpus_of_clients(clients, usable_cpus())
         command = protocol.Open(
             session=session,
             target=target,
-            test=work.test,
-            clients=work.clients,
-            first=work.first,
+            test=test,
+            clients=clients,
+            first=first,
             tables=data.tables,
             rows=data.rows,
             seed=data.seed,

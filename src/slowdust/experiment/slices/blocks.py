@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from slowdust.experiment.contenders import Contenders, RunningContender
-from slowdust.experiment.driver.process import Data, Work
+from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import ForSeconds, PlanText, Ran, Rate, ToPositions
 from slowdust.experiment.plan import Step
 from slowdust.experiment.record import slice_of
@@ -53,10 +53,14 @@ class StepRun:
 
     def open(self) -> None:
         """Connect every contender's clients and prepare their statements."""
-        work = Work(self._step.test.driver_test, self._step.clients, self._first)
         self._contenders.for_each(
             lambda contender: self._driver.open(
-                self._session(contender), contender.target, work, self._data
+                self._session(contender),
+                contender.target,
+                self._data,
+                test=self._step.test.driver_test,
+                clients=self._step.clients,
+                first=self._first,
             )
         )
 

@@ -115,11 +115,7 @@ def combinations(matrix: Matrix) -> list[Combination]:
 
 
 def check_number(count: int) -> None:
-    """Refuse more contenders than anybody means.
-
-    Raises:
-        ValueError: there are more than `MOST_COMBINATIONS`.
-    """
+    """Raise ValueError for more contenders than anybody means, `MOST_COMBINATIONS`."""
     if count > MOST_COMBINATIONS:
         raise ValueError(
             f"the matrix makes {count:,} contenders, all of them up side by side: "

@@ -78,7 +78,7 @@ def long_step(step: Step) -> LongStep:
 
 
 class StepRunner:
-    """Carries out steps on contenders."""
+    """Carries out steps on contenders; what a server does not do raises TargetError."""
 
     def __init__(self, contenders: Contenders, workload: Workload, seed: int) -> None:
         self._workload = workload
@@ -86,11 +86,7 @@ class StepRunner:
         self._seed = seed
 
     def prepare(self, turn: ContenderTurn) -> list[PlanText]:
-        """Connect the clients; return the plans of the step's statements.
-
-        Raises:
-            TargetError: the server did not do it.
-        """
+        """Connect the clients; return the plans of the step's statements."""
         command = Prepare(
             session=turn.session,
             target=turn.contender.target,
@@ -108,11 +104,7 @@ class StepRunner:
     def perform(
         self, turn: ContenderTurn, idle: list[RunningContender], on_progress: OnProgress
     ) -> Slice:
-        """Carry out the prepared step; return its record, still without the tables afterwards.
-
-        Raises:
-            TargetError: the server did not do it.
-        """
+        """Carry out the prepared step; return its record, still without the tables afterwards."""
         contender = turn.contender
         window = contender.window(idle)
         sampler = Sampler(contender.probes, contender.server.log_path)
