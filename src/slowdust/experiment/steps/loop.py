@@ -49,7 +49,7 @@ def sized_workload(spec: Spec, benchmark: StepBenchmark, contenders: Contenders)
     workload = benchmark.workload(
         [
             Server(
-                contender.family.bytes_per_purchase(contender.resolved.engine),
+                contender.family.bytes_per_row(contender.resolved.engine),
                 contender.buffer_pool_bytes,
             )
             for contender in contenders.running()
