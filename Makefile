@@ -36,6 +36,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.lint.docstrings src bench tests
 	cargo fmt --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
 

@@ -1,8 +1,8 @@
-use super::*;
-use crate::wire::{Request, Value};
-use crate::workload::{Expected, Generator, Operation};
+use crate::client::operation::{Expected, Operation};
+use crate::wire::{Failure, Request, Value};
+use crate::workload::{self, Shape, Test, Unit};
 
-/// Tests that draw something.
+/// Tests whose operations differ.
 const ALL: [&str; 38] = [
     "point-query",
     "random-points.10",
@@ -44,7 +44,7 @@ const ALL: [&str; 38] = [
     "range-si-notcovered.1000",
 ];
 
-/// Tests that do the same every time.
+/// Tests whose operations are all the same.
 const UNVARYING: [&str; 2] = ["scan", "update-same-indexed"];
 
 const ROWS: u64 = 20_000;
@@ -58,17 +58,17 @@ fn shape(clients: u64) -> Shape {
     }
 }
 
-fn micro(test: &str, clients: u64) -> Micro {
-    Micro::new(test, shape(clients)).unwrap_or_else(|failure| panic!("{test}: {failure:?}"))
+fn test_of(name: &str, clients: u64) -> Box<dyn Test> {
+    workload::test(name, shape(clients)).unwrap_or_else(|failure| panic!("{name}: {failure:?}"))
 }
 
-fn operation(micro: &Micro, index: u64) -> Operation {
+fn operation(test: &dyn Test, index: u64) -> Operation {
     let mut operation = Operation::default();
-    micro.generator().compose(index, &mut operation);
+    test.generator().compose(index, &mut operation);
     operation
 }
 
-/// The integers of a call's parameters.
+/// Return the integers of a call's parameters.
 fn ints(operation: &Operation, call: usize) -> Vec<u64> {
     let Request::Prepared { values, .. } = operation.request(call) else {
         panic!("a prepared call");
@@ -80,74 +80,68 @@ fn ints(operation: &Operation, call: usize) -> Vec<u64> {
     ints.collect()
 }
 
-fn statement(micro: &Micro, operation: &Operation, call: usize) -> String {
+fn statement(test: &dyn Test, operation: &Operation, call: usize) -> String {
     match operation.request(call) {
-        Request::Prepared { statement, .. } => micro.prepared()[statement].clone(),
+        Request::Prepared { statement, .. } => test.prepared()[statement].clone(),
         Request::Text(sql) => sql.to_owned(),
     }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_operations_and_another_does_not() {
-    for test in ALL {
+    for name in ALL {
         for index in [0, 1, 1000] {
-            let again = operation(&micro(test, 4), index);
-            assert_eq!(operation(&micro(test, 4), index), again, "{test}");
+            let again = operation(&*test_of(name, 4), index);
+            assert_eq!(operation(&*test_of(name, 4), index), again, "{name}");
         }
-        let other = Micro::new(
-            test,
-            Shape {
-                seed: 8,
-                ..shape(4)
-            },
-        )
-        .unwrap();
+        let seed = 8;
+        let other = workload::test(name, Shape { seed, ..shape(4) }).unwrap();
         let differs =
-            (0..20).any(|index| operation(&other, index) != operation(&micro(test, 4), index));
-        assert!(differs, "{test}");
+            (0..20).any(|index| operation(&*other, index) != operation(&*test_of(name, 4), index));
+        assert!(differs, "{name}");
     }
 }
 
 #[test]
 fn an_operation_does_not_depend_on_those_before_it() {
-    let micro = micro("random-points.100", 1);
-    let mut generator = micro.generator();
+    let test = test_of("random-points.100", 1);
+    let mut generator = test.generator();
     let mut warm = Operation::default();
     (0..50).for_each(|index| generator.compose(index, &mut warm));
     generator.compose(3, &mut warm);
-    assert_eq!(warm, operation(&micro, 3));
+    assert_eq!(warm, operation(&*test, 3));
 }
 
 #[test]
 fn every_statement_gets_as_many_values_as_it_has_placeholders() {
-    for test in ALL.into_iter().chain(UNVARYING) {
-        let micro = micro(test, 4);
-        let operation = operation(&micro, 5);
-        for call in 0..operation.calls() {
+    for name in ALL.into_iter().chain(UNVARYING) {
+        let test = test_of(name, 4);
+        let operation = operation(&*test, 5);
+        for call in 0..operation.calls.len() {
             if let Request::Prepared { values, .. } = operation.request(call) {
-                let placeholders = statement(&micro, &operation, call).matches('?').count();
-                assert_eq!(values.len(), placeholders, "{test}");
+                let placeholders = statement(&*test, &operation, call).matches('?').count();
+                assert_eq!(values.len(), placeholders, "{name}");
             }
         }
     }
 }
 
 #[test]
-fn keys_lie_in_the_table_and_ranges_hold_what_they_say() {
-    for test in ALL {
-        let micro = micro(test, 4);
+fn keys_lie_in_the_table_and_ranges_have_their_length() {
+    for name in ALL {
+        let test = test_of(name, 4);
         for index in 0..50 {
-            let operation = operation(&micro, index);
-            for call in 0..operation.calls() {
-                let statement = statement(&micro, &operation, call);
-                if statement.starts_with("INSERT INTO") && test == "insert" {
+            let operation = operation(&*test, index);
+            for call in 0..operation.calls.len() {
+                let statement = statement(&*test, &operation, call);
+                if statement.starts_with("INSERT INTO") && name == "insert" {
                     continue;
                 }
                 let keys = ints(&operation, call);
-                assert!(keys.iter().all(|key| (1..=ROWS).contains(key)), "{test}");
-                if statement.contains("BETWEEN") && test == "range-covered-pk" {
+                assert!(keys.iter().all(|key| (1..=ROWS).contains(key)), "{name}");
+                if statement.contains("BETWEEN") && name == "range-covered-pk" {
                     assert_eq!(keys[1] - keys[0], 99);
-                    assert_eq!(operation.expected(call), Expected::Rows(100));
+                    assert_eq!(operation.calls[call].expected, Expected::Rows(100));
                 }
             }
         }
@@ -156,8 +150,8 @@ fn keys_lie_in_the_table_and_ranges_hold_what_they_say() {
 
 #[test]
 fn lists_hold_different_ids() {
-    for (test, count) in [("random-points.1000", 1000), ("update-inlist", 100)] {
-        let mut ids = ints(&operation(&micro(test, 1), 9), 0);
+    for (name, count) in [("random-points.1000", 1000), ("update-inlist", 100)] {
+        let mut ids = ints(&operation(&*test_of(name, 1), 9), 0);
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), count);
@@ -166,51 +160,40 @@ fn lists_hold_different_ids() {
 
 #[test]
 fn hot_points_are_the_middle_of_the_table_every_time() {
-    let micro = micro("hot-points", 1);
+    let test = test_of("hot-points", 1);
     let expected: Vec<u64> = (9951..=10_050).collect();
-    assert_eq!(ints(&operation(&micro, 0), 0), expected);
-    assert_eq!(ints(&operation(&micro, 77), 0), expected);
+    assert_eq!(ints(&operation(&*test, 0), 0), expected);
+    assert_eq!(ints(&operation(&*test, 77), 0), expected);
 }
 
 #[test]
 fn all_clients_update_the_same_row() {
-    for test in ["update-same-indexed", "update-same-notindexed"] {
-        let micro = micro(test, 4);
+    for name in ["update-same-indexed", "update-same-notindexed"] {
+        let test = test_of(name, 4);
         for index in 0..50 {
-            let operation = operation(&micro, index);
-            assert!(statement(&micro, &operation, 0).starts_with("UPDATE sbtest1 "));
+            let operation = operation(&*test, index);
+            assert!(statement(&*test, &operation, 0).starts_with("UPDATE sbtest1 "));
             assert_eq!(ints(&operation, 0), [1]);
-            assert_eq!(operation.expected(0), Expected::Rows(1));
+            assert_eq!(operation.calls[0].expected, Expected::Rows(1));
         }
     }
 }
 
 #[test]
 fn short_ranges_hold_as_many_keys_as_their_names_say() {
-    for (test, expected, condition) in [
-        (
-            "range-pk.10",
-            Expected::Rows(10),
-            "SELECT c FROM {} WHERE id",
-        ),
-        (
-            "range-si-covered.10",
-            Expected::Anything,
-            "SELECT k FROM {} WHERE k",
-        ),
-        (
-            "range-si-notcovered.10",
-            Expected::Anything,
-            "SELECT c FROM {} WHERE k",
-        ),
+    let (rows, any) = (Expected::Rows(10), Expected::Anything);
+    for (name, expected, condition) in [
+        ("range-pk.10", rows, "SELECT c FROM {} WHERE id"),
+        ("range-si-covered.10", any, "SELECT k FROM {} WHERE k"),
+        ("range-si-notcovered.10", any, "SELECT c FROM {} WHERE k"),
     ] {
-        let micro = micro(test, 1);
-        let operation = operation(&micro, 3);
+        let test = test_of(name, 1);
+        let operation = operation(&*test, 3);
         let keys = ints(&operation, 0);
         assert_eq!(keys[1] - keys[0], 9);
-        assert_eq!(operation.expected(0), expected);
+        assert_eq!(operation.calls[0].expected, expected);
         let (head, tail) = condition.split_once("{}").unwrap();
-        let statement = statement(&micro, &operation, 0);
+        let statement = statement(&*test, &operation, 0);
         assert!(
             statement.starts_with(head) && statement.contains(tail),
             "{statement}"
@@ -220,11 +203,11 @@ fn short_ranges_hold_as_many_keys_as_their_names_say() {
 
 #[test]
 fn a_read_only_transaction_is_ten_points_and_four_ranges() {
-    let micro = micro("read-only.100", 1);
-    let operation = operation(&micro, 0);
-    assert_eq!(operation.calls(), 16);
+    let test = test_of("read-only.100", 1);
+    let operation = operation(&*test, 0);
+    assert_eq!(operation.calls.len(), 16);
     let statements: Vec<_> = (0..16)
-        .map(|call| statement(&micro, &operation, call))
+        .map(|call| statement(&*test, &operation, call))
         .collect();
     assert_eq!(statements[0], "BEGIN");
     assert!((1..=10).all(|call| statements[call].ends_with("WHERE id = ?")));
@@ -240,9 +223,9 @@ fn a_read_only_transaction_is_ten_points_and_four_ranges() {
 #[test]
 fn clients_delete_ids_of_their_own_class_and_insert_them_again() {
     for clients in [1, 3, 4] {
-        let micro = micro("write-only", clients);
+        let test = test_of("write-only", clients);
         for index in 0..200 {
-            let operation = operation(&micro, index);
+            let operation = operation(&*test, index);
             let deleted = ints(&operation, 3)[0];
             assert_eq!(deleted % clients, index % clients);
             assert_eq!(ints(&operation, 4)[0], deleted);
@@ -258,11 +241,15 @@ fn every_row_is_deleted_once_and_then_none() {
             rows,
             ..shape(4)
         };
-        let micro = Micro::new("delete", shape).unwrap();
+        let test = workload::test("delete", shape).unwrap();
         let deleted = |index| {
-            let operation = operation(&micro, index);
-            let statement = statement(&micro, &operation, 0);
-            (statement, ints(&operation, 0)[0], operation.expected(0))
+            let operation = operation(&*test, index);
+            let statement = statement(&*test, &operation, 0);
+            (
+                statement,
+                ints(&operation, 0)[0],
+                operation.calls[0].expected,
+            )
         };
         let total = tables * rows;
         let first_turns: std::collections::HashSet<_> = (0..total).map(deleted).collect();
@@ -282,51 +269,48 @@ fn every_row_is_deleted_once_and_then_none() {
 }
 
 #[test]
-fn updates_among_deletes_are_checked_only_without_company() {
-    let expected = |clients| operation(&micro("write-only", clients), 0).expected(1);
+fn updates_among_deletes_are_checked_for_a_single_client_only() {
+    let expected = |clients| operation(&*test_of("write-only", clients), 0).calls[1].expected;
     assert_eq!(expected(1), Expected::Rows(1));
     assert_eq!(expected(2), Expected::Anything);
 }
 
 #[test]
 fn inserts_are_plain_sql_with_ids_after_the_loaded_ones() {
-    let micro = micro("insert", 2);
-    let first = operation(&micro, 0);
-    let sql = statement(&micro, &first, 0);
+    let test = test_of("insert", 2);
+    let first = operation(&*test, 0);
+    let sql = statement(&*test, &first, 0);
     let head = "(id, k, c, pad) VALUES (20001, ";
     assert!(
         sql.starts_with("INSERT INTO sbtest") && sql.contains(head),
         "{sql}"
     );
     assert_eq!(sql.matches('\'').count(), 4);
-    let second = operation(&micro, 1);
-    assert!(statement(&micro, &second, 0).contains("(20002, "));
-    assert!(micro.prepared().is_empty());
+    let second = operation(&*test, 1);
+    assert!(statement(&*test, &second, 0).contains("(20002, "));
+    assert!(test.prepared().is_empty());
 }
 
 #[test]
 fn a_client_scans_its_own_table() {
-    let micro = micro("scan", 4);
-    let tables = |index| statement(&micro, &operation(&micro, index), 0);
+    let test = test_of("scan", 4);
+    let tables = |index| statement(&*test, &operation(&*test, index), 0);
     assert!(tables(0).contains("sbtest1 ") && tables(4).contains("sbtest1 "));
     assert!(tables(1).contains("sbtest2 ") && tables(3).contains("sbtest1 "));
-    assert_eq!(
-        (micro.unit(), micro.rows_scanned()),
-        (Unit::Rows, Some(ROWS))
-    );
+    assert_eq!(test.unit(), Unit::RowsScanned(ROWS));
 }
 
 #[test]
 fn statements_of_an_operation_alone_are_those_of_the_first_table() {
-    for test in ALL.into_iter().chain(UNVARYING) {
-        let alone = micro(test, 4).alone();
-        let operation = operation(&alone, 0);
-        for (call, place) in alone.statement_of_calls().enumerate() {
+    for name in ALL.into_iter().chain(UNVARYING) {
+        let alone = test_of(name, 4).alone();
+        let operation = operation(&*alone, 0);
+        for (call, place) in alone.statement_of_calls().into_iter().enumerate() {
             if let Request::Prepared { statement, .. } = operation.request(call) {
                 assert_eq!(
                     alone.prepared()[statement],
                     alone.statements()[place],
-                    "{test}"
+                    "{name}"
                 );
             }
         }
@@ -335,37 +319,18 @@ fn statements_of_an_operation_alone_are_those_of_the_first_table() {
 
 #[test]
 fn impossible_sessions_are_usage_failures() {
-    let refused = |test, shape| matches!(Micro::new(test, shape), Err(Failure::Usage(_)));
+    let refused = |name, shape| matches!(workload::test(name, shape), Err(Failure::Usage(_)));
     assert!(refused("no-such-test", shape(1)));
     assert!(refused("random-points.0", shape(1)));
     assert!(refused("random-points.x", shape(1)));
-    assert!(refused(
-        "read-only.10000",
-        Shape {
-            rows: 9999,
-            ..shape(1)
-        }
-    ));
-    assert!(refused(
-        "write-only",
-        Shape {
-            rows: 3,
-            ..shape(4)
-        }
-    ));
-    assert!(refused(
-        "point-query",
-        Shape {
-            tables: 0,
-            ..shape(1)
-        }
-    ));
+    let with_rows = |rows, clients| Shape {
+        rows,
+        ..shape(clients)
+    };
+    assert!(refused("read-only.10000", with_rows(9999, 1)));
+    assert!(refused("write-only", with_rows(3, 4)));
+    let tables = 0;
+    assert!(refused("point-query", Shape { tables, ..shape(1) }));
     assert!(refused("point-query", shape(0)));
-    assert!(refused(
-        "point-query",
-        Shape {
-            rows: 1 << 31,
-            ..shape(1)
-        }
-    ));
+    assert!(refused("point-query", with_rows(1 << 31, 1)));
 }

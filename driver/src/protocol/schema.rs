@@ -2,8 +2,8 @@
 
 use schemars::{schema_for, JsonSchema};
 
-use crate::event::Event;
-use crate::job::Command;
+use crate::protocol::event::Event;
+use crate::protocol::job::Command;
 
 /// The protocol: one command a line in, one event a line out.
 #[derive(JsonSchema)]
@@ -13,7 +13,7 @@ struct Protocol {
     event: Event,
 }
 
-/// As it is committed in `schema.json`.
+/// Return the schema in the form in which `schema.json` has it.
 pub fn text() -> String {
     let schema = schema_for!(Protocol);
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
@@ -25,7 +25,7 @@ pub fn text() -> String {
 mod tests {
     #[test]
     fn the_committed_schema_is_the_generated_one() {
-        let committed = include_str!("../schema.json");
+        let committed = include_str!("../../schema.json");
         assert!(
             committed == super::text(),
             "schema.json is stale: slowdust-driver --schema > driver/schema.json"

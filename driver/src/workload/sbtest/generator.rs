@@ -1,55 +1,71 @@
-//! Draws the values of operations.
+//! The generator of operations, which draws their values.
 
-use super::super::{Call, Expected, Form as Sent, Generator, Operation};
-use super::template::{table_name, Draw, Expectation, Form, Template};
-use super::{Micro, Shape, TableChoice};
+use super::template::{least_rows, Draw, Expectation, Template};
+use super::{SbTest, Shape, TableChoice};
+use crate::client::operation::{Expected, Generator, Operation};
 use crate::keys::{DistinctSampler, Permutation, Sequence, Stream, Zipf};
+use crate::protocol::job::Statements;
 use crate::wire::Value;
+use crate::workload::statement::Statement;
 
-/// As sysbench's `--rand-zipfian-exp`.
+/// The default of sysbench's `--rand-zipfian-exp`.
 const ZIPF_EXPONENT: f64 = 0.8;
 pub(super) const CONTENTS_GROUPS: usize = 10;
 pub(super) const PADDING_GROUPS: usize = 5;
 
-pub struct MicroGenerator {
-    micro: Micro,
-    table_names: Vec<String>,
+pub struct SbGenerator {
+    test: SbTest,
+    /// The statements of each template, one for each table if the template names its table.
+    statements: Vec<Vec<Statement>>,
     sampler: DistinctSampler,
     zipf: Zipf,
     turns: Permutation,
 }
 
-impl MicroGenerator {
-    pub(super) fn new(micro: Micro) -> Self {
-        let largest = micro
-            .templates
-            .iter()
-            .map(|template| template.least_rows(1))
-            .max()
-            .unwrap_or(1);
-        let shape = micro.shape;
+impl SbGenerator {
+    pub fn new(test: SbTest) -> Self {
+        let shape = test.shape;
         Self {
-            table_names: (0..shape.tables).map(table_name).collect(),
-            sampler: DistinctSampler::new(largest as usize),
+            statements: statements(&test.templates, shape.tables),
+            sampler: DistinctSampler::new(least_rows(&test.templates, 1) as usize),
             zipf: Zipf::new(shape.rows, ZIPF_EXPONENT),
             turns: Permutation::new(
-                shape.rows_of_all_tables(),
+                shape.tables * shape.rows,
                 Sequence::new(shape.seed, "turns"),
             ),
-            micro,
+            test,
         }
     }
 }
 
-impl Generator for MicroGenerator {
+/// Number the prepared statements as `Test::prepared` has them.
+fn statements(templates: &[Template], tables: u64) -> Vec<Vec<Statement>> {
+    let mut number = 0;
+    templates
+        .iter()
+        .map(|template| {
+            let first = number;
+            let statements: Vec<_> = (first..)
+                .zip(template.statements(tables))
+                .map(|(number, sql)| Statement::new(number, &sql, template.form))
+                .collect();
+            if template.form == Statements::Prepared {
+                number += statements.len();
+            }
+            statements
+        })
+        .collect()
+}
+
+impl Generator for SbGenerator {
     fn compose(&mut self, index: u64, operation: &mut Operation) {
         operation.clear();
-        let Micro {
+        let SbTest {
             shape, templates, ..
-        } = &self.micro;
-        let mut stream = self.micro.sequence.stream(index);
+        } = &self.test;
+        let mut stream = self.test.sequence.stream(index);
         let client = index % shape.clients;
-        let table = match self.micro.table_choice {
+        let table = match self.test.table_choice {
             TableChoice::First => 0,
             TableChoice::Drawn => stream.below(shape.tables),
             TableChoice::OfClient => client % shape.tables,
@@ -66,21 +82,15 @@ impl Generator for MicroGenerator {
             index,
             own_id: 0,
         };
-        for (template, &first_statement) in templates.iter().zip(&self.micro.first_statements) {
+        for (template, statements) in templates.iter().zip(&self.statements) {
+            let statement = &statements[if template.names_table { table } else { 0 }];
+            let expected = expected(template, shape, index);
             for _ in 0..template.repeat {
                 let first_value = operation.values.len();
                 for &draw in &template.values {
                     draws.append(draw, operation);
                 }
-                let form = match template.form {
-                    Form::Text => spell(template, &self.table_names[table], first_value, operation),
-                    Form::Prepared => Sent::Prepared {
-                        statement: first_statement + if template.names_table { table } else { 0 },
-                        values: first_value..operation.values.len(),
-                    },
-                };
-                let expected = expected(template, shape, index);
-                operation.calls.push(Call { form, expected });
+                statement.call(first_value, expected, operation);
             }
         }
     }
@@ -90,31 +100,9 @@ fn expected(template: &Template, shape: &Shape, index: u64) -> Expected {
     match template.expected {
         Expectation::Rows(rows) => Expected::Rows(rows),
         Expectation::RowsIfAlone(rows) if shape.clients == 1 => Expected::Rows(rows),
-        Expectation::RowIfFirstTurn => {
-            Expected::Rows(u64::from(index < shape.rows_of_all_tables()))
-        }
+        Expectation::RowIfFirstTurn => Expected::Rows(u64::from(index < shape.tables * shape.rows)),
         Expectation::RowsIfAlone(_) | Expectation::Nothing => Expected::Anything,
     }
-}
-
-/// Appends the complete SQL, with the values from `start` on as literals, to the operation's text.
-fn spell(template: &Template, table: &str, start: usize, operation: &mut Operation) -> Sent {
-    let begin = operation.text.len();
-    for (place, part) in template.sql.split('?').enumerate() {
-        if place > 0 {
-            operation.spell(operation.values[start + place - 1]);
-        }
-        let text = &mut operation.text;
-        match part.split_once(super::template::TABLE) {
-            Some((before, after)) => {
-                text.extend_from_slice(before.as_bytes());
-                text.extend_from_slice(table.as_bytes());
-                text.extend_from_slice(after.as_bytes());
-            }
-            None => text.extend_from_slice(part.as_bytes()),
-        }
-    }
-    Sent::Text(begin..operation.text.len())
 }
 
 /// The state from which the values of one operation are drawn.
@@ -162,14 +150,14 @@ impl Draws<'_> {
         }
     }
 
-    /// Uniform over the ids that leave the client's number as remainder by the number of clients.
+    /// Draw one of the ids whose remainder by the number of clients is the client's number.
     fn draw_own_id(&mut self) -> u64 {
         let first = match self.client {
             0 => self.clients,
             client => client,
         };
-        let members = (self.rows - first) / self.clients + 1;
-        first + self.clients * self.stream.below(members)
+        let ids = (self.rows - first) / self.clients + 1;
+        first + self.clients * self.stream.below(ids)
     }
 
     fn digits(&mut self, groups: usize, text: &mut Vec<u8>) -> Value {
@@ -182,7 +170,7 @@ impl Draws<'_> {
     }
 }
 
-/// Keys are checked to fit when the session is opened.
+/// Convert a key, which fits: that was checked when the session was opened.
 fn int(key: u64) -> Value {
     Value::Int(key as i32)
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::job::{Arrivals, Second};
-use crate::wire::{Failure, Table};
+use crate::protocol::job::{Arrivals, Second};
 
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "lowercase")]
@@ -74,15 +73,6 @@ pub struct Plan {
 pub struct Rows {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Option<String>>>,
-}
-
-impl From<Table> for Rows {
-    fn from(table: Table) -> Self {
-        Self {
-            columns: table.columns,
-            rows: table.rows,
-        }
-    }
 }
 
 /// What one slice measured.
@@ -242,21 +232,4 @@ pub enum ErrorKind {
     Server,
     Protocol,
     Usage,
-}
-
-impl ErrorEvent {
-    pub fn new(id: Option<u64>, failure: Failure) -> Self {
-        let (kind, sqlstate, message) = match failure {
-            Failure::Connection { sqlstate, message } => (ErrorKind::Connection, sqlstate, message),
-            Failure::Server(error) => (ErrorKind::Server, Some(error.sqlstate), error.message),
-            Failure::Protocol(message) => (ErrorKind::Protocol, None, message),
-            Failure::Usage(message) => (ErrorKind::Usage, None, message),
-        };
-        Self {
-            id,
-            kind,
-            sqlstate,
-            message,
-        }
-    }
 }

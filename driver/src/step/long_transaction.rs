@@ -1,23 +1,22 @@
-//! A transaction that is held open beside the load, as reports over live data do: it has read
-//! something, so that the server has to keep what it may still want to see.
+//! A transaction that is held open beside the load, as reports over live data do: it has read a row,
+//! so the server has to keep every version of a row that it may still read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::job::{Dbms, Target};
-use crate::pacing::{Clock, Nanosecond};
-use crate::recorder::Recorder;
+use crate::measure::{Clock, Nanosecond, Recorder};
+use crate::protocol::job::Target;
 use crate::wire::{self, Failure, Session};
 
-pub struct Hold {
+pub struct LongTransaction {
     pub session: Box<dyn Session>,
     begin: &'static str,
     read: String,
     held: Nanosecond,
-    /// When the step ends, where that is known.
+    /// The end of the step, where it is known.
     end: Option<Nanosecond>,
 }
 
-impl Hold {
+impl LongTransaction {
     pub fn new(
         target: &Target,
         table: &str,
@@ -25,16 +24,13 @@ impl Hold {
         end: Option<Nanosecond>,
     ) -> Result<Self, Failure> {
         let mut session = wire::connect(target)?;
-        let begin = match target.dbms {
-            Dbms::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ",
-            Dbms::Mysql | Dbms::Mariadb => {
-                session.query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-                "BEGIN"
-            }
-        };
+        let dialect = wire::dialect(target);
+        if let Some(isolation) = dialect.session_isolation() {
+            session.query(isolation)?;
+        }
         Ok(Self {
             session,
-            begin,
+            begin: dialect.begin_repeatable_read(),
             read: format!("SELECT transactionid FROM {table} ORDER BY transactionid LIMIT 1"),
             held,
             end,
@@ -49,7 +45,7 @@ impl Hold {
         ]
     }
 
-    /// Holds one transaction after the other until `over`, or the end; the time of the last commit.
+    /// Hold one transaction after the other until `over` or the end; return the time of the last commit.
     pub fn run(
         &mut self,
         clock: &impl Clock,
@@ -62,8 +58,7 @@ impl Hold {
         while !is_over(began) {
             self.session.query(self.begin)?;
             let rows = self.session.query(&self.read)?.rows.len();
-            let until = self.end.map_or(u64::MAX, |end| end.min(began + self.held));
-            let until = until.min(began + self.held);
+            let until = self.end.unwrap_or(u64::MAX).min(began + self.held);
             while clock.now() < until && !over.load(Ordering::SeqCst) {
                 clock.sleep_until(until);
             }

@@ -1,12 +1,12 @@
-//! The window of a measurement: all of its times count from its opening.
+//! The window of a measurement. All times of the measurement count from its opening.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::pacing::{Clock, Nanosecond};
+use super::pacing::{Clock, Nanosecond};
 use crate::wire::Failure;
 
-/// The instant at which the first thread leaves the barrier: time 0 of everything in the window.
+/// A window, opened by the first thread that leaves the barrier.
 #[derive(Default)]
 pub struct Window {
     opened: OnceLock<Opened>,
@@ -45,24 +45,24 @@ impl Clock for WindowClock {
         self.start.elapsed().as_nanos() as Nanosecond
     }
 
-    /// Ends early if the thread is unparked: there is something that it should look at.
+    /// Sleep until `time`, or until another thread unparks this one.
     fn sleep_until(&self, time: Nanosecond) {
         std::thread::park_timeout(Duration::from_nanos(time.saturating_sub(self.now())));
     }
 }
 
-/// The kernel may lump timers together within 50 us by default, which an open loop would see as
-/// lag. Where this is refused, the lag is measured all the same.
+/// Ask the kernel for exact timers. By default it may combine timers within 50 us, which an open
+/// loop would see as lag. If it refuses, the lag is measured all the same.
 pub fn prefer_punctual_sleep() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Lets the calling thread run on that CPU alone.
+/// Let the calling thread run on that CPU only.
 pub fn stay_on(cpu: u32) -> Result<(), Failure> {
     let refused = |reason| Failure::usage(format!("a client cannot run on CPU {cpu}: {reason}"));
     let mut set = rustix::thread::CpuSet::new();
     if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
-        return Err(refused("there are fewer".to_owned()));
+        return Err(refused("there are fewer CPUs".to_owned()));
     }
     set.set(cpu as usize);
     rustix::thread::sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))

@@ -2,38 +2,38 @@
 
 use std::num::NonZero;
 
+use crate::client::operation::Operation;
 use crate::client::readiness::Readiness;
 use crate::client::{Client, Place};
-use crate::event::Plan;
-use crate::job::{Open, Target};
-use crate::recorder::Recorder;
+use crate::measure::Recorder;
+use crate::protocol::event::Plan;
+use crate::protocol::job::{Open, Target};
 use crate::wire::{self, Failure, Request};
-use crate::workload::micro::{Micro, Shape};
-use crate::workload::{Generator, Operation};
+use crate::workload::{self, Shape, Test};
 
-/// Up to so many clients for each core have a thread of their own, which the scheduler can bring to
-/// the core of its server process. Beyond, the cores are busy whatever runs where, and threads that
-/// find several replies at a wake-up cost less than switches between many.
+/// The most clients per core that have a thread of their own, which the scheduler can bring to the
+/// core of its server process. With more clients the cores are busy wherever threads run, and a
+/// thread that finds several replies at a wake-up costs less than switches between many threads.
 const OWN_THREADS_PER_CORE: usize = 3;
 
 pub struct Session {
-    pub micro: Micro,
+    pub test: Box<dyn Test>,
     pub workers: Vec<Worker>,
     pub total: Recorder,
-    /// A client has failed in the middle of an operation.
+    /// True if a client has failed in the middle of an operation.
     pub broken: bool,
-    /// By client; empty where unknown.
+    /// The server's process of each client; empty if unknown.
     pub server_processes: Vec<u32>,
-    seed: u64,
+    pub seed: u64,
     target: Target,
 }
 
-/// What one thread does.
+/// The clients of one thread.
 pub struct Worker {
     pub clients: Vec<Client>,
     pub waits: Waits,
     pub recorder: Recorder,
-    /// Where its thread has to run.
+    /// The CPU on which its thread has to run.
     pub cpu: Option<u32>,
 }
 
@@ -42,7 +42,7 @@ pub enum Waits {
     ForMany(Readiness),
 }
 
-/// How clients are spread over threads.
+/// The distribution of clients over threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Threads {
     OneEach,
@@ -50,8 +50,8 @@ enum Threads {
 }
 
 impl Threads {
-    /// Fewer shared threads than cores would save a little more of the client's time, but let a core
-    /// idle while replies wait for the thread.
+    /// Choose a thread for each client, or as many shared threads as cores: fewer would save a
+    /// little of the client's time, but leave a core idle while replies wait for a thread.
     fn choose(clients: usize, cores: usize) -> Self {
         if clients <= cores * OWN_THREADS_PER_CORE {
             Self::OneEach
@@ -70,8 +70,8 @@ impl Session {
             clients: job.clients.into(),
             seed: job.seed,
         };
-        let micro = Micro::new(&job.test, shape)?;
-        let statements = micro.prepared();
+        let test = workload::test(&job.test, shape)?;
+        let statements = test.prepared();
         let mut connections = (0..shape.clients)
             .map(|_| {
                 let mut connection = wire::connect(&job.target)?;
@@ -81,7 +81,10 @@ impl Session {
             .collect::<Result<Vec<_>, Failure>>()?;
         let server_processes = match job.cpus {
             None => Vec::new(),
-            Some(_) => of_all(connections.iter_mut().map(|one| one.server_process()))?,
+            Some(_) => {
+                let processes = connections.iter_mut().map(|client| client.server_process());
+                all_or_none(processes)?
+            }
         };
         let clients = (0..)
             .zip(connections)
@@ -91,7 +94,7 @@ impl Session {
                     client,
                     clients: shape.clients,
                 };
-                Client::new(connection, Box::new(micro.generator()), place)
+                Client::new(connection, test.generator(), place)
             })
             .collect();
         Ok(Self {
@@ -101,30 +104,27 @@ impl Session {
             broken: false,
             seed: job.seed,
             target: job.target.clone(),
-            micro,
+            test,
         })
-    }
-
-    pub fn seed(&self) -> u64 {
-        self.seed
     }
 
     pub fn clients(&self) -> impl Iterator<Item = &Client> {
         self.workers.iter().flat_map(|worker| &worker.clients)
     }
 
-    /// The plan of each statement that has one, over the first table, by a connection of its own:
-    /// the clients' prepared statements stay as the slices find them.
+    /// Return the plan of each statement that has one, over the first table. A connection of its
+    /// own asks for them, so that the clients' prepared statements stay unchanged.
     pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
-        let micro = self.micro.alone();
+        let test = self.test.alone();
+        let dialect = wire::dialect(&self.target);
         let mut connection = wire::connect(&self.target)?;
-        connection.prepare(&micro.prepared())?;
+        connection.prepare(&test.prepared())?;
         let mut operation = Operation::default();
-        micro.generator().compose(0, &mut operation);
-        let statements = micro.statements();
+        test.generator().compose(0, &mut operation);
+        let statements = test.statements();
         let mut plans: Vec<Plan> = Vec::new();
         let mut last = None;
-        for (call, place) in micro.statement_of_calls().enumerate() {
+        for (call, place) in test.statement_of_calls().into_iter().enumerate() {
             let request = operation.request(call);
             let repeated = last.replace(place) == Some(place);
             if repeated || is_control(&request, &statements[place]) {
@@ -132,7 +132,7 @@ impl Session {
             }
             let statement = &statements[place];
             plans.extend(connection.explain(request)?.map(|plan| Plan {
-                statement: wire::spelling(self.target.dbms, statement),
+                statement: dialect.with_placeholders(statement),
                 plan,
             }));
         }
@@ -140,24 +140,25 @@ impl Session {
     }
 
     pub fn statements(&self) -> Vec<String> {
-        self.micro
+        let dialect = wire::dialect(&self.target);
+        self.test
             .statements()
             .iter()
-            .map(|statement| wire::spelling(self.target.dbms, statement))
+            .map(|statement| dialect.with_placeholders(statement))
             .collect()
     }
 }
 
-/// The processes if all are known: those of some clients alone would be taken for others'. After the
-/// first that is not, no more are asked for.
-fn of_all(
+/// Return the processes if all are known: an incomplete list would be matched with the wrong
+/// clients. After the first unknown one, no further process is looked up.
+fn all_or_none(
     processes: impl Iterator<Item = Result<Option<u32>, Failure>>,
 ) -> Result<Vec<u32>, Failure> {
     let all: Option<Vec<u32>> = processes.collect::<Result<_, Failure>>()?;
     Ok(all.unwrap_or_default())
 }
 
-/// BEGIN and COMMIT have no plan.
+/// Return whether a request is BEGIN or COMMIT, which have no plan.
 fn is_control(request: &Request<'_>, statement: &str) -> bool {
     matches!(request, Request::Prepared { .. }) && wire::is_transaction_control(statement)
 }
@@ -165,7 +166,7 @@ fn is_control(request: &Request<'_>, statement: &str) -> bool {
 fn check_cpus(job: &Open) -> Result<(), Failure> {
     match &job.cpus {
         Some(cpus) if cpus.len() != job.clients as usize => Err(Failure::usage(format!(
-            "{} cpus are named for {} clients: name one for each",
+            "{} CPUs are named for {} clients: name one for each",
             cpus.len(),
             job.clients
         ))),
@@ -173,8 +174,8 @@ fn check_cpus(job: &Open) -> Result<(), Failure> {
     }
 }
 
-/// Gives each client a thread on the CPU that is named for it, if any are: however many cores there
-/// are, a thread can be in one place only.
+/// Place the clients on threads: each on its own, on the CPU that is named for it, if CPUs are
+/// named.
 fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Failure> {
     let Some(cpus) = cpus else {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -188,28 +189,19 @@ fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Fail
     Ok(workers)
 }
 
-fn spread(clients: Vec<Client>, threads: Threads) -> Result<Vec<Worker>, Failure> {
-    match threads {
-        Threads::OneEach => Ok(clients
-            .into_iter()
-            .map(|client| Worker {
-                clients: vec![client],
-                waits: Waits::ForOne,
-                recorder: Recorder::new(),
-                cpu: None,
-            })
-            .collect()),
-        Threads::Shared(threads) => share(clients, threads),
-    }
-}
-
-fn share(mut clients: Vec<Client>, threads: usize) -> Result<Vec<Worker>, Failure> {
-    let each = clients.len().div_ceil(threads);
-    let mut workers = Vec::with_capacity(threads);
+fn spread(mut clients: Vec<Client>, threads: Threads) -> Result<Vec<Worker>, Failure> {
+    let clients_of_a_thread = match threads {
+        Threads::OneEach => 1,
+        Threads::Shared(threads) => clients.len().div_ceil(threads),
+    };
+    let mut workers = Vec::new();
     while !clients.is_empty() {
-        let rest = clients.split_off(each.min(clients.len()));
+        let rest = clients.split_off(clients_of_a_thread.min(clients.len()));
         workers.push(Worker {
-            waits: Waits::ForMany(Readiness::watch(&clients)?),
+            waits: match threads {
+                Threads::OneEach => Waits::ForOne,
+                Threads::Shared(_) => Waits::ForMany(Readiness::watch(&clients)?),
+            },
             clients: std::mem::replace(&mut clients, rest),
             recorder: Recorder::new(),
             cpu: None,
@@ -225,19 +217,19 @@ mod tests {
     #[test]
     fn processes_are_known_of_all_clients_or_of_none() {
         assert_eq!(
-            of_all([Ok(Some(7)), Ok(Some(9))].into_iter()),
+            all_or_none([Ok(Some(7)), Ok(Some(9))].into_iter()),
             Ok(vec![7, 9])
         );
-        let mut asked = 0;
+        let mut lookups = 0;
         let answers = [Some(7), None, Some(9)].into_iter().map(|answer| {
-            asked += 1;
+            lookups += 1;
             Ok(answer)
         });
-        assert_eq!(of_all(answers), Ok(vec![]));
-        assert_eq!(asked, 2);
+        assert_eq!(all_or_none(answers), Ok(vec![]));
+        assert_eq!(lookups, 2);
         let refused = Failure::usage("no");
         let answers = [Ok(Some(7)), Err(refused.clone())];
-        assert_eq!(of_all(answers.into_iter()), Err(refused));
+        assert_eq!(all_or_none(answers.into_iter()), Err(refused));
     }
 
     #[test]

@@ -9,12 +9,12 @@ use Draw::{DistinctKeys, FirstId, InTurn, Key, MiddleIds, NewId, OwnId, SameId, 
 use Expectation::{Nothing, RowIfFirstTurn, Rows, RowsIfAlone};
 
 pub const SCAN: &str = "scan";
-/// Of the tests whose names do not say it.
+/// The range of the tests whose names have none.
 const RANGE: u64 = 100;
 const AGGREGATED: u64 = 1000;
 const POINT_QUERIES: usize = 10;
 
-/// The statements of one transaction of a test, in their order.
+/// Return the statements of one transaction of a test in their order.
 pub fn transaction(test: &str) -> Option<Vec<Template>> {
     if let Some((family, range)) = family_and_range(test) {
         return ranged(family, range);
@@ -44,7 +44,7 @@ pub fn transaction(test: &str) -> Option<Vec<Template>> {
         "update-zipf" => update_nonindex(ZipfId, Rows(1)),
         "write-only" => return Some(in_transaction(writes())),
         "delete" => delete(InTurn, RowIfFirstTurn),
-        "insert" => insert(NewId).spelt_out(),
+        "insert" => insert(NewId).sent_as_text(),
         _ => return None,
     };
     Some(vec![statement])

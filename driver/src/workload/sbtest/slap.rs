@@ -5,7 +5,7 @@ use super::template::{Draw, Expectation, Template};
 use Draw::SharedId;
 use Expectation::{Nothing, Rows};
 
-/// The statement of a test.
+/// Return the statement of a test.
 pub fn transaction(test: &str) -> Option<Vec<Template>> {
     let statement = match (test, family_and_range(test)) {
         ("update-same-indexed", _) => update_index(SharedId, Rows(1)),

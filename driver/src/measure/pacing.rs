@@ -1,30 +1,37 @@
-//! When operations begin and when a slice ends. Time is an argument here, never a fact.
+//! The pace of a client: the times at which operations begin and at which a slice ends. Time is an
+//! argument in this module.
 
-use crate::job::Arrivals;
 use crate::keys::Stream;
+use crate::protocol::job::{Arrivals, Second};
 
-/// Since the window opened.
+/// Time since the window opened.
 pub type Nanosecond = u64;
 
-const SECOND: f64 = 1e9;
+pub const NANOSECONDS: f64 = 1e9;
+/// The longest slice or step, a year: one that is meant to run for ever still fits a clock.
+pub const LONGEST: Second = 365.0 * 86_400.0;
+
+pub fn nanoseconds(seconds: Second) -> Nanosecond {
+    (seconds * NANOSECONDS) as Nanosecond
+}
 
 pub trait Clock {
     fn now(&self) -> Nanosecond;
     fn sleep_until(&self, time: Nanosecond);
 }
 
-/// What a client does next.
+/// The next action of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// Begin an operation; in an open loop it was due at that time.
     Begin(Option<Nanosecond>),
-    /// Ask again at that time.
+    /// Ask for the next action at that time.
     Wait(Nanosecond),
     /// The client's slice is over.
     Stop,
 }
 
-/// One client's plan for one slice.
+/// The plan of one client for one slice.
 #[derive(Debug)]
 pub struct Pace {
     end: End,
@@ -32,20 +39,21 @@ pub struct Pace {
     responses: Responses,
 }
 
-/// From when an operation's response time counts.
+/// The instant from which an operation's response time counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Responses {
-    /// From when it was due, if there is a schedule: lateness is part of it.
+    /// The time at which the operation was due, if there is a schedule: lateness is part of the
+    /// response time.
     SinceDue,
-    /// From when it began: lateness is told apart.
+    /// The time at which it began: lateness is reported separately.
     SinceBegin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Nothing begins, or is due, from this time on.
+    /// The time from which no operation begins or is due.
     At(Nanosecond),
-    /// Nothing begins from this time on, whatever was due before it.
+    /// The time from which no operation begins, even if it was due before.
     Cutoff(Nanosecond),
     /// The client's position at which it stops.
     Position(u64),
@@ -60,7 +68,8 @@ impl Pace {
         }
     }
 
-    /// A writer in the background, which does what it is late with, until the cutoff.
+    /// Return the pace of a writer in the background, which catches up until the cutoff when it is
+    /// late.
     pub fn background(cutoff: Nanosecond, schedule: Schedule) -> Self {
         Self {
             end: End::Cutoff(cutoff),
@@ -69,7 +78,7 @@ impl Pace {
         }
     }
 
-    /// The time from which nothing may begin that is not due before it.
+    /// Return the time from which no operation may begin that is not due before it.
     pub fn deadline(&self) -> Option<Nanosecond> {
         match self.end {
             End::At(time) | End::Cutoff(time) => Some(time),
@@ -77,7 +86,8 @@ impl Pace {
         }
     }
 
-    /// When the response time of an operation begins that was due at `due` and begins `now`.
+    /// Return the start of the response time of an operation that was due at `due` and begins
+    /// `now`.
     pub fn response_from(&self, due: Option<Nanosecond>, now: Nanosecond) -> Nanosecond {
         match self.responses {
             Responses::SinceDue => due.unwrap_or(now),
@@ -85,9 +95,10 @@ impl Pace {
         }
     }
 
-    /// `finished`: when the client's last operation ended. In a closed loop the next one begins
-    /// right then, so that no clock has to be read; in an open loop all operations that are due
-    /// before the end begin, however late they are, unless there is a cutoff.
+    /// Return the next action of a client whose last operation ended at `finished`. In a closed
+    /// loop the next one begins right then, so that no clock has to be read; in an open loop all
+    /// operations that are due before the end begin, however late they are, unless there is a
+    /// cutoff.
     pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
         let due = self.schedule.as_ref().map(Schedule::due);
         let over = match self.end {
@@ -105,7 +116,7 @@ impl Pace {
         }
     }
 
-    /// Whether an operation that failed may be tried again at this time.
+    /// Return whether an operation that failed may be tried again at this time.
     pub fn allows_retry(&self, now: Nanosecond) -> bool {
         match (self.end, &self.schedule) {
             (End::At(time), None) | (End::Cutoff(time), _) => now < time,
@@ -119,7 +130,7 @@ impl Pace {
 pub struct Schedule {
     first: f64,
     due: f64,
-    /// Operations that were due before this one.
+    /// The number of operations that were due before this one.
     passed: u64,
     mean_gap: f64,
     arrivals: Arrivals,
@@ -127,8 +138,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The share of client `client` of `clients` in `per_second` operations: Poisson processes add
-    /// up to a Poisson process, and evenly spaced clients take turns.
+    /// Return the share of client `client` of `clients` in `per_second` operations: Poisson
+    /// processes add up to a Poisson process, and evenly spaced clients take turns.
     pub fn new(
         per_second: f64,
         arrivals: Arrivals,
@@ -136,7 +147,7 @@ impl Schedule {
         clients: u64,
         stream: Stream,
     ) -> Self {
-        let gap = SECOND / per_second;
+        let gap = NANOSECONDS / per_second;
         let mut schedule = Self {
             first: gap * client as f64,
             due: gap * client as f64,
@@ -151,9 +162,10 @@ impl Schedule {
         schedule
     }
 
-    /// Operations that are still to come and due before `end`, where they are evenly spaced.
+    /// Return the number of operations to come that are due before `end`, if they are evenly
+    /// spaced.
     pub fn due_before(&self, end: Nanosecond) -> u64 {
-        // Less than any gap that matters, and more than what rounding adds.
+        // This is less than any gap that matters, and more than rounding adds.
         const HAIR: f64 = 1e-6;
         ((end as f64 - self.due) / self.mean_gap - HAIR).ceil() as u64
     }
@@ -162,12 +174,12 @@ impl Schedule {
         self.due.round() as Nanosecond
     }
 
-    /// The time that was due; moves on to the next one.
+    /// Move on to the next operation, and return the time at which this one was due.
     fn advance(&mut self) -> Nanosecond {
         let due = self.due();
         self.passed += 1;
         self.due = match self.arrivals {
-            // Not by addition, whose rounding would add up.
+            // A product, because the rounding errors of a sum would add up.
             Arrivals::Uniform => self.first + self.passed as f64 * self.mean_gap,
             Arrivals::Poisson => self.due + self.drawn_gap(),
         };
@@ -184,7 +196,7 @@ mod tests {
     use super::*;
     use crate::keys::Sequence;
 
-    /// A clock that stands still.
+    /// A clock that always returns the same time.
     struct StoppedClock(Nanosecond);
 
     impl Clock for StoppedClock {
@@ -243,10 +255,10 @@ mod tests {
     #[test]
     fn an_open_loop_waits_for_what_is_due() {
         let mut pace = Pace::new(End::At(3_000_000), Some(schedule(Arrivals::Uniform, 1, 2)));
-        let (early, punctual) = (StoppedClock(500_000), StoppedClock(1_000_000));
+        let (early, due) = (StoppedClock(500_000), StoppedClock(1_000_000));
         assert_eq!(pace.next(&early, 0, 0), Next::Wait(1_000_000));
-        assert_eq!(pace.next(&punctual, 0, 0), Next::Begin(Some(1_000_000)));
-        assert_eq!(pace.next(&punctual, 0, 1), Next::Stop);
+        assert_eq!(pace.next(&due, 0, 0), Next::Begin(Some(1_000_000)));
+        assert_eq!(pace.next(&due, 0, 1), Next::Stop);
     }
 
     #[test]
@@ -295,11 +307,11 @@ mod tests {
             let schedule =
                 || Schedule::new(per_second, Arrivals::Uniform, client, clients, stream());
             let mut pace = Pace::new(End::At(end), Some(schedule()));
-            let mut begun = 0;
-            while pace.next(&StoppedClock(u64::MAX), u64::MAX, begun) != Next::Stop {
-                begun += 1;
+            let mut started = 0;
+            while pace.next(&StoppedClock(u64::MAX), u64::MAX, started) != Next::Stop {
+                started += 1;
             }
-            assert_eq!(schedule().due_before(end), begun);
+            assert_eq!(schedule().due_before(end), started);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The statements that tests are made of.
+//! The statements of the tests.
 
 use super::template::{Draw, Expectation, Template};
 use Draw::{Contents, DistinctKeys, Key, MiddleIds, Padding, Span};
@@ -6,7 +6,7 @@ use Expectation::{Nothing, Rows};
 
 const LONGEST_RANGE: u64 = 10_000;
 
-/// Family and range of a test whose name says how many rows it is about: `read-only.100`.
+/// Split the name of a test with a range into its family and its number of rows: `read-only.100`.
 pub fn family_and_range(test: &str) -> Option<(&str, u64)> {
     let (family, range) = test.split_once('.')?;
     let range = range.parse().ok()?;

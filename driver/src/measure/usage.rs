@@ -1,13 +1,13 @@
-//! What a thread of the driver has used so far.
+//! The CPU time and the context switches of the driver's threads.
 
 use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeVal;
 use rustix::time::{clock_gettime, ClockId};
 
-use crate::event::ClientUse;
-use crate::job::Second;
+use crate::protocol::event::ClientUse;
+use crate::protocol::job::Second;
 
-/// Of one thread, since it began or between two readings.
+/// The use of one thread since it began or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadUse {
     pub cpu: Second,
@@ -18,7 +18,7 @@ pub struct ThreadUse {
 }
 
 impl ThreadUse {
-    /// Of the calling thread.
+    /// Read the use of the calling thread.
     pub fn now() -> Self {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("every thread has its usage");
@@ -31,8 +31,8 @@ impl ThreadUse {
         }
     }
 
-    /// What was used since an earlier reading. The clock counts nanoseconds, but only the kernel's
-    /// coarser accounting knows user from system time: it gives the shares, the clock the sum.
+    /// Return the use since an earlier reading. The clock counts nanoseconds, but only the kernel's
+    /// coarser accounting separates user from system time: it gives the shares, the clock the sum.
     pub fn since(self, earlier: Self) -> Self {
         let cpu = self.cpu - earlier.cpu;
         let user = (self.user - earlier.user).max(0.0);
@@ -52,22 +52,20 @@ impl ThreadUse {
     }
 }
 
-impl ClientUse {
-    /// Of threads in a window of so many seconds.
-    pub fn of(uses: &[ThreadUse], seconds: Second) -> Self {
-        let busiest = uses.iter().map(|thread| thread.cpu).fold(0.0, f64::max);
-        Self {
-            cpu_user_s: uses.iter().map(|thread| thread.user).sum(),
-            cpu_system_s: uses.iter().map(|thread| thread.system).sum(),
-            voluntary_switches: uses.iter().map(|thread| thread.voluntary_switches).sum(),
-            involuntary_switches: uses.iter().map(|thread| thread.involuntary_switches).sum(),
-            threads: uses.len() as u64,
-            busiest_thread: if seconds > 0.0 {
-                busiest / seconds
-            } else {
-                0.0
-            },
-        }
+/// Return the use of all threads in a window of `seconds`.
+pub fn client_use(uses: &[ThreadUse], seconds: Second) -> ClientUse {
+    let busiest = uses.iter().map(|thread| thread.cpu).fold(0.0, f64::max);
+    ClientUse {
+        cpu_user_s: uses.iter().map(|thread| thread.user).sum(),
+        cpu_system_s: uses.iter().map(|thread| thread.system).sum(),
+        voluntary_switches: uses.iter().map(|thread| thread.voluntary_switches).sum(),
+        involuntary_switches: uses.iter().map(|thread| thread.involuntary_switches).sum(),
+        threads: uses.len() as u64,
+        busiest_thread: if seconds > 0.0 {
+            busiest / seconds
+        } else {
+            0.0
+        },
     }
 }
 

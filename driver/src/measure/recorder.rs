@@ -1,13 +1,14 @@
-//! What happened in a slice. Its memory is allocated when a session opens and reused slice by slice.
+//! The record of a slice. Its memory is allocated when a session opens and reused slice by slice.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use crate::event::Latency;
-use crate::pacing::Nanosecond;
+use super::pacing::Nanosecond;
+use crate::protocol::event::Latency;
 
-/// Fixed bounds, so that histograms of any two slices can be added: 1 ns to 137 s.
+/// The upper bound of response times, 137 s; bounds are fixed, so that histograms of any two slices
+/// can be added.
 const LONGEST: Nanosecond = 1 << 37;
 const SIGNIFICANT_DIGITS: u8 = 2;
 const SECOND: Nanosecond = 1_000_000_000;
@@ -19,7 +20,7 @@ pub struct Recorder {
     histogram: Histogram<u64>,
     latency_sum: u128,
     latency_max: Nanosecond,
-    per_second: Vec<Second>,
+    pub per_second: Vec<Second>,
     pub operations: u64,
     pub statements: u64,
     pub rows: u64,
@@ -28,19 +29,19 @@ pub struct Recorder {
     pub lag: Lag,
 }
 
-/// What happened in one second of the window.
+/// The record of one second of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// Finished in it.
+    /// Operations that finished in it.
     pub operations: u64,
     pub rows: u64,
-    /// The longest response time of those.
+    /// The longest response time of these.
     pub max: Nanosecond,
-    /// How far behind its schedule the latest of those was that began in it.
+    /// The longest lag behind the schedule of the operations that began in it.
     pub lag: Nanosecond,
 }
 
-/// How far behind their schedule the operations of an open loop began.
+/// The lag of the operations of an open loop behind their schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
     pub operations: u64,
@@ -79,16 +80,17 @@ impl Recorder {
         self.lag = Lag::default();
     }
 
-    /// An operation began so far behind its schedule; `was_busy`: it was due while its predecessor
-    /// was still under way.
-    pub fn began(&mut self, now: Nanosecond, lag: Nanosecond, was_busy: bool) {
+    /// Record that an operation begins `now` and was due at `due`; its predecessor ended at
+    /// `finished`.
+    pub fn began(&mut self, now: Nanosecond, due: Nanosecond, finished: Nanosecond) {
+        let lag = now.saturating_sub(due);
         self.lag.record(lag);
-        self.lag.late += u64::from(was_busy);
+        self.lag.late += u64::from(due < finished);
         let second = self.second(now);
         second.lag = second.lag.max(lag);
     }
 
-    /// An operation ended at `finished`, `latency` after it began or was due.
+    /// Record that an operation ended at `finished`, `latency` after it began or was due.
     pub fn completed(&mut self, finished: Nanosecond, latency: Nanosecond, rows: u64) {
         self.operations += 1;
         self.rows += rows;
@@ -158,10 +160,6 @@ impl Recorder {
             mean_ns: self.latency_sum as f64 / self.operations.max(1) as f64,
         }
     }
-
-    pub fn per_second(&self) -> &[Second] {
-        &self.per_second
-    }
 }
 
 impl Lag {
@@ -223,7 +221,7 @@ mod tests {
         recorder.completed(999_999_999, 5, 1);
         recorder.completed(2_000_000_000, 7, 1);
         recorder.completed(2_000_000_001, 6, 1);
-        recorder.began(2_000_000_002, 9, true);
+        recorder.began(2_000_000_002, 1_999_999_993, 2_000_000_001);
         let second = |operations, max, lag| Second {
             operations,
             rows: operations,
@@ -231,7 +229,7 @@ mod tests {
             lag,
         };
         assert_eq!(
-            recorder.per_second(),
+            recorder.per_second,
             [second(1, 5, 0), second(0, 0, 0), second(2, 7, 9)]
         );
         assert_eq!((recorder.lag.late, recorder.lag.max), (1, 9));
@@ -249,7 +247,7 @@ mod tests {
         second.error("40001");
         first.error("40001");
         first.merge(&second);
-        assert_eq!(first.per_second(), both.per_second());
+        assert_eq!(first.per_second, both.per_second);
         assert_eq!(first.latency().values_ns, both.latency().values_ns);
         assert_eq!(first.latency().mean_ns, both.latency().mean_ns);
         assert_eq!(first.errors["40001"], 2);
@@ -263,7 +261,7 @@ mod tests {
         recorder.lag.record(5);
         recorder.reset();
         assert!(recorder.latency().counts.is_empty());
-        assert!(recorder.per_second().is_empty() && recorder.errors.is_empty());
+        assert!(recorder.per_second.is_empty() && recorder.errors.is_empty());
         assert_eq!((recorder.operations, recorder.lag), (0, Lag::default()));
     }
 }

@@ -1,15 +1,16 @@
-//! Creates and fills the tables. A row is a pure function of seed, table and id, and rows arrive in
-//! the order of their ids, so that the tables of two servers are alike page for page. Loading one
-//! table by several connections would give that up, and was not faster where it was measured.
+//! The load of the tables. A row is a pure function of seed, table and id, and rows arrive in the
+//! order of their ids, so that the tables of two servers are alike page for page. Several
+//! connections to load one table would give that up, and were not faster where it was measured.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::template::table_name;
-use crate::job::Load;
 use crate::keys::Sequence;
-use crate::wire::{self, Definitions, Failure, Session, Value};
+use crate::protocol::job::Load;
+use crate::wire::dialect::Definitions;
+use crate::wire::{self, Failure, Session, Value};
 
 const COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];
 const ROWS_PER_REPORT: u64 = 1000;
@@ -22,7 +23,7 @@ pub struct Loaded {
     pub seconds: f64,
 }
 
-/// Loads all tables, `parallel` at a time; `progress` hears the rows that are done.
+/// Load all tables, `parallel` at a time; `progress` is called with the number of rows loaded.
 pub fn load(job: &Load, mut progress: impl FnMut(u64)) -> Result<Loaded, Failure> {
     if !(1..=i32::MAX as u32).contains(&job.rows) || job.tables == 0 || job.parallel == 0 {
         return Err(Failure::usage(
@@ -57,7 +58,7 @@ pub fn load(job: &Load, mut progress: impl FnMut(u64)) -> Result<Loaded, Failure
     })
 }
 
-/// Passes the loaders' reports on, not too often, until all of them have finished.
+/// Pass the loaders' reports on, not too often, until all loaders have finished.
 fn relay(reports: &mpsc::Receiver<u64>, progress: &mut impl FnMut(u64)) {
     let mut done = 0;
     let mut last = Instant::now();
@@ -77,9 +78,10 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Loads tables until none is left; bytes sent.
+    /// Load tables until none is left; return the bytes sent.
     fn run(self) -> Result<u64, Failure> {
-        let definitions = wire::definitions(&self.job.target)?;
+        let definitions =
+            wire::dialect(&self.job.target).definitions(self.job.target.engine.as_deref())?;
         let mut session = wire::connect(&self.job.target)?;
         let mut bytes = 0;
         loop {
@@ -98,44 +100,35 @@ impl Loader<'_> {
         table: u64,
     ) -> Result<u64, Failure> {
         let name = table_name(table);
-        for statement in create_statements(&name, definitions) {
-            session.query(&statement)?;
-        }
+        let Definitions {
+            index_options,
+            table_options,
+        } = definitions;
+        session.query(&format!("DROP TABLE IF EXISTS {name}"))?;
+        session.query(&format!(
+            "CREATE TABLE {name} (id INTEGER NOT NULL, \
+             k INTEGER DEFAULT 0 NOT NULL, \
+             c CHAR(120) DEFAULT '' NOT NULL, \
+             pad CHAR(60) DEFAULT '' NOT NULL, \
+             PRIMARY KEY (id){index_options}){table_options}"
+        ))?;
         let mut rows = Rows::new(self.job.seed, table, u64::from(self.job.rows));
         let mut load = session.load(&name, &COLUMNS)?;
         for id in 1..=u64::from(self.job.rows) {
             let values = rows.row(id);
             load.row(&values, &rows.text)?;
             if id % ROWS_PER_REPORT == 0 {
-                // Nobody listens only if the load has failed already.
+                // The receiver is gone only if the load has failed already.
                 let _ = self.report.send(ROWS_PER_REPORT);
             }
         }
         let bytes = load.finish()?;
-        let options = definitions.index_options;
+        let index = format!("k_{}", table + 1);
         session.query(&format!(
-            "CREATE INDEX k_{} ON {name} (k){options}",
-            table + 1
+            "CREATE INDEX {index} ON {name} (k){index_options}"
         ))?;
         Ok(bytes)
     }
-}
-
-fn create_statements(name: &str, definitions: &Definitions) -> [String; 2] {
-    let Definitions {
-        index_options,
-        table_options,
-    } = definitions;
-    [
-        format!("DROP TABLE IF EXISTS {name}"),
-        format!(
-            "CREATE TABLE {name} (id INTEGER NOT NULL, \
-             k INTEGER DEFAULT 0 NOT NULL, \
-             c CHAR(120) DEFAULT '' NOT NULL, \
-             pad CHAR(60) DEFAULT '' NOT NULL, \
-             PRIMARY KEY (id){index_options}){table_options}"
-        ),
-    ]
 }
 
 /// The rows of one table.
@@ -154,7 +147,7 @@ impl Rows {
         }
     }
 
-    /// The row's values; its texts are in `text`.
+    /// Return the row's values; its texts are in `text`.
     fn row(&mut self, id: u64) -> [Value; 4] {
         let mut stream = self.sequence.stream(id);
         let k = 1 + stream.below(self.count);
