@@ -36,7 +36,7 @@ class Option:
     name: str
     """The option as it is typed: `--rows-per-commit`."""
     metavar: str | None
-    """The value in the help: `LIST` is read as numbers, `NUMBER` as one; None: it is a flag."""
+    """The kind of the value: a `LIST` is one of numbers; None: the option is a flag."""
     help: str
     sets: tuple[str, str] | None = None
     """The key and the value that a flag sets."""
@@ -54,14 +54,8 @@ class Option:
         """
         if self.sets is not None:
             return self.sets
-        text = str(given)
-        match self.metavar:
-            case "LIST":
-                return self.parameter, read_numbers(self.name, text)
-            case "NUMBER":
-                return self.parameter, read_number(self.name, text)
-            case _:
-                return self.parameter, text
+        value = read_numbers(self.name, str(given)) if self.metavar == "LIST" else given
+        return self.parameter, value
 
 
 def split_list(text: str) -> list[str]:

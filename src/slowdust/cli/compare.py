@@ -17,14 +17,14 @@ _GENERAL = (
     Option("--benchmark", "NAME", f"{' or '.join(BENCHMARKS)}.  [{DEFAULT.name}]"),
     Option("--clients", "LIST", "Concurrent clients: 1 or 1,8,64.  [1]"),
     Option("--rows", "LIST", "Rows of each table.  [100000]"),
-    Option("--tables", "NUMBER", "Number of tables.  [1]"),
+    Option("--tables", "INTEGER", "Number of tables.  [1]"),
     Option("--budget", "TIME", "Wall clock for all measuring: 90s, 10m.  [10m]"),
     Option("--slice", "TIME", "Length of one slice.  [100ms]"),
-    Option("--incarnations", "NUMBER", "Starts of the servers; a verdict needs at least 2."),
+    Option("--incarnations", "INTEGER", "Starts of the servers; a verdict needs at least 2."),
     Option("--margin", "PERCENT", "Largest change that counts as the same.  [3%]"),
-    Option("--rate", "NUMBER", "Open loop: operations/s, latency from the schedule."),
+    Option("--rate", "FLOAT", "Open loop: operations/s, latency from the schedule."),
     Option("--arrivals", "[poisson|uniform]", "Distribution of the arrivals of --rate.  [poisson]"),
-    Option("--seed", "NUMBER", "Seed of the random rows and operations.  [1]"),
+    Option("--seed", "INTEGER", "Seed of the random rows and operations.  [1]"),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
 _GENERAL_NAMES = {option.name for option in _GENERAL}
@@ -42,9 +42,13 @@ def _help(option: Option) -> str:
 
 
 def _click_option(option: Option, text: str) -> click.Option:
-    is_flag = option.sets is not None
+    kinds: dict[str | None, type] = {None: bool, "INTEGER": int, "FLOAT": float}
+    kind: type | click.Choice[str] = kinds.get(option.metavar, str)
+    if option.metavar and option.metavar.startswith("["):
+        kind = click.Choice(option.metavar[1:-1].split("|"))
+    is_flag = option.metavar is None
     return click.Option(
-        [option.name], metavar=option.metavar, help=text, is_flag=is_flag, default=None
+        [option.name], metavar=option.metavar, help=text, type=kind, is_flag=is_flag, default=None
     )
 
 

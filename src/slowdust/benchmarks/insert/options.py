@@ -72,7 +72,7 @@ OPTIONS = (
     Option("--rates", "LIST", "rows/s written beside queries.  [100,500,1000]"),
     Option("--rows-per-commit", "LIST", "of l.i0, l.i1, l.i2 and queries.  [100,50,5,50]"),
     Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
-    Option("--partitions", "NUMBER", "of each table, by its primary key.  [none]"),
+    Option("--partitions", "INTEGER", "of each table, by its primary key.  [none]"),
     Option("--long-transaction", "TIME", "hold a transaction open so long, again and again."),
     Option("--statements", "[prepared|text]", "prepared once, or planned each time.  [prepared]"),
 )
