@@ -47,11 +47,7 @@ class Option:
         return self.name.removeprefix("--").replace("-", "_")
 
     def item(self, given: object) -> tuple[str, object]:
-        """Return the key of the table and its value for an option that was given.
-
-        Raises:
-            UsageError: naming the option.
-        """
+        """Return the key of the table and its value. Raises UsageError, naming the option."""
         if self.sets is not None:
             return self.sets
         value = read_numbers(self.name, str(given)) if self.metavar == "LIST" else given

@@ -88,7 +88,7 @@ class PretendedContenders:
     def __init__(self, error: Exception) -> None:
         self.all = [PretendedServer()]
         self.names = [NAME]
-        self.driver = SimpleNamespace(create=lambda *of: None)
+        self.driver = SimpleNamespace(create=lambda *of: None, close=lambda session: None)
         self.measured = 0
         self._error = error
 
@@ -142,7 +142,6 @@ def pretend_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StepRunner, "prepare", prepare)
     monkeypatch.setattr(StepRunner, "perform", perform)
     monkeypatch.setattr(StepRunner, "count_rows", count_rows)
-    monkeypatch.setattr(StepRunner, "abandon", lambda self, turn: None)
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,6 @@ def usable_cpus() -> list[int]:
 
 
 def keep_on(processes: Sequence[int], cpus: Sequence[int]) -> None:
-    """Let each process (or thread) run on its CPU alone.
-
-    Raises:
-        OSError: a process is gone, or belongs to somebody else.
-    """
+    """Let each process (or thread) run on its CPU alone. Raises OSError where one is gone."""
     for process, cpu in zip(processes, cpus, strict=True):
         os.sched_setaffinity(process, {cpu})

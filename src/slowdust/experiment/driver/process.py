@@ -11,20 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import msgspec
 
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver import protocol
-from slowdust.experiment.driver.placement import (
-    cpus_of_clients,
-    cpus_of_connections,
-    keep_on,
-    usable_cpus,
-)
+from slowdust.experiment.driver import placement, protocol
 from slowdust.units import Second
 
 BINARY = "slowdust-driver"
@@ -104,12 +97,7 @@ class Driver:
     def __enter__(self) -> Driver:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
 
     @property
@@ -150,7 +138,7 @@ class Driver:
 
         `first` is the index of the operation with which the test's sequence begins.
         """
-        cpus = cpus_of_clients(clients, usable_cpus())
+        cpus = placement.cpus_of_clients(clients, placement.usable_cpus())
         command = protocol.Open(
             session=session,
             target=target,
@@ -187,7 +175,7 @@ class Driver:
 
     def prepare(self, command: protocol.Prepare) -> protocol.Prepared:
         """Connect the clients of a long step, and prepare its statements."""
-        command.cpus = cpus_of_connections(command.clients, usable_cpus())
+        command.cpus = placement.cpus_of_connections(command.clients, placement.usable_cpus())
         prepared = self._ask(command, protocol.Prepared, _MAINTENANCE_LIMIT)
         seats = prepared.seats
         _place(command, [seat.process for seat in seats], [seat.cpu for seat in seats])
@@ -277,7 +265,7 @@ class Driver:
 def _place(command: protocol.Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
     """Put the server's processes beside their clients."""
     try:
-        keep_on(processes, cpus)
+        placement.keep_on(processes, cpus)
     except OSError as error:
         message = f"its processes cannot be placed on CPUs: {error}"
         raise TargetError(protocol.Failed(kind="server", message=message)) from error

@@ -17,17 +17,8 @@ from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.plan import Step, plan
+from slowdust.experiment.slices import schedule
 from slowdust.experiment.slices.blocks import Pace, StepRun, measure
-from slowdust.experiment.slices.schedule import (
-    MINIMUM_BLOCKS,
-    Action,
-    Budget,
-    Turn,
-    maintenance_after,
-    rounds,
-    turns,
-    turns_left,
-)
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import InterimVerdict, Status, View
@@ -50,7 +41,7 @@ def method_of_slices(spec: Spec) -> Method:
         warmup_s=spec.warmup,
         budget_s=spec.budget,
         margin=spec.margin,
-        incarnations=spec.incarnations or rounds(spec.budget, len(plan(spec))),
+        incarnations=spec.incarnations or schedule.rounds(spec.budget, len(plan(spec))),
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
     )
@@ -70,7 +61,7 @@ class SliceLoop:
         self._tables = LoadedTables(contenders, names, data, view)
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.slice, spec.discard, spec.warmup, rate)
-        self._budget = Budget(spec.budget, self.journal.spent)
+        self._budget = schedule.Budget(spec.budget, self.journal.spent)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
         self._seed = spec.seed
         self._next_operation: dict[str, int] = {}
@@ -82,7 +73,7 @@ class SliceLoop:
         self._warn_of_short_budget(planned)
         round_number = 1
         while self._wanted(round_number, planned):
-            todo = turns(self.journal.steps, round_number)
+            todo = schedule.turns(self.journal.steps, round_number)
             if todo:
                 self._incarnation(todo, max(0, planned - round_number))
             round_number += 1
@@ -111,21 +102,23 @@ class SliceLoop:
     def _shortest_turn(self) -> Second:
         """Return the length below which a turn is not worth a restart: warm-up and few blocks."""
         contenders = len(self._contenders.running())
-        slices = 2 * contenders * MINIMUM_BLOCKS
+        slices = 2 * contenders * schedule.MINIMUM_BLOCKS
         return contenders * self._pace.warmup + slices * (self._pace.slice + self._pace.discard)
 
-    def _incarnation(self, todo: list[Turn], rounds_after: int) -> None:
+    def _incarnation(self, todo: list[schedule.Turn], rounds_after: int) -> None:
         number = self.journal.last_incarnation + 1
         self._next_operation.clear()
-        maintained = maintenance_after(todo)
+        maintained = schedule.maintenance_after(todo)
         self._tables.start()
         self.journal.record_servers(self._contenders)
-        due = sum(turn.action is Action.MEASURE for turn in todo)
+        due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
         for turn in todo:
-            if turn.action is Action.AGE:
+            if turn.action is schedule.Action.AGE:
                 self._age(turn.step, number)
             else:
-                share = self._budget.share(turns_left(due, self._unsettled(), rounds_after))
+                share = self._budget.share(
+                    schedule.turns_left(due, self._unsettled(), rounds_after)
+                )
                 self._measure(turn.step, number, share)
                 due -= 1
             if turn.step.test.writes:

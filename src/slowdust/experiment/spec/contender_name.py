@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
@@ -48,7 +48,10 @@ class ContenderName:
     @property
     def text(self) -> str:
         """The name as it is written, from its parts."""
-        return self._with(self.engine, self.config, self.environment.written)
+        build = f"{self.dbms}@{self.version}" if self.directory is None else str(self.directory)
+        engine = f"/{self.engine}" if self.engine else ""
+        config = f":{self.config}" if self.config else ""
+        return "".join((build, engine, config, *(f"+{part}" for part in self.environment.written)))
 
     def at_version(self, version: str | None) -> str:
         """Return the name as written, with a version: `postgres@17` becomes `postgres@17.10`."""
@@ -59,10 +62,8 @@ class ContenderName:
     def with_parts(self, parts: Mapping[str, str]) -> ContenderName:
         """Return the name with an `engine`, `config` or `environment` that it leaves open.
 
-        A part that is empty stays open.
-
-        Raises:
-            UsageError: it has such a part already, or it is a directory, which has no engine.
+        A part that is empty stays open. Raises UsageError for a part that the name has already, and
+        for the engine of a directory.
         """
         own = {
             "engine": self.engine,
@@ -74,24 +75,14 @@ class ContenderName:
                 raise UsageError(f"'{self.written}' names its {part} already, which is to vary")
         if self.directory is not None and parts.get("engine"):
             raise UsageError(f"'{self.written}': {ENGINE_OF_A_DIRECTORY}")
+        varied = replace(
+            self,
+            engine=parts.get("engine") or self.engine,
+            config=parts.get("config") or self.config,
+        )
         environment = parts.get("environment")
-        text = self._with(
-            parts.get("engine") or self.engine,
-            parts.get("config") or self.config,
-            [environment.removeprefix("+")] if environment else self.environment.written,
-        )
-        return parse_contender(text)
-
-    def _with(self, engine: str | None, config: str | None, environment: list[str]) -> str:
-        build = f"{self.dbms}@{self.version}" if self.directory is None else str(self.directory)
-        return "".join(
-            (
-                build,
-                f"/{engine}" if engine else "",
-                f":{config}" if config else "",
-                *(f"+{part}" for part in environment),
-            )
-        )
+        added = f"+{environment.removeprefix('+')}" if environment else ""
+        return parse_contender(varied.text + added)
 
 
 def parse_contender(written: str) -> ContenderName:

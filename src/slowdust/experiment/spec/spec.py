@@ -133,14 +133,8 @@ def parse_spec(data: dict[str, object]) -> Spec:
     try:
         return _File.model_validate(data)
     except ValidationError as error:
-        raise UsageError(
-            "; ".join(
-                _problem(item["loc"], item["msg"])
-                for item in error.errors(
-                    include_url=False, include_context=False, include_input=False
-                )
-            )
-        ) from None
+        problems = (_problem(item["loc"], item["msg"]) for item in error.errors())
+        raise UsageError("; ".join(problems)) from None
 
 
 def read_spec(path: Path) -> Spec:

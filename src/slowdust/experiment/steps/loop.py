@@ -284,7 +284,7 @@ class StepLoop:
         contender = turn.contender
         contender.server.stop(Shutdown.AT_ONCE)
         with suppress(SlowdustError):  # its session may have ended with the server
-            self._runner.abandon(turn)
+            self._contenders.driver.close(turn.session)
         if not has_tables or not contender.keeps_tables:
             self._without_tables.add(contender.name)
             self._view.warning(

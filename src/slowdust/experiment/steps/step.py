@@ -132,10 +132,6 @@ class StepRunner:
         place = turn.step.place(contender.name, turn.incarnation, turn.slot)
         return slice_of(place, performed, totals, use, detail)
 
-    def abandon(self, turn: ContenderTurn) -> None:
-        """Close the session of a step that failed."""
-        self._driver.close(turn.session)
-
     def count_rows(self, turn: ContenderTurn) -> int:
         """Let the contender's server count the rows in all tables."""
         statements = [f"SELECT count(*) FROM {name}" for name in turn.tables.names]
@@ -192,15 +188,12 @@ def _rate(turn: ContenderTurn, performed: Performed, main: RoleUse | None) -> tu
         return 0, 0.0
     match turn.test.counted:
         case Counted.TABLE_ROWS:
-            return turn.tables.rows, _per(turn.tables.rows, performed.seconds)
+            count, seconds = turn.tables.rows, performed.seconds
         case Counted.STATEMENTS:
-            return main.statements or 0, _per(main.statements or 0, main.seconds)
+            count, seconds = main.statements or 0, main.seconds or 0.0
         case Counted.ROWS:
-            return main.rows or 0, _per(main.rows or 0, performed.seconds)
-
-
-def _per(count: int, seconds: Second | None) -> float:
-    return count / seconds if seconds else 0.0
+            count, seconds = main.rows or 0, performed.seconds
+    return count, count / seconds if seconds else 0.0
 
 
 def _per_second(test: LongStep, main: RoleUse) -> list[PerSecond]:
