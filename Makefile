@@ -24,7 +24,7 @@ test: unit integration browser
 
 unit: setup
 	cargo test --quiet --locked
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest -n auto --dist loadfile tests/unit
 
 integration: setup
 	$(BIN)/pytest tests/integration

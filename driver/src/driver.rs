@@ -145,7 +145,7 @@ impl Driver {
 fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failure> {
     let id = job.id;
     let total = u64::from(job.tables) * u64::from(job.rows);
-    let loaded = workload::load(job, |done| emit(&Event::Progress { id, done, total }))?;
+    let loaded = workload::load(job, &mut |done| emit(&Event::Progress { id, done, total }))?;
     Ok(Event::Loaded {
         id,
         rows: loaded.rows,

@@ -6,20 +6,50 @@ pub mod sbtest;
 pub mod statement;
 
 use crate::client::operation::Generator;
+use crate::protocol::job::Load;
 use crate::wire::Failure;
 
-/// The command `load` names no benchmark: it creates and fills the tables of sbtest.
-pub use sbtest::load;
-
 /// The benchmarks whose tests run in slices: a new benchmark is a module and a line here.
-const BENCHMARKS: [TestOf; 1] = [sbtest::test];
+const BENCHMARKS: [Benchmark; 1] = [sbtest::BENCHMARK];
 
-/// A benchmark's function that returns its test of that name, if it has one.
+/// A benchmark with tables of its own.
+pub struct Benchmark {
+    pub name: &'static str,
+    pub load: LoadTables,
+    pub test: TestOf,
+}
+
+/// Creates and fills the tables; the callback is told the number of rows loaded so far.
+type LoadTables = fn(&Load, &mut dyn FnMut(u64)) -> Result<Loaded, Failure>;
+/// Returns the test of that name, if the benchmark has it.
 type TestOf = fn(&str, Shape) -> Option<Result<Box<dyn Test>, Failure>>;
+
+/// The tables that were loaded.
+pub struct Loaded {
+    pub rows: u64,
+    pub bytes: u64,
+    pub seconds: f64,
+}
+
+/// Create and fill the tables of the benchmark that the command names.
+pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
+    let benchmark = BENCHMARKS
+        .iter()
+        .find(|benchmark| benchmark.name == job.benchmark);
+    let benchmark = benchmark.ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no benchmark {:?} with tables to load",
+            job.benchmark
+        ))
+    })?;
+    (benchmark.load)(job, progress)
+}
 
 /// Return the test of that name over tables of that shape.
 pub fn test(name: &str, shape: Shape) -> Result<Box<dyn Test>, Failure> {
-    let test = BENCHMARKS.iter().find_map(|test| test(name, shape));
+    let test = BENCHMARKS
+        .iter()
+        .find_map(|benchmark| (benchmark.test)(name, shape));
     test.unwrap_or_else(|| Err(Failure::usage(format!("there is no test {name:?}"))))
 }
 

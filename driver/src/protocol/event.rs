@@ -12,7 +12,7 @@ use crate::protocol::job::{Arrivals, Second};
 pub enum Event {
     Progress {
         id: u64,
-        /// Rows.
+        /// Rows in all tables.
         done: u64,
         total: u64,
     },
@@ -26,7 +26,7 @@ pub enum Event {
         id: u64,
         session: String,
         unit: String,
-        /// One transaction of the test in its order, over the first table.
+        /// Statements of one transaction of the test in their order, over the first table.
         statements: Vec<String>,
         /// The processes (or threads) of the server that serve the clients, by client; empty where
         /// that cannot be told, or where no CPUs were named, so that nobody needs it.
@@ -45,9 +45,9 @@ pub enum Event {
     Prepared {
         id: u64,
         session: String,
-        /// By role in the order of the step: its statements, over the first table.
+        /// Statements of the roles in the order of the step, over the first table.
         statements: Vec<String>,
-        /// Where the processes (or threads) of the server that serve the connections belong; empty
+        /// CPUs of the processes (or threads) of the server that serve the connections; empty
         /// where that cannot be told, or where no CPUs were named.
         seats: Vec<Seat>,
     },
@@ -75,20 +75,20 @@ pub struct Rows {
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// What one slice measured.
+/// Measurements of one slice.
 #[derive(Serialize, JsonSchema)]
 pub struct Ran {
     pub id: u64,
     pub session: String,
     /// Unix time at which the window opened.
     pub started: f64,
-    /// From there to the last completion.
+    /// Time from there to the last completion.
     pub seconds: Second,
     pub operations: u64,
     pub statements: u64,
     /// Rows returned or changed; for `scan` the rows looked at.
     pub rows: u64,
-    /// In `unit`: summed over the clients, each its own count over the time to its last completion.
+    /// Rate in `unit`: summed over the clients, each its own count / time to its last completion.
     pub qps: f64,
     pub unit: String,
     pub bytes_sent: u64,
@@ -96,13 +96,13 @@ pub struct Ran {
     pub latency: Latency,
     /// Operations finished in that second, and the largest response time.
     pub per_second: Vec<(u64, u64)>,
-    /// By SQLSTATE (`HY000/1205`, with the DBMS's own number, where it has no state for the error),
-    /// or `wrong-row-count`.
+    /// SQLSTATE (`HY000/1205`, with the DBMS's own number, where it has no state for the error), or
+    /// `wrong-row-count`, -> operations that ended with it.
     pub errors: BTreeMap<String, u64>,
     pub retries: u64,
     pub client: ClientUse,
     pub schedule: Option<Schedule>,
-    /// By client: operations done since the session was opened.
+    /// Operations of each client since the session was opened.
     pub positions: Vec<u64>,
 }
 
@@ -113,41 +113,41 @@ pub struct Seat {
     pub cpu: u32,
 }
 
-/// What one step of the Insert Benchmark measured.
+/// Measurements of one step of the Insert Benchmark.
 #[derive(Serialize, JsonSchema)]
 pub struct Performed {
     pub id: u64,
     pub session: String,
     /// Unix time at which the window opened.
     pub started: f64,
-    /// From there to the last completion of the roles that the step is about: inserts and deletes,
+    /// Time from there to the last completion of the step's main roles: inserts and deletes,
     /// indexes, or queries.
     pub seconds: Second,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Of all threads.
+    /// Resources that all threads used.
     pub client: ClientUse,
-    /// `insert`, `delete`, `query`, `index`, `transaction`: those that took part.
+    /// Roles that took part: `insert`, `delete`, `query`, `index`, `transaction`.
     pub roles: BTreeMap<String, Role>,
-    /// By table: rows that are in it after the step, as far as the driver's own writes go, less
-    /// those before it.
+    /// Rows that each table has gained in the step by the driver's own writes; negative where it
+    /// has lost some.
     pub growth: Vec<i64>,
 }
 
-/// What all connections of one role did.
+/// Work of all connections of one role.
 #[derive(Serialize, JsonSchema)]
 pub struct Role {
     pub connections: u64,
-    /// What succeeded: commits, queries, indexes created, transactions ended. A delete that had to
+    /// Statements that succeeded: commits, queries, indexes created, transactions ended. A delete that had to
     /// search for the head of its table in a gap counts once, with all that it did.
     pub statements: u64,
-    /// Inserted, deleted, returned, or indexed: a third of a table with each of its indexes.
+    /// Rows inserted, deleted, returned, or indexed: a third of a table with each of its indexes.
     pub rows: u64,
-    /// From the opening of the window to this role's last completion; where it has a schedule, to
-    /// the end of the window at least, so that `rows` / `seconds` is what it has sustained.
+    /// Time from the opening of the window to this role's last completion; where it has a schedule,
+    /// to the end of the window at least, so that `rows` / `seconds` is what it has sustained.
     pub seconds: Second,
     pub latency: Latency,
-    /// By second of the window.
+    /// Work of each second of the window.
     pub per_second: Vec<RoleSecond>,
     pub errors: BTreeMap<String, u64>,
     pub retries: u64,
@@ -156,27 +156,27 @@ pub struct Role {
     pub schedule: Option<WriteSchedule>,
 }
 
-/// What finished in one second: an array of its fields in this order.
+/// Work that finished in one second: an array of its fields in this order.
 #[derive(Serialize, JsonSchema)]
 pub struct RoleSecond(
     /// Statements.
     pub u64,
-    /// Rows.
+    /// Rows in all tables.
     pub u64,
     /// Largest response time, ns.
     pub u64,
-    /// How far behind its schedule the latest of the statements begun in that second was, ns.
+    /// Lateness of the latest statement begun in that second behind its schedule, ns.
     pub u64,
 );
 
-/// How a paced writer kept its schedule.
+/// Schedule of a paced writer, and how it was kept.
 #[derive(Serialize, JsonSchema)]
 pub struct WriteSchedule {
     /// Rows per second, of all connections of the role.
     pub rate: f64,
     /// Rows that were due by the end of the window.
     pub due: u64,
-    /// Of those, the ones that were not written, nor under way by then.
+    /// Rows that were due by then, and neither written nor under way.
     pub backlog: u64,
     /// Statements that were due while their predecessor was still under way.
     pub late_statements: u64,
@@ -193,7 +193,7 @@ pub struct Latency {
     pub mean_ns: f64,
 }
 
-/// What the driver's own threads used in the window.
+/// Resources that the driver's own threads used in the window.
 #[derive(Serialize, JsonSchema)]
 pub struct ClientUse {
     pub cpu_user_s: Second,
@@ -205,7 +205,7 @@ pub struct ClientUse {
     pub busiest_thread: f64,
 }
 
-/// How the schedule of an open loop was kept.
+/// Schedule of an open loop, and how it was kept.
 #[derive(Serialize, JsonSchema)]
 pub struct Schedule {
     pub rate: f64,
@@ -218,7 +218,7 @@ pub struct Schedule {
 
 #[derive(Serialize, JsonSchema)]
 pub struct ErrorEvent {
-    /// Of the command; absent if the command could not be read.
+    /// Number of the command; absent if the command could not be read.
     pub id: Option<u64>,
     pub kind: ErrorKind,
     pub sqlstate: Option<String>,

@@ -45,7 +45,8 @@ pub enum Dbms {
 }
 
 /// A server: either `host` (TCP) or `socket`, the directory of its Unix socket (for MySQL and
-/// MariaDB: of `mysql.sock`). Without `Debug`, lest the password be printed.
+/// MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is
+/// never printed.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
@@ -70,11 +71,20 @@ pub struct Target {
 pub struct Load {
     pub id: u64,
     pub target: Target,
+    /// The benchmark whose tables they are.
+    #[serde(default = "Load::sbtest")]
+    pub benchmark: String,
     pub tables: u32,
     pub rows: u32,
     pub seed: u64,
-    /// Connections at once, at most.
+    /// Largest number of connections at once.
     pub parallel: u32,
+}
+
+impl Load {
+    fn sbtest() -> String {
+        "sbtest".to_owned()
+    }
 }
 
 /// Opens a session: the connections and prepared statements of a test.
@@ -118,7 +128,7 @@ pub struct Run {
     pub rate: Option<Rate>,
 }
 
-/// When a slice ends.
+/// The end of a slice.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stop {
@@ -132,7 +142,7 @@ pub enum Stop {
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Of all clients together.
+    /// Operations per second of all clients together.
     pub per_second: f64,
     pub arrivals: Arrivals,
 }
@@ -158,7 +168,7 @@ pub struct Sql {
     pub id: u64,
     pub target: Target,
     pub statements: Vec<String>,
-    /// Connections at once, at most.
+    /// Largest number of connections at once.
     pub parallel: u32,
 }
 
@@ -173,7 +183,7 @@ pub struct Create {
     pub partitions: Option<Partitions>,
 }
 
-/// Of each table, by ranges of the primary key.
+/// Partitions of each table, by ranges of the primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Partitions {
@@ -191,15 +201,15 @@ pub struct Prepare {
     pub session: String,
     pub target: Target,
     pub clients: u32,
-    /// As many as clients, each with its own, or one that all share.
+    /// Number of tables: as many as clients, each with its own, or one that all share.
     pub tables: u32,
     pub seed: u64,
-    /// By table: rows that were ever inserted into it, so that the next ones are other rows.
+    /// Rows that were ever inserted into each table, so that the next ones are other rows.
     pub inserted: Vec<u64>,
     pub statements: Statements,
     pub work: Work,
-    /// Beside the work, a transaction that has read something is held open so long, and then begun
-    /// anew.
+    /// Seconds for which a transaction that has read something is held open beside the work, again
+    /// and again.
     #[serde(default)]
     pub long_transaction: Option<Second>,
     /// CPUs on which the clients' connections have their threads: the queries, or the inserts where
@@ -217,7 +227,7 @@ pub enum Statements {
     Text,
 }
 
-/// What the clients do in a step.
+/// Work of the clients in a step.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Work {

@@ -7,7 +7,7 @@ mod slap;
 mod statements;
 mod template;
 
-use super::{Shape, Test, Unit};
+use super::{Benchmark, Shape, Test, Unit};
 use crate::client::operation::Generator;
 use crate::keys::Sequence;
 use crate::protocol::job::Statements;
@@ -15,7 +15,12 @@ use crate::wire::Failure;
 use generator::SbGenerator;
 use template::{least_rows, Template};
 
-pub use load::load;
+/// The benchmark over these tables.
+pub const BENCHMARK: Benchmark = Benchmark {
+    name: "sbtest",
+    load: load::load,
+    test,
+};
 
 /// The families of tests: each returns the transaction of a test that it has.
 const FAMILIES: [TransactionOf; 2] = [catalog::transaction, slap::transaction];
@@ -23,7 +28,7 @@ const FAMILIES: [TransactionOf; 2] = [catalog::transaction, slap::transaction];
 type TransactionOf = fn(&str) -> Option<Vec<Template>>;
 
 /// Return the test of that name, if one of the families has it.
-pub fn test(name: &str, shape: Shape) -> Option<Result<Box<dyn Test>, Failure>> {
+fn test(name: &str, shape: Shape) -> Option<Result<Box<dyn Test>, Failure>> {
     let templates = FAMILIES.iter().find_map(|family| family(name))?;
     let test = check(name, shape, &templates).map(|()| SbTest {
         shape,

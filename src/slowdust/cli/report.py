@@ -11,11 +11,8 @@ import click
 from slowdust.cli.options import bands_option, results_option
 
 if TYPE_CHECKING:
-    from slowdust.analysis.model import Report
     from slowdust.analysis.story.bands import Bands
     from slowdust.store.folder import Folder
-    from slowdust.store.manifest import Manifest
-    from slowdust.store.slice import Slice
 
 
 @click.command("report")
@@ -65,7 +62,9 @@ def command(
     manifest = folder.read_manifest()
     report = analyse(manifest, slices, base, bands or USUAL)
     if classic is not None:
-        written = _write_classic(manifest, report, slices, classic)
+        from slowdust.report.classic.files import write_classic
+
+        written = write_classic(manifest, report, slices, classic)
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
@@ -78,25 +77,6 @@ def command(
             more = told_changes(untold(report)) if bands is not None else []
             click.echo("\n".join((*tldr.lines(report), *more)))
         click.echo(f"report: {destination}", err=form is not None)
-
-
-def _write_classic(
-    manifest: Manifest, report: Report, slices: list[Slice], directory: Path
-) -> list[Path]:
-    from slowdust.benchmarks.archived import IIBENCH
-    from slowdust.report.classic.insert import classic_files
-    from slowdust.report.classic.insert_measured import measured_files
-    from slowdust.report.classic.sysbench import refuse_source, write_archived, write_files
-    from slowdust.report.classic.sysbench_measured import write_measured
-
-    if manifest.imported is None and manifest.method.insert is not None:
-        return write_files(directory, measured_files(manifest, report, slices))
-    if manifest.imported is None:
-        return write_measured(report, slices, directory)
-    refuse_source(manifest, directory)
-    if manifest.imported.kind == IIBENCH:
-        return write_files(directory, classic_files(manifest.imported, slices))
-    return write_archived(manifest, slices, directory)
 
 
 def _find(name: str | None, results: Path) -> Folder:

@@ -48,17 +48,17 @@ def test_groups_show_their_commands(slowdust: Slowdust, group: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["get", "postgres"], "'postgres' is no build: write DBMS@VERSION"),
-        (["get", "oracle@23"], "unknown dbms 'oracle': known are mariadb, mysql, postgres"),
+        (["get", "postgres"], "'postgres' is not a build: write DBMS@VERSION"),
+        (["get", "oracle@23"], "unknown dbms 'oracle': choose mariadb, mysql, postgres"),
         (["get", "postgres@99"], "postgres@99 is not in the catalog"),
         (["get", "allocator@hoard"], "unknown allocator 'hoard'"),
         (
             ["get", "postgres@17.6", "mysql@5.6.24", "--from", "x.tar.gz"],
-            "--from and --sha256 are about one archive: name one build with them",
+            "--from and --sha256 are for one archive: name only one build with them",
         ),
         (["add", "mine", "nowhere"], "nowhere is not a directory of binaries"),
         (["add", "mine", "empty"], "empty is not a directory of binaries: it has no bin/mariadbd"),
-        (["remove", "postgres"], "'postgres' is no build: write DBMS@VERSION"),
+        (["remove", "postgres"], "'postgres' is not a build: write DBMS@VERSION"),
         (["remove", "postgres@99"], "postgres@99 is not in the catalog"),
         (["remove", "allocator@hoard"], "unknown allocator 'hoard'"),
     ],

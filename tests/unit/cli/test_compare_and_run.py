@@ -162,7 +162,7 @@ def test_a_stopped_experiment_says_how_to_go_on(slowdust: Slowdust, runs: Runs) 
     outcome = slowdust("compare", NEW, "--name", "stopped")
     assert (outcome.code, outcome.out) == (1, "")
     assert (
-        "what was measured is kept; go on with: "
+        "the slices are kept; continue with: "
         "slowdust run results/stopped/experiment.toml --resume" in outcome.err.splitlines()
     )
     assert outcome.complaint == "slowdust: stopped"
@@ -177,7 +177,7 @@ def test_an_experiment_without_a_slice_cannot_go_on(
     runs.failure = lambda _: error
     outcome = slowdust("compare", NEW, "--name", "stopped")
     assert outcome.code == code
-    assert "go on with" not in outcome.err
+    assert "continue with" not in outcome.err
     assert outcome.complaint == f"slowdust: {error}"
 
 
@@ -193,7 +193,7 @@ def test_an_experiment_without_a_slice_cannot_go_on(
         (["--tests", ","], "--tests ,: name a test, see `slowdust tests`"),
         (["--tests", "scan", "--suite", "quick"], "--tests and --suite both say what to run"),
         (["--suite", "nope"], "unknown suite 'nope': there are full, default, quick"),
-        (["--benchmark", "tpcc"], "unknown benchmark 'tpcc': there are micro, insert, slap"),
+        (["--benchmark", "tpcc"], "unknown benchmark 'tpcc': choose micro, insert, slap"),
         (["--arrivals", "poisson"], "--arrivals is of an open loop: give --rate too"),
         (["--name", "a/b"], "name: "),
         (["--slice", "5"], "slice: "),

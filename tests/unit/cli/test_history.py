@@ -78,13 +78,13 @@ def test_page_is_told_beside_other_formats_on_standard_error(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--benchmark", "tpcc"], "nothing has a history: no two versions of one DBMS"),
-        (["--host", "Xeon"], "nothing has a history"),
-        (["--config", "small"], "nothing has a history"),
+        (["--benchmark", "tpcc"], "there is no history: no two versions of one DBMS"),
+        (["--host", "Xeon"], "there is no history"),
+        (["--config", "small"], "there is no history"),
         (["--test", "no-such-test"], "no experiment has a test like 'no-such-test'"),
         (["--base", "9.6"], "no history has a version 9.6"),
         (["macro"], "no results of an experiment 'macro' in results"),
-        (["--results", "nowhere"], "nothing has a history"),
+        (["--results", "nowhere"], "there is no history"),
     ],
 )
 def test_a_choice_that_leaves_nothing_is_wrong_use(
@@ -100,5 +100,5 @@ def test_unreadable_experiment_is_left_out_and_named(slowdust: Slowdust, results
     outcome = slowdust("history", "--json")
     assert outcome.code == 0
     assert {line["benchmark"] for line in lines_of(outcome.out)} == {"insert", "slap"}
-    assert "left out, unreadable" in outcome.complaint
+    assert "left out an unreadable experiment" in outcome.complaint
     assert "micro" in outcome.complaint

@@ -26,7 +26,9 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
         assert command is not None
         yield name, command
         if isinstance(command, click.Group):
-            for below, subcommand in command.commands.items():
+            for below in command.list_commands(context):
+                subcommand = command.get_command(context, below)
+                assert subcommand is not None
                 yield f"{name} {below}", subcommand
 
 

@@ -140,11 +140,11 @@ def test_bands_add_a_sentence_for_each_group_of_tests(slowdust: Slowdust, result
 @pytest.mark.parametrize(
     ("bands", "reason"),
     [
-        ("5", "'5' is no CHANGE,BIG such as 5,15"),
-        ("a,b", "'a,b' is no CHANGE,BIG"),
-        ("15,5", "0 < CHANGE <= BIG < 100 is wanted"),
-        ("0,5", "0 < CHANGE <= BIG < 100 is wanted"),
-        ("5,100", "0 < CHANGE <= BIG < 100 is wanted"),
+        ("5", "'5' is not CHANGE,BIG: write 5,15"),
+        ("a,b", "'a,b' is not CHANGE,BIG"),
+        ("15,5", "is not 0 < CHANGE <= BIG < 100"),
+        ("0,5", "is not 0 < CHANGE <= BIG < 100"),
+        ("5,100", "is not 0 < CHANGE <= BIG < 100"),
     ],
 )
 def test_wrong_bands_are_wrong_use(

@@ -11,20 +11,14 @@ use crate::keys::Sequence;
 use crate::protocol::job::Load;
 use crate::wire::dialect::Definitions;
 use crate::wire::{self, Failure, Session, Value};
+use crate::workload::Loaded;
 
 const COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];
 const ROWS_PER_REPORT: u64 = 1000;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-#[derive(Debug, Default)]
-pub struct Loaded {
-    pub rows: u64,
-    pub bytes: u64,
-    pub seconds: f64,
-}
-
 /// Load all tables, `parallel` at a time; `progress` is called with the number of rows loaded.
-pub fn load(job: &Load, mut progress: impl FnMut(u64)) -> Result<Loaded, Failure> {
+pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
     if !(1..=i32::MAX as u32).contains(&job.rows) || job.tables == 0 || job.parallel == 0 {
         return Err(Failure::usage(
             "a load needs a table, 1 to 2147483647 rows in each, and a connection",
@@ -45,7 +39,7 @@ pub fn load(job: &Load, mut progress: impl FnMut(u64)) -> Result<Loaded, Failure
             })
             .collect();
         drop(report);
-        relay(&reports, &mut progress);
+        relay(&reports, progress);
         loaders
             .into_iter()
             .map(|loader| loader.join().expect("a loader does not panic"))
@@ -59,7 +53,7 @@ pub fn load(job: &Load, mut progress: impl FnMut(u64)) -> Result<Loaded, Failure
 }
 
 /// Pass the loaders' reports on, not too often, until all loaders have finished.
-fn relay(reports: &mpsc::Receiver<u64>, progress: &mut impl FnMut(u64)) {
+fn relay(reports: &mpsc::Receiver<u64>, progress: &mut dyn FnMut(u64)) {
     let mut done = 0;
     let mut last = Instant::now();
     for rows in reports {
