@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.benchmarks import DEFAULT
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds
@@ -60,7 +59,7 @@ def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide
         folder.logs.mkdir()
         resolved = resolve_contenders(spec, view)
         with create_contenders(resolved, driver, folder, view) as contenders:
-            LoadedTables(contenders, DEFAULT.table_names(data.tables), data, view).start()
+            LoadedTables(contenders, data, view).start()
             for contender in contenders.running():
                 driver.open(contender.name, contender.target, data, test=test, clients=1)
                 driver.run(contender.name, ForSeconds(WARM_UP))

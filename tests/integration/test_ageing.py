@@ -33,7 +33,7 @@ def test_data_ages_alike(data_root: Path, tmp_path: Path, clients: int, question
     folder.logs.mkdir()
     resolved = resolve_contenders(spec, view)
     with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
-        LoadedTables(contenders, MICRO.table_names(DATA.tables), DATA, view).start()
+        LoadedTables(contenders, DATA, view).start()
         for test in WRITES:
             done = run_two_blocks(contenders, test, clients)
             assert done[contenders.names[0]] != done[contenders.names[1]], "both were as fast"

@@ -92,7 +92,7 @@ class Benchmark:
     config: str = DEFAULT_CONFIG
     """The configuration of contenders that name none."""
     table: str = "sbtest"
-    """The name of its tables, before their numbers."""
+    """The name of its tables in the driver, before their numbers."""
     connections: int = 1
     """Connections that each client holds at once, at most."""
     options_type: type[Table] | None = None
@@ -108,10 +108,6 @@ class Benchmark:
         """Return the benchmark as its own table of an experiment file describes it."""
         del table
         return self
-
-    def table_names(self, count: int) -> list[str]:
-        """Return the names of so many tables."""
-        return [f"{self.table}{number}" for number in range(1, count + 1)]
 
     def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:
         """Return each test at each number of clients, in the order of one incarnation."""

@@ -54,7 +54,7 @@ COMMANDS: list[Command] = [
     ),
     Create(target=TARGET, tables=1, partitions=Partitions(count=2, rows_each=100)),
     Perform(session="s"),
-    Load(target=TARGET, tables=1, rows=1000, seed=1, parallel=1),
+    Load(target=TARGET, benchmark="sbtest", tables=1, rows=1000, seed=1, parallel=1),
     Open(session="s", target=TARGET, test="scan", clients=1, tables=1, rows=1000, seed=1),
     Explain(session="s"),
     Run(session="s", stop=ForSeconds(0.25)),

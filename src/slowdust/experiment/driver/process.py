@@ -45,6 +45,13 @@ class Data:
     tables: int
     rows: int
     seed: int
+    benchmark: str = "sbtest"
+    """The driver's name for the benchmark that they are of, and theirs before their numbers."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the tables."""
+        return [f"{self.benchmark}{number}" for number in range(1, self.tables + 1)]
 
 
 class DriverError(SlowdustError):
@@ -123,6 +130,7 @@ class Driver:
         """Create and fill the tables; the rows are a function of the seed alone."""
         command = protocol.Load(
             target=target,
+            benchmark=data.benchmark,
             tables=data.tables,
             rows=data.rows,
             seed=data.seed,

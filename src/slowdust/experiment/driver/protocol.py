@@ -41,9 +41,10 @@ class _Command(msgspec.Struct, kw_only=True, tag_field="command"):
 
 
 class Load(_Command, kw_only=True, tag="load"):
-    """Create and fill the tables."""
+    """Create and fill the tables of a benchmark."""
 
     target: Target
+    benchmark: str
     tables: int
     rows: int
     seed: int

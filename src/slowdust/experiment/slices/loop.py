@@ -56,9 +56,8 @@ class SliceLoop:
         self.journal = journal_of(method_of_slices(spec))
         self._contenders = contenders
         self._view = view
-        names = spec.configured_benchmark().table_names(spec.tables)
-        data = Data(spec.tables, spec.rows, spec.seed)
-        self._tables = LoadedTables(contenders, names, data, view)
+        data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
+        self._tables = LoadedTables(contenders, data, view)
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.slice, spec.discard, spec.warmup, rate)
         self._budget = schedule.Budget(spec.budget, self.journal.spent)

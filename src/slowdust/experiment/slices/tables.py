@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.maintenance import longest_wait
@@ -17,13 +15,10 @@ _FULL_RUN: Second = 3600.0
 class LoadedTables:
     """The tables of all contenders, with the same rows for each."""
 
-    def __init__(
-        self, contenders: Contenders, names: Sequence[str], data: Data, view: View
-    ) -> None:
+    def __init__(self, contenders: Contenders, data: Data, view: View) -> None:
         self.data = data
         self._rows = data.tables * data.rows
         self._contenders = contenders
-        self._names = names
         self._view = view
         self._unchanged = False
 
@@ -53,15 +48,15 @@ class LoadedTables:
 
     def _maintain(self, contender: RunningContender) -> None:
         self._view.phase(f"maintenance of {contender.name} after the writes")
-        stages = contender.family.after_writes(contender.server.site, self._names)
+        stages = contender.family.after_writes(contender.server.site, self.data.names)
         self._contenders.maintain(contender, stages, self._rows)
 
     def _load(self, contender: RunningContender) -> None:
         self._view.phase(f"loading {contender.name}")
         self._contenders.driver.load(contender.target, self.data, self._view.progress)
-        stages = contender.family.after_load(contender.server.site, self._names)
+        stages = contender.family.after_load(contender.server.site, self.data.names)
         self._contenders.maintain(contender, stages, self._rows)
-        self._contenders.measure_sizes(contender, self._names, self._rows)
+        self._contenders.measure_sizes(contender, self.data.names, self._rows)
         self._contenders.measure_buffer_pool(contender)
 
     def _load_if_emptied(self, contender: RunningContender) -> None:

@@ -102,7 +102,7 @@ class StepLoop:
         view: View,
     ) -> None:
         self.journal = journal_of(method_of_steps(spec, workload))
-        self._benchmark = spec.configured_benchmark()
+        self._table = spec.configured_benchmark().table
         self._contenders = contenders
         self._workload = workload
         self._view = view
@@ -160,7 +160,7 @@ class StepLoop:
 
     def _make_tables(self, steps: list[Step], level: int) -> dict[str, Tables]:
         count = self._workload.settings.tables(level)
-        names = self._benchmark.table_names(count)
+        names = [f"{self._table}{number}" for number in range(1, count + 1)]
         partitions = partitions_of(self._workload, [step.test.name for step in steps], level)
         for contender in self._present():
             with self._contenders.guard(contender):
