@@ -6,6 +6,7 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Headline, Phase
 from slowdust.benchmarks.slap import SLAP
 from slowdust.cli.tests import command
+from slowdust.errors import UsageError
 
 EVERY = pytest.mark.parametrize("one", BENCHMARKS.values(), ids=BENCHMARKS)
 
@@ -56,7 +57,7 @@ def test_tests_are_found_by_benchmark_and_name() -> None:
     assert found.group is Group.RANGE
     assert known_test("slap", "scan") is None
     assert known_test("tpcc", "scan") is None
-    with pytest.raises(ValueError, match="unknown benchmark"):
+    with pytest.raises(UsageError, match="unknown benchmark"):
         benchmark("tpcc")
 
 
