@@ -18,7 +18,7 @@ import numpy as np
 
 from slowdust.benchmarks.insert import INSERT, InsertStep, Kind
 from slowdust.store.latency import Histogram
-from slowdust.store.manifest import StepsMethod, Manifest, StepFailure
+from slowdust.store.manifest import Manifest, StepFailure, StepsMethod
 from slowdust.store.measured import Measured, PerSecond, Use
 from slowdust.store.slice import Place, Slice
 from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail, WriteSchedule

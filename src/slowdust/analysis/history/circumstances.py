@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.store.manifest import StepsMethod, Manifest
+from slowdust.store.manifest import Manifest, StepsMethod
 from slowdust.wording import counted, listing
 
 SAME_HOST = (

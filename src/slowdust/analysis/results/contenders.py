@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.analysis.origin import describe_import, kind_of_import
-from slowdust.store.manifest import ContenderFacts, StepsMethod, Manifest, Method, Plan
+from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepsMethod
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"

@@ -10,7 +10,7 @@ from slowdust.benchmarks.insert.options import InsertTable
 from slowdust.benchmarks.insert.steps import InsertStep, Kind, step_called
 from slowdust.benchmarks.steps import Server, StepWork, Workload
 from slowdust.errors import UsageError
-from slowdust.store.manifest import StepsMethod, Method
+from slowdust.store.manifest import Method, StepsMethod
 from slowdust.units import Second
 
 _INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
