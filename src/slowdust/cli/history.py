@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import bands_option, results_option
+from slowdust.cli.options import bands_option, format_options, results_option
+from slowdust.report.formats import HISTORIES, render_as
 
 if TYPE_CHECKING:
     from slowdust.analysis.history.chaining import Experiment
@@ -34,11 +35,7 @@ if TYPE_CHECKING:
     "are one line.",
 )
 @click.option("--base", metavar="VERSION", help="Relative to this version.  [the first]")
-@click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to F."
-)
-@click.option("--md", "form", flag_value="md", help="Print Markdown, test by test.")
-@click.option("--json", "form", flag_value="json", help="Print JSON (docs/history.schema.json).")
+@format_options(HISTORIES)
 @bands_option
 @results_option
 def command(
@@ -70,12 +67,11 @@ def command(
     from slowdust.analysis.history.same_source import once
     from slowdust.analysis.story.bands import USUAL
     from slowdust.errors import UsageError
-    from slowdust.report import history as data
-    from slowdust.report.markdown import history as markdown
+    from slowdust.report.markdown.history import brief
     from slowdust.wording import counted
 
-    experiments, notes = once(_experiments(names, results))
-    experiments.sort(key=lambda one: (one.manifest.started or "", _place(one.name, names)))
+    experiments, notes = once(_read_experiments(names, results))
+    experiments.sort(key=lambda each: (each.manifest.started or "", _place(each.name, names)))
     patterns = [part.strip() for part in (tests or "*").split(",")]
     choice = Choice(
         benchmark=lambda name: benchmark in {None, name},
@@ -93,19 +89,17 @@ def command(
         raise UsageError(
             f"nothing has a history: no two versions of one DBMS are compared in "
             f"{counted(len(experiments), 'experiment')}, or what was asked for leaves none"
-            f"{_behind(history.notes)}"
+            f"{'. ' if history.notes else ''}{' '.join(history.notes)}"
         )
     if base is not None and not _has_version(history, base):
         raise UsageError(f"no history has a version {base}")
     if html is not None:
-        from slowdust.report.html import history as page
-
-        html.write_text(page.render(history))
+        html.write_text(render_as("html", HISTORIES, history))
         click.echo(f"history: {html}", err=form is not None)
     if form is not None:
-        sys.stdout.write({"md": markdown.render, "json": data.render}[form](history))
+        sys.stdout.write(render_as(form, HISTORIES, history))
     elif html is None:
-        sys.stdout.write(markdown.brief(history))
+        sys.stdout.write(brief(history))
 
 
 def _any_test(experiments: list[Experiment], patterns: list[str]) -> bool:
@@ -119,18 +113,14 @@ def _any_test(experiments: list[Experiment], patterns: list[str]) -> bool:
 
 def _has_version(history: History, version: str) -> bool:
     return any(
-        version in {one.version, one.label} or one.label.startswith(f"{version} ")
+        version in {known.version, known.label} or known.label.startswith(f"{version} ")
         for line in history.lines
-        for one in line.versions
+        for known in line.versions
     )
 
 
-def _behind(notes: list[str]) -> str:
-    return f". {' '.join(notes)}" if notes else ""
-
-
-def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
-    """Those named, or all that can be read, the one stored last first."""
+def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
+    """Read the experiments of these names, or all that can be read, the one stored last first."""
     from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import Folder, experiments
@@ -138,17 +128,19 @@ def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
     stored = experiments(results)
     if names:
         folders = [Folder(results / name) for name in dict.fromkeys(names)]
-        named = {one.name: Experiment(one.read_manifest(), one.read_slices()) for one in folders}
+        named = {
+            each.name: Experiment(each.read_manifest(), each.read_slices()) for each in folders
+        }
         return [named[folder.name] for folder in stored if folder.name in named]
-    found = []
+    readable = []
     for folder in stored:
         try:
-            found.append(Experiment(folder.read_manifest(), folder.read_slices()))
+            readable.append(Experiment(folder.read_manifest(), folder.read_slices()))
         except SlowdustError as error:
             click.echo(f"slowdust: left out, unreadable: {error}", err=True)
-    return found
+    return readable
 
 
 def _place(name: str, names: tuple[str, ...]) -> tuple[int, str]:
-    """Of an experiment among those named; else by its name."""
+    """Return the place of an experiment among the names; all others are behind, by their names."""
     return (names.index(name) if name in names else len(names)), name

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from slowdust.report.formats import Destination, Format
+
 if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 results_option = click.option(
     "--results",
@@ -42,3 +47,24 @@ bands_option = click.option(
     callback=_bands,
     help="Percent from which a test counts as changed, and as changed a lot.  [5,15]",
 )
+
+
+def format_options(formats: Sequence[Format[...]]) -> Callable[[_Function], _Function]:
+    """Return a decorator that gives a command an option for each format.
+
+    A format that is written to a file has its path as the argument of its own name; `form` is the
+    name of the one to print.
+    """
+
+    def add_options(function: _Function) -> _Function:
+        for form in reversed(formats):
+            option = f"--{form.name}"
+            if form.destination is Destination.FILE:
+                path = click.Path(dir_okay=False, path_type=Path)
+                function = click.option(option, type=path, help=form.help)(function)
+            else:
+                flag = {"flag_value": form.name, "help": form.help}
+                function = click.option(option, "form", **flag)(function)
+        return function
+
+    return add_options

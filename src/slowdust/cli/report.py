@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import bands_option, results_option
+from slowdust.cli.options import bands_option, format_options, results_option
+from slowdust.report.formats import REPORTS, render_as
 
 if TYPE_CHECKING:
     from slowdust.analysis.model import Report
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("name", required=False)
-@click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to F."
-)
-@click.option("--md", "form", flag_value="md", help="Print Markdown.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV, one row per result.")
-@click.option("--json", "form", flag_value="json", help="Print JSON (docs/report.schema.json).")
+@format_options(REPORTS)
 @click.option(
     "--classic",
     type=click.Path(file_okay=False, path_type=Path),
@@ -53,14 +49,10 @@ def command(
     """
     from slowdust.analysis.analyse import analyse
     from slowdust.analysis.story.bands import USUAL, untold
-    from slowdust.report import csv as table
-    from slowdust.report import html as page
-    from slowdust.report import json as data
     from slowdust.report import tldr
-    from slowdust.report.markdown import report as markdown
     from slowdust.report.markdown.changes import told_changes
 
-    folder = _find(name, results)
+    folder = _find_folder(name, results)
     slices = folder.read_slices()
     manifest = folder.read_manifest()
     report = analyse(manifest, slices, base, bands or USUAL)
@@ -69,11 +61,10 @@ def command(
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
-        formats = {"md": markdown.render, "csv": table.render, "json": data.render}
-        sys.stdout.write(formats[form](report))
+        sys.stdout.write(render_as(form, REPORTS, report, slices))
     if html is not None or (form is None and classic is None):
         destination = html or folder.path / "report.html"
-        destination.write_text(page.render(report, slices))
+        destination.write_text(render_as("html", REPORTS, report, slices))
         if form is None:
             more = told_changes(untold(report)) if bands is not None else []
             click.echo("\n".join((*tldr.lines(report), *more)))
@@ -99,13 +90,13 @@ def _write_classic(
     return write_archived(manifest, slices, directory)
 
 
-def _find(name: str | None, results: Path) -> Folder:
+def _find_folder(name: str | None, results: Path) -> Folder:
     from slowdust.errors import UsageError
     from slowdust.store.folder import Folder, experiments
 
     if name is not None:
         return Folder(results / name)
-    found = experiments(results)
-    if not found:
+    folders = experiments(results)
+    if not folders:
         raise UsageError(f"there is no experiment in {results}: run `slowdust compare` first")
-    return found[0]
+    return folders[0]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 
 import msgspec
 
 from slowdust.analysis.metrics import METRICS
 from slowdust.analysis.model import Report, ResponseTime, Result, Writers
 from slowdust.store.latency import LatencyUs
+from slowdust.store.slice import Slice
 
 _PLAIN = (
     "benchmark",
@@ -51,11 +53,11 @@ COLUMNS = (
     *(f"per_op_relative_{key}" for key in _METRICS),
     "flags",
 )
-"""Every column, always: files of several experiments can be put together."""
+"""All columns. Every file has them, so that those of several experiments can be put together."""
 
 
-def render(report: Report) -> str:
-    """A header and one row per result; what was not measured is an empty field."""
+def render(report: Report, _slices: Sequence[Slice] = ()) -> str:
+    """Return a header and one row per result; what was not measured is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

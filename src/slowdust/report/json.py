@@ -1,44 +1,44 @@
-"""The report as one JSON object; docs/report.schema.json describes it."""
+"""A report, or a history, as one JSON object.
+
+docs/report.schema.json and docs/history.schema.json describe them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from slowdust.analysis.history.model import History
 from slowdust.analysis.metrics import METRICS
 from slowdust.analysis.model import Report
+from slowdust.store.slice import Slice
 
-SCHEMA_ID = "slowdust-report-1"
-
-
-def render(report: Report) -> str:
-    """The report as JSON, indented, with a newline at its end; what is None is absent."""
-    return encoded(report)
+_Complete = Callable[[dict[str, Any]], None]
 
 
-def schema() -> str:
-    """The JSON Schema of what `render` writes, in the same layout."""
-    return schema_of(Report, SCHEMA_ID, "The report of one experiment", _with_metrics)
+def render(content: msgspec.Struct, _slices: Sequence[Slice] = ()) -> str:
+    """Return a report or a history as JSON, indented; what is None is absent."""
+    return _pretty(msgspec.json.encode(_without_none(content)))
 
 
-def encoded(value: msgspec.Struct) -> str:
-    """Any such object as JSON, laid out in the same way."""
-    return _pretty(msgspec.json.encode(_measured(value)))
+def report_schema() -> str:
+    """Return the JSON Schema of a report, in the same layout."""
+    return _schema_of(Report, "slowdust-report-1", "The report of one experiment", _with_metrics)
 
 
-def schema_of(
-    kind: type[msgspec.Struct],
-    identifier: str,
-    title: str,
-    complete: Callable[[dict[str, Any]], None] = lambda described: None,
+def history_schema() -> str:
+    """Return the JSON Schema of a history, in the same layout."""
+    title = "Throughput from version to version"
+    return _schema_of(History, "slowdust-history-1", title, lambda described: None)
+
+
+def _schema_of(
+    content: type[msgspec.Struct], identifier: str, title: str, complete: _Complete
 ) -> str:
-    """Return the JSON Schema of what `encoded` writes of objects of a kind.
-
-    `complete` adds to the schema what types do not tell.
-    """
-    described = {name: _without_null(part) for name, part in msgspec.json.schema(kind).items()}
+    """Return the schema of such an object; `complete` adds to it what types do not tell."""
+    described = {name: _without_null(part) for name, part in msgspec.json.schema(content).items()}
     complete(described)
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -62,7 +62,7 @@ def _with_metrics(described: dict[str, Any]) -> None:
 
 
 def _without_null(part: object) -> object:
-    """The same schema for values that are absent instead of null."""
+    """Return the schema of the same values where they are absent instead of null."""
     match part:
         case [*items]:
             return [_without_null(item) for item in items if item != {"type": "null"}]
@@ -73,13 +73,13 @@ def _without_null(part: object) -> object:
     return part
 
 
-def _measured(value: object) -> object:
-    """The same without what is None; what is 0 or empty stays: it was looked at."""
+def _without_none(value: object) -> object:
+    """Return the value without fields that are None; what is 0 or empty stays: it was measured."""
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
-        return {name: _measured(field) for name, field in fields.items() if field is not None}
+        return {name: _without_none(field) for name, field in fields.items() if field is not None}
     if isinstance(value, list):
-        return [_measured(item) for item in value]
+        return [_without_none(item) for item in value]
     return value
 
 

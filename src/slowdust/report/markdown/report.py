@@ -16,6 +16,7 @@ from slowdust.report.markdown.steps import details_of_steps, summaries
 from slowdust.report.markdown.table import ABSENT, rate, ratio, table
 from slowdust.report.tldr import passages
 from slowdust.store.latency import LatencyUs
+from slowdust.store.slice import Slice
 from slowdust.wording import (
     MOST_LISTED,
     OF_TRANSACTIONS,
@@ -30,7 +31,7 @@ _ALWAYS = ("server", "client")
 _QUERIES = "queries/s"
 
 
-def render(report: Report) -> str:
+def render(report: Report, _slices: Sequence[Slice] = ()) -> str:
     """tl;dr, throughput and what belongs to it, warnings, plans, contenders, method and host."""
     sections = [
         [f"# {report.experiment}", "", f"{_when(report)}he base is {report.base}."],
