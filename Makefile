@@ -1,9 +1,11 @@
-# setup, demo, test, lint and bench are the whole build interface.
+# The build interface; CONTRIBUTING.md says what each target is for.
 PYTHON ?= python3
+# The revision that `make same` compares with.
+REVISION ?= HEAD
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test unit lint bench clean
+.PHONY: setup demo test unit integration browser lint same bench clean
 
 setup: $(VENV)/.ready
 
@@ -18,13 +20,17 @@ demo: setup
 	$(BIN)/slowdust compare postgres@15.8 postgres@17.6 --suite quick --budget 150s
 	$(BIN)/slowdust report --html report.html
 
-test: setup
-	cargo test --quiet --locked
-	$(BIN)/pytest
+test: unit integration browser
 
 unit: setup
 	cargo test --quiet --locked
 	$(BIN)/pytest tests/unit
+
+integration: setup
+	$(BIN)/pytest tests/integration
+
+browser: setup
+	$(BIN)/pytest tests/browser
 
 lint: setup
 	$(BIN)/ruff check .
@@ -32,6 +38,9 @@ lint: setup
 	$(BIN)/mypy
 	cargo fmt --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
+
+same: setup
+	$(BIN)/python -m tests.same_output $(REVISION)
 
 bench: setup
 	$(BIN)/python -m bench.run

@@ -1,4 +1,4 @@
-"""What the first moments after a switch cost: QPS of short runs behind the other's turn.
+"""The cost of the first moments after a switch: QPS of short runs behind the other's turn.
 
 Two instances of one build take turns; each turn is a row of runs of 5 ms. Printed is the median of
 each place's QPS relative to the median of the last ten places of the same turn.
@@ -10,44 +10,52 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
+from collections.abc import Sequence
 
-from bench.contest import contest
+from bench.servers.side_by_side import ROWS, side_by_side
+from slowdust.units import Second
 
-PIECE = 0.005
-PIECES = 30
+SMALLEST = ("--turns", "1", "--tests", "point-query", "--rows", "1000")
+TESTS = ("point-query", "range-covered-pk", "update-index")
+RUN: Second = 0.005
+RUNS_PER_TURN = 30
 STEADY = 10
 SHOWN = (0, 1, 2, 3, 4, 5, 7, 10, 15)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
-    options = _options()
-    print("ms after the switch   " + "".join(f"{place * PIECE * 1000:>8.0f}" for place in SHOWN))
-    for test in ("point-query", "range-covered-pk", "update-index"):
+    options = _parser().parse_args(arguments)
+    print("ms after the switch   " + "".join(f"{place * RUN * 1000:>8.0f}" for place in SHOWN))
+    for test in options.tests:
         relative = _relative(options, test)
         shown = "".join(f"{statistics.median(relative[place]):>8.3f}" for place in SHOWN)
         print(f"{test:<22}{shown}")
+    return 0
 
 
 def _relative(options: argparse.Namespace, test: str) -> list[list[float]]:
-    """Per place in a turn, its QPS / the turn's steady QPS, of all turns."""
-    relative: list[list[float]] = [[] for _ in range(PIECES)]
-    with contest([options.build, options.build], test) as running:
+    """Return, for each place in a turn, its QPS / the turn's steady QPS of all turns."""
+    relative: list[list[float]] = [[] for _ in range(RUNS_PER_TURN)]
+    with side_by_side([options.build] * 2, test, options.rows) as servers:
         for _ in range(options.turns):
-            for contender in running.contenders:
-                turn = [running.qps(contender, PIECE) for _ in range(PIECES)]
+            for contender in servers.contenders:
+                turn = [servers.qps(contender, RUN) for _ in range(RUNS_PER_TURN)]
                 steady = statistics.median(turn[-STEADY:])
                 for place, qps in enumerate(turn):
                     relative[place].append(qps / steady)
     return relative
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=100)
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--turns", type=int, default=100, help="of each instance")
+    parser.add_argument("--tests", nargs="+", default=TESTS)
+    parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--build", default="postgres@17.6")
-    return parser.parse_args()
+    return parser
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

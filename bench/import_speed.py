@@ -1,27 +1,32 @@
-"""How long it takes to import 4,000 files of 100 MB, of each benchmark, and to tell of them."""
+"""The time to import 4,000 files of 100 MB, of each benchmark, and to report on them.
+
+python -m bench.import_speed [--tests 40] [--clients 100] [--runs 5]
+"""
 
 from __future__ import annotations
 
+import argparse
+import functools
 import itertools
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bench.report_speed import RUNS, median_seconds
-from bench.rows import Row
+from bench.results.commands import timed_row
+from bench.results.rows import Row, show
 from tests.unit.archive.ibench_files import STEPS, client_output
 from tests.unit.archive.written import Written
 
+SMALLEST = ("--tests", "1", "--clients", "1", "--runs", "1")
 VERSIONS = (1023, 1122, 1215, 174, 180)
-TESTS = 40
 SECONDS = 330
-"""Of each test: as many samples, as in the published runs."""
+"""Length of each test, and the number of its samples, as in the published runs."""
 PLANS = 2000
 """Lines of plans in each sb.o."""
 DISKS = 2
 BACKENDS = 40
 INSERT_RUNS = tuple(f"8m.pg{version}_o2nofp.c1" for version in (1023, 1215, 174, 180))
-CLIENTS = 100
 CLIENT_SECONDS = 290
 BY_PRODUCTS = (
     "sb.sz",
@@ -35,32 +40,32 @@ BY_PRODUCTS = (
 )
 
 
-def rows() -> Iterator[Row]:
-    """Time the commands as a person calls them."""
-    yield from _rows_of("sysbench", _write)
-    yield from _rows_of("iibench", _write_clients)
+def rows(tests: int, clients: int, runs: int) -> Iterator[Row]:
+    """Time the commands as a person calls them.
+
+    Each run directory of sysbench has so many `tests` and each step of an insert run the output of
+    so many `clients`.
+    """
+    yield from _rows_of("sysbench", functools.partial(_write_tests, tests), runs)
+    yield from _rows_of("iibench", functools.partial(_write_clients, clients), runs)
 
 
-def _rows_of(kind: str, write: Callable[[Path], None]) -> Iterator[Row]:
+def _rows_of(kind: str, write: Callable[[Path], None], runs: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as directory:
         archive = Path(directory, "archive")
         write(archive)
         files = [path for path in archive.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
         results = ("--results", str(Path(directory, "results")))
-        what = f"slowdust import {kind} of {len(files):,} files, {size / 1e6:.0f} MB"
-        yield _row(what, median_seconds("import", kind, str(archive), *results), 3.0)
-        yield _row("slowdust report over them", median_seconds("report", *results), 2.0)
-        yield _row("slowdust history of them", median_seconds("history", *results), 1.0)
+        quantity = f"slowdust import {kind} of {len(files):,} files, {size / 1e6:.0f} MB"
+        yield timed_row(quantity, ["import", kind, str(archive), *results], runs, 3.0)
+        yield timed_row("slowdust report over them", ["report", *results], runs, 2.0)
+        yield timed_row("slowdust history of them", ["history", *results], runs, 1.0)
 
 
-def _row(what: str, seconds: float, goal: float) -> Row:
-    return Row(what, f"{seconds:.2f} s, median of {RUNS}", f"under {goal:g} s", seconds < goal)
-
-
-def _write(archive: Path) -> None:
+def _write_tests(count: int, archive: Path) -> None:
     letters = ("".join(pair) for pair in itertools.product("abcdefgh", repeat=2))
-    names = [f"range-covered-{pair}" for pair in itertools.islice(letters, TESTS)]
+    names = [f"range-covered-{pair}" for pair in itertools.islice(letters, count)]
     for version in VERSIONS:
         run = archive / f"x.pg{version}_o2nofp.x10a_c32r128.pk1"
         for place, name in enumerate(names):
@@ -79,13 +84,28 @@ def _write(archive: Path) -> None:
                 (run / f"{kind}.{test.common}").write_text("1\n")
 
 
-def _write_clients(archive: Path) -> None:
-    """What each client of each step printed."""
+def _write_clients(count: int, archive: Path) -> None:
+    """Write the output of each client of each step."""
     steady = [10_000 + second % 7 for second in range(CLIENT_SECONDS)]
-    printed = client_output(steady, queries=steady, deletes=steady)
+    output = client_output(steady, queries=steady, deletes=steady)
     for run in INSERT_RUNS:
         for step in STEPS:
             folder = archive / run / step
             folder.mkdir(parents=True)
-            for client in range(1, CLIENTS + 1):
-                (folder / f"o.ib.dop{CLIENTS}.{client}").write_bytes(printed)
+            for client in range(1, count + 1):
+                (folder / f"o.ib.dop{count}.{client}").write_bytes(output)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print the table; return 1 where a goal is not met."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--tests", type=int, default=40, help="of each sysbench run, at most 64")
+    parser.add_argument("--clients", type=int, default=100, help="of each insert step")
+    parser.add_argument("--runs", type=int, default=5, help="of each command; the median counts")
+    options = parser.parse_args(arguments)
+    met = show("The speed of imports", rows(options.tests, options.clients, options.runs))
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,14 +1,16 @@
-"""How often Slowdust's intervals and verdicts are right, on experiments whose truth is known.
+"""The share of Slowdust's intervals and verdicts that are right, where the truth is known.
 
-    python -m bench.interval_coverage [--experiments N]
+    python -m bench.interval_coverage [--experiments 400]
 
-Prints the tables of docs/statistics.md. Beside Slowdust's interval stand the two that one would
-take first: a bootstrap of all blocks, and Student's t over the incarnations' means.
+Prints the tables of docs/statistics.md, from seeded experiments. Beside Slowdust's interval stand
+the two that one would take first: a bootstrap of all blocks, and Student's t over the incarnations'
+means.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +24,7 @@ from slowdust.analysis.model import Verdict
 from tests.unit.synthetic import FloatArray, Noise, synthetic_rates, synthetic_ratios
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs
 
+SMALLEST = ("--experiments", "1")
 MARGIN = 0.03
 RESAMPLES = 200
 
@@ -46,7 +49,7 @@ ALONE, SHORT, MANY = Layout(1, 2, 20), Layout(8, 2, 5), Layout(8, 3, 12, contend
 def experiments(
     count: int, layout: Layout, noise: Noise, log_shift: float = 0.0
 ) -> Iterator[list[BlockRatios]]:
-    """Seeded experiments in which every contender but the base is shifted by `log_shift`."""
+    """Make seeded experiments; every contender but the base is shifted by `log_shift`."""
     rng = np.random.default_rng(20260101)
     shifts = np.zeros((layout.tests, layout.contenders))
     shifts[:, 1:] = log_shift
@@ -62,7 +65,7 @@ def experiments(
 
 
 def bootstrap(cell: BlockRatios, rng: np.random.Generator) -> Interval:
-    """Percentiles of the means of resampled blocks: restarts are not in it."""
+    """Return percentiles of the means of resampled blocks; they leave out restarts."""
     blocks = np.concatenate(cell.by_incarnation)
     means = rng.choice(blocks, (RESAMPLES, len(blocks))).mean(axis=1)
     low, high = np.exp(np.quantile(means, [0.025, 0.975]))
@@ -70,7 +73,7 @@ def bootstrap(cell: BlockRatios, rng: np.random.Generator) -> Interval:
 
 
 def student(cell: BlockRatios) -> Interval:
-    """Student's t over the incarnations' means: nothing else is in it."""
+    """Return Student's t interval over the incarnations' means."""
     means: FloatArray = np.array([ratios.mean() for ratios in cell.by_incarnation])
     quantile = float(stdtrit(len(means) - 1, 0.975))
     reach = quantile * means.std(ddof=1) / np.sqrt(len(means))
@@ -79,7 +82,7 @@ def student(cell: BlockRatios) -> Interval:
 
 @dataclass
 class Tally:
-    """How the intervals of one method did."""
+    """Coverage and half-widths of the intervals of one method."""
 
     held: int = 0
     total: int = 0
@@ -98,7 +101,7 @@ class Tally:
 
 
 def coverage(count: int) -> None:
-    """Table 1: coverage and half-width of the 95% interval, and false verdicts of A/A."""
+    """Print table 1: coverage and half-width of the 95% interval, and false verdicts of A/A."""
     print(
         "| tests x incarnations x blocks, contenders | restart | "
         "Slowdust covers | half-width | bootstrap covers | half-width | t covers | half-width | "
@@ -126,8 +129,8 @@ def coverage(count: int) -> None:
             )
 
 
-def hardship(count: int) -> None:
-    """Table 2: what the model does not assume."""
+def other_noise(count: int) -> None:
+    """Print table 2: kinds of noise that the model does not assume."""
     print("| 8 x 3 x 12 with | covers | half-width | experiments with a false verdict | same |")
     print("|---|--:|--:|--:|--:|")
     cases = {
@@ -153,7 +156,7 @@ def hardship(count: int) -> None:
 
 
 def power(count: int) -> None:
-    """Table 3: what becomes of a known shift of all tests."""
+    """Print table 3: the verdicts of a known shift of all tests."""
     print("| layout | true rqps | covers | half-width | faster | slower | same | unsure |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for layout in (SMALL, MEDIUM):
@@ -214,7 +217,7 @@ _OUTCOMES: dict[float, tuple[Verdict, tuple[Verdict, ...]]] = {
 
 
 def early_stop(count: int) -> None:
-    """Table 4: looking after each block, against looking once at the end."""
+    """Print table 4: looking after each block, against looking once at the end."""
     print(
         "| layout | restart | true rqps | wrong, one look | wrong, every block | "
         "right, one look | right, every block | blocks measured |"
@@ -228,17 +231,20 @@ def early_stop(count: int) -> None:
 
 def _look_both_ways(count: int, layout: Layout, restart: float, truth: float) -> str:
     right, wrong = _OUTCOMES[truth]
-    once: list[Verdict] = []
-    looked: list[Verdict] = []
+    one_look: list[Verdict] = []
+    many_looks: list[Verdict] = []
     blocks = 0
     for cells in experiments(count, layout, Noise(restart=restart), float(np.log(truth))):
-        once += [judged.verdict for judged in judge_estimates(estimate_all(cells), MARGIN)]
+        one_look += [judged.verdict for judged in judge_estimates(estimate_all(cells), MARGIN)]
         estimates, used = stop_early(cells)
-        looked += [judged.verdict for judged in judge_estimates(estimates, MARGIN)]
+        many_looks += [judged.verdict for judged in judge_estimates(estimates, MARGIN)]
         blocks += used
     errors, hits = (
-        [sum(verdict in wanted for verdict in found) / len(found) for found in (once, looked)]
-        for wanted in (wrong, (right,))
+        [
+            sum(verdict in outcomes for verdict in verdicts) / len(verdicts)
+            for verdicts in (one_look, many_looks)
+        ]
+        for outcomes in (wrong, (right,))
     )
     share = blocks / (layout.tests * layout.incarnations * layout.blocks * count)
     return (
@@ -257,14 +263,14 @@ _PAIRS = {
     "the same, order never alternates": PairNoise(
         0.03, drift=float(np.log(0.6)), alternating=False
     ),
-    "3%, drift of 40% either way, order alternates": PairNoise(0.03, wandering=0.4),
+    "3%, drift of 40% either way, order alternates": PairNoise(0.03, drift_spread=0.4),
     "half of the steps 1%, half 8%": PairNoise((*[0.01] * 5, *[0.08] * 5)),
 }
 _UNRULY = PairNoise((0.10, *[0.01] * (STEPS - 1)))
 
 
 def long_steps(count: int) -> None:
-    """Table 5: long steps, one pair in each incarnation; 10 steps, two contenders."""
+    """Print table 5: long steps, one pair in each incarnation; 10 steps, two contenders."""
     print(
         "| incarnations | scatter of a pair | Slowdust covers | half-width | t covers | half-width "
         "| false faster or slower | experiments with one | slower, of a true 0.90 |"
@@ -283,7 +289,7 @@ def long_steps(count: int) -> None:
 
 def _long_steps(count: int, incarnations: int, name: str, noise: PairNoise, steps: range) -> str:
     ours, simple = Tally(), Tally()
-    false = experiments_with_one = found = 0
+    false = experiments_with_one = right = 0
     rng = np.random.default_rng(20260102)
     for _ in range(count):
         cells = synthetic_pairs(STEPS, incarnations, noise, rng)
@@ -295,10 +301,10 @@ def _long_steps(count: int, incarnations: int, name: str, noise: PairNoise, step
         false += wrong
         experiments_with_one += wrong > 0
         slower = synthetic_pairs(STEPS, incarnations, noise, rng, log_shift=float(np.log(0.9)))
-        found += _different(estimate_all(slower), steps)
+        right += _different(estimate_all(slower), steps)
     return (
         f"| {incarnations} | {name} | {ours} | {simple} | {false / ours.total:.1%} "
-        f"| {experiments_with_one / count:.1%} | {found / ours.total:.0%} |"
+        f"| {experiments_with_one / count:.1%} | {right / ours.total:.0%} |"
     )
 
 
@@ -309,7 +315,7 @@ def _different(estimates: Sequence[Estimate], steps: range) -> int:
 
 TABLES: dict[str, tuple[Callable[[int], None], float]] = {
     "coverage": (coverage, 1.0),
-    "hardship": (hardship, 1.0),
+    "other-noise": (other_noise, 1.0),
     "power": (power, 0.5),
     "early-stop": (early_stop, 0.15),
     "long-steps": (long_steps, 1.0),
@@ -317,17 +323,18 @@ TABLES: dict[str, tuple[Callable[[int], None], float]] = {
 """Name -> the function that prints it, and the share of the experiments that it needs."""
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--experiments", type=int, default=400)
-    parser.add_argument("--table", choices=TABLES, action="append")
-    given = parser.parse_args()
-    for name in given.table or TABLES:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--experiments", type=int, default=400, help="in each row of table 1")
+    parser.add_argument("--table", choices=TABLES, action="append", help="repeatable  [all]")
+    options = parser.parse_args(arguments)
+    for name in options.table or TABLES:
         table, share = TABLES[name]
-        print(f"\n{name}: {table.__doc__}\n")
-        table(max(1, round(given.experiments * share)))
+        print(f"\n{name}\n")
+        table(max(1, round(options.experiments * share)))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

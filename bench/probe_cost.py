@@ -1,4 +1,4 @@
-"""What one window of the probes costs, beside the same numbers read by psutil.
+"""The cost of one window of the probes, beside the same numbers read by psutil.
 
     python -m bench.probe_cost [--processes 20] [--threads 40] [--slices 40]
 
@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -24,10 +24,12 @@ from rich.console import Console
 from rich.table import Table
 
 from slowdust.probes.host.use import HostProbe
-from slowdust.probes.server.process import ServerProbe
+from slowdust.probes.server.process import IdleServer, ServerProbe
 from slowdust.probes.window import Window
+from slowdust.units import Microsecond, Second
 
-SLICE_S = 0.1
+SMALLEST = ("--processes", "2", "--threads", "2", "--slices", "2")
+SLICE: Second = 0.1
 SWEPT_BYTES = 64 << 20
 
 FORKING = """
@@ -50,7 +52,7 @@ sys.stdin.read()
 
 @contextlib.contextmanager
 def server(source: str, size: int) -> Iterator[int]:
-    """A sleeping server of `size` processes or threads; gives its pid."""
+    """Start a sleeping server of `size` processes or threads; yield its pid."""
     process = subprocess.Popen(
         [sys.executable, "-c", source, str(size)],
         stdin=subprocess.PIPE,
@@ -68,10 +70,10 @@ def server(source: str, size: int) -> Iterator[int]:
         process.stdout.close()
 
 
-def costs(steps: list[Callable[[], object]], slices: int) -> list[float]:
-    """Microseconds that all `steps` of a window take together, one value for each slice."""
+def costs(steps: list[Callable[[], object]], slices: int) -> list[Microsecond]:
+    """Measure how long all `steps` of a window take together; one value for each slice."""
     swept = bytearray(SWEPT_BYTES)
-    found = []
+    durations = []
     for _ in range(slices):
         total = 0.0
         for step in steps:
@@ -80,12 +82,12 @@ def costs(steps: list[Callable[[], object]], slices: int) -> list[float]:
             started = time.perf_counter()
             step()
             total += time.perf_counter() - started
-        found.append(total * 1e6)
-    return found
+        durations.append(total * 1e6)
+    return durations
 
 
-def by_psutil(measured: int, idle: int) -> None:
-    """One reading of about the same numbers by psutil (CPU in ticks)."""
+def read_by_psutil(measured: int, idle: int) -> None:
+    """Read about the same numbers once by psutil (CPU in ticks)."""
     for pid, is_measured in ((idle, False), (measured, True)):
         main = psutil.Process(pid)
         for process in [main, *main.children(recursive=True)]:
@@ -99,35 +101,36 @@ def by_psutil(measured: int, idle: int) -> None:
     psutil.disk_io_counters(perdisk=True)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--processes", type=int, default=20)
     parser.add_argument("--threads", type=int, default=40)
-    parser.add_argument("--slices", type=int, default=40)
-    wanted = parser.parse_args()
+    parser.add_argument("--slices", type=int, default=40, help="at least 2")
+    options = parser.parse_args(arguments)
 
-    table = Table("what", "median us", "p95 us", f"of a {SLICE_S} s slice")
+    table = Table("what", "median us", "p95 us", f"of a {SLICE} s slice")
 
     def row(what: str, steps: list[Callable[[], object]]) -> None:
-        found = costs(steps, wanted.slices)
-        median, p95 = statistics.median(found), statistics.quantiles(found, n=20)[-1]
-        table.add_row(what, f"{median:.0f}", f"{p95:.0f}", f"{median / SLICE_S / 1e4:.2f}%")
+        durations = costs(steps, options.slices)
+        median, p95 = statistics.median(durations), statistics.quantiles(durations, n=20)[-1]
+        table.add_row(what, f"{median:.0f}", f"{p95:.0f}", f"{median / SLICE / 1e4:.2f}%")
 
-    shapes = (("processes", FORKING, wanted.processes), ("threads", THREADED, wanted.threads))
+    shapes = (("processes", FORKING, options.processes), ("threads", THREADED, options.threads))
     for unit, source, size in shapes:
         with server(source, size) as measured, server(source, size) as idle:
             probe, idle_probe = ServerProbe(measured), ServerProbe(idle)
             host = HostProbe(Path.cwd())
-            window = Window(probe, {"idle": idle_probe}, host)
+            window = Window([IdleServer("idle", idle_probe), probe, host])
             row(f"window, 2 servers of {size} {unit}", [window.open, window.close])
             row("  measured server, one reading", [probe.read])
             row("  idle server, one reading", [idle_probe.read_cpu])
             row("  host, one reading", [host.read])
-            reading = functools.partial(by_psutil, measured, idle)
+            reading = functools.partial(read_by_psutil, measured, idle)
             row("the same by psutil", [reading, reading])
     Console().print(table)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

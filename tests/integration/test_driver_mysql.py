@@ -48,7 +48,7 @@ def running_server(name: str, builds: GetBuildOf, access: Access | None = None) 
 
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Server]:
-    """With tables of the test shape."""
+    """A running server with tables of the test shape."""
     with running_server(request.param, builds) as running:
         with Driver() as process:
             process.load(running.target())

@@ -222,8 +222,10 @@ def test_a_matrix_is_run_and_goes_on(workplace: Workplace) -> None:
     assert contenders[2]["settings"]["synchronous_commit"] == "on"
     before = len(workplace.slice_lines("crossed"))
 
+    # On a busy machine the first run may have spent several times its budget.
+    budget = workplace.manifest("crossed")["spent_s"] + 12
     kept = workplace.folder / "results" / "crossed" / "experiment.toml"
-    kept.write_text(re.sub(r'budget = ".*"', 'budget = "16s"', kept.read_text()))
+    kept.write_text(re.sub(r'budget = ".*"', f'budget = "{budget:.0f}s"', kept.read_text()))
     workplace.run("run", str(kept), "--resume")
 
     assert len(workplace.slice_lines("crossed")) > before

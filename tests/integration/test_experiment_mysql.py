@@ -46,7 +46,7 @@ def test_unlike_contenders_are_compared_and_the_head_says_so(workplace: Workplac
     report = workplace.report("unlike")
     assert [result["errors"] for result in report["results"]] == [0] * 8
     assert all(result["per_op"]["server_cpu_us"] > 0 for result in report["results"])
-    heads = [notice.partition(":")[0] for notice in report["notices"]]
+    heads = [note.partition(":")[0] for note in report["notes"]]
     assert "Different DBMS are compared" in heads
     assert "Different storage engines are compared" in heads
     assert len({info["buffer_pool_bytes"] for info in report["contender_info"]}) == 1

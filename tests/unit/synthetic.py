@@ -42,15 +42,15 @@ class Noise:
     """What a shared machine does to ln QPS; each is a standard deviation unless it says not."""
 
     slice: float = 0.02
-    """Of one slice, Student's t with `tail_freedom`."""
+    """Noise of one slice, Student's t with `tail_freedom`."""
     tail_freedom: float = 3.0
     stolen_share: float = 0.05
     """Share of the slices that another tenant slows down, by up to half."""
     drift: float = 0.2
-    """Of the machine's speed over minutes: 0.2 wanders by 2x within an experiment."""
+    """Drift of the machine's speed over minutes: 0.2 is 2x within an experiment."""
     drift_time_s: float = 60.0
     restart: float | tuple[float, ...] = 0.005
-    """Of what a restart does to one contender and test, for a whole incarnation; by test."""
+    """Change by a restart of one contender and test, for a whole incarnation; by test."""
     restart_shared: float = 0.0
     """Share of the restart's variance that is common to all tests of a contender."""
 

@@ -90,7 +90,7 @@ def _named(manifest: Manifest, name: str, host: Mapping[str, str]) -> Manifest:
 
 
 def experiments(*pairs: tuple[Manifest, list[Slice]]) -> list[Experiment]:
-    """As the command reads them from the results folder."""
+    """Return the experiments as the command reads them from the results folder."""
     return [Experiment(manifest, slices) for manifest, slices in pairs]
 
 

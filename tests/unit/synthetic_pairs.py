@@ -17,10 +17,10 @@ class PairNoise:
     pair: float | tuple[float, ...] = 0.03
     """Standard deviation of ln rqps of one pair, restart and noise together; by step."""
     tail_freedom: float | None = None
-    """Of Student's t; None: normal."""
+    """Degrees of freedom of Student's t; None: normal."""
     drift: float = 0.0
     """ln of the machine's speed at the end of each incarnation / at its beginning; linear."""
-    wandering: float = 0.0
+    drift_spread: float = 0.0
     """Standard deviation of the same, another in each incarnation."""
     alternating: bool = True
     """Whether every other step, and incarnation, has the contenders in reverse."""
@@ -35,14 +35,14 @@ def synthetic_pairs(
     contenders: int = 2,
     log_shift: float = 0.0,
 ) -> list[BlockRatios]:
-    """By step, then contender, each of which but the base is shifted by `log_shift`.
+    """Return ratios by step, then contender; all but the base are shifted by `log_shift`.
 
     Base and contender have half of a pair's variance each; several contenders share their base.
     """
     shape = (steps, incarnations, contenders)
     rates = _unit_noise(shape, noise, rng) * _sizes(noise, steps) / np.sqrt(2)
     rates[:, :, 1:] += log_shift
-    slopes = noise.drift + rng.normal(0, noise.wandering, incarnations)
+    slopes = noise.drift + rng.normal(0, noise.drift_spread, incarnations)
     rates += slopes[None, :, None] * _places(shape, noise) / (steps * contenders)
     return [
         BlockRatios(

@@ -166,7 +166,8 @@ def _failure(broken: Break, clients: int) -> StepFailure:
 def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
     roles = _roles(course)
     main = roles[_main_role(course.step)]
-    operations = main.statements if course.step.queries else main.rows
+    operations = (main.statements if course.step.queries else main.rows) or 0
+    assert main.seconds is not None
     used = _server_use(operations, course.seconds)
     return Slice(
         place=Place(
@@ -181,8 +182,8 @@ def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
             started=started,
             seconds=float(course.seconds),
             operations=operations,
-            statements=sum(role.statements for role in roles.values()),
-            rows=sum(role.rows for role in roles.values()),
+            statements=sum(role.statements or 0 for role in roles.values()),
+            rows=sum(role.rows or 0 for role in roles.values()),
             bytes_sent=80 * operations,
             bytes_received=20 * operations,
             latency=main.latency,
@@ -193,7 +194,7 @@ def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
                     cpu_system_s=0.01 * course.seconds,
                     voluntary_switches=1000,
                     involuntary_switches=10,
-                    threads=sum(role.connections for role in roles.values()),
+                    threads=sum(role.connections or 0 for role in roles.values()),
                     busiest_thread=0.03,
                 ),
                 "server": used,
@@ -254,6 +255,8 @@ def _writer(course: _Course, name: str, target: float, share: float) -> RoleUse:
         rows = (done - before) * _BESIDE_QUERIES
         seconds.append(RoleSecond(done - before, rows, max_ns, late_ns))
     use = _use(course, seconds, 5e6)
+    assert use.rows is not None
+    assert use.statements is not None
     use.schedule = WriteSchedule(
         rate=target,
         due=due,

@@ -7,7 +7,6 @@ from statistics import median
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results import flags
 from slowdust.analysis.results.contenders import (
     describe_method,
     introduce,
@@ -17,6 +16,7 @@ from slowdust.analysis.results.counters import counters_of
 from slowdust.analysis.results.idle_cpu import mean_share
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.memory import BYTES_PER_GB, memory_of
+from slowdust.analysis.results.notes import notes_about_slices, notes_about_step
 from slowdust.analysis.results.per_op import per_operation
 from slowdust.analysis.results.response import add_response_times
 from slowdust.analysis.results.results import outline, results_of
@@ -29,9 +29,9 @@ from slowdust.analysis.story.bands import (
     tell_changes,
 )
 from slowdust.analysis.story.concurrency import courses_of
-from slowdust.analysis.story.notices import notices_of, notices_of_archive
+from slowdust.analysis.story.notes import notes_about_archive, notes_about_contenders
 from slowdust.analysis.story.step_words import (
-    notices_of_steps,
+    notes_about_steps,
     tell_failed_steps,
     tell_writers_and_stalls,
 )
@@ -83,15 +83,15 @@ def analyse(
         method=describe_method(manifest),
     )
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)
-    report.notices = _notices(report)
+    report.notes = _notes(report)
     report.tldr = _tldr(report, _failures(facts), bands)
     return report
 
 
-def _notices(report: Report) -> list[str]:
+def _notes(report: Report) -> list[str]:
     if report.imported is not None:
-        return notices_of_archive(report.contender_info)
-    return [*notices_of(report.contender_info), *notices_of_steps(report)]
+        return notes_about_archive(report.contender_info)
+    return [*notes_about_contenders(report.contender_info), *notes_about_steps(report)]
 
 
 def _tldr(report: Report, failures: dict[str, str], bands: Bands) -> list[str]:
@@ -135,9 +135,9 @@ def _summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
             for record in slices
             for quantity in ("processes_started", "processes_ended")
         )
-    result.flags = [
-        *flags.flags_of_step(slices, result.writers),
-        *flags.flags_of_slices(slices, result.client_busiest_thread),
+    result.notes = [
+        *notes_about_step(slices, result.writers),
+        *notes_about_slices(slices, result.client_busiest_thread),
     ]
     return result
 

@@ -105,7 +105,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Insert Benchmark, steps with queries."""
     late_operations: int | None = None
     """Open loop only: operations that started later than scheduled."""
-    flags: list[str] = []
+    notes: list[str] = []
     """Warnings in words: 'client was the limit', 'errors', 'plan differs', ..."""
 
 
@@ -310,7 +310,7 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     group_changes: list[GroupChanges] = []
     """By line of versions, then group; of contenders beside the base where none has versions."""
     contender_info: list[ContenderInfo]
-    notices: list[str] = []
+    notes: list[str] = []
     """What else differs than one would expect of a comparison: DBMS, engines, allocators."""
     step_runs: list[StepRun] = []
     """Of long steps, in the order of `results`, then by incarnation."""

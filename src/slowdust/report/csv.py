@@ -51,7 +51,7 @@ COLUMNS = (
     *(f"writers_{name}" for name in _WRITERS),
     *(f"per_op_{key}" for key in _METRICS),
     *(f"per_op_relative_{key}" for key in _METRICS),
-    "flags",
+    "notes",
 )
 """All columns. Every file has them, so that those of several experiments can be put together."""
 
@@ -74,5 +74,5 @@ def _row(result: Result) -> list[object]:
         *(getattr(result.writers, name, None) for name in _WRITERS),
         *(result.per_op.get(key) for key in _METRICS),
         *((result.per_op_relative or {}).get(key) for key in _METRICS),
-        "; ".join(result.flags),
+        "; ".join(result.notes),
     ]

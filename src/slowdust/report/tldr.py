@@ -30,7 +30,7 @@ def passages(report: Report) -> list[Passage]:
 
 def lines(report: Report) -> list[str]:
     """What a terminal shows: what is compared, and the tl;dr."""
-    told = list(report.notices)
+    told = list(report.notes)
     for passage in passages(report):
         told += [passage] if isinstance(passage, str) else told_changes(passage)
     return told

@@ -20,7 +20,7 @@ def a_result(
     per_op_relative: PerOperation | None = None,
     busiest: float = 0.1,
     errors: int = 0,
-    flags: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
 ) -> Result:
     """A result with an interval of 2% about `rqps`."""
     return Result(
@@ -43,5 +43,5 @@ def a_result(
         per_op=per_op or PerOperation(),
         per_op_relative=per_op_relative,
         client_busiest_thread=busiest,
-        flags=list(flags),
+        notes=list(notes),
     )

@@ -4,7 +4,7 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.flags import PLAN_DIFFERS
+from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -98,8 +98,8 @@ def test_totals_of_a_result() -> None:
     assert (result.slices, result.incarnations) == (24, 2)
     assert result.measured_s == pytest.approx(6.0)
     assert (result.errors, result.errors_by_state, result.retries) == (2, {"40001": 2}, 5)
-    assert "errors: 2" in result.flags
-    assert "retries: 5" in result.flags
+    assert "errors: 2" in result.notes
+    assert "retries: 5" in result.notes
     assert result.late_operations is None
     assert result.peak_rss_gb == pytest.approx(180 / 1024)
 
@@ -122,6 +122,7 @@ def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> Non
     for piece in slices:
         if piece.place.contender == "a@2":
             piece.qps, piece.measured.operations, piece.measured.errors = 0.0, 0, {"53300": 7}
+            assert piece.measured.latency is not None
             piece.measured.latency.values_ns, piece.measured.latency.counts = [], []
 
     report = analyse(manifest, slices)
@@ -129,7 +130,7 @@ def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> Non
     result = the(report, "point-query", "a@2")
     assert (result.rqps, result.low, result.verdict) == (None, None, None)
     assert result.latency_us is None
-    assert "not comparable: no complete block" in result.flags
+    assert "not comparable: no complete block" in result.notes
     assert report.tldr == ["2 has no result that can be compared."]
 
 
@@ -151,10 +152,10 @@ def test_a_killed_block_changes_no_other() -> None:
 
     assert torn.slices + the(analyse(manifest, slices[:-1]), "point-query", "a@1").slices == 47
     assert torn.rqps == pytest.approx(whole.rqps, rel=0.005)
-    assert "blocks left out that were cut short: 1" in torn.flags
+    assert "blocks left out that were cut short: 1" in torn.notes
 
 
-def test_plans_that_differ_are_shown_and_flagged() -> None:
+def test_plans_that_differ_are_shown_and_noted() -> None:
     manifest, slices = quiet()
     manifest.plans[-1].plan = "Seq Scan"
 
@@ -163,8 +164,8 @@ def test_plans_that_differ_are_shown_and_flagged() -> None:
     [difference] = report.plan_differences
     assert difference.test == "point-query"
     assert difference.plans == {"a@1": "Index Scan", "a@2": "Seq Scan"}
-    assert PLAN_DIFFERS in the(report, "point-query", "a@2").flags
-    assert PLAN_DIFFERS not in the(report, "update-index", "a@2").flags
+    assert PLAN_DIFFERS in the(report, "point-query", "a@2").notes
+    assert PLAN_DIFFERS not in the(report, "update-index", "a@2").notes
 
 
 def test_a_plan_for_other_rows_is_the_same_plan() -> None:
@@ -176,7 +177,7 @@ def test_a_plan_for_other_rows_is_the_same_plan() -> None:
     report = analyse(manifest, slices)
 
     assert report.plan_differences == []
-    assert not any("plan differs" in flag for one in report.results for flag in one.flags)
+    assert not any("plan differs" in note for one in report.results for note in one.notes)
 
 
 def test_plans_of_different_dbms_are_not_compared() -> None:
@@ -193,10 +194,10 @@ def test_plans_of_different_dbms_are_not_compared() -> None:
     [difference] = report.plan_differences
     assert difference.test == "scan"
     assert difference.plans == {"mysql@2": "const", "mysql@3": "ALL"}
-    assert not any(PLAN_DIFFERS in result.flags for result in report.results)
+    assert not any(PLAN_DIFFERS in result.notes for result in report.results)
     beside_mysql = analyse(manifest, slices, base="mysql@2")
-    flagged = [(r.test, r.contender) for r in beside_mysql.results if PLAN_DIFFERS in r.flags]
-    assert flagged == [("scan", "mysql@3")]
+    differing = [(r.test, r.contender) for r in beside_mysql.results if PLAN_DIFFERS in r.notes]
+    assert differing == [("scan", "mysql@3")]
 
 
 def test_settings_that_differ_from_the_base() -> None:
@@ -217,7 +218,7 @@ def test_an_experiment_without_slices_has_a_report() -> None:
     assert report.tldr == ["Nothing can be compared: 1, the base, has no results."]
 
 
-def test_what_the_slices_suffered_is_flagged() -> None:
+def test_what_the_slices_suffered_is_noted() -> None:
     manifest, slices = synthetic_experiment(
         ["a", "b"], ["point-query"], noise=Noise(drift=0.4, restart=0.1), blocks=4, seed=3
     )
@@ -230,7 +231,7 @@ def test_what_the_slices_suffered_is_flagged() -> None:
 
     report = analyse(manifest, slices)
 
-    flags = " / ".join(the(report, "point-query", "b").flags)
+    notes = " / ".join(the(report, "point-query", "b").notes)
     for expected in (
         "client was the limit",
         "idle contenders were busy",
@@ -238,13 +239,13 @@ def test_what_the_slices_suffered_is_flagged() -> None:
         "incarnations disagree",
         "few blocks: 8 in 2 incarnations",
     ):
-        assert expected in flags
-    assert "the machine drifted" in " / ".join(the(report, "point-query", "a").flags)
+        assert expected in notes
+    assert "the machine drifted" in " / ".join(the(report, "point-query", "a").notes)
 
 
-def test_one_incarnation_is_flagged() -> None:
+def test_one_incarnation_is_noted() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], incarnations=1, blocks=3)
 
-    flags = the(analyse(manifest, slices), "scan", "b").flags
-    assert "one incarnation: what a restart does is assumed, not measured" in flags
-    assert "few blocks: 3 in 1 incarnation" in flags
+    notes = the(analyse(manifest, slices), "scan", "b").notes
+    assert "one incarnation: what a restart does is assumed, not measured" in notes
+    assert "few blocks: 3 in 1 incarnation" in notes

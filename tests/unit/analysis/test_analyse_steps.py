@@ -27,7 +27,7 @@ def test_known_shifts_are_recovered() -> None:
     assert the(report, "l.x", B).verdict == "faster"
     assert {the(report, test, B).verdict for test in ("l.i1", "qr100", "qp500")} == {"same"}
     assert the(report, "qr100", B).slices == 4
-    assert the(report, "qr100", B).flags == []
+    assert the(report, "qr100", B).notes == []
 
 
 def test_hardware_is_per_insert_per_indexed_row_and_per_query() -> None:
@@ -37,6 +37,7 @@ def test_hardware_is_per_insert_per_indexed_row_and_per_query() -> None:
     report = analyse(manifest, slices)
 
     for piece, test in ((inserts, "l.i1"), (rows, "l.x"), (queries, "qr100")):
+        assert piece.measured.operations is not None
         expected = piece.measured.uses["server"]["cpu_s"] * 1e6 / piece.measured.operations
         assert the(report, test, A).per_op["server_cpu_us"] == pytest.approx(expected)
     assert queries.step is not None
@@ -62,7 +63,7 @@ def test_queries_whose_writers_missed_their_sla_are_not_compared() -> None:
     assert (missed.rqps, missed.low, missed.high, missed.verdict) == (None, None, None, None)
     assert missed.per_op_relative is None
     assert missed.qps == pytest.approx(6000, rel=0.05)
-    assert missed.flags == [
+    assert missed.notes == [
         "SLA missed, not compared: 700 inserts/s and 1,000 deletes/s instead of 1,000; "
         "rows that were due and not written: 6,000 to insert, 0 to delete"
     ]
@@ -79,16 +80,16 @@ def test_nothing_is_compared_with_a_base_that_missed_its_sla() -> None:
     for name in (B, "postgres@18.1"):
         result = the(report, "qr500", name)
         assert (result.rqps, result.verdict, result.per_op_relative) == (None, None, None)
-        assert result.flags == [f"not compared: the writers of {A} missed their SLA"]
+        assert result.notes == [f"not compared: the writers of {A} missed their SLA"]
 
 
-def test_rows_that_were_lost_are_flagged() -> None:
+def test_rows_that_were_lost_are_noted() -> None:
     manifest, slices = insert_experiment([A, B], ["l.i1"], incarnations=2)
     detail = next(p for p in slices if (p.place.contender, p.place.incarnation) == (B, 2)).step
     assert detail is not None
     detail.rows_counted = 499_950
 
-    assert the(analyse(manifest, slices), "l.i1", B).flags == [
+    assert the(analyse(manifest, slices), "l.i1", B).notes == [
         "rows in incarnation 2: 499,950 were counted, 500,000 were expected"
     ]
 
@@ -101,8 +102,8 @@ def test_a_failed_step_costs_its_pair_and_no_other() -> None:
     result = the(report, "l.i1", B)
     assert (result.slices, the(report, "l.i1", A).slices) == (2, 3)
     assert result.rqps is not None
-    assert "incarnations left out in which one of the two failed: 1" in result.flags
-    assert the(report, "qr100", B).flags == []
+    assert "incarnations left out in which one of the two failed: 1" in result.notes
+    assert the(report, "qr100", B).notes == []
 
 
 def test_a_step_that_always_failed_has_no_result_and_says_so() -> None:
@@ -120,14 +121,14 @@ def test_one_incarnation_has_rates_and_no_verdicts() -> None:
     result = the(report, "l.i0", B)
     assert result.rqps == pytest.approx(1, abs=0.03)
     assert (result.low, result.verdict) == (None, "unsure")
-    assert result.flags == ["one pair: how far another would be from it is not known"]
-    assert any(notice.startswith("One incarnation:") for notice in report.notices)
+    assert result.notes == ["one pair: how far another would be from it is not known"]
+    assert any(note.startswith("One incarnation:") for note in report.notes)
 
 
-def test_incarnations_that_disagree_are_flagged() -> None:
+def test_incarnations_that_disagree_are_noted() -> None:
     report = analyse(*insert_experiment([A, B], ["l.i0"], noise=0.2, incarnations=3, seed=2))
 
-    assert any("incarnations disagree" in flag for flag in the(report, "l.i0", B).flags)
+    assert any("incarnations disagree" in note for note in the(report, "l.i0", B).notes)
 
 
 def test_the_method_says_how_steps_ran_and_nothing_of_slices() -> None:
@@ -196,11 +197,12 @@ def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named
     assert "1 incarnation decides nothing: --incarnations 6" in once.tldr[-1]
 
 
-def test_one_incarnation_beside_busy_idlers_is_flagged_and_named() -> None:
+def test_one_incarnation_beside_busy_idlers_is_noted_and_named() -> None:
     manifest, slices = insert_experiment([A, B], ["l.i0"], incarnations=3)
     for piece in slices:
         busy = piece.place.incarnation == 2 and piece.place.contender == B
         window = piece.measured.probe_seconds or piece.measured.seconds
+        assert window is not None
         uses = piece.measured.uses
         piece.measured.uses = {name: uses[name] for name in ("client", "server", "host")}
         piece.measured.uses["idle.another"] = {"cpu_s": (0.08 if busy else 0.001) * window}
@@ -209,8 +211,8 @@ def test_one_incarnation_beside_busy_idlers_is_flagged_and_named() -> None:
 
     result = the(report, "l.i0", B)
     assert result.idle_cpu_share == pytest.approx(0.082 / 3)
-    assert "idle contenders were busy: 8% of a CPU in incarnation 2" in result.flags
-    assert not any("idle" in flag for flag in the(report, "l.i0", A).flags)
+    assert "idle contenders were busy: 8% of a CPU in incarnation 2" in result.notes
+    assert not any("idle" in note for note in the(report, "l.i0", A).notes)
 
 
 def test_many_failed_steps_are_counted() -> None:

@@ -7,7 +7,7 @@ import pytest
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.counters import clock_flags, relative_counters
+from slowdust.analysis.results.counters import notes_about_clock, relative_counters
 from slowdust.analysis.results.per_op import per_operation
 from slowdust.store.archived import Archived, Classic, Counters
 from slowdust.store.latency import LatencyUs
@@ -105,6 +105,7 @@ def test_the_time_of_an_archived_operation_is_of_what_its_rate_counts(
         archived(NEW, test, 0.92 * qps, unit, cpu=1.09 * cpu),
     ]
     for one in slices:
+        assert one.archived is not None
         one.archived.response = LatencyUs(mean=event_us)
 
     text = " ".join(judged(*slices).tldr)
@@ -120,7 +121,7 @@ def test_rates_in_different_units_are_not_compared() -> None:
     )
     result = of(report, NEW, "scan.range100")
     assert (result.rqps, result.per_op_relative, result.verdict) == (None, None, None)
-    assert result.flags == [
+    assert result.notes == [
         "not compared: thousand rows/s here, thousand rows/s of one thread of the base"
     ]
 
@@ -137,8 +138,8 @@ def test_counters_are_relative_per_operation_and_ratios_as_they_are() -> None:
     assert relative is not None
     assert list(relative.items()) == [("GHz", 1.0), ("cycles", 2.1)]
     assert relative_counters(base, None) is None
-    assert clock_flags(relative) == []
-    assert clock_flags({"GHz": 0.9}) == [
+    assert notes_about_clock(relative) == []
+    assert notes_about_clock({"GHz": 0.9}) == [
         "clock rate down 10% from the base's: rates and counters are of other clocks"
     ]
 

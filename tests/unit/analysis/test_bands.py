@@ -15,7 +15,7 @@ from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synth
 
 
 def changes(versions: str, *rates: str) -> GroupChanges:
-    """Of point queries t0, t1 ..., whose rates are given as '1 0.9 -': by version."""
+    """Return the changes of point queries t0, t1 ...; rates '1 0.9 -' are by version."""
     names = versions.split()
     by_test = {
         f"t{index}": {

@@ -10,7 +10,7 @@ from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history import chaining
 from slowdust.analysis.history.chaining import Experiment, Member, ratios_to
 from slowdust.analysis.model import PlanDifference, Result
-from slowdust.analysis.results.results import Summary
+from slowdust.analysis.results.results import Summary, results_of
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -88,7 +88,7 @@ def test_a_chain_compares_each_experiment_with_the_version_that_leads_into_it(
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Experiment and base of each comparison that is made from now on."""
     calls: list[tuple[str, str]] = []
-    original = chaining.results_of
+    original = results_of
 
     def counting(
         manifest: Manifest,

@@ -103,7 +103,7 @@ def test_the_segments_are_the_best_there_are() -> None:
 
 
 def _best(series: list[float], deviations: list[float], pen: float) -> list[int]:
-    """By trying all."""
+    """Return the best places by trying all."""
 
     def cost(ends: tuple[int, ...]) -> float:
         total = pen * len(ends)
@@ -113,7 +113,8 @@ def _best(series: list[float], deviations: list[float], pen: float) -> list[int]
         return total
 
     tried = [ends for count in range(7) for ends in combinations(range(1, len(series)), count)]
-    return list(min(tried, key=cost))
+    best: tuple[int, ...] = min(tried, key=cost)
+    return list(best)
 
 
 def test_the_noise_of_a_ratio_is_shared_by_its_two_versions() -> None:

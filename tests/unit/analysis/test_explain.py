@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.metrics import Cause, PerOperation
 from slowdust.analysis.model import Writers
 from slowdust.analysis.results.per_op import relative_to
-from slowdust.analysis.story.explain import Cause, explain
+from slowdust.analysis.story.explain import explain
 from tests.unit.analysis.results import a_result
 
 BASE = PerOperation(server_cpu_us=50.0, cs=2.0, read_kb=4.0, write_kb=8.0)

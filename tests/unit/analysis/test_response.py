@@ -43,6 +43,7 @@ def test_in_a_closed_loop_it_is_the_inverse_of_the_relative_rate() -> None:
     assert time.relative == pytest.approx(1.25, abs=0.02)
     assert time.low is not None
     assert time.high is not None
+    assert time.relative is not None
     assert time.low < time.relative < time.high
 
 
@@ -83,6 +84,7 @@ def test_a_contender_that_never_answered_has_none() -> None:
     for piece in slices:
         piece.place.benchmark = "slap"
         if piece.place.contender == "a@2":
+            assert piece.measured.latency is not None
             piece.measured.latency.counts, piece.measured.latency.values_ns = [], []
             piece.measured.latency.mean_ns, piece.qps = 0.0, 0.0
     assert of(analyse(manifest, slices), "a@2").response_time is None

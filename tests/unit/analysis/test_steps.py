@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from slowdust.analysis.analyse import analyse
@@ -10,8 +12,10 @@ from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, insert_experiment
 
 
-def runs(test: str, **given: list[Overload]) -> list[StepRun]:
-    return analyse(*insert_experiment(["a", "b"], [test], clients=[2], **given)).step_runs
+def runs(test: str, *, overloaded: Sequence[Overload] = ()) -> list[StepRun]:
+    return analyse(
+        *insert_experiment(["a", "b"], [test], clients=[2], overloaded=overloaded)
+    ).step_runs
 
 
 def role(run: StepRun, name: str) -> RoleReport:
@@ -71,10 +75,14 @@ def test_writers_count_rows_and_queries_statements() -> None:
     run = runs("qr100")[0]
     insert, query = role(run, "insert"), role(run, "query")
 
+    assert run.seconds is not None
+    assert insert.statements is not None
+    assert query.statements is not None
     assert insert.rate == pytest.approx(200)
     assert insert.rows == 50 * insert.statements
     assert query.rate == pytest.approx(query.statements / run.seconds)
     assert query.client_cpu_us == pytest.approx(0.01 * run.seconds * 1e6 / query.statements)
+    assert insert.rows is not None
     assert insert.client_cpu_us == pytest.approx(0.01 * run.seconds * 1e6 / insert.rows)
 
 
@@ -82,6 +90,7 @@ def test_the_schedule_of_a_paced_role_is_told_and_of_no_other() -> None:
     run = runs("qr1000", overloaded=[Overload("a", "qr1000", inserts=0.5)])[0]
     insert, query = role(run, "insert"), role(run, "query")
 
+    assert run.seconds is not None
     assert insert.target == 2000
     assert insert.backlog == pytest.approx(0.5 * 2000 * run.seconds, rel=0.01)
     assert insert.late_statements == insert.statements

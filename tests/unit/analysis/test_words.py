@@ -4,7 +4,7 @@ import pytest
 
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model import Result
-from slowdust.analysis.results.flags import PLAN_DIFFERS
+from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.words import tell
 from slowdust.wording import change, distance, listing, short_names, speed
@@ -130,7 +130,7 @@ def test_a_partial_cause_is_called_partial() -> None:
 
 
 def test_a_different_plan_is_the_explanation() -> None:
-    results = with_base(a_result(B, rqps=0.5, verdict="slower", flags=(PLAN_DIFFERS,)))
+    results = with_base(a_result(B, rqps=0.5, verdict="slower", notes=(PLAN_DIFFERS,)))
 
     assert any("compares plans, not code" in s for s in tell(results, [A, B], {}))
 

@@ -83,7 +83,7 @@ def client_output(
 
 
 def write_client(folder: Path, *, clients: int, client: int, inserts: Sequence[int]) -> Path:
-    """Of a step without queries."""
+    """Write the output of a client in a step without queries."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"o.ib.dop{clients}.{client}"
     path.write_bytes(client_output(inserts))

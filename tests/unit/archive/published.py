@@ -15,14 +15,14 @@ needs_archive = pytest.mark.skipif(
 
 
 def content(path: Path) -> bytes:
-    """Of a file, plain or compressed."""
+    """Return the content of a file, plain or compressed."""
     if path.is_file():
         return path.read_bytes()
     return gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes())
 
 
 def lines(path: Path) -> list[str]:
-    """Of a file, plain or compressed."""
+    """Return the lines of a file, plain or compressed."""
     return content(path).decode().splitlines()
 
 

@@ -112,7 +112,7 @@ def test_a_table_of_other_clients_is_not_cut(archive: Path, slowdust: Slowdust) 
 def test_a_table_has_the_tests_at_its_number_of_clients(
     tmp_path: Path, slowdust: Slowdust, tags: tuple[str, str]
 ) -> None:
-    """Of which there may be others at another number; a table whose name does not tell has most."""
+    """Tests at another number are elsewhere; a table whose name does not tell has most."""
     few = [Written(test=test, dop=4) for test in TESTS[:2]]
     many = [Written(test=test) for test in TESTS[1:]]
     archive = write_archive(tmp_path / "a", {RUN_A: [*few, *many]})
@@ -135,7 +135,7 @@ def test_a_table_has_the_tests_at_its_number_of_clients(
 def test_a_block_that_ends_early_is_told(
     *, archive: Path, slowdust: Slowdust, lines: int, told: str
 ) -> None:
-    """With runs or without."""
+    """The archive is one with runs or one without."""
     blocks = (archive / "o.met.x").read_text().split("\n\n")
     last = "\n".join(blocks[4].splitlines()[:lines])
     text = "\n\n".join([*blocks[:4], last]) + "\n"

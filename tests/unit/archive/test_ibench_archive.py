@@ -81,6 +81,7 @@ def test_while_indexes_are_created_the_longest_operation_is_none_of_the_step(
     write_runs(tmp_path, {OLD: {}})
     _, slices = experiment_in(tmp_path)
     piece = slices["l.x", "postgres@11.10:c1+o2"]
+    assert piece.archived is not None
     assert (piece.unit, piece.archived.response) == ("indexed rows/s", None)
 
 
@@ -195,10 +196,10 @@ def test_what_the_clients_printed_is_more_than_the_tables(tmp_path: Path) -> Non
     assert [second.rows for second in roles["delete"].per_second] == [200, 100, 0]
     assert [second.statements for second in roles["query"].per_second] == [15000, 21000, 0]
     assert roles["query"].per_second[0].max_ns == 300_000
-    queries = roles["query"]
-    assert queries.response is not None
-    assert queries.buckets is not None
-    assert (queries.buckets[:2], queries.response.max) == ([36000, 4], 900)
+    query = roles["query"]
+    assert query.response is not None
+    assert query.buckets is not None
+    assert (query.buckets[:2], query.response.max) == ([36000, 4], 900)
     load = slices["l.i0", manifest.base]
     assert load.qps == 10_000_000 / 301, "one of two clients is not all: the counts of o.res"
     assert load.archived is not None

@@ -33,7 +33,7 @@ def classic(slowdust: Slowdust, *arguments: str) -> dict[str, str]:
 
 
 def cells(content: str) -> list[dict[str, str]]:
-    """Of each row of a table, by column."""
+    """Return the cells of each row of a table, by column."""
     lines = content.splitlines()[1:]
     return [dict(zip(ibench.COLUMNS, line.split("\t"), strict=True)) for line in lines]
 

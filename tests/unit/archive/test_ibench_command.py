@@ -71,7 +71,7 @@ def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust)
     roles = [role for run in told["step_runs"] for role in run["roles"]]
     assert roles
     assert not any({"errors", "retries"} & role.keys() for role in roles)
-    assert not any("incarnations" in notice for notice in told["notices"])
+    assert not any("incarnations" in note for note in told["notes"])
     slowdust("report", "ib", "--html", "page.html")
     page = Path("page.html").read_text()
     assert "of single runs, without intervals" in page

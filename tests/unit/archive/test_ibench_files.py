@@ -283,7 +283,7 @@ def test_rows_that_are_missing_at_the_end_of_a_client(last: bytes) -> None:
 
 
 def test_rounded_rates_and_times_of_a_client_contradict_nothing() -> None:
-    """As it prints them, of intervals that are a little longer than a second."""
+    """The client prints them for intervals that are a little longer than a second."""
     rng = random.Random(1)
     totals, end, rows = [0.0, 0.0, 0.0], 0.0, []
     for _ in range(300):

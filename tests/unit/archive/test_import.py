@@ -52,7 +52,7 @@ def test_one_run_has_neither_interval_nor_verdict(tmp_path: Path, slowdust: Slow
     slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]}))
     new = results(slowdust, "a")["hot-points.range100", "17.4"]
     assert new.keys().isdisjoint({"low", "high", "verdict"})
-    assert new["flags"] == ["one run: no interval, no verdict"]
+    assert new["notes"] == ["one run: no interval, no verdict"]
     text = slowdust("report", "a")
     assert "no verdict is possible" in text
     assert "None" not in slowdust("report", "a", "--md")
@@ -73,11 +73,11 @@ def test_hardware_is_clean_unless_the_published_one_is_asked_for(
         pytest.approx(12 / 1000.5), pytest.approx(96 / 1000.5)
     )  # fmt: skip
     slowdust("import", "sysbench", archive, "--compat", "--name", "b")
-    printed = results(slowdust, "b")["hot-points.range100", "10.23"]
+    result = results(slowdust, "b")["hot-points.range100", "10.23"]
     published = 2411 / 64 / 1000.5
-    assert printed["qps"] == 1000
-    assert printed["per_op"]["host_cpu_us"] == pytest.approx(float(f"{published:.6f}") * 8 * 1e4)
-    assert printed["per_op"]["host_cs"] == float(f"{240_007 / 64 / 1000.5:.3f}")
+    assert result["qps"] == 1000
+    assert result["per_op"]["host_cpu_us"] == pytest.approx(float(f"{published:.6f}") * 8 * 1e4)
+    assert result["per_op"]["host_cs"] == float(f"{240_007 / 64 / 1000.5:.3f}")
 
 
 def test_published_numbers_are_not_said_to_be_higher_than_these(
@@ -88,7 +88,7 @@ def test_published_numbers_are_not_said_to_be_higher_than_these(
     printed = slowdust("import", "sysbench", archive)
     assert "higher than published" not in printed
     assert all(
-        any(flag.startswith("cpu/o and cs/o are the published ones") for flag in one["flags"])
+        any(note.startswith("cpu/o and cs/o are the published ones") for note in one["notes"])
         for one in report(slowdust, "a")["results"]
     )
     both = {RUN_A: [Written(test="scan", rate=11.25)], RUN_B: [Written(test="scan", rate=13.75)]}
@@ -113,9 +113,9 @@ def test_published_numbers_of_a_table_are_not_compared_with_clean_ones(
     found = results(slowdust, "a")
     old, new = found["hot-points.range100", "10.23"], found["hot-points.range100", "17.4"]
     assert old["per_op"]["host_cpu_us"] == pytest.approx(new["per_op"]["host_cpu_us"])
-    assert any("are the published ones" in flag for flag in old["flags"])
+    assert any("are the published ones" in note for note in old["notes"])
     scan = found["scan.range100", "10.23"]
-    assert not any("are the published ones" in flag for flag in scan["flags"])
+    assert not any("are the published ones" in note for note in scan["notes"])
 
 
 def test_counters_are_compared_per_query(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -137,8 +137,8 @@ def test_another_clock_rate_is_said(tmp_path: Path, slowdust: Slowdust) -> None:
     slower = {"perf.hw.1": Written.perf(90).replace("2.705 GHz", "2.405 GHz")}
     fast, slow = OLD, Written(rate=900.0, counters=(90,), extra=slower)
     slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [fast], RUN_B: [slow]}))
-    flags = results(slowdust, "a")["hot-points.range100", "17.4"]["flags"]
-    assert any(flag.startswith("clock rate down 11%") for flag in flags)
+    notes = results(slowdust, "a")["hot-points.range100", "17.4"]["notes"]
+    assert any(note.startswith("clock rate down 11%") for note in notes)
 
 
 def test_a_rate_is_that_of_sb_met_where_sb_o_is_missing(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -157,7 +157,7 @@ def test_a_rate_is_that_of_sb_met_where_sb_o_is_missing(tmp_path: Path, slowdust
     # Its cpu/o is the published one, so the other's has to be, too.
     assert bare_one["per_op"]["host_cpu_us"] == pytest.approx(0.00038081 * 8 * 1e6)
     assert old["per_op"]["host_cs"] == float(f"{240_007 / 64 / 1000.5:.3f}")
-    assert any("are the published ones" in flag for flag in old["flags"])
+    assert any("are the published ones" in note for note in old["notes"])
 
 
 def test_a_rate_is_that_of_the_rounded_one_where_there_is_no_other(
@@ -185,7 +185,7 @@ def test_rates_of_scan_in_different_units_are_not_compared(
     assert (old["qps"], old["unit"]) == (11.25, "thousand rows/s")
     assert (new["qps"], new["unit"]) == (125, "thousand rows/s of one thread")
     assert new.keys().isdisjoint({"rqps", "per_op_relative", "counters_relative"})
-    assert any(flag.startswith("not compared: thousand rows/s of one") for flag in new["flags"])
+    assert any(note.startswith("not compared: thousand rows/s of one") for note in new["notes"])
     slowdust("import", "sysbench", archive, "--compat")
     assert results(slowdust, "nov25")["scan.range100", "17.4"]["rqps"] == 1
     printed = slowdust("import", "sysbench", archive, "--scan", "all-threads")
@@ -208,8 +208,8 @@ def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
         slowdust("import", "sysbench", archive, "--scan", "one-thread", *mode)
         several = report(slowdust, "nov25")["results"]
         found[compat] = {(one["test"], one["clients"]): bool(one.get("per_op")) for one in several}
-        flags = [flag for one in several for flag in one["flags"]]
-        told = sum("and the rate that of one" in flag for flag in flags)
+        notes = [note for one in several for note in one["notes"]]
+        told = sum("and the rate that of one" in note for note in notes)
         assert told == (0 if compat else 3)
     assert all(found[True].values())
     assert {key for key, there in found[False].items() if not there} == {

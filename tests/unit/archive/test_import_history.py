@@ -27,7 +27,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def import_as(slowdust: Slowdust, name: str, *arguments: str | Path, age: int) -> None:
-    """As if it had been some seconds ago."""
+    """Import an archive and date the import back by `age` seconds."""
     slowdust("import", "sysbench", *arguments, "--name", name)
     manifest = Path("results", name, "manifest.json")
     then = manifest.stat().st_mtime - age

@@ -34,7 +34,7 @@ def test_tables_alone_are_an_experiment_of_what_they_have(
     assert point.keys().isdisjoint({"latency_us", "measured_s", "peak_rss_gb", "counters"})
     assert (scan["unit"], scan["clients"]) == ("thousand rows/s", 64)
     lone = found["insert.range100", "tc"]
-    assert (lone["qps"], lone["flags"][-1]) == (5, "not compared: the base has no rate here")
+    assert (lone["qps"], lone["notes"][-1]) == (5, "not compared: the base has no rate here")
     assert found["load", "je"]["group"] == "load and warm-up"
 
 

@@ -21,9 +21,9 @@ KILO, KILO_OF_ONE, UNKNOWN = (
 )  # fmt: skip
 
 
-def scan(rate: float, published: str, *, test: str = "scan", **others: frozenset[str]) -> Written:
+def scan(rate: float, published: str, *, test: str = "scan", without: frozenset[str]) -> Written:
     """A scan of 1,000 rows at a rate, published as another."""
-    written = Written(test=test, rate=rate, **others)
+    written = Written(test=test, rate=rate, without=without)
     written.extra["met"] = written.met().replace(f"\t{rate:.2f}\n", f"\t{published}\n")
     written.extra["r.qps"] = f"{published}\tpgsql {test} range=100\n"
     return written
@@ -102,8 +102,8 @@ def test_a_run_that_says_nothing_goes_with_the_others_unless_it_is_far_from_them
     assert (told in printed) is (unit == UNKNOWN)
     assert ("17.4" in compared(slowdust)) is (unit != UNKNOWN)
     if unit == UNKNOWN:
-        flags = results(slowdust, "mix")[SCAN, "17.4"]["flags"]
-        assert f"not compared: {UNKNOWN} here, {KILO} of the base" in flags
+        notes = results(slowdust, "mix")[SCAN, "17.4"]["notes"]
+        assert f"not compared: {UNKNOWN} here, {KILO} of the base" in notes
     slowdust("import", "sysbench", archive, "--name", "mix", "--scan", "all-threads")
     assert "17.4" in compared(slowdust)
 

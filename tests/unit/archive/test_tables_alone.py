@@ -241,9 +241,9 @@ def test_joined_counters_are_divided_by_the_rates(
     assert found["counters_relative"] == pytest.approx(expected, rel=1e-3)
     assert "bus-cycles" not in found["counters_relative"]
     assert found["counters"].get("relative_to") == (RUN_A if kind == "rel" else None)
-    [flag] = [flag for flag in found["flags"] if flag.startswith("counters are")]
-    assert f"{flag}: 2 results, hot-points.range100" in printed
-    assert ("those of a joined table" in flag) == (kind == "abs")
+    [note] = [note for note in found["notes"] if note.startswith("counters are")]
+    assert f"{note}: 2 results, hot-points.range100" in printed
+    assert ("those of a joined table" in note) == (kind == "abs")
 
 
 def test_joined_counters_that_nothing_can_be_made_of_are_skipped(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -151,14 +151,14 @@ class Written:
         return "\n".join(sample * max(1, self.seconds // 10)) + "\n"
 
     def load_output(self, rows: int) -> str:
-        """Of `rows` per second."""
+        """Return the output of a load at `rows` per second."""
         return (
             f"Creating table 'sbtest1'...\nLoad seconds is {self.seconds} for 4 tables, "
             f"{rows // 1000 / 1000:.3f} Mips, {rows} ips\n"
         )
 
     def met(self, rate: str | None = None) -> str:
-        """With numbers that no raw file gives: it must only be read where these are missing."""
+        """Return sb.met with numbers that no raw file gives: only without these it is read."""
         return (
             "iostat, vmstat normalized by operation rate\n"
             "samp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s\n"
@@ -179,7 +179,7 @@ class Written:
         return "\n".join(lines) + "\n"
 
 
-def write_archive(directory: Path, runs: dict[str, Iterable[Written]]) -> Path:
+def write_archive(directory: Path, runs: Mapping[str, Iterable[Written]]) -> Path:
     """Run directories below `directory`."""
     for name, tests in runs.items():
         for test in tests:

@@ -11,6 +11,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,7 +96,8 @@ def jar_of(members: Mapping[str, bytes]) -> bytes:
 def tar_of(members: Mapping[str, bytes], compression: str) -> bytes:
     """An archive of programs; a path that ends in '/' is a directory."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode=f"w:{compression}") as tar:
+    mode: Any = f"w:{compression}"
+    with tarfile.open(fileobj=buffer, mode=mode) as tar:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
             info.mode, info.size = 0o755, len(content)
@@ -179,7 +181,7 @@ class Registry:
         (self.home / "integrity").write_text(text)
 
     def remove_client(self, name: str) -> None:
-        """As if it were not installed."""
+        """Make a client look as if it were not installed."""
         (self.bin / name).unlink()
 
     def calls(self) -> list[str]:

@@ -173,4 +173,4 @@ def test_own_source_that_is_wrong(
 ) -> None:
     add(open_dir, f'[sources.mine]\n{source}\n[versions]\n"18.6" = {{ mine = "18.6" }}')
     with pytest.raises(UsageError, match=re.escape(message)):
-        resolve("postgres", "18.6", str)
+        resolve("postgres", "18.6", print)

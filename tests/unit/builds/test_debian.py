@@ -200,23 +200,23 @@ def test_allocator_is_fetched_once(registry: Registry, open_dir: Path, make_tar:
     library = "./usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
     registry.publish_packages("5.3.0-1", {"libjemalloc2": make_tar({library: b"jemalloc"}, "")})
     assert allocators.cached("jemalloc") is None
-    path = allocators.library("jemalloc", str)
+    path = allocators.library("jemalloc", print)
     assert path.read_bytes() == b"jemalloc"
     assert sorted(p.name for p in path.parent.iterdir()) == ["allocator.json", "libjemalloc.so.2"]
     record = allocators.cached("jemalloc")
     assert record is not None
     assert record.source == "debian bookworm libjemalloc2 5.3.0-1"
     registry.remove_client("apt-get")
-    assert allocators.library("jemalloc", str) == path
+    assert allocators.library("jemalloc", print) == path
     path.chmod(0o644)
     path.write_bytes(b"another")
     with pytest.raises(SlowdustError, match="has changed since it was fetched"):
-        allocators.library("jemalloc", str)
+        allocators.library("jemalloc", print)
 
 
 def test_allocator_that_is_not_to_be_had(registry: Registry) -> None:
     with pytest.raises(UsageError, match="unknown allocator 'hoard': known are jemalloc, tcmalloc"):
-        allocators.library("hoard", str)
+        allocators.library("hoard", print)
     registry.publish_packages("2.11-1", {})
     with pytest.raises(SlowdustError, match=r"cannot get libtcmalloc-minimal4: .*has 2\.11-1 now"):
-        allocators.library("tcmalloc", str)
+        allocators.library("tcmalloc", print)

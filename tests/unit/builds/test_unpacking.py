@@ -11,6 +11,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, cast
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_good_archive_keeps_files_links_and_the_mark_of_a_program(tmp_path: Path
 def root_of(tmp_path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
     tree = Tree(tmp_path / "root", relative_to_root)
     with archive_of(tmp_path, *members).open("rb") as compressed, gzip.open(compressed) as stream:
-        tree.add_stream(stream, "package")
+        tree.add_stream(cast(IO[bytes], stream), "package")
     tree.finish()
     return tmp_path / "root"
 

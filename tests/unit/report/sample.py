@@ -171,10 +171,11 @@ def troubled_experiment() -> tuple[Report, list[Slice]]:
         if one.place.contender != failed
         and not (one.place.test == "scan" and one.place.contender == HOSTILE)
     ]
+    first = slices[0].measured.started
+    assert first is not None
     for one in kept:
-        one.measured.started = slices[0].measured.started + 14 * (
-            one.measured.started - slices[0].measured.started
-        )
+        assert one.measured.started is not None
+        one.measured.started = first + 14 * (one.measured.started - first)
         _trouble(one)
     return analyse(manifest, kept), kept
 
@@ -195,13 +196,15 @@ def _trouble(one: Slice) -> None:
             mean_lag_ns=14_000.0,
         )
     if one.place.test == "point-query":
-        per_second = one.measured.operations
-        one.measured.seconds = 3.2
-        one.measured.operations = int(3.2 * per_second)
-        one.qps = one.measured.operations / one.measured.seconds
+        per_second, latency = one.measured.operations, one.measured.latency
+        assert per_second is not None
+        assert latency is not None
+        operations = int(3.2 * per_second)
+        one.measured.seconds, one.measured.operations = 3.2, operations
+        one.qps = operations / 3.2
         one.measured.per_second = [
-            PerSecond(per_second, one.measured.latency.max_ns),
-            PerSecond(per_second, 4 * one.measured.latency.max_ns),
-            PerSecond(per_second, one.measured.latency.max_ns),
-            PerSecond(one.measured.operations - 3 * per_second, one.measured.latency.max_ns),
+            PerSecond(per_second, latency.max_ns),
+            PerSecond(per_second, 4 * latency.max_ns),
+            PerSecond(per_second, latency.max_ns),
+            PerSecond(operations - 3 * per_second, latency.max_ns),
         ]

@@ -31,17 +31,18 @@ def test_one_row_for_each_result_with_its_numbers() -> None:
     assert float(found[1]["per_op_relative_cs"]) > 0
 
 
-def test_flags_with_commas_stay_one_field() -> None:
+def test_notes_with_commas_stay_one_field() -> None:
     report = analyse(*synthetic_experiment(["a", "b"], ["scan"], blocks=4))
-    report.results[0].flags = ['one, "two"', "three"]
+    report.results[0].notes = ['one, "two"', "three"]
 
-    assert rows(report)[0]["flags"] == 'one, "two"; three'
+    assert rows(report)[0]["notes"] == 'one, "two"; three'
 
 
 def test_what_was_not_measured_is_empty() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
     for piece in slices:
         del piece.measured.uses["server"]
+        assert piece.measured.latency is not None
         piece.measured.latency.counts = [0] * len(piece.measured.latency.counts)
 
     row = rows(analyse(manifest, slices))[0]

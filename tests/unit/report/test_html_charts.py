@@ -136,17 +136,14 @@ def test_a_long_series_is_thinned_and_keeps_its_worst_response() -> None:
 
 def test_a_slice_without_operations_is_one_piece_at_zero() -> None:
     one = synthetic_slice()
-    one.measured.operations, one.qps, one.measured.per_second, one.measured.latency.max_ns = (
-        0,
-        0.0,
-        [],
-        0,
-    )
+    started, latency = one.measured.started, one.measured.latency
+    assert started is not None
+    assert latency is not None
+    one.measured.operations, one.qps, one.measured.per_second = 0, 0.0, []
+    latency.max_ns = 0
 
-    assert [piece.rate for piece in pieces([one], one.measured.started)] == [0]
-    ElementTree.fromstring(
-        f"<x>{seconds_chart([one], one.measured.started, MARKS, 'operations/s')}</x>"
-    )
+    assert [piece.rate for piece in pieces([one], started)] == [0]
+    ElementTree.fromstring(f"<x>{seconds_chart([one], started, MARKS, 'operations/s')}</x>")
 
 
 def test_forest_has_an_interval_for_every_row_and_links_it() -> None:

@@ -242,7 +242,7 @@ def test_an_open_loop_is_coloured_by_its_response_time() -> None:
     assert "rel slower" in row[0]
 
 
-def test_notices_stand_above_the_summary() -> None:
+def test_notes_stand_above_the_summary() -> None:
     page = html.render(*slap_experiment())
 
     assert page.index("Different DBMS are compared") < page.index('class="tldr"')

@@ -38,7 +38,7 @@ def relative_counters(base: Counters | None, ours: Counters | None) -> dict[str,
     return {name: values[name] / theirs[name] for name in names if theirs.get(name)}
 
 
-def clock_flags(relative: dict[str, float] | None) -> list[str]:
+def notes_about_clock(relative: dict[str, float] | None) -> list[str]:
     """A warning where the two ran at different clock rates."""
     ratio = (relative or {}).get(CLOCK, 1.0)
     if abs(ratio - 1) < OTHER_CLOCK:

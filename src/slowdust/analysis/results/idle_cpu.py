@@ -19,7 +19,7 @@ def mean_share(slices: Sequence[Slice]) -> float | None:
     return fmean(shares) if shares else None
 
 
-def busy_idlers(slices: Sequence[Slice]) -> list[str]:
+def notes_about_idle_cpu(slices: Sequence[Slice]) -> list[str]:
     """The warning that they were busy beside the `slices` of one test and contender, if so.
 
     Slices are many, and their mean decides. Long steps are few: the worst incarnation decides,

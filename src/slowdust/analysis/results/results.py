@@ -9,9 +9,17 @@ from statistics import median
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import Judgement, judge
 from slowdust.analysis.model import PlanDifference, Result
-from slowdust.analysis.results import flags
 from slowdust.analysis.results.contenders import shape_of
-from slowdust.analysis.results.counters import clock_flags, relative_counters
+from slowdust.analysis.results.counters import notes_about_clock, relative_counters
+from slowdust.analysis.results.notes import (
+    NO_BASE,
+    ONE_RUN,
+    OPEN_LOOP,
+    PLAN_DIFFERS,
+    notes_about_drift,
+    notes_about_estimate,
+    notes_about_pairs,
+)
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_test, measured_in_steps
@@ -53,12 +61,12 @@ def results_of(
         for result in of_step:
             if result is base:
                 result.rqps = None if missed_its_sla(base) else 1.0
-                result.flags += flags.wandering(by_step[step][base.contender])
+                result.notes += notes_about_drift(by_step[step][base.contender])
             else:
                 archived = any(record.archived for record in by_step[step][result.contender])
                 judgement = judgements[step, result.contender]
                 _compare(result, base, judgement, margin, archived=archived)
-                result.flags += _plans_of(result, contenders[0], differences)
+                result.notes += _plans_of(result, contenders[0], differences)
         results += of_step
     return results
 
@@ -130,28 +138,28 @@ def _compare(
         return
     if base is not None:
         if missed_its_sla(base):
-            result.flags.append(f"not compared: the writers of {base.contender} missed their SLA")
+            result.notes.append(f"not compared: the writers of {base.contender} missed their SLA")
             return
         if base.unit != result.unit:
-            result.flags.append(f"not compared: {result.unit} here, {base.unit} of the base")
+            result.notes.append(f"not compared: {result.unit} here, {base.unit} of the base")
             return
         result.per_op_relative = relative_to(base.per_op, result.per_op)
         result.counters_relative = relative_counters(base.counters, result.counters)
-        result.flags += clock_flags(result.counters_relative)
+        result.notes += notes_about_clock(result.counters_relative)
     if result.late_operations is not None:
-        result.flags.append(flags.OPEN_LOOP)
+        result.notes.append(OPEN_LOOP)
         return
     estimate = judgement.estimate
     result.rqps = estimate.ratio
     if archived:
-        result.flags.append(flags.NO_BASE if estimate.ratio is None else flags.ONE_RUN)
+        result.notes.append(NO_BASE if estimate.ratio is None else ONE_RUN)
         return
     result.verdict = None if estimate.ratio is None else judgement.verdict
     if estimate.interval is not None:
         result.low, result.high = estimate.interval.low, estimate.interval.high
     in_steps = measured_in_steps(result.benchmark)
-    told = flags.flags_of_pairs if in_steps else flags.flags_of_estimate
-    result.flags += told(estimate, margin)
+    notes_about = notes_about_pairs if in_steps else notes_about_estimate
+    result.notes += notes_about(estimate, margin)
 
 
 def _plans_of(result: Result, base: str, differences: Sequence[PlanDifference]) -> list[str]:
@@ -161,5 +169,5 @@ def _plans_of(result: Result, base: str, differences: Sequence[PlanDifference]) 
         if difference.test != result.test or not ours or not theirs:
             continue
         if shape_of(ours) != shape_of(theirs):
-            return [flags.PLAN_DIFFERS]
+            return [PLAN_DIFFERS]
     return []

@@ -18,7 +18,7 @@ from itertools import pairwise
 from statistics import geometric_mean, median
 
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.flags import NO_BASE
+from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.story.group_changes import ChangeCounts, GroupChanges
 from slowdust.analysis.versions import Release, in_order, labels_of
 from slowdust.wording import (
@@ -362,7 +362,7 @@ def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
     rates: dict[str, dict[str, float]] = {}
     units: dict[str, str] = {}
     for result in results:
-        rate = result.qps if NO_BASE in result.flags else result.rqps
+        rate = result.qps if NO_BASE in result.notes else result.rqps
         if result.contender not in names or rate is None:
             continue
         if units.setdefault(result.test, result.unit) == result.unit:

@@ -17,7 +17,7 @@ from slowdust.wording import (
 )
 
 
-def notices_of_steps(report: Report) -> list[str]:
+def notes_about_steps(report: Report) -> list[str]:
     """For the head of a report of long steps: what too few incarnations leave open."""
     most = max((run.incarnation for run in report.step_runs), default=0)
     if most != 1 or len(report.contenders) < 2:

@@ -14,7 +14,7 @@ from statistics import median
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Result, TestConcurrency, Verdict
-from slowdust.analysis.results.flags import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
+from slowdust.analysis.results.notes import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
 from slowdust.analysis.story.bands import USUAL, Bands, Change
 from slowdust.analysis.story.concurrency import summarise
 from slowdust.analysis.story.explain import Explanation, explain
@@ -85,7 +85,7 @@ def tell(
         if story.pairs:
             sentences += [story.brief()] if several else story.sentences()
             stories.append(story)
-        elif any(r.contender == name and OPEN_LOOP in r.flags for r in results):
+        elif any(r.contender == name and OPEN_LOOP in r.notes for r in results):
             sentences.append(f"{names[name]}: {OPEN_LOOP}.")
             sentences += _responses([r for r in results if r.contender == name])
         elif name not in failures:
@@ -311,7 +311,7 @@ def _one_change(pair: _Pair) -> str:
     )
     counted = f" in {ours.unit}" if measured_in_steps(ours.benchmark) else ""
     claim = f"{pair.label} is {speed(pair.rqps)}{counted}{interval}{_response(ours)}"
-    if PLAN_DIFFERS in ours.flags:
+    if PLAN_DIFFERS in ours.notes:
         return f"{claim}; its plan differs, so this compares plans, not code."
     return f"{claim}; {_reason(explain(ours, pair.base))}."
 

@@ -11,8 +11,8 @@ from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.metrics import ESSENTIAL, Metric
 from slowdust.analysis.metrics import shown as shown_metrics
 from slowdust.analysis.model import PlanDifference, Report
-from slowdust.analysis.results.flags import ONE_RUN
 from slowdust.analysis.results.latency import columns_of_latency
+from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.marks import Looks, Mark
 from slowdust.report.html.charts.seconds import seconds_chart
@@ -41,8 +41,8 @@ class OpenLoop:
 
 
 @dataclass(frozen=True)
-class Flag:
-    """A warning and whom it is about; nobody named: all that were compared."""
+class Note:
+    """A note and whom it is about; nobody named: all that were compared."""
 
     words: str
     contenders: tuple[str, ...]
@@ -64,7 +64,7 @@ class Section:
     seconds_chart: Markup
     open_loop: tuple[OpenLoop, ...]
     plans: tuple[PlanDifference, ...]
-    flags: tuple[Flag, ...]
+    notes: tuple[Note, ...]
     operation: str
     """What one of its operations is: 'operation', 'insert', 'query'."""
     step: StepView | None
@@ -139,7 +139,7 @@ def _section(
         seconds_chart=seconds,
         open_loop=tuple(_open_loop(shown, slices)),
         plans=tuple(plan for plan in report.plan_differences if plan.test == row.step.test),
-        flags=_flags(row),
+        notes=_notes(row),
         operation=operation(unit),
         step=step,
         counters=tuple(
@@ -152,16 +152,16 @@ def _typical(latency: LatencyUs | None) -> float | None:
     return None if latency is None else latency.p50 or latency.mean
 
 
-def _flags(row: Row) -> tuple[Flag, ...]:
-    """The same warning of several contenders once."""
+def _notes(row: Row) -> tuple[Note, ...]:
+    """The same note about several contenders once."""
     raised: dict[str, list[str]] = {}
     for result in row.results:
-        for words in result.flags:
+        for words in result.notes:
             if words != ONE_RUN:  # the head of the page says so of all
                 raised.setdefault(words, []).append(result.contender)
     compared = {one.contender for one in row.cells if one is not None}
     return tuple(
-        Flag(words, () if compared and compared <= set(names) else tuple(names))
+        Note(words, () if compared and compared <= set(names) else tuple(names))
         for words, names in raised.items()
     )
 

@@ -35,7 +35,7 @@ def render(report: Report, _slices: Sequence[Slice] = ()) -> str:
     """tl;dr, throughput and what belongs to it, warnings, plans, contenders, method and host."""
     sections = [
         [f"# {report.experiment}", "", f"{_when(report)}he base is {report.base}."],
-        *([f"> {notice}"] for notice in report.notices),
+        *([f"> {note}"] for note in report.notes),
         ["## tl;dr", "", *_tldr(report)],
         *summaries(report),
         _throughput(report),
@@ -315,13 +315,13 @@ def _warnings(report: Report) -> list[str]:
     places: dict[str, list[str]] = {}
     for result in report.results:
         place = f"{result.test}, {clients(result.clients)}, {result.contender}"
-        for flag in result.flags:
-            places.setdefault(flag, []).append(place)
-    for flag, raised in places.items():
+        for note in result.notes:
+            places.setdefault(note, []).append(place)
+    for note, raised in places.items():
         if len(raised) > MOST_LISTED:
-            lines.append(f"- {len(raised)} results: {flag}")
+            lines.append(f"- {len(raised)} results: {note}")
         else:
-            lines += [f"- {place}: {flag}" for place in raised]
+            lines += [f"- {place}: {note}" for place in raised]
     return ["## Warnings", "", *lines] if lines else []
 
 

@@ -1,4 +1,4 @@
-"""Warnings of one result, in words: what a reader has to know before believing it."""
+"""Notes about one result: what a reader has to know before believing it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from slowdust.analysis.comparison.estimate import Estimate
 from slowdust.analysis.model import Writers
-from slowdust.analysis.results.idle_cpu import busy_idlers
+from slowdust.analysis.results.idle_cpu import notes_about_idle_cpu
 from slowdust.analysis.sla import achieved
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -18,7 +18,7 @@ BUSY_CLIENT = 0.9
 """CPU share of the client's busiest thread from which the client was the limit."""
 FEW_BLOCKS = 5
 """Fewer are not even trimmed of an outlier."""
-WANDERING = 1.25
+REPORTED_DRIFT = 1.25
 """Ratio of the base's fast slices to its slow ones from which the drift is reported."""
 
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
@@ -27,63 +27,63 @@ ONE_RUN = "one run: no interval, no verdict"
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 
-def flags_of_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
+def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
     """What the slices of one step and contender say about themselves."""
     archived = known(record.archived for record in slices)
-    flags = list(dict.fromkeys(note for run in archived for note in run.notes))
+    notes = list(dict.fromkeys(note for run in archived for note in run.notes))
     if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
-        flags.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
-    flags += busy_idlers(slices)
+        notes.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
+    notes += notes_about_idle_cpu(slices)
     if errors := sum(sum(record.measured.errors.values()) for record in slices):
-        flags.append(f"errors: {errors:,}")
+        notes.append(f"errors: {errors:,}")
     if retries := sum(record.measured.retries for record in slices):
-        flags.append(f"retries: {retries:,}")
+        notes.append(f"retries: {retries:,}")
     if late := sum(
         record.measured.schedule.late_operations for record in slices if record.measured.schedule
     ):
-        flags.append(f"late operations: {late:,}")
+        notes.append(f"late operations: {late:,}")
     if silent := sum(record.qps <= 0 for record in slices):
-        flags.append(f"slices without throughput: {silent} of {len(slices)}")
+        notes.append(f"slices without throughput: {silent} of {len(slices)}")
     if skipped := sorted({probe for record in slices for probe in record.measured.skipped_probes}):
-        flags.append(f"not measured: {', '.join(skipped)}")
-    return flags
+        notes.append(f"not measured: {', '.join(skipped)}")
+    return notes
 
 
-def flags_of_estimate(estimate: Estimate, margin: float) -> list[str]:
+def notes_about_estimate(estimate: Estimate, margin: float) -> list[str]:
     """What the comparison with the base rests on."""
-    flags = []
+    notes = []
     if estimate.ratio is None:
         return ["not comparable: no complete block"]
     if estimate.incarnations == 1:
-        flags.append("one incarnation: what a restart does is assumed, not measured")
+        notes.append("one incarnation: what a restart does is assumed, not measured")
     if estimate.blocks < FEW_BLOCKS * estimate.incarnations:
         incarnations = counted(estimate.incarnations, "incarnation")
-        flags.append(f"few blocks: {estimate.blocks} in {incarnations}")
+        notes.append(f"few blocks: {estimate.blocks} in {incarnations}")
     if estimate.restart_spread is not None and estimate.restart_spread > margin:
-        flags.append(
+        notes.append(
             f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between restarts"
         )
     if estimate.torn:
-        flags.append(f"blocks left out that were cut short: {estimate.torn}")
+        notes.append(f"blocks left out that were cut short: {estimate.torn}")
     if estimate.silent:
-        flags.append(f"blocks left out for lack of throughput: {estimate.silent}")
-    return flags
+        notes.append(f"blocks left out for lack of throughput: {estimate.silent}")
+    return notes
 
 
-def flags_of_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]:
-    """What the long steps of one contender say about themselves, beside `flags_of_slices`."""
-    flags = []
+def notes_about_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]:
+    """What the long steps of one contender say about themselves, beside `notes_about_slices`."""
+    notes = []
     if writers is not None and not writers.sla_met:
-        flags.append(f"SLA missed, not compared: {achieved(writers)}{_backlog(writers)}")
+        notes.append(f"SLA missed, not compared: {achieved(writers)}{_backlog(writers)}")
     for record in slices:
         if (step := record.step) is None or step.rows_counted is None:
             continue
         if step.rows_expected is not None and step.rows_counted != step.rows_expected:
-            flags.append(
+            notes.append(
                 f"rows in incarnation {record.place.incarnation}: {step.rows_counted:,} "
                 f"were counted, {step.rows_expected:,} were expected"
             )
-    return flags
+    return notes
 
 
 def _backlog(writers: Writers) -> str:
@@ -95,30 +95,30 @@ def _backlog(writers: Writers) -> str:
     )
 
 
-def flags_of_pairs(estimate: Estimate, margin: float) -> list[str]:
+def notes_about_pairs(estimate: Estimate, margin: float) -> list[str]:
     """What the comparison of a long step with the base rests on: a pair in each incarnation."""
     if estimate.ratio is None:
         return ["not comparable: no incarnation has both contenders"]
-    flags = []
+    notes = []
     if estimate.blocks == 1:
-        flags.append("one pair: how far another would be from it is not known")
+        notes.append("one pair: how far another would be from it is not known")
     if estimate.restart_spread is not None and estimate.restart_spread > margin:
-        flags.append(
+        notes.append(
             f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between them"
         )
     if estimate.torn:
-        flags.append(f"incarnations left out in which one of the two failed: {estimate.torn}")
+        notes.append(f"incarnations left out in which one of the two failed: {estimate.torn}")
     if estimate.silent:
-        flags.append(f"incarnations left out for lack of throughput: {estimate.silent}")
-    return flags
+        notes.append(f"incarnations left out for lack of throughput: {estimate.silent}")
+    return notes
 
 
-def wandering(slices: Sequence[Slice]) -> list[str]:
+def notes_about_drift(slices: Sequence[Slice]) -> list[str]:
     """How far the throughput of the base drifted, if it did: a fact about the machine."""
     rates = [record.qps for record in slices if record.qps > 0]
     if len(rates) < FEW_BLOCKS:
         return []
     slow, fast = np.quantile(rates, [0.05, 0.95])
-    if fast < WANDERING * slow:
+    if fast < REPORTED_DRIFT * slow:
         return []
     return [f"the machine drifted: QPS of the base wandered between {slow:,.0f} and {fast:,.0f}"]

@@ -11,32 +11,41 @@ from scipy import stats
 
 T = TypeVar("T")
 
+FEWEST_FOR_AN_INTERVAL = 6
+"""Pairs; all of fewer lie on one side of the median in more than 5% of cases."""
+
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median of the pairs' ratios, with the interval of the median by the sign test (95%)."""
+    """Median of the pairs' ratios, with the interval of the median by the sign test (95%).
+
+    There is no interval for fewer than `FEWEST_FOR_AN_INTERVAL` pairs.
+    """
 
     median: float
-    low: float
-    high: float
+    interval: tuple[float, float] | None
     pairs: int
 
     def __str__(self) -> str:
-        return f"{self.median:.3f} [{self.low:.3f}, {self.high:.3f}] of {self.pairs} pairs"
+        interval = "" if self.interval is None else " [{:.3f}, {:.3f}]".format(*self.interval)
+        return f"{self.median:.3f}{interval} of {self.pairs} pairs"
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
-    """The ratio ours / theirs of measurements that were taken in pairs, at least six."""
+    """Return the ratio ours / theirs of measurements that were taken in pairs."""
     ratios = np.sort(np.asarray(ours) / np.asarray(theirs))
     count = len(ratios)
+    median = float(np.median(ratios))
+    if count < FEWEST_FOR_AN_INTERVAL:
+        return Ratio(median, None, count)
     # The median lies outside of the k-th smallest and k-th largest ratio only if fewer than k of
     # them lie on one side of it: k is the largest for which that has a probability of 5% at most.
     rank = int(stats.binom.ppf(0.025, count, 0.5)) - 1
-    return Ratio(float(np.median(ratios)), float(ratios[rank]), float(ratios[-1 - rank]), count)
+    return Ratio(median, (float(ratios[rank]), float(ratios[-1 - rank])), count)
 
 
 def alternate(first: Callable[[], T], second: Callable[[], T], pairs: int) -> list[tuple[T, T]]:
-    """Measurements in the order A B B A A B B A ..., as pairs (A, B)."""
+    """Measure in the order A B B A A B B A ...; return the pairs (A, B)."""
     measured = []
     for pair in range(pairs):
         if pair % 2 == 0:

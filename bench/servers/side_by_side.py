@@ -18,11 +18,13 @@ from slowdust.probes.window import Window
 from slowdust.store.folder import Folder
 from slowdust.units import Second
 
+ROWS = 100_000
+"""Rows of the table, as in an experiment by default."""
 WARM_UP: Second = 1.0
 
 
 @dataclass(frozen=True)
-class Contest:
+class SideBySide:
     """Contenders with one open, warm session each, named like the contender."""
 
     driver: Driver
@@ -30,17 +32,17 @@ class Contest:
 
     @property
     def contenders(self) -> list[Contender]:
-        """In their order."""
+        """The running contenders in their order."""
         return self.field.running()
 
     def qps(self, contender: Contender, seconds: Second) -> float:
-        """Of one run that nobody probes."""
+        """Measure the QPS of one run that nobody probes."""
         return self.driver.run(contender.name, ForSeconds(seconds)).qps
 
     def probed_qps(self, contender: Contender, seconds: Second) -> float:
-        """Of one run between two readings of all probes, as a slice is measured."""
-        idle = {other.name: other.probe for other in self.contenders if other is not contender}
-        window = Window(contender.probe, idle, self.field.host_probe)
+        """Measure the QPS of one run between two readings of all probes, as in a slice."""
+        idle = [other.idle_probe for other in self.contenders if other is not contender]
+        window = Window([*idle, *contender.probes])
         window.open()
         qps = self.qps(contender, seconds)
         window.close()
@@ -48,9 +50,9 @@ class Contest:
 
 
 @contextmanager
-def contest(builds: list[str], test: str) -> Iterator[Contest]:
-    """Start the builds, load them, and open one client of the test on each."""
-    spec = parse_spec({"name": "contest", "contenders": builds, "tests": [test]})
+def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide]:
+    """Start the builds, load `rows` rows, and open one client of the test on each."""
+    spec = parse_spec({"name": "bench", "contenders": builds, "tests": [test], "rows": rows})
     data = Data(spec.tables, spec.rows, spec.seed)
     view = PlainView()
     with tempfile.TemporaryDirectory() as path, Driver() as driver:
@@ -61,4 +63,4 @@ def contest(builds: list[str], test: str) -> Iterator[Contest]:
             for contender in field.running():
                 driver.open(contender.name, contender.target, Work(test, 1), data)
                 driver.run(contender.name, ForSeconds(WARM_UP))
-            yield Contest(driver, field)
+            yield SideBySide(driver, field)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust import builds
+from slowdust.benchmarks.model import DEFAULT_CONFIG
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
-from slowdust.dbms.settings import DEFAULT_CONFIG
 from slowdust.instances.instance import Instance
 from slowdust.instances.rundir import RunDirectory
 
@@ -26,7 +26,7 @@ class Server:
 
     @property
     def socket_directory(self) -> Path:
-        """Where its Unix socket lies."""
+        """Directory of the server's Unix socket."""
         assert self.target.socket is not None
         return Path(self.target.socket)
 

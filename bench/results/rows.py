@@ -12,22 +12,25 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured, beside what it should be."""
+    """One quantity: its measured value beside its goal."""
 
-    what: str
+    quantity: str
     measured: str
     goal: str
     met: bool
 
 
 def show(title: str, rows: Iterable[Row]) -> bool:
-    """Print a table, and each row on standard error once it is there; whether all goals are met."""
+    """Print a table, and each row on standard error as soon as it is there.
+
+    Returns whether all goals are met.
+    """
     table = Table("what", "measured", "goal", "met", title=title)
     all_met = True
     for row in rows:
-        print(f"{row.what}: {row.measured}", file=sys.stderr)
+        print(f"{row.quantity}: {row.measured}", file=sys.stderr)
         met = ("yes" if row.met else "no") * bool(row.goal)
-        table.add_row(row.what, row.measured, row.goal, met)
+        table.add_row(row.quantity, row.measured, row.goal, met)
         all_met &= row.met
     Console(width=130).print(table)
     return all_met

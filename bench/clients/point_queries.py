@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from msgspec import to_builtins
 
-from bench.scratch_server import Server
-
-Second = float
-Microsecond = float
+from bench.clients.process import ClientFailedError, execute
+from bench.servers.scratch import Server
+from slowdust.units import Microsecond, Second
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one run of a client gave: its rate, and its own CPU time per operation.
+    """Rate and CPU time per operation of one run of a client.
 
     The CPU time is the kernel's account of the whole process, start and connecting included.
     """
@@ -40,22 +37,18 @@ class Measurement:
     cpu_per_operation: Microsecond
 
 
-class PeerFailedError(Exception):
-    """A client ended with an error, or its output was not understood."""
-
-
 Client = Callable[[Server, Workload], Measurement]
 
 
 def _finish(process: subprocess.Popen[str]) -> tuple[str, Second]:
-    """Output of a process and the CPU time that it used, once it has ended."""
+    """Wait for the end of a process; return its output and the CPU time that it used."""
     assert process.stdout is not None
     with process.stdout:
         output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise PeerFailedError(f"{process.args!r}: exit code {process.returncode}: {output}")
+        raise ClientFailedError(f"{process.args!r}: exit code {process.returncode}: {output}")
     return output, usage.ru_utime + usage.ru_stime
 
 
@@ -73,7 +66,7 @@ def _measurement(operations: int, seconds: Second, cpu: Second) -> Measurement:
 
 
 def sysbench(server: Server, workload: Workload) -> Measurement:
-    """Sysbench's point queries, prepared, uniform, without its histogram."""
+    """Run sysbench's point queries: prepared, uniform, without its histogram."""
     process = _start(
         [
             *sysbench_command(server, workload.rows, workload.clients),
@@ -87,13 +80,13 @@ def sysbench(server: Server, workload: Workload) -> Measurement:
     output, cpu = _finish(process)
     queries = re.search(r"queries:\s+(\d+)\s+\(([\d.]+) per sec", output)
     if queries is None:
-        raise PeerFailedError(output)
+        raise ClientFailedError(output)
     operations = int(queries[1])
     return _measurement(operations, operations / float(queries[2]), cpu)
 
 
 def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
-    """The part of sysbench's command line that says what it connects to."""
+    """Return the part of sysbench's command line that says what it connects to."""
     directory, target = server.socket_directory, server.target
     if target.dbms == "postgres":
         driver = "pgsql"
@@ -109,7 +102,7 @@ def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
 
 
 def loop_in_c(program: Path) -> Client:
-    """The minimal loop, for one client."""
+    """Return the minimal loop as a client; it is always one connection."""
 
     def run(server: Server, workload: Workload) -> Measurement:
         target = server.target
@@ -126,7 +119,7 @@ def loop_in_c(program: Path) -> Client:
 
 
 def driver(program: Path) -> Client:
-    """The driver: one session, one slice."""
+    """Return the driver as a client: one session, one slice."""
 
     def run(server: Server, workload: Workload) -> Measurement:
         process = _start([program], workload)
@@ -134,25 +127,11 @@ def driver(program: Path) -> Client:
         opened = {"id": 1, "command": "open", "session": "s", "target": to_builtins(server.target),
                   "test": "point-query", "clients": workload.clients}  # fmt: skip
         slice_ = {"id": 2, "command": "run", "session": "s", "stop": {"seconds": workload.seconds}}
-        converse(process, opened | shape)
-        ran = converse(process, slice_)
+        execute(process, opened | shape)
+        measured = execute(process, slice_)
         assert process.stdin is not None
         process.stdin.close()
         _, cpu = _finish(process)
-        return _measurement(ran["operations"], ran["seconds"], cpu)
+        return _measurement(measured["operations"], measured["seconds"], cpu)
 
     return run
-
-
-def converse(process: subprocess.Popen[str], command: dict[str, object]) -> dict[str, Any]:
-    """Send the driver a command; its terminal event."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    print(json.dumps(command), file=process.stdin, flush=True)
-    for line in process.stdout:
-        event: dict[str, Any] = json.loads(line)
-        if event["event"] == "error":
-            raise PeerFailedError(line)
-        if event["event"] != "progress":
-            return event
-    raise PeerFailedError("the driver ended early")

@@ -12,12 +12,12 @@ _DEFAULT = "REPEATABLE-READ"
 """Of every DBMS that has engines."""
 
 
-def notices_of(infos: Sequence[ContenderInfo]) -> list[str]:
+def notes_about_contenders(infos: Sequence[ContenderInfo]) -> list[str]:
     """Sentences for the head of a report; `infos` has the base first. Usually none."""
     return [*_systems(infos), *_engines(infos), *_caches(infos), *_allocators(infos)]
 
 
-def notices_of_archive(infos: Sequence[ContenderInfo]) -> list[str]:
+def notes_about_archive(infos: Sequence[ContenderInfo]) -> list[str]:
     """The same of archived runs, of which little but the tests is known to be alike."""
     systems = _each(info.dbms for info in infos)
     if len(systems) < 2:

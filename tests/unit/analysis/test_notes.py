@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.analysis.model import ContenderInfo
+from slowdust.analysis.results.contenders import introduce
+from slowdust.analysis.story.notes import notes_about_archive, notes_about_contenders
+from tests.unit.synthetic import synthetic_manifest
+
+
+def infos(*names: str, **differing: object) -> list[ContenderInfo]:
+    """Contenders by name; `differing` is field -> one value for each."""
+    manifest = synthetic_manifest(names, ["scan"])
+    found = [introduce(facts, manifest.contenders[0]) for facts in manifest.contenders]
+    for field, values in differing.items():
+        assert isinstance(values, list)
+        for index, value in enumerate(values):
+            found[index] = msgspec.structs.replace(found[index], **{field: value})
+    return found
+
+
+def test_versions_of_one_dbms_need_no_note() -> None:
+    assert (
+        notes_about_contenders(infos("mysql@5.6.24", "mysql@9.7.4", engine=["innodb", "innodb"]))
+        == []
+    )
+
+
+def test_different_dbms_are_told_with_what_is_the_same_and_what_is_not() -> None:
+    [note] = notes_about_contenders(infos("postgres@17.6", "mysql@9.7.4", "mysql@5.6.24"))
+
+    assert note.startswith("Different DBMS are compared: postgres and mysql.")
+    assert "rows, operations and their order" in note
+    assert "statements are spelt as each DBMS wants them" in note
+    assert "the config 'small' is each DBMS's own" in note
+    assert "plans are compared only among contenders of one DBMS" in note
+
+
+def test_configs_of_different_names_are_listed() -> None:
+    [note] = notes_about_contenders(
+        infos("mysql@9.7.4", "mariadb@11.4", config=["small", "durable"])
+    )
+    assert "the configs (small and durable) are each DBMS's own" in note
+
+
+def test_different_engines_are_told() -> None:
+    [note] = notes_about_contenders(
+        infos("mariadb@10.11", "mariadb@10.11#2", engine=["innodb", "rocksdb"])
+    )
+    assert note.startswith("Different storage engines are compared: innodb and rocksdb.")
+
+
+def test_engines_that_isolate_differently_are_told() -> None:
+    levels = [{"log_bin": "off"}, {"transaction_isolation": "READ-COMMITTED"}]
+    engines = ["innodb", "rocksdb"]
+    notes = notes_about_contenders(
+        infos("mariadb@10", "mariadb@10#2", engine=engines, settings=levels)
+    )
+
+    assert len(notes) == 2
+    assert (
+        "Isolation levels differ: REPEATABLE-READ (mariadb@10) and READ-COMMITTED (mariadb@10#2)."
+    ) in notes[1]
+
+
+def test_what_never_had_settings_has_no_isolation_level() -> None:
+    levels = [{}, {"transaction_isolation": "READ-COMMITTED"}]
+    engines = ["innodb", "rocksdb"]
+    assert (
+        len(
+            notes_about_contenders(infos("mariadb@1", "mariadb@2", engine=engines, settings=levels))
+        )
+        == 1
+    )
+
+
+def test_an_isolation_that_is_the_default_is_not_different() -> None:
+    levels = [{"log_bin": "off"}, {"transaction_isolation": "REPEATABLE-READ"}]
+    engines = ["innodb", "rocksdb"]
+    assert (
+        len(
+            notes_about_contenders(infos("mariadb@1", "mariadb@2", engine=engines, settings=levels))
+        )
+        == 1
+    )
+
+
+def test_a_dbms_without_engines_is_not_another_engine() -> None:
+    notes = notes_about_contenders(infos("postgres@17.6", "mysql@9.7.4", engine=[None, "innodb"]))
+    assert len(notes) == 1
+
+
+def test_allocators_that_nobody_asked_for_are_a_warning() -> None:
+    [note] = notes_about_contenders(
+        infos("mysql@5.6.24", "mysql@9.7.4", allocator=["glibc", "tcmalloc"])
+    )
+    assert "mysql@5.6.24 works with glibc, mysql@9.7.4 with tcmalloc" in note
+    assert "the comparison is also of allocators" in note
+    assert "+glibc" in note
+
+
+def test_allocators_that_were_asked_for_are_no_surprise() -> None:
+    asked = infos(
+        "mariadb@11.4",
+        "mariadb@11.4+jemalloc",
+        allocator=["glibc", "jemalloc"],
+        environment=[[], ["MALLOC_ARENA_MAX=1", "jemalloc"]],
+    )
+    assert notes_about_contenders(asked) == []
+
+
+def test_asking_for_something_else_is_not_asking_for_an_allocator() -> None:
+    [note] = notes_about_contenders(
+        infos(
+            "mysql@5.6.24",
+            "mysql@9.7.4",
+            allocator=["glibc", "tcmalloc"],
+            environment=[[], ["MALLOC_ARENA_MAX=1"]],
+        )
+    )
+    assert "mysql@9.7.4 with tcmalloc" in note
+
+
+def test_an_allocator_that_nobody_looked_at_is_not_different() -> None:
+    assert notes_about_contenders(infos("mysql@1", "mysql@2", allocator=["glibc", None])) == []
+    assert notes_about_contenders(infos("mysql@1", "mysql@2", allocator=[None, "tcmalloc"])) == []
+
+
+def test_caches_of_different_sizes_are_told() -> None:
+    names = ("mysql@5.6.24", "mysql@9.7.4")
+
+    assert notes_about_contenders(infos(*names, buffer_pool_bytes=[136 << 20, 136 << 20])) == []
+    assert notes_about_contenders(infos(*names, buffer_pool_bytes=[136 << 20, 256 << 20])) == [
+        "The servers' own page caches differ: 136 MB (mysql@5.6.24) and 256 MB (mysql@9.7.4)."
+    ]
+
+
+def test_of_archived_runs_nobody_knows_whether_machine_and_time_were_the_same() -> None:
+    assert notes_about_archive(infos("mysql@8.0", "mysql@9.7")) == []
+    [note] = notes_about_archive(infos("postgres@17.6", "mysql@9.7.4"))
+    assert note.startswith("Different DBMS are compared: postgres and mysql.")
+    assert "machine and time" not in note
