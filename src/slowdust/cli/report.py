@@ -50,7 +50,7 @@ def command(
     from slowdust.analysis.analyse import analyse
     from slowdust.analysis.story.bands import USUAL, untold
     from slowdust.report import tldr
-    from slowdust.report.markdown.changes import told_changes
+    from slowdust.report.markdown.changes import list_of_changes
 
     folder = _find_folder(name, results)
     slices = folder.read_slices()
@@ -66,7 +66,7 @@ def command(
         destination = html or folder.path / "report.html"
         destination.write_text(render_as("html", REPORTS, report, slices))
         if form is None:
-            more = told_changes(untold(report)) if bands is not None else []
+            more = list_of_changes(untold(report)) if bands is not None else []
             click.echo("\n".join((*tldr.lines(report), *more)))
         click.echo(f"report: {destination}", err=form is not None)
 
