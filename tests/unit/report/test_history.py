@@ -16,9 +16,9 @@ from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import History
 from slowdust.report import json as data
 from slowdust.report.html import history as page
-from slowdust.report.html.charts.courses import Course, CoursePoint
 from slowdust.report.html.charts.history import HEIGHT, Sign, history_chart
 from slowdust.report.html.charts.marks import marks_of
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
 from slowdust.report.markdown import history as markdown
 from tests.unit.synthetic_history import as_build, choice, experiments, measured, single_runs
 
@@ -206,8 +206,8 @@ def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own() -> Non
 def chart_of(changes: int) -> Markup:
     """Two versions, as many lines, which all get slower."""
     marks = marks_of(["", *map(str, range(changes))], "")
-    points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
-    courses = [Course(str(index), marks[str(index)], points) for index in range(changes)]
+    points = (RatioPoint(0, 1.0, None, None), RatioPoint(1, 0.5, None, None))
+    courses = [RatioLine(str(index), marks[str(index)], points) for index in range(changes)]
     signs = [Sign(1, faster=False, sign="▼", mark=course.mark) for course in courses]
     return history_chart(["1.0", "1.1"], courses, signs, "chart")
 
@@ -237,10 +237,10 @@ def test_many_changes_of_one_version_are_counted() -> None:
 
 def test_long_labels_of_versions_have_room_and_are_told_apart() -> None:
     labels = [f"17.6 /home/someone/builds/postgres-patched {sha256}" for sha256 in ("3f9a", "c04e")]
-    points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
+    points = (RatioPoint(0, 1.0, None, None), RatioPoint(1, 0.5, None, None))
     mark = marks_of(["", "scan"], "")["scan"]
 
-    chart = history_chart(labels, [Course("scan", mark, points)], [], "chart")
+    chart = history_chart(labels, [RatioLine("scan", mark, points)], [], "chart")
 
     assert ">17.6 /home/s…ed 3f9a</text>" in chart
     assert ">17.6 /home/s…ed c04e</text>" in chart

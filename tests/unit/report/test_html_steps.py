@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun, Writers
+from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, bars_chart
 from slowdust.report.html.charts.histogram import histograms
 from slowdust.report.html.charts.marks import marks_of
@@ -24,7 +25,6 @@ from slowdust.report.html.steps.series import (
     thinned,
     worst_us,
 )
-from slowdust.report.html.steps.sla import sla_failure
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import StepFailure
 from slowdust.store.measured import Use

@@ -21,9 +21,9 @@ from slowdust.report.history import (
     several_clients,
 )
 from slowdust.report.html import numbers
-from slowdust.report.html.charts.courses import Course, CoursePoint
 from slowdust.report.html.charts.history import Sign, history_chart
 from slowdust.report.html.charts.marks import Mark, marks_of
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
 from slowdust.report.html.environment import environment, shipped
 from slowdust.wording import GROUP_TITLES, clients
 
@@ -156,12 +156,12 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
     )
 
 
-def _course(versions: Sequence[str], series: Series, label: str, mark: Mark) -> Course:
-    return Course(
+def _course(versions: Sequence[str], series: Series, label: str, mark: Mark) -> RatioLine:
+    return RatioLine(
         label=f"{label}, relative throughput by version",
         mark=mark,
         points=tuple(
-            CoursePoint(versions.index(point.version), point.rqps, point.low, point.high)
+            RatioPoint(versions.index(point.version), point.rqps, point.low, point.high)
             for point in series.points
         ),
     )

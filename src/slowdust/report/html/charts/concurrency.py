@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.courses import EDGE, Course, Ground, axis_of_ratios, draw
+from slowdust.report.html.charts.ratio_lines import EDGE, Axes, RatioLine, axis_of_ratios, draw
 from slowdust.report.html.charts.scale import Logarithmic
 
 HEIGHT = 190.0
@@ -16,7 +16,7 @@ CLOSEST_LABELS = 60.0
 """Drawing units between two numbers of clients on the axis."""
 
 
-def concurrency_chart(courses: Sequence[Course], margin: float, title: str) -> Markup:
+def concurrency_chart(courses: Sequence[RatioLine], margin: float, title: str) -> Markup:
     """One line for each contender, the base the level at 1; nothing without two levels.
 
     `margin` is the share around 1 within which a difference does not matter.
@@ -25,7 +25,7 @@ def concurrency_chart(courses: Sequence[Course], margin: float, title: str) -> M
     if len(levels) < 2:
         return Markup()
     x = Logarithmic(levels[0], levels[-1], EDGE, svg.WIDTH - EDGE)
-    ground = Ground(x, axis_of_ratios(courses, margin, HEIGHT), levels, margin, HEIGHT)
+    ground = Axes(x, axis_of_ratios(courses, margin, HEIGHT), levels, margin, HEIGHT)
     return draw(title, courses, ground, _clients, _level_labels(levels, x))
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.report.html.cells import FASTER_BAND
+from slowdust.analysis.summary import CLEARLY_FASTER
 from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.courses import (
+from slowdust.report.html.charts.marks import Mark
+from slowdust.report.html.charts.ratio_lines import (
     EDGE,
-    Course,
-    Ground,
+    Axes,
+    RatioLine,
     axis_of_ratios,
     draw,
     with_whiskers,
 )
-from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.scale import Linear
 from slowdust.units import known
 
@@ -59,7 +59,7 @@ class Sign:
 
 
 def history_chart(
-    versions: Sequence[str], courses: Sequence[Course], signs: Sequence[Sign], title: str
+    versions: Sequence[str], courses: Sequence[RatioLine], signs: Sequence[Sign], title: str
 ) -> Markup:
     """Versions at equal distances; the first is the level at 1, the shaded band no change.
 
@@ -68,7 +68,7 @@ def history_chart(
     if not any(course.points for course in courses) or len(versions) < 2:
         return Markup()
     x = Linear(0, len(versions) - 1, EDGE, svg.WIDTH - EDGE)
-    margin = FASTER_BAND - 1
+    margin = CLEARLY_FASTER - 1
     y = axis_of_ratios(
         courses,
         margin,
@@ -76,7 +76,7 @@ def history_chart(
         top=_room(one for one in signs if one.faster),
     )
     apart = _APART if with_whiskers(courses) else 0.0
-    ground = Ground(x, y, range(len(versions)), margin, HEIGHT, apart)
+    ground = Axes(x, y, range(len(versions)), margin, HEIGHT, apart)
     labels = [
         *(
             svg.text(svg.share(x(place)), HEIGHT + 15, "tick middle", _shortened(version))
@@ -104,7 +104,7 @@ def _room(signs: Iterator[Sign]) -> float:
     return _FROM_POINT + _SIGN * highest if highest else 0.0
 
 
-def _drawn(signs: Sequence[Sign], courses: Sequence[Course], ground: Ground) -> Iterator[Markup]:
+def _drawn(signs: Sequence[Sign], courses: Sequence[RatioLine], ground: Axes) -> Iterator[Markup]:
     """Arrows, one above the other, beyond all points and intervals of their version."""
     heaps: dict[tuple[int, bool], list[Sign]] = {}
     for sign in signs:
@@ -126,7 +126,7 @@ def _drawn(signs: Sequence[Sign], courses: Sequence[Course], ground: Ground) -> 
             yield svg.text(at, top, f"shift middle {sign.mark.css_class}", sign.sign)
 
 
-def _heights(courses: Sequence[Course], place: int, ground: Ground) -> list[float]:
+def _heights(courses: Sequence[RatioLine], place: int, ground: Axes) -> list[float]:
     """Of all that is drawn at a version."""
     points = [point for course in courses for point in course.points if point.at == place]
     values = [point.rqps for point in points]

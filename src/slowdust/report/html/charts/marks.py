@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 COLOURS = 7
@@ -23,15 +23,6 @@ class Mark:
     def css_class(self) -> str:
         """Both, as an element's class."""
         return f"{self.colour} {self.shape}"
-
-
-@dataclass(frozen=True)
-class Looks:
-    """How the contenders of a page appear in it."""
-
-    marks: Mapping[str, Mark]
-    shown: Mapping[str, str]
-    """Contender -> its name, without what a matrix leaves the same for all."""
 
 
 def marks_of(contenders: Sequence[str], base: str) -> dict[str, Mark]:

@@ -1,31 +1,32 @@
-"""What the section of a long step shows: bars, per-second graphs, roles, histograms, stalls."""
+"""The view of a long step: bars, per-second graphs, roles, histograms, stalls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from markupsafe import Markup
 
-from slowdust.analysis.model import Report, RoleReport, Stall, StepRun
+from slowdust.analysis.model import RoleReport, Stall, StepRun
 from slowdust.analysis.results.steps import ROLES
 from slowdust.analysis.sla import paced_seconds
+from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, bars_chart
 from slowdust.report.html.charts.histogram import RoleHistogram, histograms
-from slowdust.report.html.charts.marks import Looks, Mark
+from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.steps import Graph, step_graph
+from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row
 from slowdust.report.html.steps import series
 from slowdust.report.html.steps.failures import Failure, of_step
 from slowdust.report.html.steps.series import Line
-from slowdust.report.html.steps.sla import sla_failure
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail, WriteSchedule
 from slowdust.units import Second, known
 
 PER_SECOND = ("query", "insert", "delete")
-"""Those that finish enough for a graph: an index takes minutes."""
+"""The roles that finish enough for a graph: an index takes minutes."""
 
 STATEMENTS = {
     "query": "queries",
@@ -34,25 +35,25 @@ STATEMENTS = {
     "delete": "commits of deletes",
     "transaction": "long transactions",
 }
-"""What a role's response times are of."""
+"""Role -> the statements that its response times are of."""
 
 MOST_POINTS = 2000
-"""Of one line; a step of half an hour is drawn to the second."""
+"""Points of one line: a step of half an hour is drawn to the second."""
 MOST_IN_A_GRAPH = 8000
-"""Points of all its lines."""
+"""Points of all lines of a graph."""
 FEWEST_POINTS = 300
 
 SHORTEST_WITH_GRAPHS: Second = 2.0
-"""A step that took less has at most one whole second: a point, and no course."""
+"""A shorter step has at most one whole second: a point, and no line."""
 
 LEAST_LATENESS: Second = 0.2
 """How late a write must have begun for lateness and backlog to be worth graphs."""
 
 AROUND_A_STALL = 10
-"""Seconds before and after it that its link zooms to."""
+"""Seconds before and after a stall that its link zooms to."""
 
 MOST_STALLS = 12
-"""Lines of the list of stalls that are shown unfolded."""
+"""Rows of the list of stalls that are shown unfolded."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class DrawnGraph:
 
 @dataclass(frozen=True)
 class RoleLine:
-    """What one role of one contender did in one incarnation."""
+    """The work of one role of one contender in one incarnation."""
 
     run: StepRun
     use: RoleReport
@@ -79,19 +80,19 @@ class StallLine:
     stall: Stall
     unit: str
     zoom: str
-    """Seconds from and to: '105,135'."""
+    """The first second and the last: '105,135'."""
 
 
 @dataclass(frozen=True)
 class StepView:
-    """Everything about one long step that a section of a sliced one has not."""
+    """Everything about a long step that the section of a sliced one does not have."""
 
     statements: str
-    """What the response times of its results are of."""
+    """The statements that the response times of its results are of."""
     length: Second | None
-    """Of the slowest contender: where the time axis ends."""
+    """The time of the slowest contender, at which the time axis ends."""
     too_short: bool
-    """For graphs by the second."""
+    """Whether it is too short for graphs by the second."""
     several_incarnations: bool
     bars: Markup
     graphs: tuple[DrawnGraph, ...]
@@ -116,43 +117,40 @@ class _Detailed:
     detail: StepDetail
 
 
-def step_view(
-    report: Report,
-    row: Row,
-    slices: Sequence[Slice],
-    looks: Looks,
-    failures: Sequence[Failure],
-) -> StepView | None:
-    """The view of `row`'s step, which has `slices`; None where it is a sliced one."""
-    found = [
+def step_view(page: Page, row: Row, slices: Sequence[Slice]) -> StepView | None:
+    """Return the view of a row's step, which has these slices; None where it is a sliced one."""
+    measured = [
         _Detailed(
-            one.place.contender, one.place.incarnation, one.qps, one.measured.seconds, one.step
+            record.place.contender,
+            record.place.incarnation,
+            record.qps,
+            record.measured.seconds,
+            record.step,
         )
-        for one in slices
-        if one.step is not None
+        for record in slices
+        if record.step is not None
     ]
-    if not found:
+    if not measured:
         return None
-    places = {name: place for place, name in enumerate(report.contenders)}
-    found.sort(key=lambda one: (places[one.contender], one.incarnation))
-    step = row.step
+    places = {name: place for place, name in enumerate(page.report.contenders)}
+    measured.sort(key=lambda run: (places[run.contender], run.incarnation))
     runs = tuple(
         run
-        for run in report.step_runs
-        if (run.benchmark, run.test, run.clients) == (step.benchmark, step.test, step.clients)
+        for run in page.report.step_runs
+        if (run.benchmark, run.test, run.clients) == tuple(row.step)
     )
-    roles = [role for role in ROLES if any(role in one.detail.roles for one in found)]
+    roles = [role for role in ROLES if any(role in run.detail.roles for run in measured)]
     units = {use.role: use.unit for run in runs for use in run.roles}
-    length = max(known(one.seconds for one in found), default=None)
-    own_failures = of_step(failures, step)
+    length = max(known(run.seconds for run in measured), default=None)
+    failures = of_step(page.failures, row.step)
     return StepView(
         statements=STATEMENTS[roles[0]],
         length=length,
         too_short=length is not None and length < SHORTEST_WITH_GRAPHS,
-        several_incarnations=len({one.incarnation for one in found}) > 1,
-        bars=_bars(row, found, looks, own_failures),
-        graphs=tuple(_drawn(_graphs(found, roles, units), length, looks.marks)),
-        targets=any(one.detail.target is not None for one in found),
+        several_incarnations=len({run.incarnation for run in measured}) > 1,
+        bars=_bars(page, row, measured, {failure.step.contender for failure in failures}),
+        graphs=tuple(_drawn(_graphs(measured, roles, units), length, page.marks)),
+        targets=any(run.detail.target is not None for run in measured),
         roles=tuple(
             RoleLine(run, use)
             for role in roles
@@ -164,27 +162,21 @@ def step_view(
         runs=runs,
         stalls=tuple(_stall(run, stall, units, length) for run in runs for stall in run.stalls),
         stalls_unfolded=MOST_STALLS,
-        failures=own_failures,
+        failures=failures,
     )
 
 
-def _bars(
-    row: Row,
-    found: Sequence[_Detailed],
-    looks: Looks,
-    failures: Sequence[Failure],
-) -> Markup:
-    results = {one.contender: one for one in row.results}
-    failed = {one.step.contender for one in failures}
+def _bars(page: Page, row: Row, measured: Sequence[_Detailed], failed: Collection[str]) -> Markup:
+    results = {result.contender: result for result in row.results}
     bars = []
-    for name, mark in looks.marks.items():
+    for name, mark in page.marks.items():
         result = results.get(name)
         if result is None and name not in failed:
             continue
-        rates = tuple(one.rate for one in found if one.contender == name)
+        rates = tuple(run.rate for run in measured if run.contender == name)
         rate = None if result is None else result.qps
-        remark = "" if result is None else sla_failure(result.writers)
-        bars.append(Bar(looks.shown[name], mark, rate, rates, remark))
+        note = "" if result is None else sla_failure(result.writers)
+        bars.append(Bar(page.shown[name], mark, rate, rates, note))
     return bars_chart(bars, row.results[0].unit)
 
 
@@ -198,68 +190,68 @@ def _drawn(
 
 
 def _graphs(
-    found: Sequence[_Detailed], roles: Sequence[str], units: Mapping[str, str]
+    runs: Sequence[_Detailed], roles: Sequence[str], units: Mapping[str, str]
 ) -> list[Graph]:
-    """Rate and response time of each role, then how far it fell behind, then the server's use."""
+    """Return rate and response time of each role, then its lateness, then the server's use."""
     graphs: list[Graph] = []
     for role in filter(PER_SECOND.__contains__, roles):
-        lines = _of_role(found, role, partial(series.rates, role))
-        graphs.append(Graph(units[role], lines, target=_target(found, role)))
-        worst = _of_role(found, role, series.worst_us)
+        lines = _role_lines(runs, role, partial(series.rates, role))
+        graphs.append(Graph(units[role], lines, target=_target(runs, role)))
+        worst = _role_lines(runs, role, series.worst_us)
         title = f"Maximum response time of {STATEMENTS[role]}"
         graphs.append(Graph(title, worst, response_time=True))
     for role in filter(PER_SECOND.__contains__, roles):
-        if _lateness(found, role) >= LEAST_LATENESS:
-            late = _of_role(found, role, series.late_us)
+        if _lateness(runs, role) >= LEAST_LATENESS:
+            late = _role_lines(runs, role, series.late_us)
             title = f"How late {STATEMENTS[role]} began"
             graphs.append(Graph(title, late, response_time=True))
-            behind = _of_role(found, role, lambda use, _: series.backlog(use))
+            behind = _role_lines(runs, role, lambda use, _: series.backlog(use))
             graphs.append(Graph(f"Backlog of {role}s, rows", behind))
-    cpus = _lines(found, lambda one: series.server_cpus(one.detail.samples))
-    written = _lines(found, lambda one: series.server_written_mb(one.detail.samples))
+    cpus = _lines(runs, lambda run: series.server_cpus(run.detail.samples))
+    written = _lines(runs, lambda run: series.server_written_mb(run.detail.samples))
     graphs.append(Graph("CPUs used by the server", cpus))
     graphs.append(Graph("MB/s written to storage by the server", written))
     return graphs
 
 
-def _schedules(found: Sequence[_Detailed], role: str) -> list[WriteSchedule]:
-    uses = (one.detail.roles[role] for one in found if role in one.detail.roles)
+def _schedules(runs: Sequence[_Detailed], role: str) -> list[WriteSchedule]:
+    uses = (run.detail.roles[role] for run in runs if role in run.detail.roles)
     return [use.schedule for use in uses if use.schedule is not None]
 
 
-def _target(found: Sequence[_Detailed], role: str) -> float | None:
-    return next((kept.rate for kept in _schedules(found, role)), None)
+def _target(runs: Sequence[_Detailed], role: str) -> float | None:
+    return next((kept.rate for kept in _schedules(runs, role)), None)
 
 
-def _lateness(found: Sequence[_Detailed], role: str) -> Second:
-    return max((kept.max_lag_ns / 1e9 for kept in _schedules(found, role)), default=0.0)
+def _lateness(runs: Sequence[_Detailed], role: str) -> Second:
+    return max((kept.max_lag_ns / 1e9 for kept in _schedules(runs, role)), default=0.0)
 
 
-def _of_role(
-    found: Sequence[_Detailed],
+def _role_lines(
+    runs: Sequence[_Detailed],
     role: str,
     read: Callable[[RoleUse, Second], list[float | None]],
 ) -> tuple[Line, ...]:
-    """`read` is given what the role did, and for how long it had work to do."""
+    """Return the lines of a role; `read` gets its use, and for how long it had work to do."""
 
-    def of_one(one: _Detailed) -> list[float | None]:
-        use = one.detail.roles[role]
+    def values_of(run: _Detailed) -> list[float | None]:
+        use = run.detail.roles[role]
         if use.rate is not None and not use.per_second:
-            return []  # of an archived run, of which only the whole is known
+            return []  # nothing but its rate is known
         # Beside queries there is work until the end; without, the last row of a role ends it.
-        beside = one.detail.target is not None
-        worked = paced_seconds(use, one.seconds) if beside else use.seconds
+        beside = run.detail.target is not None
+        worked = paced_seconds(use, run.seconds) if beside else use.seconds
         return [] if worked is None else read(use, worked)
 
-    return _lines([one for one in found if role in one.detail.roles], of_one)
+    return _lines([run for run in runs if role in run.detail.roles], values_of)
 
 
 def _lines(
-    found: Sequence[_Detailed], read: Callable[[_Detailed], list[float | None]]
+    runs: Sequence[_Detailed], read: Callable[[_Detailed], list[float | None]]
 ) -> tuple[Line, ...]:
-    most = max(FEWEST_POINTS, min(MOST_POINTS, MOST_IN_A_GRAPH // max(1, len(found))))
+    most = max(FEWEST_POINTS, min(MOST_POINTS, MOST_IN_A_GRAPH // max(1, len(runs))))
     return tuple(
-        Line(one.contender, one.incarnation, series.thinned(read(one), most)) for one in found
+        Line(run.contender, run.incarnation, series.thinned(read(run), most)) for run in runs
     )
 
 

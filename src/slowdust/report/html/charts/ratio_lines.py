@@ -27,7 +27,7 @@ _MOST_TICKS = 7
 
 
 @dataclass(frozen=True)
-class CoursePoint:
+class RatioPoint:
     """Relative throughput at one place of the axis."""
 
     at: float
@@ -38,17 +38,17 @@ class CoursePoint:
 
 
 @dataclass(frozen=True)
-class Course:
+class RatioLine:
     """One line of the chart."""
 
     label: str
     mark: Mark
-    points: tuple[CoursePoint, ...]
+    points: tuple[RatioPoint, ...]
     """In ascending order of their places."""
 
 
 @dataclass(frozen=True)
-class Ground:
+class Axes:
     """What courses are drawn on."""
 
     x: Callable[[float], float]
@@ -63,14 +63,14 @@ class Ground:
 
 
 def axis_of_ratios(
-    courses: Sequence[Course], margin: float, bottom: float, top: float = 0.0
+    courses: Sequence[RatioLine], margin: float, bottom: float, top: float = 0.0
 ) -> Logarithmic:
     """A logarithmic axis from `bottom` (pixels) up to `top` that holds all `courses`."""
     points = [point for course in courses for point in course.points]
     return Logarithmic(*ratio_domain(points, margin, WIDEST_STRAY), bottom, top)
 
 
-def with_whiskers(courses: Sequence[Course]) -> bool:
+def with_whiskers(courses: Sequence[RatioLine]) -> bool:
     """Whether the chart shows intervals."""
     known = any(point.low is not None for course in courses for point in course.points)
     return known and len(courses) <= MOST_WITH_WHISKERS
@@ -78,8 +78,8 @@ def with_whiskers(courses: Sequence[Course]) -> bool:
 
 def draw(
     title: str,
-    courses: Sequence[Course],
-    ground: Ground,
+    courses: Sequence[RatioLine],
+    ground: Axes,
     name_of: Callable[[float], str],
     labels: Sequence[Markup],
 ) -> Markup:
@@ -108,8 +108,8 @@ def draw(
 
 
 def _line(
-    course: Course,
-    ground: Ground,
+    course: RatioLine,
+    ground: Axes,
     name_of: Callable[[float], str],
     aside: float,
     *,
