@@ -24,7 +24,7 @@ test: unit integration browser
 
 unit: setup
 	cargo test --quiet --locked
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest -n auto --dist loadfile tests/unit
 
 integration: setup
 	$(BIN)/pytest tests/integration
@@ -36,6 +36,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.lint.docstrings src bench tests
 	cargo fmt --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
 

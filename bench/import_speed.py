@@ -15,8 +15,8 @@ from pathlib import Path
 
 from bench.results.commands import timed_row
 from bench.results.rows import Row, show
-from tests.unit.archive.ibench_files import STEPS, client_output
-from tests.unit.archive.written import Written
+from tests.unit.archive.insert_files import STEPS, client_output
+from tests.unit.archive.sysbench_files import Written
 
 SMALLEST = ("--tests", "1", "--clients", "1", "--runs", "1")
 VERSIONS = (1023, 1122, 1215, 174, 180)

@@ -9,6 +9,8 @@ from typing import TypeVar
 import numpy as np
 from scipy import stats
 
+from slowdust.wording import counted
+
 T = TypeVar("T")
 
 FEWEST_FOR_AN_INTERVAL = 6
@@ -28,7 +30,7 @@ class Ratio:
 
     def __str__(self) -> str:
         interval = "" if self.interval is None else " [{:.3f}, {:.3f}]".format(*self.interval)
-        return f"{self.median:.3f}{interval} of {self.pairs} pairs"
+        return f"{self.median:.3f}{interval} of {counted(self.pairs, 'pair')}"
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:

@@ -1,5 +1,5 @@
-//! Proves that the steady state allocates nothing: an allocation per operation would be noise in
-//! every measurement, and the allocator's story in place of the server's.
+//! Tests that the steady state allocates nothing: allocations would add the allocator's noise to
+//! every measurement.
 #![allow(unsafe_code, reason = "a global allocator is unsafe by its nature")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,16 +10,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::gate::{Gate, Patience};
+use crate::client::gate::{Gate, WakePolicy};
+use crate::client::operation::Generator;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
-use crate::job::{Dbms, Query, Statements};
-use crate::pacing::{Clock, End, Nanosecond, Pace};
-use crate::recorder::Recorder;
+use crate::keys::Sequence;
+use crate::measure::{Clock, End, Nanosecond, Pace, Recorder};
+use crate::protocol::job::{Query, Statements};
 use crate::wire::{mysql, postgres, Connection};
-use crate::workload::insert::{Asking, Deletes, Inserts, Queries, Table};
-use crate::workload::micro::{Micro, Shape};
-use crate::workload::Generator;
+use crate::workload::insert::{Deletes, Inserts, Queries, Table};
+use crate::workload::{self, Shape};
 
 struct Counting;
 
@@ -60,18 +60,18 @@ impl Clock for RealClock {
     fn sleep_until(&self, _: Nanosecond) {}
 }
 
-/// A protocol, and a server of it that says to every request that it is about one row.
-struct Stage {
-    rehearse: fn(usize) -> (Box<dyn Connection>, UnixStream),
-    /// Size of the message at the start of the bytes, once its header is there.
+/// A protocol with a server that answers every request with one row.
+struct MockProtocol {
+    connect: fn(usize) -> (Box<dyn Connection>, UnixStream),
+    /// Return the size of the message at the start of the bytes, if its header is there.
     size: fn(&[u8]) -> Option<usize>,
     answer: fn(&[u8]) -> &'static [u8],
 }
 
-static STAGES: [Stage; 2] = [
-    Stage {
-        rehearse: |statements| {
-            let (connection, server) = postgres::rehearsal(statements);
+static PROTOCOLS: [MockProtocol; 2] = [
+    MockProtocol {
+        connect: |statements| {
+            let (connection, server) = postgres::test_connection(statements);
             (Box::new(connection), server)
         },
         size: |bytes| {
@@ -83,16 +83,16 @@ static STAGES: [Stage; 2] = [
             _ => b"",
         },
     },
-    Stage {
-        rehearse: |statements| {
-            let (connection, server) = mysql::rehearsal(statements as u32);
+    MockProtocol {
+        connect: |statements| {
+            let (connection, server) = mysql::test_connection(statements as u32);
             (Box::new(connection), server)
         },
         size: |bytes| {
             let [low, middle, high, _] = *bytes.first_chunk()?;
             Some(4 + u32::from_le_bytes([low, middle, high, 0]) as usize)
         },
-        // A column, what it is called (nobody looks), a row, and the end.
+        // The number of columns, a column's definition, which is not read, a row, and the end.
         answer: |_| {
             b"\x01\0\0\x01\x01\x02\0\0\x02\x03c\x02\0\0\x03\0\0\
               \x07\0\0\x04\xfe\0\0\x02\0\0\0"
@@ -100,8 +100,8 @@ static STAGES: [Stage; 2] = [
     },
 ];
 
-impl Stage {
-    fn play_server(&self, mut stream: UnixStream) {
+impl MockProtocol {
+    fn serve(&self, mut stream: UnixStream) {
         let mut bytes = vec![0; 64 * 1024];
         let mut filled = 0;
         while let Ok(count @ 1..) = stream.read(&mut bytes[filled..]) {
@@ -121,30 +121,32 @@ impl Stage {
         }
     }
 
-    /// A writer or reader of the Insert Benchmark that nobody has to wait for.
-    fn purchaser(&'static self, role: &str, form: Statements) -> Client {
+    /// Return a writer or reader of the Insert Benchmark that never waits for another one.
+    fn insert_client(&'static self, role: &str, form: Statements) -> Client {
         let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
-        let gate = Arc::new(Gate::new(1, Patience::Punctual));
+        let gate = Arc::new(Gate::new(1, WakePolicy::Immediate));
         gate.add_inserted(1_000_000);
-        let asking = Asking {
-            dbms: Dbms::Mysql,
-            form,
+        let queries = |query| {
+            let statements = Queries::statements(&table, query, mysql::WIRE.dialect);
+            let sequence = Sequence::new(1, "queries");
+            Box::new(Queries::new(
+                table.clone(),
+                query,
+                &statements,
+                form,
+                sequence,
+            ))
         };
         let generator: Box<dyn Generator> = match role {
-            "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, form)),
+            "insert" => Box::new(Inserts::new(table.clone(), gate, 1, 100, None, form)),
             // The server deletes one row at a time.
-            "delete" => Box::new(Deletes::new(table, gate, 1, form)),
-            "range" => Box::new(Queries::new(table, Query::Range, asking, 1, "queries")),
-            _ => Box::new(Queries::new(table, Query::Point, asking, 1, "queries")),
+            "delete" => Box::new(Deletes::new(table.clone(), gate, 1, form)),
+            "range" => queries(Query::Range),
+            _ => queries(Query::Point),
         };
-        let (connection, server) = (self.rehearse)(3);
-        std::thread::spawn(move || self.play_server(server));
-        let place = Place {
-            first: 0,
-            client: 0,
-            clients: 1,
-        };
-        Client::new(connection, generator, place)
+        let (connection, server) = (self.connect)(3);
+        std::thread::spawn(move || self.serve(server));
+        Client::new(connection, generator, Place::ALONE)
     }
 
     fn client(&'static self, test: &str, place: Place) -> Client {
@@ -154,18 +156,18 @@ impl Stage {
             clients: place.clients,
             seed: 1,
         };
-        let micro = Micro::new(test, shape).unwrap();
-        let (connection, server) = (self.rehearse)(micro.prepared().len());
-        std::thread::spawn(move || self.play_server(server));
-        Client::new(connection, Box::new(micro.generator()), place)
+        let test = workload::test(test, shape).unwrap();
+        let (connection, server) = (self.connect)(test.prepared().len());
+        std::thread::spawn(move || self.serve(server));
+        Client::new(connection, test.generator(), place)
     }
 }
 
-/// Each protocol with each test.
-fn performances() -> impl Iterator<Item = (&'static Stage, &'static str)> {
-    STAGES
+/// Return each protocol with each test.
+fn protocols_and_tests() -> impl Iterator<Item = (&'static MockProtocol, &'static str)> {
+    PROTOCOLS
         .iter()
-        .flat_map(|stage| TESTS.map(|test| (stage, test)))
+        .flat_map(|protocol| TESTS.map(|test| (protocol, test)))
 }
 
 const WARM: u64 = 50;
@@ -187,48 +189,36 @@ fn allocations_of(act: impl FnOnce()) -> u64 {
     ALLOCATIONS.with(Cell::get) - before
 }
 
+/// Return the number of allocations of the client's operations after it has warmed up.
+fn allocations_of_client(mut client: Client) -> u64 {
+    let mut recorder = Recorder::new();
+    let context = &mut Context {
+        clock: &RealClock(Instant::now()),
+        recorder: &mut recorder,
+    };
+    let mut run_to = |position| {
+        let mut pace = Pace::new(End::Position(position), None);
+        blocking::run(&mut client, &mut pace, context, &AtomicBool::new(false)).unwrap();
+    };
+    run_to(WARM);
+    allocations_of(|| run_to(WARM + STEADY))
+}
+
 #[test]
 fn a_thread_with_one_client_allocates_nothing() {
-    for (stage, test) in performances() {
-        let place = Place {
-            first: 0,
-            client: 0,
-            clients: 1,
-        };
-        let mut client = stage.client(test, place);
-        let mut recorder = Recorder::new();
-        let context = &mut Context {
-            clock: &RealClock(Instant::now()),
-            recorder: &mut recorder,
-        };
-        let mut run_to = |position| {
-            let mut pace = Pace::new(End::Position(position), None);
-            blocking::run(&mut client, &mut pace, context, &AtomicBool::new(false)).unwrap();
-        };
-        run_to(WARM);
-        assert_eq!(allocations_of(|| run_to(WARM + STEADY)), 0, "{test}");
+    for (protocol, test) in protocols_and_tests() {
+        let client = protocol.client(test, Place::ALONE);
+        assert_eq!(allocations_of_client(client), 0, "{test}");
     }
 }
 
 #[test]
 fn writers_and_readers_of_the_insert_benchmark_allocate_nothing() {
-    for stage in &STAGES {
+    for protocol in &PROTOCOLS {
         for form in [Statements::Prepared, Statements::Text] {
             for role in ["insert", "delete", "range", "point"] {
-                let mut client = stage.purchaser(role, form);
-                let mut recorder = Recorder::new();
-                let context = &mut Context {
-                    clock: &RealClock(Instant::now()),
-                    recorder: &mut recorder,
-                };
-                let mut run_to = |position| {
-                    let mut pace = Pace::new(End::Position(position), None);
-                    blocking::run(&mut client, &mut pace, context, &AtomicBool::new(false))
-                        .unwrap();
-                };
-                run_to(WARM);
-                let allocations = allocations_of(|| run_to(WARM + STEADY));
-                assert_eq!(allocations, 0, "{role}, {form:?}");
+                let client = protocol.insert_client(role, form);
+                assert_eq!(allocations_of_client(client), 0, "{role}, {form:?}");
             }
         }
     }
@@ -237,13 +227,13 @@ fn writers_and_readers_of_the_insert_benchmark_allocate_nothing() {
 #[test]
 fn a_thread_with_many_clients_allocates_only_for_the_slice() {
     let clients = 4;
-    for (stage, test) in performances() {
+    for (protocol, test) in protocols_and_tests() {
         let places = (0..clients).map(|client| Place {
             client,
             clients,
             first: 0,
         });
-        let mut clients: Vec<_> = places.map(|place| stage.client(test, place)).collect();
+        let mut clients: Vec<_> = places.map(|place| protocol.client(test, place)).collect();
         let ready = Readiness::watch(&clients).unwrap();
         let mut recorder = Recorder::new();
         let context = &mut Context {

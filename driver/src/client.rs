@@ -1,29 +1,28 @@
-//! One client: a connection that works through its share of a test's operations, one request at a
-//! time. The same state machine serves a thread that waits for one client and one that waits for
-//! many.
+//! A client: a connection that works through its share of a test's operations, one request at a time.
+//! The same state machine serves a thread that waits for one client and one that waits for many.
 
 pub mod blocking;
 pub mod gate;
+pub mod operation;
 pub mod readiness;
 
-use crate::pacing::{Clock, Nanosecond, Pace};
-use crate::recorder::{Recorder, WRONG_ROW_COUNT};
+use self::operation::{Generator, NextCall, Operation};
+use crate::measure::{Clock, Nanosecond, Pace, Recorder, WRONG_ROW_COUNT};
 use crate::wire::{Connection, Failure, Reply, Request, ServerError};
-use crate::workload::{Course, Generator, Operation};
 
-/// After so many attempts an operation counts as failed: it is not a collision any more.
+/// Attempts after which an operation that collides every time counts as failed.
 const ATTEMPTS: u32 = 1000;
 
 pub struct Client {
     connection: Box<dyn Connection>,
     generator: Box<dyn Generator>,
-    place: Place,
+    pub place: Place,
     operation: Operation,
     call: usize,
     attempt: u32,
-    rolling_back: Option<Verdict>,
-    refusals: Refusals,
-    /// Of the operation under way.
+    rolling_back: Option<Recovery>,
+    error_policy: ErrorPolicy,
+    /// Rows of the operation under way.
     rows: u64,
     /// Operations done since the session was opened, failed ones too.
     position: u64,
@@ -32,7 +31,7 @@ pub struct Client {
     pub tally: Tally,
 }
 
-/// Which client of how many.
+/// A client's number among all clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub client: u64,
@@ -42,13 +41,19 @@ pub struct Place {
 }
 
 impl Place {
-    /// Index in the sequence of the test.
+    pub const ALONE: Self = Self {
+        client: 0,
+        clients: 1,
+        first: 0,
+    };
+
+    /// Return the operation's index in the sequence of the test.
     pub fn operation(self, position: u64) -> u64 {
         self.first + self.client + position * self.clients
     }
 }
 
-/// One client's completed operations in a slice.
+/// The completed operations of one client in a slice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub operations: u64,
@@ -63,22 +68,22 @@ pub enum Progress {
     Idle,
 }
 
-/// What becomes of an operation whose statement failed.
+/// The way an operation goes on after a failed statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Recovery {
     Retry,
     Fail,
 }
 
-/// What becomes of a client whose operation has failed for good.
+/// The effect of an operation that has failed for good on its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refusals {
-    /// It goes on with the next one.
+enum ErrorPolicy {
+    /// The failure is counted, and the client goes on with its next operation.
     Count,
-    End,
+    Abort,
 }
 
-impl Verdict {
+impl Recovery {
     fn of(error: &ServerError) -> Self {
         if error.collision {
             Self::Retry
@@ -88,7 +93,7 @@ impl Verdict {
     }
 }
 
-/// What a client's steps need of its thread.
+/// The clock and the recorder of a client's thread.
 pub struct Context<'a, C> {
     pub clock: &'a C,
     pub recorder: &'a mut Recorder,
@@ -108,7 +113,7 @@ impl Client {
             call: 0,
             attempt: 0,
             rolling_back: None,
-            refusals: Refusals::Count,
+            error_policy: ErrorPolicy::Count,
             rows: 0,
             position: 0,
             began: 0,
@@ -117,15 +122,11 @@ impl Client {
         }
     }
 
-    /// A client that ends with the first statement that the server refuses for good: its work is
-    /// void if any of it is missing.
-    pub fn uncompromising(mut self) -> Self {
-        self.refusals = Refusals::End;
+    /// Abort with the first statement that the server refuses for good: the client's work is void if
+    /// any of it is missing.
+    pub fn abort_on_error(mut self) -> Self {
+        self.error_policy = ErrorPolicy::Abort;
         self
-    }
-
-    pub fn place(&self) -> Place {
-        self.place
     }
 
     pub fn position(&self) -> u64 {
@@ -136,18 +137,13 @@ impl Client {
         self.connection.as_ref()
     }
 
-    /// When the last operation of this window ended.
-    pub fn last_completion(&self) -> Nanosecond {
-        self.tally.last_completion
-    }
-
-    /// Forgets the slice before; times count from the new window on.
+    /// Forget the last slice; times count from the opening of the new window.
     pub fn open_window(&mut self) {
         self.finished = 0;
         self.tally = Tally::default();
     }
 
-    /// Composes the next operation and sends its first request.
+    /// Compose the next operation and send its first request.
     fn begin<C: Clock>(
         &mut self,
         due: Option<Nanosecond>,
@@ -158,10 +154,7 @@ impl Client {
         self.generator.compose(index, &mut self.operation);
         let now = context.clock.now();
         if let Some(due) = due {
-            let was_busy = due < self.finished;
-            context
-                .recorder
-                .began(now, now.saturating_sub(due), was_busy);
+            context.recorder.began(now, due, self.finished);
         }
         self.began = pace.response_from(due, now);
         self.attempt = 1;
@@ -178,7 +171,7 @@ impl Client {
         self.connection.wait_readable()
     }
 
-    /// Receives once and acts on the reply if it is complete.
+    /// Receive once, and act on the reply if it is complete.
     fn pump<C: Clock>(
         &mut self,
         pace: &Pace,
@@ -189,8 +182,8 @@ impl Client {
             None => Ok(Progress::Waiting),
             Some(reply) => match self.rolling_back.take() {
                 None => self.take_reply(reply, pace, context),
-                Some(verdict) => match reply.error {
-                    None => self.settle(verdict, pace, context),
+                Some(recovery) => match reply.error {
+                    None => self.recover(recovery, pace, context),
                     Some(error) => Err(Failure::Server(error)),
                 },
             },
@@ -205,39 +198,40 @@ impl Client {
     ) -> Result<Progress, Failure> {
         if let Some(error) = reply.error {
             context.recorder.error(&error.sqlstate);
-            let verdict = Verdict::of(&error);
-            let is_final = verdict == Verdict::Fail || self.attempt >= ATTEMPTS;
-            if is_final && self.refusals == Refusals::End {
+            let recovery = Recovery::of(&error);
+            let is_final = recovery == Recovery::Fail || self.attempt >= ATTEMPTS;
+            if is_final && self.error_policy == ErrorPolicy::Abort {
                 return Err(Failure::Server(error));
             }
             if !reply.in_transaction {
-                return self.settle(verdict, pace, context);
+                return self.recover(recovery, pace, context);
             }
-            self.rolling_back = Some(verdict);
+            self.rolling_back = Some(recovery);
             self.connection.send(Request::Text("ROLLBACK"))?;
             return Ok(Progress::Waiting);
         }
         context.recorder.statements += 1;
-        if !self.operation.expected(self.call).admits(reply.rows) {
+        if !self.operation.calls[self.call].expected.admits(reply.rows) {
             context.recorder.error(WRONG_ROW_COUNT);
         }
         self.call += 1;
-        if self.call < self.operation.calls() {
+        if self.call < self.operation.calls.len() {
             self.rows += reply.rows;
             self.send_call()?;
             return Ok(Progress::Waiting);
         }
         let connection = self.connection.as_mut();
+        let operation = &mut self.operation;
         match self
             .generator
-            .follow(reply.rows, &mut self.operation, connection)?
+            .next_call(reply.rows, operation, connection)?
         {
-            Course::Over { rows } => {
+            NextCall::Done { rows } => {
                 self.rows += rows;
                 self.complete(context);
                 Ok(Progress::Idle)
             }
-            Course::On { rows } => {
+            NextCall::Continue { rows } => {
                 self.rows += rows;
                 self.call = 0;
                 self.send_call()?;
@@ -257,16 +251,16 @@ impl Client {
             .completed(self.finished, latency, self.rows);
     }
 
-    /// After a failed statement, once the transaction is rolled back. An operation that may be
-    /// tried again but not any more in this slice keeps its place: it is the next slice's first.
-    fn settle<C: Clock>(
+    /// Repeat or give up the operation after a failed statement, when its transaction is rolled back.
+    /// If the slice has no time for a retry, the operation is the first of the next slice.
+    fn recover<C: Clock>(
         &mut self,
-        verdict: Verdict,
+        recovery: Recovery,
         pace: &Pace,
         context: &mut Context<'_, C>,
     ) -> Result<Progress, Failure> {
         self.finished = context.clock.now();
-        if verdict == Verdict::Fail || self.attempt >= ATTEMPTS {
+        if recovery == Recovery::Fail || self.attempt >= ATTEMPTS {
             self.position += 1;
             return Ok(Progress::Idle);
         }

@@ -1,47 +1,45 @@
-//! Carries out commands.
+//! The execution of commands.
 
 use std::collections::HashMap;
 
-use crate::event::{ErrorEvent, Event};
-use crate::job::{Close, Command, Explain, Load, Open, Perform, Prepare, Run};
-use crate::session::Session;
+use crate::protocol::event::{ErrorEvent, ErrorKind, Event, Rows};
+use crate::protocol::job::{Close, Command, Explain, Load, Open, Perform, Prepare, Run};
 use crate::slice;
+use crate::slice::session::Session;
 use crate::sql;
 use crate::step::Step;
-use crate::wire::Failure;
-use crate::workload::insert;
-use crate::workload::micro::load;
+use crate::wire::{Failure, Table};
+use crate::workload::{self, insert};
 
-/// The open sessions, by name.
+/// The open sessions by name.
 #[derive(Default)]
 pub struct Driver {
-    sessions: HashMap<String, Opened>,
+    sessions: HashMap<String, OpenSession>,
 }
 
-/// What a session is for.
-enum Opened {
+enum OpenSession {
     Slices(Box<Session>),
     Step(Box<Step>),
 }
 
 impl Driver {
-    /// Carries out the command of one line; events go to `emit`, the terminal one is the last.
-    pub fn obey(&mut self, line: &str, emit: &mut dyn FnMut(&Event)) {
+    /// Execute the command of one line; events go to `emit`, the terminal one last.
+    pub fn execute(&mut self, line: &str, emit: &mut dyn FnMut(&Event)) {
         let event = match serde_json::from_str::<Command>(line) {
             Ok(command) => {
                 let id = command.id();
-                self.carry_out(command, emit)
-                    .unwrap_or_else(|failure| Event::Error(ErrorEvent::new(Some(id), failure)))
+                self.dispatch(command, emit)
+                    .unwrap_or_else(|failure| error_event(Some(id), failure))
             }
             Err(error) => {
-                let failure = Failure::usage(format!("not a command: {error}"));
-                Event::Error(ErrorEvent::new(id_of(line), failure))
+                let failure = Failure::usage(format!("this line is not a command: {error}"));
+                error_event(id_of(line), failure)
             }
         };
         emit(&event);
     }
 
-    fn carry_out(
+    fn dispatch(
         &mut self,
         command: Command,
         emit: &mut dyn FnMut(&Event),
@@ -60,7 +58,7 @@ impl Driver {
             Command::Close(job) => self.close(job),
             Command::Sql(job) => Ok(Event::Rows {
                 id: job.id,
-                results: sql::run(&job)?.into_iter().map(Into::into).collect(),
+                results: sql::run(&job)?.into_iter().map(rows_of).collect(),
             }),
         }
     }
@@ -72,11 +70,11 @@ impl Driver {
             server_processes: session.server_processes.clone(),
             id: job.id,
             session: job.session.clone(),
-            unit: session.micro.unit().name().to_owned(),
+            unit: session.test.unit().name().to_owned(),
             statements: session.statements(),
         };
         self.sessions
-            .insert(job.session, Opened::Slices(Box::new(session)));
+            .insert(job.session, OpenSession::Slices(Box::new(session)));
         Ok(event)
     }
 
@@ -90,12 +88,13 @@ impl Driver {
             statements: step.statements(),
             seats: step.seats(),
         };
-        self.sessions.insert(name, Opened::Step(Box::new(step)));
+        self.sessions
+            .insert(name, OpenSession::Step(Box::new(step)));
         Ok(event)
     }
 
     fn perform(&mut self, job: &Perform, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failure> {
-        let Opened::Step(step) = self.session(&job.session)? else {
+        let OpenSession::Step(step) = self.session(&job.session)? else {
             return Err(wrong_kind(&job.session, "run"));
         };
         let id = job.id;
@@ -108,14 +107,14 @@ impl Driver {
         Ok(Event::Explained {
             id: job.id,
             plans: match self.session(&job.session)? {
-                Opened::Slices(session) => session.explain()?,
-                Opened::Step(step) => step.explain()?,
+                OpenSession::Slices(session) => session.explain()?,
+                OpenSession::Step(step) => step.explain()?,
             },
         })
     }
 
     fn run(&mut self, job: &Run) -> Result<Event, Failure> {
-        let Opened::Slices(session) = self.session(&job.session)? else {
+        let OpenSession::Slices(session) = self.session(&job.session)? else {
             return Err(wrong_kind(&job.session, "perform"));
         };
         Ok(Event::Ran(Box::new(slice::run(session, job)?)))
@@ -133,12 +132,12 @@ impl Driver {
 
     fn check_new(&self, name: &str) -> Result<(), Failure> {
         if self.sessions.contains_key(name) {
-            return Err(Failure::usage(format!("session {name:?} is open already")));
+            return Err(Failure::usage(format!("session {name:?} is already open")));
         }
         Ok(())
     }
 
-    fn session(&mut self, name: &str) -> Result<&mut Opened, Failure> {
+    fn session(&mut self, name: &str) -> Result<&mut OpenSession, Failure> {
         self.sessions.get_mut(name).ok_or_else(|| unknown(name))
     }
 }
@@ -146,7 +145,7 @@ impl Driver {
 fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failure> {
     let id = job.id;
     let total = u64::from(job.tables) * u64::from(job.rows);
-    let loaded = load::load(job, |done| emit(&Event::Progress { id, done, total }))?;
+    let loaded = workload::load(job, &mut |done| emit(&Event::Progress { id, done, total }))?;
     Ok(Event::Loaded {
         id,
         rows: loaded.rows,
@@ -156,14 +155,36 @@ fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failur
 }
 
 fn wrong_kind(session: &str, command: &str) -> Failure {
-    Failure::usage(format!("session {session:?} is one to {command}"))
+    Failure::usage(format!("session {session:?} is for the command {command}"))
 }
 
 fn unknown(session: &str) -> Failure {
     Failure::usage(format!("there is no session {session:?}"))
 }
 
-/// The id of a command that is wrong otherwise.
+fn rows_of(table: Table) -> Rows {
+    Rows {
+        columns: table.columns,
+        rows: table.rows,
+    }
+}
+
+fn error_event(id: Option<u64>, failure: Failure) -> Event {
+    let (kind, sqlstate, message) = match failure {
+        Failure::Connection { sqlstate, message } => (ErrorKind::Connection, sqlstate, message),
+        Failure::Server(error) => (ErrorKind::Server, Some(error.sqlstate), error.message),
+        Failure::Protocol(message) => (ErrorKind::Protocol, None, message),
+        Failure::Usage(message) => (ErrorKind::Usage, None, message),
+    };
+    Event::Error(ErrorEvent {
+        id,
+        kind,
+        sqlstate,
+        message,
+    })
+}
+
+/// Return the id of a command that is wrong otherwise.
 fn id_of(line: &str) -> Option<u64> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     value.get("id")?.as_u64()
@@ -174,9 +195,9 @@ mod tests {
     use super::*;
     use serde_json::{json, Value};
 
-    fn obey(driver: &mut Driver, line: &str) -> Value {
+    fn execute(driver: &mut Driver, line: &str) -> Value {
         let mut events = Vec::new();
-        driver.obey(line, &mut |event| {
+        driver.execute(line, &mut |event| {
             events.push(serde_json::to_value(event).unwrap());
         });
         assert_eq!(events.len(), 1);
@@ -184,7 +205,7 @@ mod tests {
     }
 
     fn usage_error_of(line: &Value) -> (Value, Value) {
-        let event = obey(&mut Driver::default(), &line.to_string());
+        let event = execute(&mut Driver::default(), &line.to_string());
         assert_eq!(
             (&event["event"], &event["kind"]),
             (&json!("error"), &json!("usage"))
@@ -194,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_command_is_answered_with_its_id_if_it_has_one() {
-        let event = obey(&mut Driver::default(), "not even JSON");
+        let event = execute(&mut Driver::default(), "not even JSON");
         assert_eq!(
             (&event["kind"], &event["id"]),
             (&json!("usage"), &Value::Null)

@@ -1,5 +1,5 @@
 //! Random values of operations: a counter-based generator, so that operation `i` of a test is the
-//! same whoever runs it, whenever, and however fast its predecessors were.
+//! same for every client and however fast its predecessors were.
 
 mod permutation;
 mod sample;
@@ -23,7 +23,7 @@ impl Sequence {
         Self { key }
     }
 
-    /// The random values of operation `index`.
+    /// Return the random values of operation `index`.
     pub fn stream(&self, index: u64) -> Stream {
         Stream {
             state: mix(self.key ^ mix(index)),
@@ -46,18 +46,18 @@ impl Stream {
         finalize(self.state)
     }
 
-    /// Uniform in `0..bound`, by multiplication instead of a division (Lemire, 2019). The bias is
-    /// below `bound` / 2^64, which no table of this world can show.
+    /// Draw a number of `0..bound`, by multiplication instead of a division (Lemire, 2019). The
+    /// bias is below `bound` / 2^64, too small to be seen.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform in `[0, 1)`.
+    /// Draw a number of `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.draw() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Appends `groups` groups of eleven random digits with a hyphen between them: the contents of
+    /// Append `groups` groups of eleven random digits with a hyphen between them: the contents of
     /// the columns `c` (10 groups, 119 bytes) and `pad` (5 groups, 59 bytes).
     pub fn digit_groups(&mut self, groups: usize, text: &mut Vec<u8>) {
         for group in 0..groups {

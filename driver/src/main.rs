@@ -6,18 +6,12 @@
 mod allocations;
 mod client;
 mod driver;
-mod event;
-mod job;
 mod keys;
-mod pacing;
-mod recorder;
-mod schema;
-mod session;
+mod measure;
+mod protocol;
 mod slice;
 mod sql;
 mod step;
-mod usage;
-mod window;
 mod wire;
 mod workload;
 
@@ -25,7 +19,7 @@ use std::io::{BufRead, Write};
 use std::process::{exit, ExitCode};
 use std::sync::mpsc;
 
-use event::Event;
+use protocol::event::Event;
 
 const HELP: &str = "\
 The load generator of Slowdust.
@@ -43,9 +37,9 @@ Options:
 ";
 
 fn main() -> ExitCode {
-    match requested(lexopt::Parser::from_env()) {
-        Ok(Requested::Text(text)) => print(&text),
-        Ok(Requested::Service) => serve(),
+    match text_requested(lexopt::Parser::from_env()) {
+        Ok(Some(text)) => print(&text),
+        Ok(None) => serve(),
         Err(error) => {
             eprintln!("slowdust-driver: {error}\nTry: slowdust-driver --help");
             return ExitCode::from(2);
@@ -54,20 +48,15 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-enum Requested {
-    Text(String),
-    Service,
-}
-
-fn requested(mut arguments: lexopt::Parser) -> Result<Requested, lexopt::Error> {
+/// Return the text that an option asks for, or None without an option.
+fn text_requested(mut arguments: lexopt::Parser) -> Result<Option<String>, lexopt::Error> {
     use lexopt::Arg::Long;
+    const VERSION: &str = concat!("slowdust-driver ", env!("CARGO_PKG_VERSION"), "\n");
     match arguments.next()? {
-        None => Ok(Requested::Service),
-        Some(Long("schema")) => Ok(Requested::Text(schema::text())),
-        Some(Long("version")) => Ok(Requested::Text(
-            concat!("slowdust-driver ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
-        )),
-        Some(Long("help")) => Ok(Requested::Text(HELP.to_owned())),
+        None => Ok(None),
+        Some(Long("schema")) => Ok(Some(protocol::schema::text())),
+        Some(Long("version")) => Ok(Some(VERSION.to_owned())),
+        Some(Long("help")) => Ok(Some(HELP.to_owned())),
         Some(other) => Err(other.unexpected()),
     }
 }
@@ -75,12 +64,12 @@ fn requested(mut arguments: lexopt::Parser) -> Result<Requested, lexopt::Error> 
 fn serve() {
     let mut driver = driver::Driver::default();
     for line in commands() {
-        driver.obey(&line, &mut |event| emit(event));
+        driver.execute(&line, &mut |event| emit(event));
     }
 }
 
-/// The lines of stdin. They are read by a thread of their own, which ends the process with them,
-/// even in the middle of a slice: whoever held the other end is gone.
+/// Return the lines of stdin. A thread of their own reads them, and ends the process at their end,
+/// even in the middle of a slice: the process that wrote them has ended.
 fn commands() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -101,7 +90,7 @@ fn emit(event: &Event) {
     print(&line);
 }
 
-/// Without a reader there is nobody to work for.
+/// Write to stdout; exit if it is closed.
 fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     if stdout

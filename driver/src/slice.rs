@@ -1,25 +1,23 @@
-//! One slice: all clients of a session stand still, run, and stand still again.
+//! One slice: all clients of a session run at the same time, and are idle before and after it.
+
+pub mod session;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Barrier;
 
 use crate::client::{blocking, readiness, Context};
-use crate::event::{ClientUse, Ran, Schedule as ScheduleKept};
-use crate::job::{Rate, Run, Stop};
 use crate::keys::Sequence;
-use crate::pacing::{End, Nanosecond, Pace, Schedule};
-use crate::recorder::Recorder;
-use crate::session::{Session, Waits, Worker};
-use crate::usage::ThreadUse;
-use crate::window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
+use crate::measure::{
+    client_use, nanoseconds, prefer_punctual_sleep, stay_on, End, Nanosecond, Pace, Recorder,
+    Schedule, ThreadUse, Window, WindowClock, LONGEST, NANOSECONDS,
+};
+use crate::protocol::event::{Ran, Schedule as ScheduleKept};
+use crate::protocol::job::{Rate, Run, Stop};
+use crate::slice::session::{Session, Waits, Worker};
 use crate::wire::{Failure, Traffic};
-use crate::workload::micro::Unit;
+use crate::workload::Unit;
 
-const NANOSECONDS: f64 = 1e9;
-/// A year: what is meant as «for ever» still fits a clock.
-const LONGEST_SLICE: f64 = 365.0 * 86_400.0;
-
-/// Runs a slice of the session, and says what it measured.
+/// Run a slice of the session, and return its measurements.
 pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
     if session.broken {
         return Err(Failure::connection(
@@ -30,25 +28,14 @@ pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
     let traffic = traffic(session);
     open_windows(session);
     let window = Window::default();
-    let outcome = run_workers(&mut session.workers, paces, &window);
-    let uses = match outcome {
-        Ok(uses) => uses,
-        Err(failure) => {
-            session.broken = true;
-            return Err(failure);
-        }
-    };
+    let uses =
+        run_workers(&mut session.workers, paces, &window).inspect_err(|_| session.broken = true)?;
     session.total.reset();
     for worker in &session.workers {
         session.total.merge(&worker.recorder);
     }
-    Ok(report(
-        session,
-        job,
-        window.opened().started,
-        traffic,
-        &uses,
-    ))
+    let started = window.opened().started;
+    Ok(report(session, job, started, traffic, &uses))
 }
 
 fn open_windows(session: &mut Session) {
@@ -60,10 +47,10 @@ fn open_windows(session: &mut Session) {
     }
 }
 
-/// By worker and client.
+/// Return the pace of each client of each worker.
 fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
     check(session, job)?;
-    let arrivals = Sequence::new(session.seed(), "arrivals");
+    let arrivals = Sequence::new(session.seed, "arrivals");
     Ok(session
         .workers
         .iter()
@@ -71,9 +58,9 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
             let clients = worker.clients.iter();
             clients
                 .map(|client| {
-                    let place = client.place();
+                    let place = client.place;
                     let end = match &job.stop {
-                        Stop::Seconds(seconds) => End::At((seconds * NANOSECONDS) as Nanosecond),
+                        Stop::Seconds(seconds) => End::At(nanoseconds(*seconds)),
                         Stop::Positions(ends) => End::Position(ends[place.client as usize]),
                     };
                     let schedule = job.rate.map(|rate| {
@@ -93,7 +80,7 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
 
 fn check(session: &Session, job: &Run) -> Result<(), Failure> {
     match &job.stop {
-        Stop::Seconds(seconds) if !(*seconds > 0.0 && *seconds <= LONGEST_SLICE) => {
+        Stop::Seconds(seconds) if !(*seconds > 0.0 && *seconds <= LONGEST) => {
             return Err(Failure::usage("a slice takes a positive number of seconds"));
         }
         Stop::Positions(ends) if ends.len() != session.clients().count() => {
@@ -112,15 +99,12 @@ fn check(session: &Session, job: &Run) -> Result<(), Failure> {
 }
 
 fn traffic(session: &Session) -> Traffic {
-    let mut sum = Traffic::default();
-    session
-        .clients()
-        .for_each(|client| sum += client.connection().traffic());
-    sum
+    let clients = session.clients();
+    clients.map(|client| client.connection().traffic()).sum()
 }
 
-/// Threads are made for each slice: the scheduler places them anew, so that an unlucky placement is
-/// the noise of one slice and not the bias of a session.
+/// Run each worker in a thread. Threads are new in each slice: the scheduler places them again, so
+/// that an unlucky placement is the noise of one slice and not the bias of a session.
 fn run_workers(
     workers: &mut [Worker],
     paces: Vec<Vec<Pace>>,
@@ -188,8 +172,11 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         .map(|client| client.tally.last_completion)
         .max();
     let seconds = last_completion.unwrap_or(0) as f64 / NANOSECONDS;
-    let unit = session.micro.unit();
-    let rows_scanned = session.micro.rows_scanned();
+    let unit = session.test.unit();
+    let (rows, unit_size) = match unit {
+        Unit::Operations => (total.rows, 1.0),
+        Unit::RowsScanned(rows) => (rows * total.operations, rows as f64),
+    };
     Ran {
         id: job.id,
         session: job.session.clone(),
@@ -197,8 +184,8 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         seconds,
         operations: total.operations,
         statements: total.statements,
-        rows: rows_scanned.map_or(total.rows, |rows| rows * total.operations),
-        qps: rate(session) * unit_size(unit, rows_scanned),
+        rows,
+        qps: rate(session) * unit_size,
         unit: unit.name().to_owned(),
         bytes_sent: after.sent - before.sent,
         bytes_received: after.received - before.received,
@@ -206,20 +193,20 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         per_second: per_second(total),
         errors: total.errors.clone(),
         retries: total.retries,
-        client: ClientUse::of(uses, seconds),
+        client: client_use(uses, seconds),
         schedule: job.rate.map(|rate| schedule_kept(rate, total)),
         positions: session.clients().map(|client| client.position()).collect(),
     }
 }
 
 fn per_second(total: &Recorder) -> Vec<(u64, Nanosecond)> {
-    let seconds = total.per_second().iter();
+    let seconds = total.per_second.iter();
     seconds
         .map(|second| (second.operations, second.max))
         .collect()
 }
 
-/// Operations per second: summed over the clients, each its own.
+/// Return the sum of the clients' rates, in operations per second.
 fn rate(session: &Session) -> f64 {
     session
         .clients()
@@ -227,13 +214,6 @@ fn rate(session: &Session) -> f64 {
         .filter(|tally| tally.operations > 0)
         .map(|tally| tally.operations as f64 * NANOSECONDS / tally.last_completion as f64)
         .sum()
-}
-
-fn unit_size(unit: Unit, rows_scanned: Option<u64>) -> f64 {
-    match (unit, rows_scanned) {
-        (Unit::Rows, Some(rows)) => rows as f64,
-        _ => 1.0,
-    }
 }
 
 fn schedule_kept(rate: Rate, total: &Recorder) -> ScheduleKept {

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::job::Sql;
+use crate::protocol::job::Sql;
 use crate::wire::{self, Failure, Table};
 
-/// Runs the statements, each in its own transaction, over at most `parallel` connections. Results
-/// are in the order of the statements. The first failure, in that order, is the command's; what
-/// had not begun by then does not begin.
+/// Run the statements, each in its own transaction, over at most `parallel` connections; return the
+/// results in the order of the statements. The first failure in that order is the command's, and no
+/// further statement begins after it.
 pub fn run(job: &Sql) -> Result<Vec<Table>, Failure> {
     if job.parallel == 0 {
         return Err(Failure::usage("at least one connection is needed"));
@@ -44,7 +44,7 @@ fn run_some(job: &Sql, next: &AtomicUsize) -> Vec<Placed> {
         let failed = result.is_err();
         results.push((place, result));
         if failed {
-            // Beyond the last one: the other connections stop too.
+            // The other connections find no further statement, and stop too.
             next.store(job.statements.len(), Ordering::Relaxed);
             return results;
         }

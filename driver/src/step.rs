@@ -1,71 +1,43 @@
-//! One step of the Insert Benchmark: a thread for each connection, which does its part from the
-//! opening of the window to the end of the step.
+//! One step of the Insert Benchmark: a thread for each connection, which works from the opening of the
+//! window to the end of the step.
 
-mod crew;
+mod connections;
 mod explain;
-mod hold;
+mod long_transaction;
 mod report;
-mod team;
+mod threads;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use self::team::{Member, Team};
-use crate::client::gate::{Gate, Patience};
-use crate::event::{Performed, Plan, Seat};
-use crate::job::{Prepare, Second, Work};
-use crate::pacing::Nanosecond;
+use self::connections::{indexes_of_a_table, StepConnection, StepSetup};
+use crate::client::gate::WakePolicy;
+use crate::measure::{Nanosecond, LONGEST};
+use crate::protocol::event::{Performed, Plan, Seat};
+use crate::protocol::job::{Prepare, Second, Work};
 use crate::wire::{self, Failure};
-use crate::workload::insert::{in_brief, Table, MOST_ROWS_PER_COMMIT};
-
-const NANOSECONDS: f64 = 1e9;
-/// A year: what is meant as «for ever» still fits a clock.
-const LONGEST: Second = 365.0 * 86_400.0;
+use crate::workload::insert::MOST_ROWS_PER_COMMIT;
+use crate::workload::statement::abbreviate;
 
 /// A step that is ready to be performed, once.
 pub struct Step {
-    job: Prepare,
-    tables: Vec<Arc<Table>>,
-    /// By client.
-    gates: Vec<Arc<Gate>>,
-    /// Indexes that were created.
-    indexes: Arc<AtomicU64>,
-    members: Vec<Member>,
+    setup: StepSetup,
+    connections: Vec<StepConnection>,
     performed: bool,
 }
 
 impl Step {
+    /// Find the ends of the tables, and open the connections.
     pub fn prepare(job: Prepare) -> Result<Self, Failure> {
         check(&job)?;
-        let mut connection = wire::connect(&job.target)?;
-        let tables = (0..)
-            .zip(&job.inserted)
-            .map(|(number, &inserted)| {
-                Table::find(connection.as_mut(), number, inserted).map(Arc::new)
-            })
-            .collect::<Result<Vec<_>, Failure>>()?;
-        drop(connection);
-        let gates: Vec<_> = (0..job.clients)
-            .map(|_| Arc::new(Gate::new(rows_per_commit(&job.work), patience(&job.work))))
-            .collect();
-        let indexes = Arc::default();
-        let team = Team {
-            job: &job,
-            tables: &tables,
-            gates: &gates,
-            indexes: &indexes,
-        };
+        let setup = StepSetup::new(job)?;
         Ok(Self {
-            members: team.members()?,
-            tables,
-            gates,
-            indexes,
+            connections: setup.connections()?,
+            setup,
             performed: false,
-            job,
         })
     }
 
-    /// Does what is to be done; `progress` hears every second how much of how much is done.
+    /// Run the step to its end. `progress` is called every second with the work done and all work.
     pub fn perform(
         &mut self,
         id: u64,
@@ -73,60 +45,59 @@ impl Step {
     ) -> Result<Performed, Failure> {
         if self.performed {
             return Err(Failure::usage(
-                "this step was performed already: prepare another",
+                "this step was already performed: prepare another one",
             ));
         }
         self.performed = true;
-        let before = report::traffic(&self.members);
-        let (job, gates, indexes) = (&self.job, &self.gates, &self.indexes);
-        let shift = crew::work(&mut self.members, |elapsed| {
-            let (done, total) = state(job, gates, indexes, elapsed);
+        let before = report::traffic(&self.connections);
+        let setup = &self.setup;
+        let run = threads::run(&mut self.connections, |elapsed| {
+            let (done, total) = work_done(setup, elapsed);
             progress(done, total);
         })?;
-        Ok(report::report(self, id, before, &shift))
+        Ok(report::report(self, id, before, &run))
     }
 
-    /// The plan of each statement that has one, over the first table.
+    /// Return the plan of each statement that has one, over the first table.
     pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
-        explain::explain(&self.job, &self.tables[0])
+        explain::explain(&self.setup.job, &self.setup.tables[0])
     }
 
-    /// Where the server's processes belong, if all of those are known that have a CPU.
+    /// Return the CPUs of the server's processes, if the process of each connection with a CPU is
+    /// known.
     pub fn seats(&self) -> Vec<Seat> {
         let seats: Option<Vec<Seat>> = self
-            .members
+            .connections
             .iter()
-            .filter_map(|member| Some((member.cpu?, member.server_process)))
+            .filter_map(|connection| Some((connection.cpu?, connection.server_process)))
             .map(|(cpu, process)| process.map(|process| Seat { process, cpu }))
             .collect();
         seats.unwrap_or_default()
     }
 
-    /// By role, over the first table.
+    /// Return the statements of each role over the first table.
     pub fn statements(&self) -> Vec<String> {
-        let first = self.members.iter().filter(|member| member.client == 0);
-        first
-            .flat_map(|member| &member.statements)
-            .map(|statement| in_brief(&wire::spelling(self.job.target.dbms, statement)))
+        let dialect = wire::dialect(&self.setup.job.target);
+        let connections = self.connections.iter();
+        connections
+            .filter(|connection| connection.client == 0)
+            .flat_map(|connection| &connection.statements)
+            .map(|statement| abbreviate(&dialect.with_placeholders(statement)))
             .collect()
     }
 }
 
-/// How much of how much is done: rows that are inserted, milliseconds, or indexes.
-fn state(
-    job: &Prepare,
-    gates: &[Arc<Gate>],
-    indexes: &AtomicU64,
-    elapsed: Nanosecond,
-) -> (u64, u64) {
+/// Return the work done and all work, in rows inserted, indexes created or milliseconds.
+fn work_done(setup: &StepSetup, elapsed: Nanosecond) -> (u64, u64) {
+    let job = &setup.job;
     match job.work {
         Work::Load { rows, .. } | Work::Replace { rows, .. } => {
-            let inserted = gates.iter().map(|gate| gate.inserted()).sum();
+            let inserted = setup.gates.iter().map(|gate| gate.inserted()).sum();
             (inserted, rows * u64::from(job.clients))
         }
         Work::Index => {
-            let total = team::indexes_of_a_table() * u64::from(job.tables);
-            (indexes.load(Ordering::Relaxed), total)
+            let total = indexes_of_a_table() * u64::from(job.tables);
+            (setup.indexes.load(Ordering::Relaxed), total)
         }
         Work::Query { seconds, .. } => {
             let total = (seconds * 1e3) as u64;
@@ -150,10 +121,10 @@ fn rows_per_commit(work: &Work) -> u64 {
     }
 }
 
-fn patience(work: &Work) -> Patience {
+fn wake_policy(work: &Work) -> WakePolicy {
     match work {
-        Work::Query { .. } => Patience::Punctual,
-        Work::Load { .. } | Work::Replace { .. } | Work::Index => Patience::Thrifty,
+        Work::Query { .. } => WakePolicy::Immediate,
+        Work::Load { .. } | Work::Replace { .. } | Work::Index => WakePolicy::Batched,
     }
 }
 
@@ -165,11 +136,11 @@ fn check(job: &Prepare) -> Result<(), Failure> {
     if job.inserted.len() != job.tables as usize {
         return usage("say for each table how many rows were ever inserted".to_owned());
     }
-    if !(1..=u64::from(MOST_ROWS_PER_COMMIT)).contains(&rows_per_commit(&job.work)) {
+    if !(1..=MOST_ROWS_PER_COMMIT as u64).contains(&rows_per_commit(&job.work)) {
         return usage(format!("a commit has 1 to {MOST_ROWS_PER_COMMIT} rows"));
     }
     if job.cpus.as_ref().is_some_and(Vec::is_empty) {
-        return usage("name a CPU, or none at all".to_owned());
+        return usage("the list of CPUs is empty: name a CPU, or leave the list out".to_owned());
     }
     let is_time = |seconds: Second| seconds > 0.0 && seconds <= LONGEST;
     if job.long_transaction.is_some_and(|held| !is_time(held)) {

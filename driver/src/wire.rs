@@ -1,19 +1,21 @@
-//! What the rest of the driver knows of a DBMS: a connection that prepares statements, sends one
-//! request and gives back one reply. The bytes are the business of one module per protocol.
+//! Wires: the interface of the driver to the DBMSs. A connection prepares statements, sends one
+//! request and returns one reply; each protocol has a module of its own.
 
 mod body;
 mod calendar;
+pub mod dialect;
 mod frames;
 pub mod mysql;
 pub mod postgres;
 mod socket;
 
 use std::io::Write as _;
-use std::ops::AddAssign;
+use std::iter::Sum;
 use std::os::fd::BorrowedFd;
 
 use self::calendar::DateTime;
-use crate::job::{Dbms, Target};
+use self::dialect::Dialect;
+use crate::protocol::job::{Dbms, Target};
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and
 /// nothing is allocated for them.
@@ -31,12 +33,12 @@ pub enum Value {
 }
 
 impl Value {
-    /// The bytes of a text in its arena.
+    /// Return the bytes of a text in its arena.
     pub fn slice(text: &[u8], start: u32, end: u32) -> &[u8] {
         &text[start as usize..end as usize]
     }
 
-    /// Appends the value as SQL. Our texts hold digits and hyphens: nothing to escape.
+    /// Append the value as SQL. Texts hold letters, digits and hyphens: nothing has to be escaped.
     pub fn write_literal(self, text: &[u8], sql: &mut Vec<u8>) {
         match self {
             Self::Int(number) => write!(sql, "{number}").expect("memory"),
@@ -52,10 +54,10 @@ impl Value {
     }
 }
 
-/// What a client sends and waits for, one at a time.
+/// A request of a client, which waits for its reply.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
-    /// Statement by its number in the order of `prepare`.
+    /// A statement by its number in the order of `prepare`.
     Prepared {
         statement: usize,
         values: &'a [Value],
@@ -65,36 +67,37 @@ pub enum Request<'a> {
     Text(&'a str),
 }
 
-/// What the server said to a request.
+/// The server's reply to a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// Rows returned by a query, or changed by a write.
     pub rows: u64,
     pub error: Option<ServerError>,
-    /// The connection is inside a transaction, sound or failed.
+    /// True inside a transaction, also inside a failed one.
     pub in_transaction: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
-    /// Where the DBMS has no state for an error, its own number follows: `HY000/1205`.
+    /// The SQLSTATE, followed by the DBMS's own number if it has no state for the error:
+    /// `HY000/1205`.
     pub sqlstate: String,
     pub message: String,
-    /// The transaction lost against another one, and may succeed if it is begun again.
+    /// True if the transaction lost against another one, and may succeed in another attempt.
     pub collision: bool,
 }
 
-/// What ends a command.
+/// The reason why a command ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The server cannot be reached, or is gone.
+    /// The server cannot be reached, or has closed the connection.
     Connection {
         sqlstate: Option<String>,
         message: String,
     },
-    /// The server refused what was asked.
+    /// The server refused a request.
     Server(ServerError),
-    /// The server said what it must not say.
+    /// The server violated the protocol.
     Protocol(String),
     /// The command cannot be carried out as it was written.
     Usage(String),
@@ -108,7 +111,7 @@ impl Failure {
         }
     }
 
-    /// The server does not take the connection.
+    /// Return the failure of a connection that the server refused.
     pub fn refused(error: ServerError) -> Self {
         Self::Connection {
             sqlstate: Some(error.sqlstate),
@@ -125,66 +128,76 @@ impl Failure {
     }
 }
 
-/// Result of a statement as text.
+/// The result of a statement as text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Table {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// Bytes over a connection since it was opened.
+impl Table {
+    /// Return the value of a result that has only one.
+    pub fn into_value(mut self) -> Result<Option<String>, Failure> {
+        let value = self.rows.pop().and_then(|mut row| row.pop());
+        value.ok_or_else(|| Failure::protocol("a value is missing"))
+    }
+}
+
+/// The bytes sent and received by a connection since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     pub sent: u64,
     pub received: u64,
 }
 
-impl AddAssign for Traffic {
-    fn add_assign(&mut self, other: Self) {
-        self.sent += other.sent;
-        self.received += other.received;
+impl Sum for Traffic {
+    fn sum<I: Iterator<Item = Self>>(traffic: I) -> Self {
+        traffic.fold(Self::default(), |sum, connection| Self {
+            sent: sum.sent + connection.sent,
+            received: sum.received + connection.received,
+        })
     }
 }
 
 /// The measured part of a connection: none of it allocates once its buffers have grown.
 pub trait Connection: Send {
-    /// Sends one request in one system call. Requests are far smaller than the socket's buffer and
+    /// Send one request in one system call. Requests are far smaller than the socket's buffer and
     /// one is under way at a time, so this does not wait for the server.
     fn send(&mut self, request: Request<'_>) -> Result<(), Failure>;
 
-    /// Waits until the server has said something.
+    /// Wait until bytes of the server are there.
     fn wait_readable(&mut self) -> Result<(), Failure>;
 
-    /// Takes over what the server has said, by one system call. Waits if it said nothing.
+    /// Receive the bytes that are there, in one system call; wait if there are none.
     fn receive(&mut self) -> Result<(), Failure>;
 
-    /// The reply to the request that was sent, once all of it was received.
+    /// Return the reply to the request, if all of it was received.
     fn reply(&mut self) -> Result<Option<Reply>, Failure>;
 
-    /// Runs one statement and gives all of its result as text. Not part of any steady state: this
-    /// allocates.
+    /// Run one statement, and return all of its result as text. This allocates, so no measured
+    /// operation calls it in its steady state.
     fn query(&mut self, sql: &str) -> Result<Table, Failure>;
 
-    /// What to watch for readiness.
+    /// Return the descriptor to watch for readiness.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
     fn traffic(&self) -> Traffic;
 }
 
-/// Everything around the measured part.
+/// A connection with the calls around the measured part.
 pub trait Session: Connection {
-    /// The process or thread of the server that serves this connection, where that can be told.
-    /// To find it out may take some work of both sides.
+    /// Return the process or thread of the server that serves this connection, where it can be
+    /// found. The search may take some work of both sides.
     fn server_process(&mut self) -> Result<Option<u32>, Failure>;
 
-    /// Prepares statements written with `?`; their numbers are 0, 1, ... in this order.
+    /// Prepare statements written with `?`; their numbers are 0, 1, ... in this order.
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure>;
 
-    /// The plan, without costs, that the server uses for the prepared statement from now on, if it
-    /// has and tells one.
+    /// Return the plan, without costs, that the server uses for the request from now on, if it
+    /// shows one.
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure>;
 
-    /// Starts a bulk load into a table.
+    /// Start a bulk load into a table.
     fn load<'a>(
         &'a mut self,
         table: &str,
@@ -196,54 +209,36 @@ pub trait Session: Connection {
 pub trait BulkLoad {
     fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure>;
 
-    /// Ends the load, and waits until the server has taken all of it; bytes sent.
+    /// End the load, wait until the server has taken all of it, and return the bytes sent.
     fn finish(self: Box<Self>) -> Result<u64, Failure>;
 }
 
-/// What a DBMS wants to be written in definitions beyond what all of them understand.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Definitions {
-    /// After the columns of an index or primary key.
-    pub index_options: &'static str,
-    /// After the columns of a table.
-    pub table_options: String,
-}
-
-/// For tables in the target's engine.
-pub fn definitions(target: &Target) -> Result<Definitions, Failure> {
-    match (target.dbms, target.engine.as_deref()) {
-        (Dbms::Postgres, None) => Ok(Definitions::default()),
-        (Dbms::Postgres, Some(_)) => Err(Failure::usage("Postgres has no storage engines")),
-        (Dbms::Mysql | Dbms::Mariadb, engine) => mysql::definitions(engine),
-    }
-}
-
-/// What follows a table's name so that a query takes this index, where the DBMS has words for that.
-/// Without them MySQL 9.7 spends ten times as long on choosing the index as on reading ten rows.
-pub fn index_hint(dbms: Dbms, index: &str) -> String {
-    match dbms {
-        Dbms::Postgres => String::new(),
-        Dbms::Mysql | Dbms::Mariadb => format!(" FORCE INDEX ({index})"),
-    }
-}
-
-/// Begins or ends a transaction: a statement without a plan, which some DBMS cannot prepare.
+/// Return whether a statement begins or ends a transaction: it has no plan, and not every DBMS can
+/// prepare it.
 pub fn is_transaction_control(statement: &str) -> bool {
     matches!(statement, "BEGIN" | "COMMIT")
 }
 
-/// How a statement with `?` is written for the DBMS.
-pub fn spelling(dbms: Dbms, statement: &str) -> String {
+/// A protocol that the driver speaks, and the SQL of its servers.
+pub struct Wire {
+    connect: fn(&Target) -> Result<Box<dyn Session>, Failure>,
+    pub dialect: &'static dyn Dialect,
+}
+
+/// Return the wire of a DBMS. This is the list of wires: a new DBMS is a module and a line here.
+fn wire(dbms: Dbms) -> Wire {
     match dbms {
-        Dbms::Postgres => postgres::numbered_placeholders(statement),
-        Dbms::Mysql | Dbms::Mariadb => statement.to_owned(),
+        Dbms::Postgres => postgres::WIRE,
+        Dbms::Mysql | Dbms::Mariadb => mysql::WIRE,
     }
 }
 
-/// Connects and authenticates.
+/// Connect and authenticate.
 pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
-    match target.dbms {
-        Dbms::Postgres => Ok(Box::new(postgres::PostgresConnection::connect(target)?)),
-        Dbms::Mysql | Dbms::Mariadb => Ok(Box::new(mysql::MysqlConnection::connect(target)?)),
-    }
+    (wire(target.dbms).connect)(target)
+}
+
+/// Return the dialect of the target's DBMS.
+pub fn dialect(target: &Target) -> &'static dyn Dialect {
+    wire(target.dbms).dialect
 }

@@ -1,115 +1,100 @@
-//! What clients do: operations made of requests, in terms that every DBMS understands.
+//! Workloads: the benchmarks' tables, and the operations over them, in SQL that every DBMS takes.
+//! Where the DBMSs differ, a workload asks their `Dialect`.
 
 pub mod insert;
-pub mod micro;
+pub mod sbtest;
+pub mod statement;
 
-use std::ops::Range;
+use crate::client::operation::Generator;
+use crate::protocol::job::Load;
+use crate::wire::Failure;
 
-use crate::wire::{Connection, Failure, Request, Value};
+/// The benchmarks whose tests run in slices: a new benchmark is a module and a line here.
+const BENCHMARKS: [Benchmark; 1] = [sbtest::BENCHMARK];
 
-/// Produces the operations of one client. It owns what it needs to do so without allocating.
-pub trait Generator: Send {
-    /// Makes `operation` the one with this index in the test's sequence.
-    fn compose(&mut self, index: u64, operation: &mut Operation);
-
-    /// Hears that the last call of the operation returned or changed so many rows, and says what
-    /// follows from that.
-    fn follow(
-        &mut self,
-        rows: u64,
-        _operation: &mut Operation,
-        _connection: &mut dyn Connection,
-    ) -> Result<Course, Failure> {
-        Ok(Course::Over { rows })
-    }
+/// A benchmark with tables of its own.
+pub struct Benchmark {
+    pub name: &'static str,
+    pub load: LoadTables,
+    pub test: TestOf,
 }
 
-/// How an operation goes on.
+/// Creates and fills the tables; the callback is told the number of rows loaded so far.
+type LoadTables = fn(&Load, &mut dyn FnMut(u64)) -> Result<Loaded, Failure>;
+/// Returns the test of that name, if the benchmark has it.
+type TestOf = fn(&str, Shape) -> Option<Result<Box<dyn Test>, Failure>>;
+
+/// The tables that were loaded.
+pub struct Loaded {
+    pub rows: u64,
+    pub bytes: u64,
+    pub seconds: f64,
+}
+
+/// Create and fill the tables of the benchmark that the command names.
+pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
+    let benchmark = BENCHMARKS
+        .iter()
+        .find(|benchmark| benchmark.name == job.benchmark);
+    let benchmark = benchmark.ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no benchmark {:?} with tables to load",
+            job.benchmark
+        ))
+    })?;
+    (benchmark.load)(job, progress)
+}
+
+/// Return the test of that name over tables of that shape.
+pub fn test(name: &str, shape: Shape) -> Result<Box<dyn Test>, Failure> {
+    let test = BENCHMARKS
+        .iter()
+        .find_map(|benchmark| (benchmark.test)(name, shape));
+    test.unwrap_or_else(|| Err(Failure::usage(format!("there is no test {name:?}"))))
+}
+
+/// The size of the data of a test, and the number of its clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub tables: u64,
+    /// Rows of each table.
+    pub rows: u64,
+    pub clients: u64,
+    pub seed: u64,
+}
+
+/// The unit of a test's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
-    /// It is done, and the last call has been about so many rows.
-    Over { rows: u64 },
-    /// There is more to do, which the operation now holds; the last call was about so many rows.
-    On { rows: u64 },
+pub enum Unit {
+    Operations,
+    /// Rows that an operation reads without returning them.
+    RowsScanned(u64),
 }
 
-/// One transaction, or one statement that commits by itself. All its values are fixed before it
-/// begins, so a retry repeats exactly the same.
-#[derive(Debug, Default, PartialEq)]
-pub struct Operation {
-    calls: Vec<Call>,
-    values: Vec<Value>,
-    text: Vec<u8>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Call {
-    form: Form,
-    expected: Expected,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Form {
-    Prepared {
-        statement: usize,
-        values: Range<usize>,
-    },
-    Text(Range<usize>),
-}
-
-/// The rows that a statement returns or changes, where the data defines them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Expected {
-    Anything,
-    Rows(u64),
-}
-
-impl Expected {
-    pub fn admits(self, rows: u64) -> bool {
+impl Unit {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Anything => true,
-            Self::Rows(expected) => rows == expected,
+            Self::Operations => "operations/s",
+            Self::RowsScanned(_) => "rows/s",
         }
     }
 }
 
-impl Operation {
-    pub fn clear(&mut self) {
-        self.calls.clear();
-        self.values.clear();
-        self.text.clear();
-    }
+/// A test over the tables of its benchmark. All placeholders of its statements are `?`.
+pub trait Test {
+    fn unit(&self) -> Unit;
 
-    pub fn calls(&self) -> usize {
-        self.calls.len()
-    }
+    /// Return all statements to prepare, in the order of their numbers.
+    fn prepared(&self) -> Vec<String>;
 
-    pub fn request(&self, call: usize) -> Request<'_> {
-        match &self.calls[call].form {
-            Form::Prepared { statement, values } => Request::Prepared {
-                statement: *statement,
-                values: &self.values[values.clone()],
-                text: &self.text,
-            },
-            Form::Text(sql) => Request::Text(
-                std::str::from_utf8(&self.text[sql.clone()]).expect("statements are ASCII"),
-            ),
-        }
-    }
+    /// Return the different statements of a transaction over the first table, in their order.
+    fn statements(&self) -> Vec<String>;
 
-    /// Writes a value as SQL behind the text; a text is one of this operation.
-    fn spell(&mut self, value: Value) {
-        match value {
-            Value::Text { start, end } => {
-                self.text.push(b'\'');
-                self.text.extend_from_within(start as usize..end as usize);
-                self.text.push(b'\'');
-            }
-            number => number.write_literal(&[], &mut self.text),
-        }
-    }
+    /// Return the place in `statements` of the statement of each call of a transaction.
+    fn statement_of_calls(&self) -> Vec<usize>;
 
-    pub fn expected(&self, call: usize) -> Expected {
-        self.calls[call].expected
-    }
+    /// Return the same test over one table by one client.
+    fn alone(&self) -> Box<dyn Test>;
+
+    fn generator(&self) -> Box<dyn Generator>;
 }

@@ -1,4 +1,4 @@
-"""The user that servers run as: never root."""
+"""The account that servers run as, which is never root."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from slowdust.errors import SlowdustError, UsageError
 
 USER_VARIABLE = "SLOWDUST_USER"
 _CANDIDATES_FOR_ROOT = ("postgres", "nobody")
-COMMON: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
-"""The environment that all programs of builds see."""
-_ASK_TIMEOUT_S = 60.0
+BASE_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
+"""The environment variables of all programs of builds."""
+_RUN_TIMEOUT_S = 60.0
 
 
 class Identity(TypedDict, total=False):
-    """Arguments of `subprocess.Popen` that make a child run as an account."""
+    """The arguments of `subprocess.Popen` that run a child process as an account."""
 
     user: int
     group: int
@@ -30,7 +30,7 @@ class Identity(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Account:
-    """A user of this machine."""
+    """An account of this machine."""
 
     name: str
     uid: int
@@ -38,31 +38,31 @@ class Account:
 
     @property
     def is_self(self) -> bool:
-        """Whether this process already runs as this account."""
+        """True when this process already runs as this account."""
         return self.uid == os.geteuid()
 
     def identity(self) -> Identity:
-        """What to give to `subprocess.Popen`; empty when nothing has to change."""
+        """Return the arguments for `subprocess.Popen`; empty when nothing has to change."""
         if self.is_self:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
-    def hand_over(self, path: Path) -> None:
-        """Make the account the owner of a file or directory of ours."""
+    def make_owner_of(self, path: Path) -> None:
+        """Make the account the owner of a file or directory of this process."""
         if not self.is_self:
             os.chown(path, self.uid, self.gid)
 
-    def ask(
+    def run(
         self,
         command: Sequence[str],
         *,
         environment: Mapping[str, str] | None = None,
         text: str | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """What a program of a build prints when the account runs it.
+        """Run a program of a build as the account, to its end, and return its output.
 
-        `environment` is what it sees beside `COMMON`, `text` its standard input. Raises
-        OSError when it cannot be run, subprocess.TimeoutExpired when it does not end.
+        `environment` is added to `BASE_ENVIRONMENT`; `text` is its standard input. Raises OSError
+        when it cannot be run, subprocess.TimeoutExpired when it does not end.
         """
         return subprocess.run(
             command,
@@ -70,32 +70,32 @@ class Account:
             text=True,
             errors="replace",
             input=text or "",
-            env={**COMMON, **(environment or {})},
+            env={**BASE_ENVIRONMENT, **(environment or {})},
             cwd="/",
-            timeout=_ASK_TIMEOUT_S,
+            timeout=_RUN_TIMEOUT_S,
             check=False,
             **self.identity(),
         )
 
     def can_enter(self, directory: Path) -> bool:
-        """Whether the account may search a directory, all its parents included."""
-        ask = ["/bin/sh", "-c", 'test -x "$1"', "sh", str(directory)]
-        answer = subprocess.run(ask, check=False, **self.identity())
-        return answer.returncode == 0
+        """Return whether the account may enter a directory and all its parents."""
+        command = ["/bin/sh", "-c", 'test -x "$1"', "sh", str(directory)]
+        done = subprocess.run(command, check=False, **self.identity())
+        return done.returncode == 0
 
     def temporary_root(self) -> Path:
-        """The directory for temporary files that the account can read, ours or the system's."""
+        """Return the first directory for temporary files that the account can enter."""
         for candidate in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
             if os.access(candidate, os.W_OK | os.X_OK) and self.can_enter(Path(candidate)):
                 return Path(candidate)
         raise SlowdustError(
-            f"the user {self.name}, who runs the servers, can enter no directory for temporary "
-            "files: name one in TMPDIR"
+            f"the user {self.name}, who runs the servers, cannot enter any directory for temporary "
+            "files: set TMPDIR to one that this user can enter"
         )
 
 
 def server_account() -> Account:
-    """The account that servers run as: oneself, or for root an unprivileged user.
+    """Return the account that servers run as: the current user, or for root an unprivileged one.
 
     Raises UsageError when SLOWDUST_USER names an account that cannot be used, SlowdustError when
     there is no account to use.
@@ -109,8 +109,8 @@ def server_account() -> Account:
         if _exists(name):
             return _unprivileged(name)
     raise SlowdustError(
-        "servers do not run as root and this machine has neither a user postgres nor nobody: "
-        f"name an unprivileged user in {USER_VARIABLE}"
+        "servers do not run as root, and this machine has neither a user postgres nor nobody: "
+        f"set {USER_VARIABLE} to an unprivileged user"
     )
 
 
@@ -121,12 +121,12 @@ def _own_account(wanted: str | None) -> Account:
     except KeyError:
         raise SlowdustError(
             f"user id {uid} has no entry in the user database, which servers need: "
-            "add one or run as another user"
+            "add one, or run as another user"
         ) from None
     if wanted and wanted != entry.pw_name:
         raise UsageError(
-            f"{USER_VARIABLE}={wanted}: only root can run servers as another user, "
-            f"this is {entry.pw_name}: unset {USER_VARIABLE}"
+            f"{USER_VARIABLE}={wanted}: only root can run servers as another user, and this is "
+            f"{entry.pw_name}: unset {USER_VARIABLE}"
         )
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
@@ -136,11 +136,11 @@ def _unprivileged(name: str) -> Account:
         entry = pwd.getpwnam(name)
     except KeyError:
         raise UsageError(
-            f"{USER_VARIABLE}={name}: this machine has no such user: name one that exists"
+            f"{USER_VARIABLE}={name}: this machine has no such user: set it to one that exists"
         ) from None
     if entry.pw_uid == 0:
         raise UsageError(
-            f"{USER_VARIABLE}={name}: servers do not run as root: name an unprivileged user"
+            f"{USER_VARIABLE}={name}: servers do not run as root: set it to an unprivileged user"
         )
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
 

@@ -1,15 +1,15 @@
-"""Errors that end a command with one clear line; the command line turns them into exit codes."""
+"""Errors that end a command with one message and an exit code."""
 
 from __future__ import annotations
 
 
 class SlowdustError(Exception):
-    """Something failed that the user should read about: exit code 1."""
+    """A failure with a message for the user: exit code 1."""
 
     exit_code = 1
 
 
 class UsageError(SlowdustError):
-    """The command was asked for something it cannot mean: exit code 2."""
+    """A command, file or variable that makes no sense as written: exit code 2."""
 
     exit_code = 2

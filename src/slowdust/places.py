@@ -1,7 +1,7 @@
-"""Where Slowdust keeps what it fetches and what it runs.
+"""The directories of Slowdust: for fetched builds, and for running instances.
 
-Root's own directories are closed to the unprivileged user that servers run as, so root gets
-system directories instead.
+The unprivileged user that servers run as cannot enter root's own directories, so root gets system
+directories instead.
 """
 
 from __future__ import annotations
@@ -11,33 +11,41 @@ from pathlib import Path
 
 import platformdirs
 
+from slowdust.errors import SlowdustError
+
 CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
 
 
 def cache_root() -> Path:
-    """The directory of fetched builds; it can be deleted and is filled again."""
+    """Return the directory of fetched builds, which may be deleted and is filled again."""
     return _chosen(CACHE_VARIABLE) or (
         Path("/var/cache/slowdust") if _is_root() else platformdirs.user_cache_path("slowdust")
     )
 
 
 def data_root() -> Path:
-    """The directory of running instances and of the names given to directories."""
+    """Return the directory of running instances and of registered directories."""
     return _chosen(DATA_VARIABLE) or (
         Path("/var/lib/slowdust") if _is_root() else platformdirs.user_data_path("slowdust")
     )
 
 
-def make_enterable(directory: Path) -> None:
-    """Make a directory and its missing parents so that all users can enter what was made.
+def make_enterable(directory: Path, variable: str) -> None:
+    """Make a directory and its missing parents, all of which every user can enter.
 
-    Whatever the umask is: servers run as another user. Directories that exist stay as they are.
+    The umask does not matter, since servers run as another user. Existing directories stay as they
+    are. Raises SlowdustError, which names the variable that chooses another directory.
     """
-    missing = [path for path in (directory, *directory.parents) if not path.exists()]
-    for path in reversed(missing):
-        path.mkdir(exist_ok=True)
-        path.chmod(0o755)
+    try:
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        for path in reversed(missing):
+            path.mkdir(exist_ok=True)
+            path.chmod(0o755)
+    except OSError as error:
+        raise SlowdustError(
+            f"cannot write to {directory}: {error.strerror}: set {variable} to another directory"
+        ) from error
 
 
 def _chosen(variable: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""Units of time, durations as people write them, and values that may be absent."""
+"""Units of time, durations as people write them, and optional values."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def present(**values: float | None) -> dict[str, float]:
 
 
 def parse_duration(text: str) -> Second:
-    """Seconds of a duration such as `90s` or `1h30m`.
+    """Return the seconds of a duration such as `90s` or `1h30m`.
 
     Raises:
-        ValueError: it is none, or it is not above zero.
+        ValueError: the text is not a duration, or the duration is zero.
     """
     parts = _PART.findall(text.strip())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
-        raise ValueError(f"'{text}' is no duration: write 250ms, 30s, 10m or 1h30m")
+        raise ValueError(f"'{text}' is not a duration: write 250ms, 30s, 10m or 1h30m")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if seconds <= 0:
-        raise ValueError(f"'{text}' is no time at all")
+        raise ValueError(f"'{text}' is zero: write a duration above zero")
     return seconds
 
 
 def format_duration(seconds: Second) -> str:
-    """A duration rounded to what a reader needs: `0.25s`, `42s`, `3m05s`, `1h02m`."""
+    """Write a duration with the precision a reader needs: `0.25s`, `42s`, `3m05s`, `1h02m`."""
     if seconds < 10:
         return f"{round(seconds, 3):.3g}s"
     whole = round(seconds)

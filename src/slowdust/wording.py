@@ -1,4 +1,4 @@
-"""Small pieces of sentences: ratios, lists and names, as a report says them."""
+"""Phrases for sentences of reports: ratios, counts, lists and names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from itertools import takewhile
 
 _MOST_PERCENT = 99.5
-"""Percentages end at 99%: a change that would be printed as 100% or more is told as a multiple."""
+"""Percentages end at 99%: a change that would be printed as 100% or more becomes a multiple."""
 _HUNDRED = 99.95
-"""Multiples that are printed as 100 or more have no decimals."""
+"""The smallest multiple that is printed without decimals."""
 LONGEST_UNBROKEN = 22
-"""Characters of a contender's name that a sentence, or the head of a column, holds."""
+"""The longest contender's name, in characters, for a sentence or the head of a column."""
 MOST_LISTED = 6
-"""Names that one sentence lists."""
+"""The most names that one sentence lists."""
 GROUP_TITLES = {
     "point": "Point queries",
     "range": "Range queries",
@@ -31,19 +31,19 @@ _OPERATIONS = {
     "thousand rows/s": "thousand rows",
     "thousand rows/s of one thread": "thousand rows",
 }
-OF_TRANSACTIONS = (
+TRANSACTION_RATES = (
     "Response times are of transactions, rates of queries: read-only, read-write and write-only "
     "tests have many queries in a transaction."
 )
-"""Of archived runs of sysbench."""
+"""A sentence about archived runs of sysbench."""
 _AFTER_AT = re.compile(r"(?P<version>[^:+/ ]+)(?P<rest>.*)")
-_OF_MATRIX = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
-"""'mysql@9.7.4 fsync=off log_bin=on'. A name of the user's own may have blanks too."""
-_BETWEEN_PARTS = re.compile(r"([@/:+_ ])")
+_MATRIX_NAME = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
+"""A name such as 'mysql@9.7.4 fsync=off log_bin=on'; users' own names may have blanks too."""
+_SEPARATOR = re.compile(r"([@/:+_ ])")
 
 
 def change(ratio: float) -> str:
-    """A ratio as its change: 'up 30%', 'down 4%', 'flat'; beyond 99% its multiple, '2.1X'."""
+    """Write a ratio as a change: 'up 30%', 'down 4%', 'flat'; beyond 99% as a multiple, '2.1X'."""
     if multiple := _multiple(ratio):
         return multiple
     percent = round(_percent(ratio))
@@ -53,14 +53,14 @@ def change(ratio: float) -> str:
 
 
 def speed(rqps: float) -> str:
-    """Relative throughput in words: '7% slower', '12% faster', '2.1X as fast'."""
+    """Write relative throughput in words: '7% slower', '12% faster', '2.1X as fast'."""
     if multiple := _multiple(rqps):
         return f"{multiple} as fast"
     return f"{distance(rqps)} {'faster' if rqps > 1 else 'slower'}"
 
 
 def distance(rqps: float) -> str:
-    """How far relative throughput is from 1: '7%', '0.4%', '2.1X'."""
+    """Write the distance of relative throughput from 1: '7%', '0.4%', '2.1X'."""
     if multiple := _multiple(rqps):
         return multiple
     percent = _percent(rqps)
@@ -68,14 +68,14 @@ def distance(rqps: float) -> str:
 
 
 def throughput(ratio: float) -> str:
-    """A ratio before the version it is to: '20% less throughput than', '2.1X the throughput of'."""
+    """Write a ratio before a version: '20% less throughput than', '2.1X the throughput of'."""
     if multiple := _multiple(ratio):
         return f"{multiple} the throughput of"
     return f"{distance(ratio)} {'more' if ratio > 1 else 'less'} throughput than"
 
 
 def _multiple(ratio: float) -> str | None:
-    """'2.1X', '0.004X'; None where a percentage says it."""
+    """Write a multiple, '2.1X' or '0.004X'; None where a percentage is used instead."""
     if _percent(ratio) < _MOST_PERCENT:
         return None
     if ratio > 1:
@@ -84,93 +84,93 @@ def _multiple(ratio: float) -> str | None:
 
 
 def _percent(ratio: float) -> float:
-    """How far it is from 1."""
+    """Return the distance of a ratio from 1, in percent."""
     return abs(ratio - 1) * 100
 
 
 def group_title(group: str, tests: int) -> str:
-    """'Point queries (9 tests)'."""
+    """Write the title of a group: 'Point queries (9 tests)'."""
     return f"{GROUP_TITLES.get(group, group)} ({counted(tests, 'test')})"
 
 
 def counted(number: int, what: str) -> str:
-    """'1 test', '1,234 tests'."""
+    """Write a number with its noun: '1 test', '1,234 tests'."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def clients(count: int) -> str:
-    """'1 client', '8 clients'."""
+    """Write a number of clients: '1 client', '8 clients'."""
     return counted(count, "client")
 
 
 def step_label(test: str, count: int, levels: Collection[int]) -> str:
-    """A test, 'at 8 clients' where the experiment has several numbers of clients."""
+    """Name a test, with 'at 8 clients' where the experiment has several numbers of clients."""
     return f"{test} at {clients(count)}" if len(levels) > 1 else test
 
 
 def operation(unit: str) -> str:
-    """One of what a rate counts: 'insert', 'indexed row', 'query', ..., else 'operation'."""
+    """Name what a rate counts: 'insert', 'indexed row', 'query', ..., else 'operation'."""
     return _OPERATIONS.get(unit, "operation")
 
 
 def first_line(text: str) -> str:
-    """Of several lines, as the end of a sentence."""
+    """Return the first line of a text, without its full stop."""
     return text.strip().partition("\n")[0].rstrip(".")
 
 
 def listing(parts: Sequence[str]) -> str:
-    """'a', 'a and b', 'a, b and c'."""
+    """Join the parts of a list: 'a', 'a and b', 'a, b and c'."""
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def shortened(parts: Sequence[str]) -> str:
-    """A listing that ends with 'and 3 more' where it would be long."""
+    """Join the parts of a list; a long one ends with 'and 3 more'."""
     if len(parts) <= MOST_LISTED:
         return listing(parts)
     return f"{', '.join(parts[:MOST_LISTED])} and {len(parts) - MOST_LISTED} more"
 
 
 def number(count: int) -> str:
-    """A count in a sentence: 'none' or digits."""
+    """Write a count in a sentence: 'none' or digits."""
     return str(count) if count else "none"
 
 
 def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
-    """Contender -> what a matrix varies of it; None unless a matrix alone tells them apart."""
-    crossed = {name: found for name in contenders if (found := _OF_MATRIX.fullmatch(name))}
-    one_contender = len({found["contender"] for found in crossed.values()}) == 1
-    if not one_contender or len(contenders) < 2 or len(crossed) < len(contenders):
+    """Return contender -> its point of a matrix; None where other parts of the names differ too."""
+    crossed = {name: match for name in contenders if (match := _MATRIX_NAME.fullmatch(name))}
+    same_contender = len({match["contender"] for match in crossed.values()}) == 1
+    if not same_contender or len(contenders) < 2 or len(crossed) < len(contenders):
         return None
-    return {name: found["points"] for name, found in crossed.items()}
+    return {name: match["points"] for name, match in crossed.items()}
 
 
-def told_apart(contenders: Sequence[str]) -> dict[str, str]:
-    """Contender -> the parts of its name between those that all begin and end with."""
-    return _unlike_parts(contenders) or short_names(contenders)
+def distinct_names(contenders: Sequence[str]) -> dict[str, str]:
+    """Return contender -> its name without the beginning and the end that all names share."""
+    return _differing_parts(contenders) or short_names(contenders)
 
 
-def _unlike_parts(contenders: Sequence[str]) -> dict[str, str] | None:
-    """The same; None where that leaves them nothing, or does not tell them apart."""
-    parts = [_BETWEEN_PARTS.split(name) for name in contenders]
-    ahead = _alike_at_first(parts)
-    behind = _alike_at_first([own[ahead:][::-1] for own in parts])
+def _differing_parts(contenders: Sequence[str]) -> dict[str, str] | None:
+    """Do the same; None where a part is empty or two are equal."""
+    parts = [_SEPARATOR.split(name) for name in contenders]
+    ahead = _common_beginning(parts)
+    behind = _common_beginning([own[ahead:][::-1] for own in parts])
     short = ["".join(own[ahead : len(own) - behind]).strip(":+_/@ ") for own in parts]
     if not all(short) or len(set(short)) < len(short):
         return None
     return dict(zip(contenders, short, strict=True))
 
 
-def _alike_at_first(lists: Sequence[Sequence[str]]) -> int:
-    """How many items all lists begin with in common."""
+def _common_beginning(lists: Sequence[Sequence[str]]) -> int:
+    """Return the number of items with which all lists begin alike."""
     columns = zip(*lists, strict=False)
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def short_names(contenders: Sequence[str]) -> dict[str, str]:
-    """Contender -> its name without what all have in common.
+    """Return contender -> its name without what all names have in common.
 
-    That is the contender of a matrix, or the DBMS, and what stands behind the version; of long
-    names all that they begin and end with alike.
+    That is the contender of a matrix, or the DBMS and the parts after the version; long names lose
+    every common beginning and end.
     """
     if (labels := matrix_labels(contenders)) is not None:
         return labels
@@ -178,11 +178,11 @@ def short_names(contenders: Sequence[str]) -> dict[str, str]:
     if len(systems) > 1 or not all("@" in name for name in contenders):
         return {name: name for name in contenders}
     parts = {name: _AFTER_AT.match(name.partition("@")[2]) for name in contenders}
-    versions = [found["version"] for found in parts.values() if found]
-    alike = len({found["rest"] for found in parts.values() if found}) == 1
+    versions = [match["version"] for match in parts.values() if match]
+    alike = len({match["rest"] for match in parts.values() if match}) == 1
     if alike and len(set(versions)) == len(contenders):
         return dict(zip(contenders, versions, strict=True))
     without_system = {name: name.partition("@")[2] for name in contenders}
     if max(map(len, without_system.values())) <= LONGEST_UNBROKEN:
         return without_system
-    return _unlike_parts(contenders) or without_system
+    return _differing_parts(contenders) or without_system

@@ -21,9 +21,9 @@ with RunDirectory.open("child") as run:
     settings = family(dbms).settings("small", {}, 1, engine=engine)
     instance = Instance.create(run, "a", build, settings, engine=engine)
     instance.start()
-    if "no-guardian" in sys.argv:
-        run._guardian.kill()
-        run._guardian.wait()
+    if "no-watchdog" in sys.argv:
+        run._watchdog.kill()
+        run._watchdog.wait()
     print(instance.pid, instance.target().socket, run.path, flush=True)
     time.sleep(600)
 """

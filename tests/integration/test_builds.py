@@ -106,7 +106,7 @@ def fetched(dbms: str, version: str) -> Build:
 def test_every_build_of_a_registry_says_its_version(dbms: str, version: str) -> None:
     build = fetched(dbms, version)
     assert (build.dbms, build.facts.version) == (dbms, version)
-    done = server_account().ask([*build.command(build.server), "--no-defaults", "--version"])
+    done = server_account().run([*build.command(build.server), "--no-defaults", "--version"])
     assert f"Ver {version}" in done.stdout
     assert list(build.root.rglob("errmsg.sys")), "messages, without which no server starts"
 

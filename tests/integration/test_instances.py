@@ -119,7 +119,7 @@ def test_autovacuum_finds_nothing_to_do_in_another_turn(
     target = instance.target()
     query(target, "CREATE TABLE purchases1 AS SELECT generate_series(1, 10000) AS id")
     query(target, "DELETE FROM purchases1 WHERE id <= 5000")
-    for stage in family("postgres").in_turn(instance.site, ["purchases1"]):
+    for stage in family("postgres").after_step(instance.site, ["purchases1"]):
         assert isinstance(stage, Statements)
         for statement in stage.texts:
             query(target, statement)
@@ -289,7 +289,7 @@ def test_data_root_that_the_server_cannot_enter(
     postgres_build: Build, make_instance: MakeInstance, open_dir: Path
 ) -> None:
     open_dir.chmod(0o700)
-    with pytest.raises(SlowdustError, match=r"cannot enter .*: name another directory in SLOWDUST"):
+    with pytest.raises(SlowdustError, match=r"cannot enter .*: set SLOWDUST_DATA to another"):
         make_instance(postgres_build)
 
 
@@ -339,13 +339,13 @@ def test_full_disk_is_told(
                     "INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 20000)",
                 )
         assert "No space left on device" in "\n".join(instance.log_tail(50))
-        with pytest.raises(InstanceError, match="b: its data directory cannot be made") as error:
+        with pytest.raises(InstanceError, match="b: its data directory cannot be created") as error:
             Instance.create(run, "b", postgres_build, settings)
         assert "No space left on device" in str(error.value)
     assert list((tiny_disk / "data/instances").glob("full-*")) == []
 
 
-def test_guardian_cleans_up_after_a_killed_slowdust(data_root: Path, postgres_build: Build) -> None:
+def test_watchdog_cleans_up_after_a_killed_slowdust(data_root: Path, postgres_build: Build) -> None:
     owner, server, sockets, directory = start_owner("postgres", "17.6")
     owner.kill()
     owner.wait()
@@ -353,10 +353,10 @@ def test_guardian_cleans_up_after_a_killed_slowdust(data_root: Path, postgres_bu
     wait_until(lambda: not directory.exists() and not sockets.exists())
 
 
-def test_next_run_cleans_up_when_the_guardian_was_killed_too(
+def test_next_run_cleans_up_when_the_watchdog_was_killed_too(
     data_root: Path, postgres_build: Build
 ) -> None:
-    owner, server, sockets, directory = start_owner("postgres", "17.6", "no-guardian")
+    owner, server, sockets, directory = start_owner("postgres", "17.6", "no-watchdog")
     # A second live run beside it, which must not be touched.
     other, other_server, _, other_directory = start_owner("postgres", "17.6")
     try:

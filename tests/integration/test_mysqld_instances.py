@@ -289,7 +289,7 @@ def test_killed_server_is_noticed_and_can_be_started_again(
     assert ask(instance.target(), "SELECT COUNT(*) FROM sbtest1") == [[str(DATA.rows)]]
 
 
-@pytest.mark.parametrize("arguments", [(), ("no-guardian",)])
+@pytest.mark.parametrize("arguments", [(), ("no-watchdog",)])
 def test_server_that_runs_through_a_loader_is_cleaned_away(
     builds: GetBuildOf, data_root: Path, arguments: tuple[str, ...]
 ) -> None:

@@ -91,9 +91,9 @@ def test_what_is_made_can_be_entered_and_what_was_there_stays_as_it_is(tmp_path:
     closed.mkdir(mode=0o700)
     old = os.umask(0o077)
     try:
-        make_enterable(closed / "a/b")
+        make_enterable(closed / "a/b", "SLOWDUST_DATA")
     finally:
         os.umask(old)
     modes = [path.stat().st_mode & 0o777 for path in (closed, closed / "a", closed / "a/b")]
     assert modes == [0o700, 0o755, 0o755]
-    make_enterable(closed / "a/b")
+    make_enterable(closed / "a/b", "SLOWDUST_DATA")

@@ -1,43 +1,42 @@
-//! A thread for one client: nothing is faster while threads are few.
+//! A thread for one client, the fastest way while threads are few.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::gate::{Free, Order, Turn};
+use super::gate::{Start, StartCondition, Unconditional};
 use super::{Client, Context, Progress};
-use crate::pacing::{Clock, Next, Pace};
+use crate::measure::{Clock, Next, Pace};
 use crate::wire::Failure;
 
-/// Runs the client's slice. `abandoned`: another client has failed, so the slice is void.
+/// Run the client's slice, until another client's failure has set `abandoned` and made it void.
 pub fn run<C: Clock>(
     client: &mut Client,
     pace: &mut Pace,
     context: &mut Context<'_, C>,
     abandoned: &AtomicBool,
 ) -> Result<(), Failure> {
-    run_in_order(client, pace, &Free, context, abandoned)
+    run_when(&Unconditional, client, pace, context, abandoned)
 }
 
-/// As `run`, where operations have to wait for what another client does.
-pub fn run_in_order<C: Clock>(
+/// Run the client's slice like `run`, each operation when the condition allows it.
+pub fn run_when<C: Clock>(
+    condition: &impl StartCondition,
     client: &mut Client,
     pace: &mut Pace,
-    order: &impl Order,
     context: &mut Context<'_, C>,
     abandoned: &AtomicBool,
 ) -> Result<(), Failure> {
     while !abandoned.load(Ordering::Relaxed) {
-        match order.turn() {
-            Turn::Now => {}
-            Turn::Never => break,
-            Turn::Later => {
-                let left = pace
-                    .deadline()
-                    .map(|time| time.saturating_sub(context.clock.now()));
+        match condition.start() {
+            Start::Now => {}
+            Start::Never => break,
+            Start::Later => {
+                let deadline = pace.deadline();
+                let left = deadline.map(|time| time.saturating_sub(context.clock.now()));
                 if left == Some(0) {
                     break;
                 }
-                order.wait(left.map(Duration::from_nanos));
+                condition.wait(left.map(Duration::from_nanos));
                 continue;
             }
         }

@@ -1,6 +1,6 @@
-//! Keeps an inserter and a deleter together: the deleter removes only what the inserter has added,
-//! and the inserter is ahead by a few statements at most. Nobody spins, and nobody is woken who does
-//! not wait. A wake-up costs as much as a statement does, if not more, so that whoever may sleep for
+//! A gate keeps an inserter and a deleter together: the deleter removes only rows that the inserter has
+//! added, and the inserter is ahead by a few statements at most. No thread spins, and only a thread
+//! that waits is woken. A wake-up costs at least as much as a statement, so a thread that may sleep for
 //! several statements is woken once for all of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,79 +11,77 @@ use std::time::Duration;
 /// Statements by which the inserter may be ahead.
 const LEAD: u64 = 4;
 
-/// How much there has to be to do for somebody who waits.
+/// The amount of work for which a thread that waits is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// A statement: what is due must not wait for the next.
-    Punctual,
-    /// As many statements as leave the other side something to do meanwhile.
-    Thrifty,
+pub enum WakePolicy {
+    /// One statement: a statement that is due must not wait for the next.
+    Immediate,
+    /// As many statements as leave the other side some work meanwhile.
+    Batched,
 }
 
-impl Patience {
+impl WakePolicy {
     fn statements(self) -> u64 {
         match self {
-            Self::Punctual => 1,
-            Self::Thrifty => LEAD - 1,
+            Self::Immediate => 1,
+            Self::Batched => LEAD - 1,
         }
     }
 }
 
-/// Whether an operation may begin.
+/// The time at which an operation may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum Start {
     Now,
     Later,
     Never,
 }
 
-/// Who decides whether a client's next operation may begin.
-pub trait Order {
-    fn turn(&self) -> Turn;
+/// The condition under which a client's next operation may start.
+pub trait StartCondition {
+    fn start(&self) -> Start;
 
-    /// Waits until it may be another turn, at most so long.
+    /// Wait until the answer may change, but at most for this time.
     fn wait(&self, at_most: Option<Duration>);
 }
 
-/// Whoever depends on nobody.
-pub struct Free;
+/// The condition of a client that depends on no other.
+pub struct Unconditional;
 
-impl Order for Free {
-    fn turn(&self) -> Turn {
-        Turn::Now
+impl StartCondition for Unconditional {
+    fn start(&self) -> Start {
+        Start::Now
     }
 
     fn wait(&self, _: Option<Duration>) {}
 }
 
-/// Between one inserter and one deleter.
+/// A gate between one inserter and one deleter.
 pub struct Gate {
     rows_per_commit: u64,
-    patience: Patience,
+    wake_policy: WakePolicy,
     inserted: AtomicU64,
     deleted: AtomicU64,
-    /// The inserter has ended.
+    /// True if the inserter has ended.
     closed: AtomicBool,
-    ahead: Side,
-    behind: Side,
+    inserter: Waiter,
+    deleter: Waiter,
 }
 
-/// The inserter's side.
-pub struct Ahead<'a>(pub &'a Gate);
+pub struct InserterSide<'a>(pub &'a Gate);
 
-/// The deleter's side.
-pub struct Behind<'a>(pub &'a Gate);
+pub struct DeleterSide<'a>(pub &'a Gate);
 
 impl Gate {
-    pub fn new(rows_per_commit: u64, patience: Patience) -> Self {
+    pub fn new(rows_per_commit: u64, wake_policy: WakePolicy) -> Self {
         Self {
             rows_per_commit,
-            patience,
+            wake_policy,
             inserted: AtomicU64::new(0),
             deleted: AtomicU64::new(0),
             closed: AtomicBool::new(false),
-            ahead: Side::default(),
-            behind: Side::default(),
+            inserter: Waiter::default(),
+            deleter: Waiter::default(),
         }
     }
 
@@ -95,80 +93,82 @@ impl Gate {
         self.deleted.load(Ordering::SeqCst)
     }
 
-    /// Rows that were inserted and not made up for.
+    /// Return the number of rows that were inserted and are still to be deleted.
     pub fn owed(&self) -> u64 {
         self.inserted().saturating_sub(self.deleted())
     }
 
     pub fn add_inserted(&self, rows: u64) {
         self.inserted.fetch_add(rows, Ordering::SeqCst);
-        self.behind.wake_unless(|| self.keeps_deleter());
+        self.deleter.wake_unless(|| self.keeps_deleter());
     }
 
     pub fn add_deleted(&self, rows: u64) {
         self.deleted.fetch_add(rows, Ordering::SeqCst);
-        self.ahead.wake_unless(|| self.keeps_inserter());
+        self.inserter.wake_unless(|| self.keeps_inserter());
     }
 
-    /// Nothing will be inserted any more.
+    /// Tell the deleter that the inserter has ended.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        self.behind.wake_unless(|| self.keeps_deleter());
+        self.deleter.wake_unless(|| self.keeps_deleter());
     }
 
-    /// Whether a deleter that sleeps has to go on with that.
+    /// Return whether a deleter that sleeps has to sleep on.
     fn keeps_deleter(&self) -> bool {
         let closed = self.closed.load(Ordering::SeqCst);
-        !closed && self.owed() < self.patience.statements() * self.rows_per_commit
+        !closed && self.owed() < self.wake_policy.statements() * self.rows_per_commit
     }
 
-    /// Whether an inserter that sleeps has to go on with that.
+    /// Return whether an inserter that sleeps has to sleep on.
     fn keeps_inserter(&self) -> bool {
-        self.owed() > (LEAD - self.patience.statements()) * self.rows_per_commit
+        self.owed() > (LEAD - self.wake_policy.statements()) * self.rows_per_commit
     }
 }
 
-impl Order for Ahead<'_> {
-    fn turn(&self) -> Turn {
+impl StartCondition for InserterSide<'_> {
+    fn start(&self) -> Start {
         if self.0.owed() < LEAD * self.0.rows_per_commit {
-            Turn::Now
+            Start::Now
         } else {
-            Turn::Later
+            Start::Later
         }
     }
 
     fn wait(&self, at_most: Option<Duration>) {
-        self.0.ahead.wait_while(|| self.0.keeps_inserter(), at_most);
+        let Self(gate) = self;
+        gate.inserter.wait_while(|| gate.keeps_inserter(), at_most);
     }
 }
 
-impl Order for Behind<'_> {
-    fn turn(&self) -> Turn {
-        // Read first: what was inserted before the end is seen then.
+impl StartCondition for DeleterSide<'_> {
+    fn start(&self) -> Start {
+        // Read first, so that all rows inserted before the end are seen.
         let closed = self.0.closed.load(Ordering::SeqCst);
         match self.0.owed() {
-            owed if owed >= self.0.rows_per_commit => Turn::Now,
-            0 if closed => Turn::Never,
-            _ if closed => Turn::Now,
-            _ => Turn::Later,
+            owed if owed >= self.0.rows_per_commit => Start::Now,
+            0 if closed => Start::Never,
+            _ if closed => Start::Now,
+            _ => Start::Later,
         }
     }
 
     fn wait(&self, at_most: Option<Duration>) {
-        self.0.behind.wait_while(|| self.0.keeps_deleter(), at_most);
+        let Self(gate) = self;
+        gate.deleter.wait_while(|| gate.keeps_deleter(), at_most);
     }
 }
 
 /// A thread that may have to wait.
 #[derive(Default)]
-struct Side {
+struct Waiter {
     thread: OnceLock<Thread>,
     waiting: AtomicBool,
 }
 
-impl Side {
-    /// The flag is up before the last look at what is waited for, and others look at the flag after
-    /// they have changed that: one of both sees the other.
+impl Waiter {
+    /// Wait while `blocked`. The flag is set before the last look at the condition, and other threads
+    /// look at the flag after they have changed the condition: one of both sees the other.
     fn wait_while(&self, blocked: impl Fn() -> bool, at_most: Option<Duration>) {
         self.thread.get_or_init(thread::current);
         self.waiting.store(true, Ordering::SeqCst);
@@ -181,7 +181,7 @@ impl Side {
         self.waiting.store(false, Ordering::SeqCst);
     }
 
-    /// Once for each time that it waits.
+    /// Wake the thread, once for each time that it waits.
     fn wake_unless(&self, blocked: impl Fn() -> bool) {
         if self.waiting.load(Ordering::SeqCst)
             && !blocked()
@@ -204,57 +204,57 @@ mod tests {
 
     #[test]
     fn the_inserter_leads_by_a_few_statements() {
-        let gate = Gate::new(50, Patience::Punctual);
+        let gate = Gate::new(50, WakePolicy::Immediate);
         for _ in 0..LEAD {
-            assert_eq!(Ahead(&gate).turn(), Turn::Now);
+            assert_eq!(InserterSide(&gate).start(), Start::Now);
             gate.add_inserted(50);
         }
-        assert_eq!(Ahead(&gate).turn(), Turn::Later);
+        assert_eq!(InserterSide(&gate).start(), Start::Later);
         gate.add_deleted(50);
-        assert_eq!(Ahead(&gate).turn(), Turn::Now);
+        assert_eq!(InserterSide(&gate).start(), Start::Now);
     }
 
     #[test]
-    fn the_deleter_waits_for_a_whole_statement_until_there_will_be_none() {
-        let gate = Gate::new(50, Patience::Punctual);
-        assert_eq!(Behind(&gate).turn(), Turn::Later);
+    fn the_deleter_waits_for_a_whole_statement_until_the_inserter_ends() {
+        let gate = Gate::new(50, WakePolicy::Immediate);
+        assert_eq!(DeleterSide(&gate).start(), Start::Later);
         gate.add_inserted(49);
-        assert_eq!(Behind(&gate).turn(), Turn::Later);
+        assert_eq!(DeleterSide(&gate).start(), Start::Later);
         gate.add_inserted(2);
-        assert_eq!(Behind(&gate).turn(), Turn::Now);
+        assert_eq!(DeleterSide(&gate).start(), Start::Now);
         gate.add_deleted(50);
         gate.close();
-        assert_eq!((Behind(&gate).turn(), gate.owed()), (Turn::Now, 1));
+        assert_eq!((DeleterSide(&gate).start(), gate.owed()), (Start::Now, 1));
         gate.add_deleted(1);
-        assert_eq!(Behind(&gate).turn(), Turn::Never);
+        assert_eq!(DeleterSide(&gate).start(), Start::Never);
     }
 
-    /// Both sides wait often here; a lost wake-up would hang the test.
+    /// Both sides wait often in this test; a lost wake-up would hang it.
     #[test]
-    fn nobody_waits_for_ever_and_the_distance_is_kept() {
+    fn no_side_waits_for_ever_and_the_distance_is_kept() {
         const ROWS: u64 = 200_000;
-        for patience in [Patience::Punctual, Patience::Thrifty] {
-            let gate = Gate::new(1, patience);
+        for policy in [WakePolicy::Immediate, WakePolicy::Batched] {
+            let gate = Gate::new(1, policy);
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    let order = Ahead(&gate);
+                    let condition = InserterSide(&gate);
                     for _ in 0..ROWS {
-                        while order.turn() == Turn::Later {
-                            order.wait(None);
+                        while condition.start() == Start::Later {
+                            condition.wait(None);
                         }
                         gate.add_inserted(1);
                     }
                     gate.close();
                 });
-                let order = Behind(&gate);
+                let condition = DeleterSide(&gate);
                 loop {
-                    match order.turn() {
-                        Turn::Now => {
+                    match condition.start() {
+                        Start::Now => {
                             assert!((1..=LEAD).contains(&gate.owed()));
                             gate.add_deleted(1);
                         }
-                        Turn::Later => order.wait(None),
-                        Turn::Never => break,
+                        Start::Later => condition.wait(None),
+                        Start::Never => break,
                     }
                 }
             });
@@ -263,15 +263,15 @@ mod tests {
     }
 
     #[test]
-    fn the_thrifty_sleep_until_there_are_several_statements() {
-        let gate = Gate::new(50, Patience::Thrifty);
+    fn batched_waiters_sleep_until_there_are_several_statements() {
+        let gate = Gate::new(50, WakePolicy::Batched);
         let slept = |wait: &dyn Fn()| {
             let begin = Instant::now();
             wait();
             begin.elapsed() >= MOMENT
         };
-        let deleter = || Behind(&gate).wait(Some(MOMENT));
-        let inserter = || Ahead(&gate).wait(Some(MOMENT));
+        let deleter = || DeleterSide(&gate).wait(Some(MOMENT));
+        let inserter = || InserterSide(&gate).wait(Some(MOMENT));
         gate.add_inserted(149);
         assert!(slept(&deleter));
         gate.add_inserted(1);
@@ -288,8 +288,8 @@ mod tests {
 
     #[test]
     fn waiting_ends_with_its_time() {
-        let gate = Gate::new(1, Patience::Punctual);
-        Behind(&gate).wait(Some(Duration::from_millis(1)));
-        assert_eq!(Behind(&gate).turn(), Turn::Later);
+        let gate = Gate::new(1, WakePolicy::Immediate);
+        DeleterSide(&gate).wait(Some(Duration::from_millis(1)));
+        assert_eq!(DeleterSide(&gate).start(), Start::Later);
     }
 }

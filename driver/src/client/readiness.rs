@@ -1,5 +1,5 @@
-//! A thread for many clients: it serves whichever has its reply, and sleeps only when none has. The
-//! busier the server, the more replies one wake-up finds.
+//! A thread for many clients: it serves each client whose reply has come, and sleeps when there is
+//! none. The busier the server, the more replies one wake-up finds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,31 +12,31 @@ use rustix::event::{epoll, Timespec};
 use rustix::io::Errno;
 
 use super::{Client, Context, Progress};
-use crate::pacing::{Clock, Nanosecond, Next, Pace};
+use crate::measure::{Clock, Nanosecond, Next, Pace};
 use crate::wire::Failure;
 
 /// Clients that wait for their next operation to be due.
 type Waiting = BinaryHeap<Reverse<(Nanosecond, usize)>>;
 
-/// The readiness of a thread's clients; kept from slice to slice.
+/// The epoll set of a thread's clients, kept from slice to slice.
 pub struct Readiness {
     epoll: OwnedFd,
 }
 
 impl Readiness {
-    /// Watches the clients; their places in the slice are their names.
+    /// Watch the clients under their places in the slice.
     pub fn watch(clients: &[Client]) -> Result<Self, Failure> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Failure::connection)?;
         for (place, client) in clients.iter().enumerate() {
-            let name = epoll::EventData::new_u64(place as u64);
+            let data = epoll::EventData::new_u64(place as u64);
             let descriptor = client.connection().descriptor();
-            epoll::add(&epoll, descriptor, name, epoll::EventFlags::IN)
+            epoll::add(&epoll, descriptor, data, epoll::EventFlags::IN)
                 .map_err(Failure::connection)?;
         }
         Ok(Self { epoll })
     }
 
-    /// Waits for a reply, at most until `until`; the ready clients are in `events` then.
+    /// Wait for a reply, at most until `until`, and put the ready clients into `events`.
     fn wait(
         &self,
         events: &mut Vec<epoll::Event>,
@@ -54,7 +54,7 @@ impl Readiness {
     }
 }
 
-/// Runs the slice of all clients, each with its pace.
+/// Run the slice of all clients, each with its pace.
 pub fn run<C: Clock>(
     clients: &mut [Client],
     paces: &mut [Pace],
@@ -91,7 +91,7 @@ struct Slice<'a, 'b, C> {
     paces: &'a mut [Pace],
     context: &'a mut Context<'b, C>,
     waiting: Waiting,
-    /// Clients with an operation under way.
+    /// The number of clients with an operation under way.
     busy: usize,
 }
 

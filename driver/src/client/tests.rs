@@ -1,4 +1,4 @@
-//! The state machine against a scripted server and a clock that stands still.
+//! The state machine with a scripted server and its clock.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::job::Arrivals;
 use crate::keys::Sequence;
-use crate::pacing::{End, Schedule};
+use crate::measure::{End, Schedule};
+use crate::protocol::job::Arrivals;
 use crate::wire::{ServerError, Table, Traffic};
-use crate::workload::micro::{Micro, Shape};
+use operation::{Call, Expected, Form};
 
-/// What the server does with one request: how long it takes, and what it says.
+/// The server's answer to one request, and the time that it takes.
 #[derive(Clone)]
 struct Step {
     takes: Nanosecond,
@@ -44,7 +44,7 @@ type Sent = Arc<Mutex<Vec<String>>>;
 struct Script {
     clock: Arc<Mutex<Nanosecond>>,
     steps: VecDeque<Step>,
-    /// After the steps, for ever; none: the server is gone.
+    /// The answer to all requests after the steps; None if the server has closed the connection.
     then: Option<Step>,
     sent: Sent,
     descriptor: std::fs::File,
@@ -111,6 +111,23 @@ impl Clock for ScriptClock {
     }
 }
 
+/// Operations of a number of prepared statements, each of one row.
+struct Statements(usize);
+
+impl Generator for Statements {
+    fn compose(&mut self, _: u64, operation: &mut Operation) {
+        operation.clear();
+        let call = |statement| Call {
+            form: Form::Prepared {
+                statement,
+                values: 0..0,
+            },
+            expected: Expected::Rows(1),
+        };
+        operation.calls.extend((0..self.0).map(call));
+    }
+}
+
 struct Outcome {
     client: Client,
     recorder: Recorder,
@@ -118,7 +135,7 @@ struct Outcome {
     result: Result<(), Failure>,
 }
 
-fn run(test: &str, steps: &[Step], then: Option<Step>, mut pace: Pace) -> Outcome {
+fn run(statements: usize, steps: &[Step], then: Option<Step>, mut pace: Pace) -> Outcome {
     let time = Arc::new(Mutex::new(0));
     let sent = Sent::default();
     let script = Script {
@@ -128,19 +145,8 @@ fn run(test: &str, steps: &[Step], then: Option<Step>, mut pace: Pace) -> Outcom
         sent: sent.clone(),
         descriptor: std::fs::File::open("/dev/null").unwrap(),
     };
-    let shape = Shape {
-        tables: 1,
-        rows: 1000,
-        clients: 1,
-        seed: 1,
-    };
-    let generator = Box::new(Micro::new(test, shape).unwrap().generator());
-    let place = Place {
-        first: 0,
-        client: 0,
-        clients: 1,
-    };
-    let mut client = Client::new(Box::new(script), generator, place);
+    let generator = Box::new(Statements(statements));
+    let mut client = Client::new(Box::new(script), generator, Place::ALONE);
     let mut recorder = Recorder::new();
     let context = &mut Context {
         clock: &ScriptClock(time),
@@ -162,7 +168,7 @@ fn until(time: Nanosecond) -> Pace {
 
 #[test]
 fn a_closed_loop_fills_its_time() {
-    let outcome = run("point-query", &[], Some(answer(1)), until(100));
+    let outcome = run(1, &[], Some(answer(1)), until(100));
     assert_eq!(outcome.recorder.operations, 10);
     assert_eq!(outcome.client.tally.last_completion, 100);
     assert_eq!(outcome.recorder.latency().max_ns, 10);
@@ -171,13 +177,13 @@ fn a_closed_loop_fills_its_time() {
 
 #[test]
 fn an_operation_under_way_at_the_end_is_finished() {
-    let outcome = run("point-query", &[], Some(answer(1)), until(95));
+    let outcome = run(1, &[], Some(answer(1)), until(95));
     assert_eq!(outcome.client.tally.last_completion, 100);
 }
 
 #[test]
 fn wrong_row_counts_are_errors() {
-    let outcome = run("point-query", &[answer(0)], Some(answer(1)), until(100));
+    let outcome = run(1, &[answer(0)], Some(answer(1)), until(100));
     assert_eq!(outcome.recorder.errors[WRONG_ROW_COUNT], 1);
     assert_eq!(outcome.recorder.operations, 10);
 }
@@ -186,7 +192,7 @@ fn wrong_row_counts_are_errors() {
 fn a_collision_rolls_back_and_repeats_the_operation() {
     let steps = [answer(0), answer(1), refusal("40P01", true), answer(0)];
     let end = Pace::new(End::Position(1), None);
-    let outcome = run("write-only", &steps, Some(answer(1)), end);
+    let outcome = run(6, &steps, Some(answer(1)), end);
     assert_eq!(outcome.sent[..5], ["0", "1", "2", "ROLLBACK", "0"]);
     assert_eq!(outcome.sent.len(), 4 + 6);
     let recorder = outcome.recorder;
@@ -199,7 +205,7 @@ fn a_collision_rolls_back_and_repeats_the_operation() {
 fn other_errors_fail_the_operation_and_the_client_goes_on() {
     let steps = [answer(0), refusal("23505", true), answer(0)];
     let end = Pace::new(End::Position(2), None);
-    let outcome = run("write-only", &steps, Some(answer(1)), end);
+    let outcome = run(6, &steps, Some(answer(1)), end);
     assert_eq!(outcome.sent[..4], ["0", "1", "ROLLBACK", "0"]);
     let recorder = outcome.recorder;
     assert_eq!((recorder.operations, recorder.retries), (1, 0));
@@ -210,7 +216,7 @@ fn other_errors_fail_the_operation_and_the_client_goes_on() {
 fn without_a_transaction_nothing_is_rolled_back() {
     let steps = [refusal("40001", false)];
     let end = Pace::new(End::Position(1), None);
-    let outcome = run("update-index", &steps, Some(answer(1)), end);
+    let outcome = run(1, &steps, Some(answer(1)), end);
     assert_eq!(outcome.sent, ["0", "0"]);
     assert_eq!(outcome.recorder.retries, 1);
 }
@@ -218,21 +224,16 @@ fn without_a_transaction_nothing_is_rolled_back() {
 #[test]
 fn failing_for_ever_ends_with_the_slice() {
     for sqlstate in ["42P01", "40001"] {
-        let outcome = run(
-            "point-query",
-            &[],
-            Some(refusal(sqlstate, false)),
-            until(100),
-        );
+        let outcome = run(1, &[], Some(refusal(sqlstate, false)), until(100));
         assert_eq!(outcome.recorder.operations, 0);
         assert_eq!(outcome.recorder.errors[sqlstate], 10);
     }
 }
 
 #[test]
-fn colliding_for_ever_is_given_up_where_no_time_ends_it() {
+fn an_operation_that_always_collides_fails_if_no_time_ends_it() {
     let end = Pace::new(End::Position(1), None);
-    let outcome = run("point-query", &[], Some(refusal("40001", false)), end);
+    let outcome = run(1, &[], Some(refusal("40001", false)), end);
     assert_eq!(outcome.recorder.errors["40001"], u64::from(ATTEMPTS));
     assert_eq!(
         (outcome.client.position(), outcome.recorder.operations),
@@ -241,15 +242,15 @@ fn colliding_for_ever_is_given_up_where_no_time_ends_it() {
 }
 
 #[test]
-fn an_operation_that_may_not_be_repeated_any_more_is_the_next_of_its_client() {
-    let outcome = run("point-query", &[refusal("40001", false)], None, until(10));
+fn an_operation_without_time_for_a_retry_is_the_next_of_its_client() {
+    let outcome = run(1, &[refusal("40001", false)], None, until(10));
     assert_eq!(outcome.client.position(), 0);
     assert_eq!(outcome.recorder.retries, 0);
 }
 
 #[test]
 fn a_lost_connection_ends_the_slice() {
-    let outcome = run("point-query", &[answer(1)], None, until(100));
+    let outcome = run(1, &[answer(1)], None, until(100));
     assert!(matches!(outcome.result, Err(Failure::Connection { .. })));
 }
 
@@ -263,7 +264,7 @@ fn an_open_loop_measures_from_the_time_that_was_due() {
         ..answer(1)
     };
     let pace = Pace::new(End::At(100), Some(schedule));
-    let outcome = run("point-query", &[slow], Some(answer(1)), pace);
+    let outcome = run(1, &[slow], Some(answer(1)), pace);
     let recorder = outcome.recorder;
     assert_eq!(recorder.operations, 5);
     assert_eq!(recorder.lag.late, 3);

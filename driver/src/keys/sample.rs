@@ -2,9 +2,9 @@
 
 use super::Stream;
 
-/// Draws samples without repetition. Floyd's algorithm (Bentley and Floyd: "A sample of
-/// brilliance", 1987) needs exactly one draw per number, even when the sample is nearly the whole
-/// range; the set of what was drawn is kept from sample to sample and emptied by a stamp.
+/// A sampler without repetition. Floyd's algorithm (Bentley and Floyd: "A sample of brilliance",
+/// 1987) needs exactly one draw per number, even when the sample is nearly the whole range; the set
+/// of drawn numbers is kept from sample to sample and emptied by a stamp.
 #[derive(Clone, Debug)]
 pub struct DistinctSampler {
     slots: Vec<Slot>,
@@ -18,7 +18,7 @@ struct Slot {
 }
 
 impl DistinctSampler {
-    /// Room for samples of up to `largest` numbers.
+    /// Allocate room for samples of up to `largest` numbers.
     pub fn new(largest: usize) -> Self {
         Self {
             slots: vec![Slot::default(); (largest * 2).next_power_of_two()],
@@ -26,8 +26,8 @@ impl DistinctSampler {
         }
     }
 
-    /// Calls `take` with `count` different numbers of `1..=bound`, in no particular order.
-    /// `count` must be at most `bound` and the largest sample.
+    /// Call `take` with `count` different numbers of `1..=bound`, in no particular order. `count`
+    /// must be at most `bound` and the largest sample.
     pub fn sample(
         &mut self,
         stream: &mut Stream,
@@ -56,7 +56,7 @@ impl DistinctSampler {
         }
     }
 
-    /// Whether `value` was new. Linear probing: the table is at most half full.
+    /// Return whether `value` was new. Probing is linear: the table is at most half full.
     fn insert(&mut self, value: u64) -> bool {
         let mask = self.slots.len() - 1;
         let mut place = (value.wrapping_mul(super::GAMMA) >> 32) as usize & mask;

@@ -1,23 +1,23 @@
-//! Bounded zipfian keys.
+//! Zipfian keys with a bound.
 
 use super::Stream;
 
-/// Keys of `1..=bound`, the `r`-th most frequent with a probability proportional to
+/// A source of keys of `1..=bound`, the `r`-th most frequent with a probability proportional to
 /// `r^-exponent`.
 ///
 /// Rejection-inversion (Hörmann and Derflinger: "Rejection-inversion to generate variates from
 /// monotone discrete distributions", ACM TOMACS 6(3), 1996): constant time and no table, for any
-/// bound. The ranks are then spread over the key space by a fixed permutation, for else the hottest
-/// rows would share a page.
+/// bound. The ranks are then spread over the key space by a fixed permutation; otherwise the
+/// hottest rows would share a page.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     bound: u64,
     exponent: f64,
-    /// Integral of the density's hat at the left end, 1.5, less the mass of rank 1.
+    /// The integral of the density's hat at the left end, 1.5, less the mass of rank 1.
     area_low: f64,
     /// The same at the right end, `bound` + 0.5.
     area_high: f64,
-    /// Distance from the hat's inverse at which a candidate is accepted without a look.
+    /// The distance from the hat's inverse at which a candidate is accepted at once.
     squeeze: f64,
     stride: u64,
 }
@@ -39,13 +39,13 @@ impl Zipf {
         zipf
     }
 
-    /// The next key, scattered.
+    /// Return the next key, scattered.
     pub fn key(&self, stream: &mut Stream) -> u64 {
         let rank = self.rank(stream);
         1 + ((u128::from(rank) * u128::from(self.stride)) % u128::from(self.bound)) as u64
     }
 
-    /// The next rank, 1 the most frequent.
+    /// Return the next rank, 1 the most frequent.
     pub fn rank(&self, stream: &mut Stream) -> u64 {
         loop {
             let area = self.area_high + stream.unit() * (self.area_low - self.area_high);
@@ -61,7 +61,7 @@ impl Zipf {
         x.powf(-self.exponent)
     }
 
-    /// Antiderivative of the density.
+    /// Return the antiderivative of the density.
     fn area(&self, x: f64) -> f64 {
         let power = 1.0 - self.exponent;
         x.powf(power) / power
@@ -73,7 +73,7 @@ impl Zipf {
     }
 }
 
-/// A number without a common factor with `bound`, near its golden section: multiplying by it
+/// Return a number without a common factor with `bound`, near its golden section: multiplying by it
 /// permutes the ranks and keeps neighbours far apart.
 fn scattering_stride(bound: u64) -> u64 {
     let golden = (bound as f64 * 0.618_033_988_749_895) as u64;

@@ -1,69 +1,69 @@
-//! The plans of a step's statements.
+//! The plans of a step's statements, over connections of their own.
 
 use std::sync::Arc;
 
-use super::team::asking;
-use super::{patience, rows_per_commit};
+use super::{rows_per_commit, wake_policy};
 use crate::client::gate::Gate;
-use crate::event::Plan;
-use crate::job::{Prepare, Query, Statements, Work};
+use crate::client::operation::{Generator, Operation};
+use crate::keys::Sequence;
+use crate::protocol::event::Plan;
+use crate::protocol::job::{Prepare, Query, Statements, Work};
 use crate::wire::{self, Failure};
-use crate::workload::insert::{in_brief, Deletes, Inserts, Queries, Table};
-use crate::workload::{Generator, Operation};
+use crate::workload::insert::{Deletes, Inserts, Queries, Table};
+use crate::workload::statement::abbreviate;
 
-/// Of each statement that has one, over a table, by a connection of its own and without doing it.
+/// Return the plan of each statement that has one, over a table, without executing it.
 pub fn explain(job: &Prepare, table: &Table) -> Result<Vec<Plan>, Failure> {
-    let mut plans = Vec::new();
-    match job.work {
-        Work::Index => {}
-        Work::Load { .. } => plans.extend(inserts(job, table)?),
-        Work::Replace { .. } => {
-            plans.extend(inserts(job, table)?);
-            plans.extend(deletes(job, table)?);
-        }
-        Work::Query { query, .. } => {
-            plans.extend(queries(job, table, query)?);
-            plans.extend(inserts(job, table)?);
-            plans.extend(deletes(job, table)?);
-        }
+    let mut plans = match job.work {
+        Work::Query { query, .. } => queries(job, table, query)?,
+        _ => Vec::new(),
+    };
+    if job.work != Work::Index {
+        plans.extend(inserts(job, table)?);
+    }
+    if matches!(job.work, Work::Replace { .. } | Work::Query { .. }) {
+        plans.extend(deletes(job, table)?);
     }
     Ok(plans)
 }
 
-/// What is explained writes nothing, and what is counted for it is counted in a copy.
-fn scene(job: &Prepare, table: &Table) -> (Arc<Table>, Arc<Gate>) {
-    let gate = Gate::new(rows_per_commit(&job.work), patience(&job.work));
+/// Return a copy of the table and a gate of its own, for generators whose operations are not executed.
+fn copies(job: &Prepare, table: &Table) -> (Arc<Table>, Arc<Gate>) {
+    let gate = Gate::new(rows_per_commit(&job.work), wake_policy(&job.work));
     gate.add_inserted(rows_per_commit(&job.work));
     (Arc::new(table.copy()), Arc::new(gate))
 }
 
 fn inserts(job: &Prepare, table: &Table) -> Result<Vec<Plan>, Failure> {
-    let (table, gate) = scene(job, table);
+    let (table, gate) = copies(job, table);
     let rows = rows_per_commit(&job.work);
     let statements = Inserts::statements(&table, rows, None);
-    let mut generator = Inserts::new(table, gate, job.seed, rows, None, job.statements);
-    let mut operation = Operation::default();
-    generator.compose(0, &mut operation);
-    plans(job, &statements, &[operation])
+    let generator = Inserts::new(table, gate, job.seed, rows, None, job.statements);
+    plans(job, &statements, &[first_operation(generator)])
 }
 
 fn deletes(job: &Prepare, table: &Table) -> Result<Vec<Plan>, Failure> {
-    let (table, gate) = scene(job, table);
+    let (table, gate) = copies(job, table);
     let statements = [Deletes::sql(&table)];
-    let mut generator = Deletes::new(table, gate, rows_per_commit(&job.work), job.statements);
+    let generator = Deletes::new(table, gate, rows_per_commit(&job.work), job.statements);
+    plans(job, &statements, &[first_operation(generator)])
+}
+
+fn first_operation(mut generator: impl Generator) -> Operation {
     let mut operation = Operation::default();
     generator.compose(0, &mut operation);
-    plans(job, &statements, &[operation])
+    operation
 }
 
 fn queries(job: &Prepare, table: &Table, query: Query) -> Result<Vec<Plan>, Failure> {
-    let (table, _) = scene(job, table);
-    let statements = Queries::statements(&table, query, job.target.dbms);
-    let mut generator = Queries::new(table, query, asking(job), job.seed, "plans");
-    plans(job, &statements, &generator.each())
+    let (table, _) = copies(job, table);
+    let statements = Queries::statements(&table, query, wire::dialect(&job.target));
+    let sequence = Sequence::new(job.seed, "plans");
+    let queries = Queries::new(table, query, &statements, job.statements, sequence);
+    plans(job, &statements, &queries.executions())
 }
 
-/// Each operation is one execution of the statement in its place.
+/// Return the plans of the statements; each operation is one execution of the statement in its place.
 fn plans(
     job: &Prepare,
     statements: &[String],
@@ -73,11 +73,12 @@ fn plans(
     if job.statements == Statements::Prepared {
         connection.prepare(statements)?;
     }
+    let dialect = wire::dialect(&job.target);
     let mut plans = Vec::new();
     for (statement, operation) in statements.iter().zip(operations) {
         let plan = connection.explain(operation.request(0))?;
         plans.extend(plan.map(|plan| Plan {
-            statement: in_brief(&wire::spelling(job.target.dbms, statement)),
+            statement: abbreviate(&dialect.with_placeholders(statement)),
             plan,
         }));
     }

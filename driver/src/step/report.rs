@@ -1,100 +1,99 @@
-//! What a step measured.
+//! The measurements of a step as an event.
 
 use std::collections::BTreeMap;
 
-use super::crew::{Part, Shift};
-use super::team::{nanoseconds, Member, Role, Team};
-use super::{rows_per_commit, Step, NANOSECONDS};
-use crate::event::{self, ClientUse, Performed, RoleSecond, WriteSchedule};
-use crate::job::{Second, Work};
-use crate::pacing::Nanosecond;
-use crate::recorder::Recorder;
-use crate::usage::ThreadUse;
+use super::connections::{Role, StepConnection};
+use super::threads::{ConnectionResult, StepRun};
+use super::{rows_per_commit, Step};
+use crate::measure::{client_use, nanoseconds, Nanosecond, Recorder, ThreadUse, NANOSECONDS};
+use crate::protocol::event::{self, Performed, RoleSecond, WriteSchedule};
+use crate::protocol::job::{Second, Work};
 use crate::wire::Traffic;
 
-/// Of all connections.
-pub fn traffic(members: &[Member]) -> Traffic {
-    let mut sum = Traffic::default();
-    for member in members {
-        sum += member.connection().traffic();
-    }
-    sum
+/// Return the traffic of all connections.
+pub fn traffic(connections: &[StepConnection]) -> Traffic {
+    let connections = connections.iter();
+    connections.map(|step| step.connection().traffic()).sum()
 }
 
-pub fn report(step: &Step, id: u64, before: Traffic, shift: &Shift) -> Performed {
-    let mut after = Traffic::default();
-    shift.parts.iter().for_each(|part| after += part.traffic);
-    let seconds = seconds(step, shift);
-    let uses: Vec<ThreadUse> = shift.parts.iter().map(|part| part.used).collect();
+pub fn report(step: &Step, id: u64, before: Traffic, run: &StepRun) -> Performed {
+    let after: Traffic = run.results.iter().map(|result| result.traffic).sum();
+    let seconds = seconds(step, run);
+    let uses: Vec<ThreadUse> = run.results.iter().map(|result| result.used).collect();
     Performed {
         id,
-        session: step.job.session.clone(),
-        started: shift.started,
+        session: step.setup.job.session.clone(),
+        started: run.started,
         seconds,
         bytes_sent: after.sent - before.sent,
         bytes_received: after.received - before.received,
-        client: ClientUse::of(&uses, seconds),
-        roles: roles(step, shift),
+        client: client_use(&uses, seconds),
+        roles: roles(step, run),
         growth: growth(step),
     }
 }
 
-/// To the last completion of the roles that the step is about.
-fn seconds(step: &Step, shift: &Shift) -> Second {
-    let is_main = |role| match step.job.work {
+/// Return the time of the last completion of the roles that the step measures.
+fn seconds(step: &Step, run: &StepRun) -> Second {
+    let is_main = |role| match step.setup.job.work {
         Work::Load { .. } | Work::Replace { .. } => matches!(role, Role::Insert | Role::Delete),
         Work::Index => role == Role::Index,
         Work::Query { .. } => role == Role::Query,
     };
-    let pairs = step.members.iter().zip(&shift.parts);
-    let completions = pairs.filter(|(member, _)| is_main(member.role));
-    last(completions.map(|(_, part)| part))
+    let pairs = step.connections.iter().zip(&run.results);
+    let main = pairs.filter(|(connection, _)| is_main(connection.role));
+    last(main.map(|(_, result)| result))
 }
 
-fn last<'a>(parts: impl Iterator<Item = &'a Part>) -> Second {
-    let last = parts.map(|part| part.last_completion).max();
+fn last<'a>(results: impl Iterator<Item = &'a ConnectionResult>) -> Second {
+    let last = results.map(|result| result.last_completion).max();
     last.unwrap_or(0) as f64 / NANOSECONDS
 }
 
-fn roles(step: &Step, shift: &Shift) -> BTreeMap<String, event::Role> {
-    let mut members: BTreeMap<Role, Vec<(&Member, &Part)>> = BTreeMap::new();
-    for (member, part) in step.members.iter().zip(&shift.parts) {
-        members.entry(member.role).or_default().push((member, part));
+fn roles(step: &Step, run: &StepRun) -> BTreeMap<String, event::Role> {
+    let mut roles: BTreeMap<Role, Vec<(&StepConnection, &ConnectionResult)>> = BTreeMap::new();
+    for (connection, result) in step.connections.iter().zip(&run.results) {
+        let role = roles.entry(connection.role).or_default();
+        role.push((connection, result));
     }
-    members
+    roles
         .iter()
-        .map(|(&role, members)| (role.name().to_owned(), report_role(step, role, members)))
+        .map(|(&role, connections)| (role.name().to_owned(), report_role(step, role, connections)))
         .collect()
 }
 
-fn report_role(step: &Step, role: Role, members: &[(&Member, &Part)]) -> event::Role {
+fn report_role(
+    step: &Step,
+    role: Role,
+    connections: &[(&StepConnection, &ConnectionResult)],
+) -> event::Role {
     let mut total = Recorder::new();
-    for (member, _) in members {
-        total.merge(&member.recorder);
+    for (connection, _) in connections {
+        total.merge(&connection.recorder);
     }
+    let results = || connections.iter().map(|(_, result)| *result);
     let end = paced_until(step, role);
     event::Role {
-        connections: members.len() as u64,
+        connections: connections.len() as u64,
         statements: total.operations,
         rows: total.rows,
-        seconds: last(members.iter().map(|(_, part)| *part))
-            .max(end.map_or(0.0, |end| end as f64 / NANOSECONDS)),
+        seconds: last(results()).max(end.map_or(0.0, |end| end as f64 / NANOSECONDS)),
         latency: total.latency(),
         per_second: total
-            .per_second()
+            .per_second
             .iter()
             .map(|second| RoleSecond(second.operations, second.rows, second.max, second.lag))
             .collect(),
-        errors: total.errors.clone(),
-        retries: total.retries,
-        client_cpu_s: members.iter().map(|(_, part)| part.used.cpu).sum(),
+        client_cpu_s: results().map(|result| result.used.cpu).sum(),
         schedule: end.map(|end| schedule(step, role, end, &total)),
+        errors: total.errors,
+        retries: total.retries,
     }
 }
 
-/// The end of the window, if the role writes by a schedule.
+/// Return the end of the window, if the role writes by a schedule.
 fn paced_until(step: &Step, role: Role) -> Option<Nanosecond> {
-    match step.job.work {
+    match step.setup.job.work {
         Work::Query { seconds, .. } if matches!(role, Role::Insert | Role::Delete) => {
             Some(nanoseconds(seconds))
         }
@@ -103,21 +102,9 @@ fn paced_until(step: &Step, role: Role) -> Option<Nanosecond> {
 }
 
 fn schedule(step: &Step, role: Role, end: Nanosecond, total: &Recorder) -> WriteSchedule {
-    let Step {
-        job,
-        tables,
-        gates,
-        indexes,
-        ..
-    } = step;
-    let team = Team {
-        job,
-        tables,
-        gates,
-        indexes,
-    };
+    let job = &step.setup.job;
     let statements: u64 = (0..job.clients)
-        .map(|client| team.schedule(role, client).due_before(end))
+        .map(|client| step.setup.schedule(role, client).due_before(end))
         .sum();
     let due = statements * rows_per_commit(&job.work);
     let rate = match job.work {
@@ -136,10 +123,10 @@ fn schedule(step: &Step, role: Role, end: Nanosecond, total: &Recorder) -> Write
     }
 }
 
-/// By table.
+/// Return the change of the number of rows of each table.
 fn growth(step: &Step) -> Vec<i64> {
-    let mut growth = vec![0; step.tables.len()];
-    for (client, gate) in step.gates.iter().enumerate() {
+    let mut growth = vec![0; step.setup.tables.len()];
+    for (client, gate) in step.setup.gates.iter().enumerate() {
         let table = client % growth.len();
         growth[table] += gate.inserted() as i64 - gate.deleted() as i64;
     }

@@ -1,4 +1,4 @@
-//! Reads the body of a message.
+//! The body of a message.
 
 use super::Failure;
 
@@ -19,7 +19,7 @@ impl<'a> Body<'a> {
         Ok(bytes)
     }
 
-    /// So many bytes as a number's `from_be_bytes` or `from_le_bytes` wants.
+    /// Read as many bytes as `from_be_bytes` or `from_le_bytes` of a number needs.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Failure> {
         let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(truncated)?;
@@ -33,7 +33,7 @@ impl<'a> Body<'a> {
         Ok(byte)
     }
 
-    /// A string that ends with a zero byte.
+    /// Read a string that ends with a zero byte.
     pub fn string(&mut self) -> Result<String, Failure> {
         let length = self.rest.iter().position(|&byte| byte == 0);
         let text = self.bytes(length.ok_or_else(truncated)?)?;
@@ -47,5 +47,5 @@ impl<'a> Body<'a> {
 }
 
 pub fn truncated() -> Failure {
-    Failure::protocol("a message is shorter than it says")
+    Failure::protocol("a message is shorter than its length")
 }

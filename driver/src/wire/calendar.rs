@@ -14,8 +14,8 @@ pub struct DateTime {
 }
 
 impl DateTime {
-    /// So many seconds since 1970 began, for any year of four digits. The date by Howard Hinnant's
-    /// `civil_from_days` ("chrono-Compatible Low-Level Date Algorithms").
+    /// Convert seconds since 1970, for any year of four digits. The date is that of Howard
+    /// Hinnant's `civil_from_days` ("chrono-Compatible Low-Level Date Algorithms").
     pub fn of(seconds: i64) -> Self {
         const DAY: i64 = 86_400;
         const DAYS_OF_ERA: i64 = 146_097;
@@ -27,7 +27,7 @@ impl DateTime {
         let year_of_era =
             (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        // Years that begin in March.
+        // The years of this formula begin in March.
         let month = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * month + 2) / 5 + 1;
         let (month, next_year) = if month < 10 {

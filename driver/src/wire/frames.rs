@@ -1,23 +1,23 @@
-//! Messages out of the byte stream, each a header that tells its size and a body; in a buffer that
-//! is reused.
+//! The messages of a byte stream, each a header with its size and a body, in a buffer that is
+//! reused.
 
 use std::marker::PhantomData;
 
 use super::socket::Socket;
 use super::Failure;
 
-/// Large enough that a reply of thousands of rows takes few system calls, and small enough to stay
-/// in the cache while it is read.
+/// The size of a new buffer: large enough that a reply of thousands of rows takes few system calls,
+/// and small enough to stay in the cache while it is read.
 const INITIAL_SIZE: usize = 64 * 1024;
 
 /// The header of a protocol's messages.
 pub trait Header: Copy {
     const SIZE: usize;
 
-    /// From as many bytes as its size.
+    /// Read the header from `SIZE` bytes.
     fn read(bytes: &[u8]) -> Self;
 
-    /// Bytes of the body that follows. A length that no message can have is a failure.
+    /// Return the size of the body that follows. A length that no message can have is a failure.
     fn body_size(self) -> Result<usize, Failure>;
 }
 
@@ -44,7 +44,7 @@ impl<H: Header> Frames<H> {
         }
     }
 
-    /// The next complete message, if one is there.
+    /// Return the next complete message, if there is one.
     #[inline]
     pub fn next(&mut self) -> Result<Option<Frame<'_, H>>, Failure> {
         let Some((header, size)) = self.pending()? else {
@@ -61,7 +61,7 @@ impl<H: Header> Frames<H> {
         }))
     }
 
-    /// Receives once, after making room for the message under way.
+    /// Receive once, after making room for the message under way.
     pub fn fill(&mut self, socket: &mut Socket) -> Result<(), Failure> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -80,7 +80,7 @@ impl<H: Header> Frames<H> {
         }
     }
 
-    /// The first message that has not been taken yet: its header, and its size with that.
+    /// Return the header of the first message that has not been taken yet, and the size of both.
     #[inline]
     fn pending(&self) -> Result<Option<(H, usize)>, Failure> {
         let Some(bytes) = self.buffer[self.start..self.end].get(..H::SIZE) else {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// A tag and a length of two bytes, of which 0 is impossible.
+    /// A tag and a length of two bytes; a length of 0 is impossible.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct TestHeader {
         tag: u8,

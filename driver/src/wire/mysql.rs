@@ -1,10 +1,11 @@
 //! MySQL and MariaDB: the client/server protocol of 4.1 and later, prepared statements in its
 //! binary form.
 //!
-//! The servers differ in what they offer when a client connects; what follows is the same for all
-//! of them, so that contenders of different ages are asked in the same words.
+//! The servers offer different capabilities when a client connects; all later requests are the same
+//! for all of them, so that contenders of different ages get the same statements.
 
 mod authentication;
+mod dialect;
 mod explain;
 mod handshake;
 mod insert;
@@ -14,6 +15,7 @@ mod thread;
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use self::dialect::MysqlDialect;
 use self::handshake::Handshake;
 use self::packets::{Packet, PacketHeader};
 use self::reply::{column_name, text_values, Endings, Part, Preparation, Replies};
@@ -21,10 +23,15 @@ use super::calendar::DateTime;
 use super::frames::Frames;
 use super::socket::Socket;
 use super::{
-    is_transaction_control, BulkLoad, Connection, Definitions, Failure, Reply, Request, Session,
-    Table, Traffic, Value,
+    is_transaction_control, BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic,
+    Value, Wire,
 };
-use crate::job::Target;
+use crate::protocol::job::Target;
+
+pub const WIRE: Wire = Wire {
+    connect: |target| Ok(Box::new(MysqlConnection::connect(target)?)),
+    dialect: &MysqlDialect,
+};
 
 mod command {
     pub const QUERY: u8 = 0x03;
@@ -34,7 +41,7 @@ mod command {
 
 const SOCKET_NAME: &str = "mysql.sock";
 
-/// Types of parameters.
+/// The types of parameters.
 const LONG: u8 = 0x03;
 const FLOAT: u8 = 0x04;
 const LONG_LONG: u8 = 0x08;
@@ -54,10 +61,10 @@ enum Statement {
     Prepared {
         number: u32,
         source: String,
-        /// As the server has them from the last execution; it is told again only if they change.
+        /// The types of the last execution, which are sent again only if they change.
         types: Vec<u8>,
     },
-    /// One that not every version can prepare: all versions are sent the same.
+    /// A statement that not every version can prepare, so that it is sent as text to all of them.
     Text(String),
 }
 
@@ -102,7 +109,7 @@ impl MysqlConnection {
         })
     }
 
-    /// Waits for a packet, and reads it.
+    /// Wait for a packet, and read it.
     fn next_packet<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, Failure> {
         loop {
             if let Some(frame) = self.frames.next()? {
@@ -117,7 +124,7 @@ impl MysqlConnection {
             .send(encode_text(command::QUERY, sql, &mut self.output)?)
     }
 
-    /// Takes all of a reply; hands its parts to `each`.
+    /// Take all of a reply, and call `each` with its parts.
     fn converse(
         &mut self,
         mut each: impl FnMut(Part<'_>) -> Result<(), Failure>,
@@ -225,14 +232,14 @@ impl Session for MysqlConnection {
     }
 }
 
-/// A statement as text, to be prepared or to be executed.
+/// Write a statement as text, to be prepared or to be executed.
 fn encode_text<'a>(command: u8, sql: &str, output: &'a mut Vec<u8>) -> Result<&'a [u8], Failure> {
     let mut packet = Packet::command(output, command);
     packet.bytes(sql.as_bytes());
     packet.end(0)
 }
 
-/// An execution; `types` are those that the server knows, and knows after it.
+/// Write an execution; `types` are the types that the server knows, and become those of the values.
 fn encode_execution<'a>(
     number: u32,
     types: &mut Vec<u8>,
@@ -249,7 +256,7 @@ fn encode_execution<'a>(
     if values.is_empty() {
         return packet.end(0);
     }
-    // A bit for each NULL, of which there are none.
+    // The bitmap of NULLs, of which there are none.
     packet.zeros(values.len().div_ceil(8));
     let known = types.iter().copied().eq(values.iter().map(type_of));
     packet.byte(u8::from(!known));
@@ -270,7 +277,7 @@ fn encode_execution<'a>(
     packet.end(0)
 }
 
-/// Year, month, day, hour, minute and second of a binary DATETIME.
+/// Return the year, month, day, hour, minute and second of a binary DATETIME.
 fn date_time(seconds: i64) -> [u8; 7] {
     let time = DateTime::of(seconds);
     let [low, high] = time.year.to_le_bytes();
@@ -295,29 +302,9 @@ fn type_of(value: &Value) -> u8 {
     }
 }
 
-/// What the definitions of tables and indexes say beyond the standard. Indexes are B-trees in every
-/// engine (MEMORY's would be hashes, which cannot find ranges), and a character is a byte in every
-/// version, so that the same rows are as large everywhere.
-pub fn definitions(engine: Option<&str>) -> Result<Definitions, Failure> {
-    let mut table_options = " DEFAULT CHARSET=latin1".to_owned();
-    if let Some(engine) = engine {
-        let is_name =
-            |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if !is_name(engine) {
-            return Err(Failure::usage(format!("{engine:?} is no storage engine")));
-        }
-        table_options.push_str(" ENGINE=");
-        table_options.push_str(engine);
-    }
-    Ok(Definitions {
-        index_options: " USING BTREE",
-        table_options,
-    })
-}
-
-/// A connection to a server that a test plays, with statements prepared that nobody parsed.
+/// Return a connection to a test, as if it had prepared that number of statements.
 #[cfg(test)]
-pub fn rehearsal(statements: u32) -> (MysqlConnection, std::os::unix::net::UnixStream) {
+pub fn test_connection(statements: u32) -> (MysqlConnection, std::os::unix::net::UnixStream) {
     let (socket, server) = Socket::pair();
     let mut connection = MysqlConnection::over(socket, Frames::new(), Endings::Ok);
     connection.statements = (0..statements)

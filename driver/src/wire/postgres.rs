@@ -1,16 +1,16 @@
 //! PostgreSQL: protocol version 3, extended query with named statements.
 //!
-//! Parameters and results are binary: that is what costs both sides least, and a client that
-//! formats numbers would measure itself. Each request carries its own Sync, as libpq's do, so that
-//! every statement is one round trip.
+//! Parameters and results are binary, which costs both sides least: a client that formats numbers
+//! would measure itself. Each request carries its own Sync, as libpq's do, so that every statement
+//! is one round trip.
 
 mod backend;
 mod copy;
+mod dialect;
 mod explain;
 mod startup;
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::{BufMut, BytesMut};
@@ -18,12 +18,19 @@ use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;
 
 use self::backend::MessageHeader;
+use self::dialect::PostgresDialect;
 use self::startup::Startup;
 use super::body::Body;
+use super::dialect::Dialect as _;
 use super::frames::Frames;
 use super::socket::Socket;
-use super::{BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic, Value};
-use crate::job::Target;
+use super::{BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic, Value, Wire};
+use crate::protocol::job::Target;
+
+pub const WIRE: Wire = Wire {
+    connect: |target| Ok(Box::new(PostgresConnection::connect(target)?)),
+    dialect: &PostgresDialect,
+};
 
 const BINARY: i16 = 1;
 
@@ -36,7 +43,7 @@ pub struct PostgresConnection {
     backend: Option<u32>,
 }
 
-/// What has arrived of the reply under way.
+/// The reply under way, as far as it has arrived.
 #[derive(Default)]
 struct PartialReply {
     reply: Reply,
@@ -67,8 +74,8 @@ impl PostgresConnection {
         }
     }
 
-    /// Takes messages until the server is ready again; hands each of them to `each`. If that one
-    /// fails, the connection is in the middle of something and cannot be used any more.
+    /// Take messages until the server is ready again, and call `each` with each of them. If `each`
+    /// fails, the connection is in the middle of a reply and cannot be used any more.
     fn converse(
         &mut self,
         mut each: impl FnMut(u8, &[u8]) -> Result<(), Failure>,
@@ -131,9 +138,9 @@ impl Connection for PostgresConnection {
             match tag {
                 b'T' => table.columns = backend::column_names(body)?,
                 b'D' => table.rows.push(backend::text_values(body)?),
-                // After this the server waits for data that nobody has.
+                // After this the server waits for data, which do not exist.
                 b'G' | b'H' | b'W' => {
-                    return Err(Failure::usage("COPY is no statement for this command"))
+                    return Err(Failure::usage("this command does not execute COPY"))
                 }
                 _ => {}
             }
@@ -152,7 +159,7 @@ impl Connection for PostgresConnection {
 }
 
 impl PartialReply {
-    /// Whether the message was the last one of the reply.
+    /// Take a message; return whether it was the last one of the reply.
     #[inline]
     fn take(&mut self, tag: u8, body: &[u8]) -> Result<bool, Failure> {
         match tag {
@@ -193,7 +200,7 @@ impl Session for PostgresConnection {
         let mut messages = BytesMut::new();
         for statement in statements {
             let name = format!("s{}", self.names.len());
-            let sql = numbered_placeholders(statement);
+            let sql = PostgresDialect.with_placeholders(statement);
             frontend::parse(&name, &sql, [], &mut messages).map_err(Failure::usage)?;
             self.names.push(name);
         }
@@ -215,7 +222,7 @@ impl Session for PostgresConnection {
     }
 }
 
-/// Bind, Execute and Sync of a named statement.
+/// Write Bind, Execute and Sync of a named statement.
 fn encode_execution(
     name: &str,
     values: &[Value],
@@ -231,7 +238,12 @@ fn encode_execution(
         [BINARY],
         output,
     )
-    .map_err(|_| Failure::usage(format!("{} parameters are too many", values.len())))?;
+    .map_err(|_| {
+        Failure::usage(format!(
+            "a statement has {} parameters, which are too many",
+            values.len()
+        ))
+    })?;
     frontend::execute("", 0, output).map_err(Failure::usage)?;
     frontend::sync(output);
     Ok(())
@@ -252,27 +264,15 @@ fn encode_value(
     Ok(IsNull::No)
 }
 
-/// How timestamps are stored.
+/// Convert a time to the form in which timestamps are stored.
 fn microseconds_since_2000(seconds_since_1970: i64) -> i64 {
     const YEAR_2000: i64 = 946_684_800;
     (seconds_since_1970 - YEAR_2000) * 1_000_000
 }
 
-/// `?` as `$1`, `$2`, ...
-pub fn numbered_placeholders(statement: &str) -> String {
-    let mut numbered = String::with_capacity(statement.len() * 2);
-    let mut parts = statement.split('?');
-    numbered.push_str(parts.next().unwrap_or_default());
-    for (index, part) in parts.enumerate() {
-        // Writing to a string cannot fail.
-        let _ = write!(numbered, "${}{part}", index + 1);
-    }
-    numbered
-}
-
-/// A connection to a server that a test plays, with statements prepared that nobody parsed.
+/// Return a connection to a test, as if it had prepared that number of statements.
 #[cfg(test)]
-pub fn rehearsal(statements: usize) -> (PostgresConnection, std::os::unix::net::UnixStream) {
+pub fn test_connection(statements: usize) -> (PostgresConnection, std::os::unix::net::UnixStream) {
     let (socket, server) = Socket::pair();
     let mut connection = PostgresConnection::over(socket);
     connection.names = (0..statements).map(|number| format!("s{number}")).collect();

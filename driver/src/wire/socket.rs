@@ -1,4 +1,4 @@
-//! A stream to a server that counts its bytes.
+//! A stream to a server, with a count of its bytes.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -11,7 +11,7 @@ use rustix::io::retry_on_intr;
 use rustix::net::sockopt::socket_peercred;
 
 use super::{Failure, Traffic};
-use crate::job::Target;
+use crate::protocol::job::Target;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -26,7 +26,7 @@ enum Stream {
 }
 
 impl Socket {
-    /// `name` is the file of the DBMS's Unix sockets in the target's directory.
+    /// Connect to a target. `name` is the file of the DBMS's Unix socket in the target's directory.
     pub fn connect(target: &Target, name: &str) -> Result<Self, Failure> {
         match (&target.socket, &target.host) {
             (Some(directory), None) => Self::unix(&format!("{directory}/{name}")),
@@ -41,7 +41,7 @@ impl Socket {
         Ok(Self::over(Stream::Unix(stream)))
     }
 
-    /// Without Nagle's delay: each request is one segment that must leave at once.
+    /// Connect without Nagle's delay: each request is one segment that must leave at once.
     fn tcp(host: &str, port: u16) -> Result<Self, Failure> {
         let stream = connect_to_any(host, port).map_err(|error| {
             Failure::connection(format!("cannot connect to {host}:{port}: {error}"))
@@ -73,7 +73,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Reads what is there into `buffer`, waiting if nothing is. 0: the server hung up.
+    /// Receive into `buffer`, waiting if no bytes are there. 0 bytes mean that the server hung up.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         let received = loop {
             let result = match &mut self.stream {
@@ -90,8 +90,8 @@ impl Socket {
         Ok(received)
     }
 
-    /// Waits for the server's answer. On a Unix socket a reader that sleeps in `recv` is woken
-    /// twice: by the answer, and before it when the server takes our request off the queue, which
+    /// Wait for the server's answer. On a Unix socket a reader that sleeps in `recv` is woken
+    /// twice: by the answer, and before it when the server takes the request off the queue, which
     /// the kernel signals as room to write. `poll` asks for one of the two only, and spares that
     /// context switch. TCP does not have this, so there `recv` itself may wait.
     pub fn wait_readable(&self) -> Result<(), Failure> {
@@ -103,7 +103,7 @@ impl Socket {
         Ok(())
     }
 
-    /// The process at the other end, if it is one of this machine that a Unix socket names.
+    /// Return the process at the other end of a Unix socket.
     pub fn peer_process(&self) -> Option<u32> {
         let Stream::Unix(stream) = &self.stream else {
             return None;

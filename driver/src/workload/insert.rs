@@ -6,12 +6,10 @@ mod indexes;
 mod inserts;
 mod queries;
 mod rows;
-mod statements;
 mod tables;
 
 pub use deletes::Deletes;
 pub use indexes::Indexes;
 pub use inserts::{Inserts, MOST_ROWS_PER_COMMIT};
-pub use queries::{Asking, Queries, INDEXES};
-pub use statements::in_brief;
+pub use queries::{Queries, INDEXES};
 pub use tables::{create, Table};

@@ -1,4 +1,4 @@
-"""Archived runs as contenders: what they are called, and what their names say of them."""
+"""Archived runs as contenders: their names, and the facts that the names of runs have."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MOST_LISTED = 4
 
 
 def titles_of(order: Sequence[str]) -> dict[str, str]:
-    """Run -> contender; runs that would be called alike keep their own names.
+    """Name the contender of each run; runs that would be called alike keep their own names.
 
-    Those of tables without a primary key are told apart from those with one.
+    Runs of tables without a primary key are told apart from those with one.
     """
-    said = {run: parse_run(run) for run in order}
-    titles = {run: (name and name.title) or run for run, name in said.items()}
+    parsed = {run: parse_run(run) for run in order}
+    titles = {run: (name and name.title) or run for run, name in parsed.items()}
     times = Counter(titles.values())
     for run, title in titles.items():
         if times[title] > 1 and title != run and run.endswith(_WITHOUT_KEY):
@@ -30,22 +30,22 @@ def titles_of(order: Sequence[str]) -> dict[str, str]:
 
 
 def facts_of(run: str, title: str) -> ContenderFacts:
-    """What the name of a run says of its contender."""
-    said = parse_run(run)
-    build = f"archived, compiled as {said.build}" if said and said.build else "archived"
+    """Return the facts about a contender that the name of its run has."""
+    name = parse_run(run)
+    build = f"archived, compiled as {name.build}" if name and name.build else "archived"
     return ContenderFacts(
         name=title,
-        dbms=said.dbms if said else UNKNOWN,
-        build=BuildFacts(source=build, version=(said and said.version) or UNKNOWN),
-        config=(said.config if said else None) or UNKNOWN,
+        dbms=name.dbms if name else UNKNOWN,
+        build=BuildFacts(source=build, version=(name and name.version) or UNKNOWN),
+        config=(name.config if name else None) or UNKNOWN,
         settings={},
         archived=run,
     )
 
 
 def undecoded(contenders: Sequence[ContenderFacts]) -> list[str]:
-    """A line on those whose names do not say their version; none where all do."""
-    names = [one.name for one in contenders if one.build.version == UNKNOWN]
+    """Return a line on the contenders without a known version; none where all have one."""
+    names = [contender.name for contender in contenders if contender.build.version == UNKNOWN]
     if not names:
         return []
     return [f"version not decoded: {beginning(names, _MOST_LISTED)}"]

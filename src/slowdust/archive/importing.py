@@ -1,100 +1,125 @@
-"""Archived runs of sysbench, from directories into the store."""
+"""The steps that imports of all kinds of archives share: naming experiments and storing them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 from slowdust.archive.problems import Problem
-from slowdust.archive.sysbench.choices import Choices
-from slowdust.archive.sysbench.experiment import ArchivedExperiment, make_experiment
-from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs
-from slowdust.archive.sysbench.scanning import Place, scan
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
 from slowdust.store.folder import NAME, Folder, writing
-from slowdust.store.manifest import Imported
+from slowdust.store.manifest import Imported, Manifest
+from slowdust.store.slice import Slice
 from slowdust.wording import shortened
 
-_NOTHING_BESIDE = "there are neither runs nor rates beside it"
+MARGIN = 0.03
+"""Relative difference that counts as none in an imported experiment."""
+_GENERIC = re.compile(r"dop\d+")
+ForeignKind = Callable[[str], str | None]
+"""Name of a file -> the other kind of archive that it belongs to, if it does."""
+
+
+class Mode(StrEnum):
+    """The numbers that an import takes from the files."""
+
+    CLEAN = "clean"
+    """Numbers without the known errors of the published ones."""
+    COMPAT = "compat"
+    """The published numbers, to the last digit."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that the import of a kind has beside those of all kinds."""
+
+    flag: str
+    """The option as it is typed: `--device`."""
+    help: str
+    values: tuple[str, ...] = ()
+    """All that it may be; empty where that is any text or number."""
+    least: int | None = None
+    """The least that it may be, of an option that is a number."""
+
+
+@dataclass
+class ArchivedExperiment:
+    """An experiment for the store, and the notes of the import's summary."""
+
+    manifest: Manifest
+    slices: list[Slice]
+    notes: list[str] = field(default_factory=list)
+    """Sentences about tests whose files are not all there."""
+
+
+class Candidate(Protocol):
+    """A directory, and the files in and below it that may be an experiment."""
+
+    @property
+    def title(self) -> str | None:
+        """The directory's name for an experiment; None where there is nothing to make one of."""
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """Problems of its files."""
+
+    @property
+    def by_products(self) -> Mapping[str, int]:
+        """Number of files that are known and not needed, by kind."""
+
+    def experiment(self, name: str) -> ArchivedExperiment | None:
+        """Make the experiment; return None where no file has a result."""
 
 
 @dataclass
 class Import:
-    """What became of the directories."""
+    """The experiments of an import, and the files outside of them."""
 
     experiments: list[ArchivedExperiment] = field(default_factory=list)
-    by_products: dict[str, int] = field(default_factory=dict)
-    """Known files outside of all experiments, by kind."""
+    by_products: Counter[str] = field(default_factory=Counter)
+    """Number of known files outside of all experiments, by kind."""
     problems: list[Problem] = field(default_factory=list)
     """Files outside of all experiments, or of one that has no result."""
 
 
-def import_sysbench(
-    roots: Sequence[Path], results: Path, name: str | None, choices: Choices
-) -> Import:
-    """Make an experiment of each directory that holds runs or their tables, and store it.
+def import_candidates(candidates: Sequence[Candidate], results: Path, name: str | None) -> Import:
+    """Make an experiment of each directory that has results, and store it.
 
     An experiment that was imported from the same directory under the same name is replaced.
 
     Raises:
         UsageError: another experiment has that name, or one of the same directory of which more
-            was imported, or `name` is none.
+            was imported.
     """
-    check_name(name)
-    found = Import()
-    places = scan(roots)
-    runs = _read(places, choices.device)
-    made: dict[str, ArchivedExperiment] = {}
-    names = titles([place.name for place in places if not place.empty], name)
-    for place in places:
+    outcome = Import()
+    experiments: dict[str, ArchivedExperiment] = {}
+    places = [candidate.title for candidate in candidates if candidate.title is not None]
+    titles = _titles(places, name)
+    for candidate in candidates:
         experiment = None
-        if not place.empty:
-            title = unlike(next(names), made)
-            experiment = make_experiment(title, place, runs[place.path], choices)
+        if candidate.title is not None:
+            title = unique_name(next(titles), experiments)
+            experiment = candidate.experiment(title)
         if experiment is not None:
-            made[title] = experiment
-            continue
-        found.problems += place.problems
-        found.problems += [Problem(table.path, _NOTHING_BESIDE) for table in place.tables.joined]
-        found.problems += [problem for run in runs[place.path] for problem in run.problems]
-        for kind, count in place.tables.by_products.items():
-            found.by_products[kind] = found.by_products.get(kind, 0) + count
-    store(made, results)
-    found.experiments = list(made.values())
-    return found
-
-
-def store(made: Mapping[str, ArchivedExperiment], results: Path) -> None:
-    """Write experiments, by name; earlier imports of the same are replaced.
-
-    Raises:
-        UsageError: an experiment of that name is no import of the same kind and directory, or has
-            more of it; then none is written.
-    """
-    for title, experiment in made.items():
-        folder = Folder(results / title)
-        if folder.path.exists():
-            _refuse_other(folder, experiment.manifest.imported)
-            _refuse_larger(folder, experiment)
-    for title, experiment in made.items():
-        _write(Folder(results / title), experiment)
-
-
-def _read(places: Sequence[Place], device: str | None) -> dict[Path, list[RunDirectory]]:
-    """Place -> its runs; all files at once, so that two processes share them."""
-    directories = {path: names for place in places for path, names in place.runs.items()}
-    by_path = {run.path: run for run in read_runs(directories, device)}
-    return {place.path: [by_path[path] for path in place.runs] for place in places}
+            experiments[title] = experiment
+        else:
+            outcome.problems += candidate.problems
+            outcome.by_products.update(candidate.by_products)
+    _store(experiments, results)
+    outcome.experiments = list(experiments.values())
+    return outcome
 
 
 def check_name(name: str | None) -> None:
-    """Refuse what the user gives as a name and is none.
+    """Refuse a `--name` that no experiment can have.
 
     Raises:
-        UsageError: it is no name of an experiment.
+        UsageError: it has other characters.
     """
     if name is not None and re.fullmatch(NAME, name) is None:
         raise UsageError(
@@ -103,21 +128,56 @@ def check_name(name: str | None) -> None:
         )
 
 
-def titles(places: Sequence[str], name: str | None) -> Iterator[str]:
-    """What experiments of directories called `places` are called; `name` is what the user says."""
+def name_of(directory: Path, root: Path) -> str:
+    """Name an experiment after its directory, and those above it below the one that was given.
+
+    A name such as `dop40` says too little to stand alone or first. Both paths are resolved.
+    """
+    parts = directory.relative_to(root).parts if root in directory.parents else (directory.name,)
+    if is_generic(parts[0]):
+        parts = (directory.parents[len(parts) - 1].name, *parts)
+    return "-".join(part for part in parts if part) or "archive"
+
+
+def is_generic(directory: str) -> bool:
+    """Return whether the name of a directory says too little to stand alone."""
+    return _GENERIC.fullmatch(directory) is not None
+
+
+def unique_name(title: str, taken: Collection[str]) -> str:
+    """Return `title`, with a number behind it if it is taken."""
+    copies = [title, *(f"{title}-{copy}" for copy in range(2, len(taken) + 2))]
+    return next(copy for copy in copies if copy not in taken)
+
+
+def _titles(places: Sequence[str], name: str | None) -> Iterator[str]:
+    """Name the experiments of directories called `places`; `name` is given by the user."""
     for place in places:
         title = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
         yield title if name is None else name if len(places) == 1 else f"{name}-{title}"
 
 
-def unlike(title: str, taken: Collection[str]) -> str:
-    """`title`, or with a number behind it if it is taken."""
-    copies = [title, *(f"{title}-{copy}" for copy in range(2, len(taken) + 2))]
-    return next(one for one in copies if one not in taken)
+def _store(experiments: Mapping[str, ArchivedExperiment], results: Path) -> None:
+    """Write experiments, by name; earlier imports of the same are replaced.
+
+    Raises:
+        UsageError: an experiment of that name is no import of the same kind and directory, or has
+            more of it; then none is written.
+    """
+    for title, experiment in experiments.items():
+        folder = Folder(results / title)
+        if folder.path.exists():
+            _refuse_other(folder, experiment.manifest.imported)
+            _refuse_larger(folder, experiment)
+    for title, experiment in experiments.items():
+        with writing(Folder(results / title)) as writer:
+            writer.clear()
+            writer.write_manifest(experiment.manifest)
+            writer.append(*experiment.slices)
 
 
 def _refuse_other(folder: Folder, new: Imported | None) -> None:
-    """Keep what is in `folder`, unless it is an earlier import of the same."""
+    """Keep the content of `folder`, unless it is an earlier import of the same."""
     assert new is not None
     there = folder.read_manifest().imported if folder.is_imported() else None
     if there is None:
@@ -133,12 +193,12 @@ def _refuse_other(folder: Folder, new: Imported | None) -> None:
 
 
 def _refuse_larger(folder: Folder, new: ArchivedExperiment) -> None:
-    """Keep what has contenders or tests that are not in some runs alone of its directory."""
+    """Keep an import that has contenders or tests which some runs of its directory have not."""
     if new.manifest.imported is None or new.manifest.imported.whole:
         return
     there = folder.read_manifest()
-    runs = {one.archived for one in new.manifest.contenders}
-    lost = [one.name for one in there.contenders if one.archived not in runs]
+    runs = {contender.archived for contender in new.manifest.contenders}
+    lost = [contender.name for contender in there.contenders if contender.archived not in runs]
     lost += [test for test in there.tests if test not in new.manifest.tests]
     if lost:
         raise UsageError(
@@ -146,10 +206,3 @@ def _refuse_larger(folder: Folder, new: ArchivedExperiment) -> None:
             f"of its directory, which has no {shortened(lost)}: choose another --name, or import "
             f"all of {there.imported.path if there.imported else ''}"
         )
-
-
-def _write(folder: Folder, experiment: ArchivedExperiment) -> None:
-    with writing(folder) as writer:
-        writer.clear()
-        writer.write_manifest(experiment.manifest)
-        writer.append(*experiment.slices)

@@ -1,48 +1,73 @@
-"""What an import says at its end: plain lines."""
+"""The lines that an import prints at its end."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.archive.file_counts import by_products, counts_of
-from slowdust.archive.importing import Import
-from slowdust.archive.sysbench.experiment import ArchivedExperiment
+from slowdust.archive.importing import ArchivedExperiment, Import
+from slowdust.archive.problems import OF_OTHER_KIND
 from slowdust.formats.text import readable
-from slowdust.store.manifest import Fate, SkippedFile
+from slowdust.store.manifest import Fate, Imported, SkippedFile
 from slowdust.wording import counted
 
 MOST_ALIKE = 20
 """Skipped files of one reason that each get a line; `slowdust show` has all."""
 
 
-def lines_of(found: Import) -> Iterator[str]:
-    """Experiments, files that were used and skipped, and where clean numbers are others."""
-    alike = Counter(_unnumbered(one.manifest.experiment) for one in found.experiments)
-    for experiment in found.experiments:
+def lines_of(outcome: Import) -> Iterator[str]:
+    """Return the experiments, the files used and skipped, and where clean numbers differ."""
+    alike = Counter(_unnumbered(each.manifest.experiment) for each in outcome.experiments)
+    for experiment in outcome.experiments:
         headline, *others = _of_experiment(experiment)
         yield headline
         imported = experiment.manifest.imported
         if imported and alike[_unnumbered(experiment.manifest.experiment)] > 1:
             yield f"  of {imported.path}"
         yield from others
-    if found.by_products or found.problems:
+    if outcome.by_products or outcome.problems:
         yield "outside of these experiments"
-        for line in by_products(found.by_products):
+        for line in _by_products(outcome.by_products):
             yield f"  {line}"
-        problems = found.problems
         yield from _skipped(
-            [SkippedFile(file=_short(p.path), reason=p.reason, fate=p.fate) for p in problems]
+            [
+                SkippedFile(file=_short(problem.path), reason=problem.reason, fate=problem.fate)
+                for problem in outcome.problems
+            ]
         )
-    if not found.experiments:
+    if not outcome.experiments:
         yield "nothing was found that an experiment could be made of"
 
 
+def counts_of(imported: Imported) -> Iterator[str]:
+    """Return the number of files by what became of them, without those that have own lines."""
+    yield f"{counted(imported.used, 'file')} used"
+    if imported.checked:
+        total = counted(sum(imported.checked.values()), "file")
+        yield f"{total} compared with what they are made of: {_listed(imported.checked)}"
+    yield from _by_products(imported.by_products)
+
+
+def _by_products(counts: Mapping[str, int]) -> Iterator[str]:
+    """Return the number of files that nothing is read from, by kind."""
+    others = {kind: count for kind, count in counts.items() if kind.startswith(OF_OTHER_KIND)}
+    known = {kind: count for kind, count in counts.items() if kind not in others}
+    if known:
+        total = counted(sum(known.values()), "file")
+        yield f"{total} known and not needed: {_listed(known)}"
+    for kind, count in others.items():
+        yield f"{counted(count, 'file')} {kind}"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in counts.items())
+
+
 def _unnumbered(name: str) -> str:
-    """What experiments of directories of one name have in common."""
+    """Return the name that experiments of directories of one name have in common."""
     return re.sub(r"-\d+$", "", name)
 
 
@@ -63,19 +88,19 @@ def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:
 
 
 def _skipped(files: Sequence[SkippedFile]) -> Iterator[str]:
-    """A line for each, but of many with the same reason only the first."""
-    told: Counter[tuple[Fate, str]] = Counter()
-    for one in files:
-        alike = (one.fate, "" if one.fate is Fate.DIFFERS else one.reason)
-        told[alike] += 1
-        if told[alike] <= MOST_ALIKE:
-            yield f"  {one.fate}: {one.file}: {one.reason}"
-    for (fate, reason), count in told.items():
+    """Return a line for each file, but of many with the same reason only the first."""
+    counts: Counter[tuple[Fate, str]] = Counter()
+    for file in files:
+        alike = (file.fate, "" if file.fate is Fate.DIFFERS else file.reason)
+        counts[alike] += 1
+        if counts[alike] <= MOST_ALIKE:
+            yield f"  {file.fate}: {file.file}: {file.reason}"
+    for (fate, reason), count in counts.items():
         if count > MOST_ALIKE:
             yield f"  {fate}: {count - MOST_ALIKE:,} more" + (f": {reason}" if reason else "")
 
 
 def _short(path: Path) -> str:
-    """Relative to where the user is, if it is below."""
+    """Return the path relative to where the user is, if it is below."""
     relative = os.path.relpath(path)
     return readable(str(path) if relative.startswith("..") else relative)

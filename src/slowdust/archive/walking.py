@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.archive.problems import Problem
-from slowdust.formats.text import told_of
+from slowdust.formats.text import unreadable
 
 UNREADABLE_NAME = "its name is no UTF-8, or has control characters"
 NOT_FOLLOWED = "a link to a directory, which is not followed"
@@ -22,19 +22,19 @@ class Visited:
 
     path: Path
     names: list[str]
-    """Of its files that can be read, in order."""
+    """Names of its files that can be read, in order."""
     problems: list[Problem]
-    """Of everything else in it, but for the directories that are visited."""
+    """Problems of everything else in it, but for the directories that are visited."""
 
 
 def outermost(roots: Iterable[Path]) -> list[Path]:
-    """Each directory once, however it is spelled, and none that lies in another one."""
+    """Return each directory once, however it is spelled, and none that lies in another one."""
     given = list(dict.fromkeys(root.resolve() for root in roots))
     return [root for root in given if not set(root.parents) & set(given)]
 
 
 def walk(root: Path) -> Iterator[Visited]:
-    """`root` and the directories below it, from the top.
+    """Yield `root` and the directories below it, from the top.
 
     Links to directories are not followed: what they lead to is read where it is, or is not part
     of the archive; so there are no loops.
@@ -45,7 +45,7 @@ def walk(root: Path) -> Iterator[Visited]:
         yield _visited(root, Path(folder), folders, sorted(names))
     for error in unread:
         path = Path(error.filename)
-        yield Visited(path.parent, [], [Problem(path, told_of(error))])
+        yield Visited(path.parent, [], [Problem(path, unreadable(error))])
 
 
 def _visited(root: Path, folder: Path, folders: list[str], names: list[str]) -> Visited:
@@ -53,7 +53,7 @@ def _visited(root: Path, folder: Path, folders: list[str], names: list[str]) -> 
     wrong = {
         name: reason
         for name in names
-        if (reason := _strangeness(f"{below}{name}", f"{folder}{os.sep}{name}"))
+        if (reason := _refusal(f"{below}{name}", f"{folder}{os.sep}{name}"))
     }
     wrong |= {name: NOT_FOLLOWED for name in folders if folder.joinpath(name).is_symlink()}
     return Visited(
@@ -63,8 +63,8 @@ def _visited(root: Path, folder: Path, folders: list[str], names: list[str]) -> 
     )
 
 
-def _strangeness(name: str, path: str) -> str | None:
-    """Why a file is none to be read, whatever it holds; `name` is what the archive calls it."""
+def _refusal(name: str, path: str) -> str | None:
+    """Return why a file must not be read, whatever it holds; `name` is the archive's for it."""
     if not name.isprintable():
         return UNREADABLE_NAME
     return None if os.path.isfile(path) else NO_FILE  # noqa: PTH113 - thousands of files

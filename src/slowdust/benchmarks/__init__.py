@@ -1,4 +1,4 @@
-"""The benchmarks: one module for each says what its tests are, and nobody else does."""
+"""The benchmarks: each module, and no other, defines the tests of its benchmark."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark for benchmark in (MICRO, INSERT, SLAP)
 }
 _ARCHIVED: dict[str, Benchmark] = {SYSBENCH.name: SYSBENCH}
-"""Those that records may be of, and that nobody can run."""
+"""Benchmarks that only archived records have, since Slowdust cannot run them."""
 
 
 def benchmark(name: str) -> Benchmark:
-    """The benchmark of that name.
+    """Return the benchmark of a name.
 
     Raises:
-        ValueError: there is none; says which there are.
+        ValueError: the name is unknown; the message lists the known ones.
     """
     if name not in BENCHMARKS:
-        raise ValueError(f"unknown benchmark '{name}': there are {', '.join(BENCHMARKS)}")
+        raise ValueError(f"unknown benchmark '{name}': choose {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]
 
 
 def known_test(benchmark_name: str, test: str) -> Test | None:
-    """A test of a record, if its benchmark is one of this version's and has it."""
+    """Return a test of a record; None where this version's benchmark does not have it."""
     known = BENCHMARKS.get(benchmark_name) or _ARCHIVED.get(benchmark_name)
     return known.test(test) if known else None
 
 
 def measured_in_steps(benchmark_name: str) -> bool:
-    """Whether the tests of a record's benchmark are long steps, of which each is one slice."""
+    """Return whether the tests of a record's benchmark are long steps of one slice each."""
     known = BENCHMARKS.get(benchmark_name)
     return known is not None and known.measuring is Measuring.STEPS
 
 
 def was_imported(benchmark_name: str) -> bool:
-    """Whether a record's benchmark is one that nobody can run, so that its runs are archived."""
+    """Return whether a record's benchmark is one that Slowdust can only import."""
     return benchmark_name in _ARCHIVED

@@ -1,8 +1,7 @@
-"""Benchmarks that are imported, not run: what their tests are is in their names.
+"""Benchmarks that are imported, not run: their tests are known by name only.
 
-A test of sysbench is called as in the names of its files: `read-only.range10000`,
-`hot-points.pre.range100`, without a primary key `hot-points.range100.pk0`; the load of its tables
-is `load`.
+A test of sysbench has the name of its files: `read-only.range10000`, `hot-points.pre.range100`,
+without a primary key `hot-points.range100.pk0`; the load of its tables is `load`.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from dataclasses import dataclass
 from slowdust.benchmarks.model import Benchmark, Group, Phase, Test
 
 LOAD = "load"
-"""What the load of the tables is called among the tests."""
+"""The name of the test that loads the tables."""
 _WRITES = ("delete", "insert", "update", "write")
 _WARM = "warm"
 
 
 @dataclass(frozen=True)
 class ArchivedBenchmark(Benchmark):
-    """Its tests are whatever was run."""
+    """A benchmark with a test for every name."""
 
     def test(self, name: str) -> Test:
-        """The test of that name, of which there may be any."""
+        """Return the test of any name."""
         return Test(self.name, name, _group(name), _phase(name))
 
 
@@ -43,4 +42,4 @@ def _phase(name: str) -> Phase:
 
 SYSBENCH = ArchivedBenchmark(name="sysbench", tests=(), suites={})
 IIBENCH = "iibench"
-"""What archives of the Insert Benchmark are called: their tests are those of `insert`."""
+"""The name of the Insert Benchmark in archives, whose tests are those of `insert`."""

@@ -6,7 +6,7 @@ from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Phase, Te
 
 _NAME = "micro"
 _ROWS_OF_AGGREGATES = 1000
-"""`read-only-sum` and its like have one range, which their names do not tell."""
+"""The range of `read-only-sum` and similar tests, whose names do not have it."""
 
 _READS: tuple[tuple[str, Group], ...] = (
     ("point-query", Group.POINT),

@@ -1,7 +1,7 @@
-"""The single-row family: ranges, and updates of one row by all.
+"""The single-row family: ranges, and updates of one row by all clients.
 
-The ranges come first, on data as it was loaded: the updates leave their dead versions at one
-single row, which says nothing about ranges.
+The ranges come first, on freshly loaded data: the dead versions that the updates leave are all of
+one row, which says nothing about ranges.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Sets of server binaries: where they come from, and a cache of them."""
+"""Sets of server binaries: their sources, and the cache that keeps them."""
 
 from __future__ import annotations
 
 import dataclasses
 
-from slowdust.builds import cache, named
+from slowdust.builds import cache, directories
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
+from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build, Progress
-from slowdust.builds.recognise import from_directory
 from slowdust.builds.sources import archive
 from slowdust.errors import UsageError
 
@@ -15,15 +15,15 @@ __all__ = ["Build", "Progress", "from_directory", "resolve", "resolve_archive"]
 
 
 def resolve(dbms: str, version: str, progress: Progress) -> Build:
-    """The build of `DBMS@VERSION`, fetched into the cache if it is not there yet.
+    """Return the build of `DBMS@VERSION`, fetched into the cache if it is not there yet.
 
     `version` is a version of the catalog ('17.6'), the beginning of one ('17': the newest of
-    them), one that is in the cache, or a name given to a directory. A cached build needs no
-    registry.
-    Raises UsageError for what the catalog does not have, SlowdustError when no source gives it.
+    them), one that is in the cache, or the name of a registered directory. A cached build needs no
+    network. Raises UsageError for a version that the catalog does not have, SlowdustError when no
+    source has it.
     """
     catalog = catalog_of(dbms)
-    directory = named.names_of(dbms).get(version)
+    directory = directories.registered(dbms).get(version)
     if directory is not None:
         return dataclasses.replace(from_directory(directory), version=version)
     # Archives of the user's own are in the cache, but not in the catalog.
@@ -34,23 +34,23 @@ def resolve(dbms: str, version: str, progress: Progress) -> Build:
 def resolve_archive(
     dbms: str, version: str, location: str | None, sha256: str | None, progress: Progress
 ) -> Build:
-    """The build of `DBMS@VERSION` from an archive, fetched into the cache.
+    """Return the build of `DBMS@VERSION` from an archive, fetched into the cache.
 
-    `location` is a file or URL of the user's, None for the archives of the catalog; `sha256` is its
-    hash as the user knows it. Raises UsageError when the cache has that version already, for a
-    version that is none or that the catalog has no archive of, SlowdustError as `resolve`.
+    `location` is a file or URL of the user's, None for the archives of the catalog; `sha256` is the
+    hash that the user trusts. Raises UsageError when the cache has that version already, for an
+    invalid version or one without an archive in the catalog, SlowdustError as `resolve`.
     """
     catalog = catalog_of(dbms)
     entry = (
         _with_checksum(catalog.find(version), sha256)
         if location is None
-        else Entry(dbms, version, (archive.given(location, version, sha256),))
+        else Entry(dbms, version, (archive.user_archive(location, version, sha256),))
     )
     name = f"{dbms}@{entry.version}"
     if not version_parts(entry.version):
         raise UsageError(f"{name} has no version: write the archive's, for example {dbms}@8.0.40")
     if cache.cached(dbms, entry.version):
-        raise UsageError(f"{name} is in the cache: run 'slowdust builds remove {name}' first")
+        raise UsageError(f"{name} is already cached: run 'slowdust builds remove {name}' first")
     return cache.obtain(catalog, entry, progress)
 
 
@@ -58,8 +58,8 @@ def _with_checksum(entry: Entry, sha256: str | None) -> Entry:
     origins = [origin for origin in entry.origins if origin.kind == archive.KIND]
     if not origins:
         raise UsageError(
-            f"the catalog knows no archive of {entry.dbms}@{entry.version}, of which a checksum "
-            "could be given"
+            f"--sha256 is for archives, and the catalog has none of {entry.dbms}@{entry.version}: "
+            "name one with --from, or leave out --sha256"
         )
     if sha256 is not None:
         origins = [archive.with_checksum(origin, sha256) for origin in origins]

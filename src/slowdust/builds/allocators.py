@@ -1,8 +1,8 @@
-"""Memory allocators that a server can be run with, as libraries for `LD_PRELOAD`.
+"""Memory allocators for servers, as libraries for `LD_PRELOAD`.
 
-They come from Debian, of an old suite, so that they also run with the C libraries of older builds
-and machines. What they need beside the C library comes from the server's own build or from the
-machine. They lie in the cache, `allocators/NAME/`, with `allocator.json`.
+They come from an old suite of Debian, so that they also run with the C libraries of older builds
+and machines. Their other libraries come from the server's own build or from the machine. The cache
+has them in `allocators/NAME/`, with `allocator.json`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _ALLOCATORS = {
 NAMES = tuple(_ALLOCATORS)
 
 KIND = "allocator"
-"""Stands before '@' where a build has its DBMS."""
+"""The word before '@' in an allocator's name, where a build has its DBMS."""
 
-_REMEDY = f"run 'slowdust builds remove {KIND}@{{}}' to have it fetched again"
+_REMEDY = f"run 'slowdust builds remove {KIND}@{{}}', and it is fetched again at its next use"
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """`allocator.json`."""
+    """The content of `allocator.json`."""
 
     library: str
-    """The name of the file beside."""
+    """The name of the library's file, in the same directory."""
     source: str
     version: str
     sha256: str
@@ -57,7 +57,7 @@ class Record(msgspec.Struct, kw_only=True):
 
 
 def cached(name: str) -> Record | None:
-    """The record of an allocator that is in the cache; None when it is not."""
+    """Read the record of an allocator; None when the allocator is not in the cache."""
     try:
         return msgspec.json.decode((_folder(name) / _RECORD).read_bytes(), type=Record)
     except (FileNotFoundError, NotADirectoryError):
@@ -69,9 +69,9 @@ def cached(name: str) -> Record | None:
 
 
 def library(name: str, progress: Progress) -> Path:
-    """The library of an allocator, fetched into the cache if it is not there yet.
+    """Return the library of an allocator, fetched into the cache if it is not there yet.
 
-    Raises UsageError for a name that is not in `NAMES`, SlowdustError when it is not to be had.
+    Raises UsageError for a name that is not in `NAMES`, SlowdustError when it cannot be fetched.
     """
     folder = _folder(_known(name))
     record = cached(name)
@@ -100,7 +100,7 @@ def remove(name: str) -> None:
 
 def _known(name: str) -> str:
     if name not in _ALLOCATORS:
-        raise UsageError(f"unknown allocator {name!r}: known are {', '.join(NAMES)}")
+        raise UsageError(f"unknown allocator {name!r}: choose {', '.join(NAMES)}")
     return name
 
 

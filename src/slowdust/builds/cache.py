@@ -10,9 +10,9 @@ import msgspec
 
 from slowdust.builds import sources, staging
 from slowdust.builds.catalog import Catalog, Entry
+from slowdust.builds.detection import find_server
 from slowdust.builds.fingerprint import fingerprint, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
-from slowdust.builds.recognise import find_server
 from slowdust.builds.unpacking import open_to_all
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root
@@ -24,12 +24,12 @@ _DOWNLOAD = "download"
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """`build.json`."""
+    """The content of `build.json`."""
 
     dbms: str
     version: str
     fetched: str
-    """ISO 8601, UTC."""
+    """The time in UTC, in ISO 8601."""
     server: str
     """The server's binary, relative to the folder of the binaries."""
     disk_bytes: int
@@ -37,11 +37,11 @@ class Record(msgspec.Struct, kw_only=True):
     loader: str | None = None
     """`Runtime.loader`, relative to the folder of the binaries."""
     libraries: list[str] = []
-    """`Runtime.libraries`, likewise."""
+    """`Runtime.libraries`, relative to the folder of the binaries."""
 
 
 def cached(dbms: str, version: str) -> Record | None:
-    """The record of a build that is in the cache; None when it is not."""
+    """Read the record of a build; None when the build is not in the cache."""
     try:
         content = (_folder(dbms, version) / _RECORD).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -58,18 +58,18 @@ def cached(dbms: str, version: str) -> Record | None:
 
 
 def versions(dbms: str) -> list[str]:
-    """The versions of a DBMS that are in the cache."""
+    """Return the versions of a DBMS that are in the cache."""
     return [path.parent.name for path in (cache_root() / "builds" / dbms).glob(f"[!.]*/{_RECORD}")]
 
 
 def load(dbms: str, version: str) -> Build | None:
-    """A build that is in the cache; None when it is not."""
+    """Load a build and check its server; None when the build is not in the cache."""
     record = cached(dbms, version)
     return _checked(record) if record else None
 
 
 def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
-    """The build of an entry, from the cache or else from the first source that gives it."""
+    """Return the build of an entry, from the cache or else from the first source that has it."""
     build = load(entry.dbms, entry.version)
     if build is None:
         with staging.lock(_folder(entry.dbms, entry.version)):
@@ -79,7 +79,7 @@ def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
 
 
 def remove(dbms: str, version: str) -> None:
-    """Delete a build from the cache; SlowdustError when it is not there."""
+    """Delete a build from the cache; raise SlowdustError when it is not there."""
     folder = _folder(dbms, version)
     with staging.lock(folder):
         if not folder.exists():
@@ -119,7 +119,7 @@ def _recorded(catalog: Catalog, entry: Entry, unpacked: Unpacked) -> Record:
 
     server = find_server(binaries, catalog.server)
     if server is None:
-        raise SlowdustError(f"{unpacked.source} has no server of {entry.dbms} in it")
+        raise SlowdustError(f"{unpacked.source} contains no {entry.dbms} server")
     record = Record(
         dbms=entry.dbms,
         version=entry.version,
@@ -132,7 +132,7 @@ def _recorded(catalog: Catalog, entry: Entry, unpacked: Unpacked) -> Record:
     )
     if record.facts.version != entry.version:
         raise SlowdustError(
-            f"{unpacked.source} is not {_name(entry)}: its server says that it is "
+            f"{unpacked.source} is not {_name(entry)}: its server reports version "
             f"{record.facts.version}"
         )
     return record
@@ -145,7 +145,7 @@ def _checked(record: Record) -> Build:
         name = f"{record.dbms}@{record.version}"
         raise SlowdustError(
             f"the cached build {name} has changed since it was fetched: run "
-            f"'slowdust builds remove {name}' to have it fetched again"
+            f"'slowdust builds remove {name}', and it is fetched again at its next use"
         )
     return Build(
         dbms=record.dbms,

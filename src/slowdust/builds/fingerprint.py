@@ -1,4 +1,4 @@
-"""What identifies a set of binaries: the server's hash, sizes, and the version it prints."""
+"""The identity of a set of binaries: the server's hash, its sizes, and the version it prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STRIP_TIMEOUT_S = 60.0
 
 
 def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFacts:
-    """The facts of a server's binary; SlowdustError when it does not run on this machine."""
+    """Return the facts of a server's binary; raise SlowdustError when it does not run here."""
     return BuildFacts(
         source=unpacked.source,
         version=printed_version(server, kind, unpacked.runtime),
@@ -29,34 +29,34 @@ def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFa
 
 
 def printed_version(server: Path, kind: ServerBinary, runtime: Runtime) -> str:
-    """The version that a server prints of itself, run as the user that servers run as."""
+    """Return the version that a server prints when the account of the servers runs it."""
     account = server_account()
     try:
-        done = account.ask([*runtime.command(server), *kind.version_arguments])
+        done = account.run([*runtime.command(server), *kind.version_arguments])
     except PermissionError:
         raise SlowdustError(
             f"the user {account.name}, who runs the servers, cannot execute {server}: "
-            "give that user access, or put the directory elsewhere"
+            "give that user access, or move the directory"
         ) from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlowdustError(f"{server} does not run on this machine: {error}") from error
-    found = kind.version_pattern.search(done.stdout)
-    if done.returncode != 0 or not found:
-        said = (done.stderr or done.stdout).strip().splitlines()
+    version = kind.version_pattern.search(done.stdout)
+    if done.returncode != 0 or not version:
+        lines = (done.stderr or done.stdout).strip().splitlines()
         raise SlowdustError(
-            f"{server} does not tell its version: {said[-1] if said else 'it prints nothing'}"
+            f"{server} does not print its version, but {lines[-1] if lines else 'nothing'}"
         )
-    return found.group(1)
+    return version.group(1)
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def stripped_bytes(binary: Path) -> int | None:
-    """The size of a binary without symbols, or None when no tool here can strip it."""
+    """Return the size of a binary without symbols, or None when no tool here can strip it."""
     strip = shutil.which("strip")
     if strip is None:
         return None

@@ -1,4 +1,4 @@
-"""What a build is, once it lies on this machine."""
+"""A build on this machine, and how its programs are run."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import Path
 from slowdust.store.manifest import BuildFacts
 
 SYSTEM_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
-"""Of this machine's own C library, by the ABI of x86-64."""
+"""The dynamic loader of this machine's C library; the ABI of x86-64 fixes its path."""
 
 Progress = Callable[[str], None]
-"""Takes one line that says what is being done."""
+"""A function that shows one line about the work in progress."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """What came with binaries to run them: nothing, where the machine's own serves."""
+    """The loader and the libraries that came with binaries; empty for those of the machine."""
 
     loader: Path | None = None
-    """The dynamic loader, where they bring their C library too."""
+    """The dynamic loader, where the binaries bring their own C library."""
     libraries: tuple[Path, ...] = ()
     """Directories of shared libraries."""
 
     def command(self, program: Path) -> list[str]:
-        """How a program among them is run: through the loader that finds its libraries."""
+        """Return the command that runs a program through the loader that finds its libraries."""
         if not self.libraries:
             return [str(program)]
         directories = ":".join(map(str, self.libraries))
@@ -34,12 +34,12 @@ class Runtime:
 
 @dataclass(frozen=True)
 class Unpacked:
-    """What a source left of a build."""
+    """The unpacked binaries of a build, as a source leaves them."""
 
     binaries: Path
     """The directory of the binaries."""
     source: str
-    """Where they came from, as in `BuildFacts.source`."""
+    """The origin of the binaries, as in `BuildFacts.source`."""
     runtime: Runtime = Runtime()
 
 
@@ -49,20 +49,20 @@ class Build:
 
     dbms: str
     version: str
-    """As in the catalog ('17.6'), the name of a registered directory, or what the server prints."""
+    """The catalog's version ('17.6'), a registered directory's name, or what the server prints."""
     root: Path
     """The directory of the binaries."""
     source: str
-    """Where they came from, as in `BuildFacts.source`."""
+    """The origin of the binaries, as in `BuildFacts.source`."""
     server: Path
     """The server's binary."""
     facts: BuildFacts
     runtime: Runtime = Runtime()
 
     def command(self, program: Path) -> list[str]:
-        """How a program of this build is run."""
+        """Return the command that runs a program of this build."""
         return self.runtime.command(program)
 
     def program(self, name: str) -> Path:
-        """A program that lies beside the server's binary."""
+        """Return a program in the directory of the server's binary."""
         return self.server.parent / name

@@ -1,8 +1,8 @@
-"""Unpacking archives of strangers: nothing may be written, linked or made outside one folder.
+"""Unpacking of untrusted archives: nothing may be written or linked outside one folder.
 
-Only directories, regular files and links are made, with modes and an owner of our own choice;
-links are made after all files, so that no file can be written through one. This does not lean on
-tarfile's extraction filters, since they are not in every Python 3.11.
+Only directories, regular files and links are made, with fixed modes and owner; links are made after
+all files, so that no file can be written through one. tarfile's extraction filters are not used,
+since not every Python 3.11 has them.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ _DIRECTORY_MODE = 0o755
 _PROGRAM_MODE = 0o755
 _FILE_MODE = 0o644
 _JAR_DESCRIPTION = "META-INF"
-"""A folder of every jar, which is about the jar itself."""
+"""The folder in every jar that describes the jar itself."""
 _PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
 
 AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 MemberRule = Callable[[tarfile.TarInfo], tarfile.TarInfo | None]
-"""A member of a tar archive -> what to make of it, None for nothing; raises UnsafeArchive."""
+"""A function: a member of a tar archive -> the member to unpack or None; raises UnsafeArchive."""
 
 
 class UnsafeArchive(SlowdustError):  # noqa: N818 - names the thing, as the message does
-    """An archive that is damaged or that reaches out of its folder."""
+    """An archive that is damaged, or that has a path outside its folder."""
 
 
 def refuse_absolute(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The rule for archives that may lie anywhere: an absolute target of a link is outside."""
+    """Refuse links with an absolute target: the rule for archives that may be unpacked anywhere."""
     if _is_absolute_link(member):
         raise UnsafeArchive(f"the archive has a link that leaves its folder: {member.name!r}")
     return member
 
 
 def relative_to_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The rule for archives that make up a root directory: there '/' is the folder itself."""
+    """Make absolute targets of links relative: the rule for archives of a root directory."""
     if not _is_absolute_link(member):
         return member
-    made = copy.copy(member)
-    made.linkname = os.path.relpath(member.linkname, PurePosixPath("/", member.name).parent)
-    return made
+    relative = copy.copy(member)
+    relative.linkname = os.path.relpath(member.linkname, PurePosixPath("/", member.name).parent)
+    return relative
 
 
 def _is_absolute_link(member: tarfile.TarInfo) -> bool:
@@ -69,9 +69,9 @@ def unpack(archive: Path, folder: Path) -> None:
 class Tree:
     """A folder that archives are unpacked into; it is complete after `finish`.
 
-    Its files are readable by all users, since servers do not run as the one who unpacks. Its
-    methods raise UnsafeArchive for absolute paths, '..', links that leave the folder, links in the
-    place of a directory, devices, pipes, a file that is there already, and what is no archive.
+    All users can read its files, since servers run as another user. Its methods raise UnsafeArchive
+    for absolute paths, '..', links that leave the folder, links in the place of a directory,
+    devices, pipes, a file that exists already, and a file that is not an archive.
     """
 
     def __init__(self, folder: Path, rule: MemberRule = refuse_absolute) -> None:
@@ -82,8 +82,8 @@ class Tree:
         folder.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
 
     def add(self, archive: Path, place: PurePosixPath) -> None:
-        """Unpack a zip archive, or a tar archive however it is compressed, at a place below."""
-        with _told_of(archive.name):
+        """Unpack a zip archive, or a tar archive of any compression, at a place in the folder."""
+        with _named_errors(archive.name):
             if zipfile.is_zipfile(archive):
                 with zipfile.ZipFile(archive) as file:
                     self.add_zip(file, PurePosixPath(), place)
@@ -92,19 +92,19 @@ class Tree:
                     self._add_tar(tar, place)
 
     def add_stream(self, stream: IO[bytes], name: str) -> None:
-        """Unpack a tar archive that comes from a pipe; `name` is for messages."""
-        with _told_of(name), tarfile.open(fileobj=stream, mode="r|") as tar:
+        """Unpack a tar archive from a pipe; `name` is for messages."""
+        with _named_errors(name), tarfile.open(fileobj=stream, mode="r|") as tar:
             self._add_tar(tar, PurePosixPath())
 
     def add_zip(self, archive: zipfile.ZipFile, below: PurePosixPath, place: PurePosixPath) -> None:
-        """Unpack what lies below a folder of an open zip archive at a place below.
+        """Unpack a folder of an open zip archive at a place in this folder.
 
-        Modes in zip archives are often missing: what begins like a program is one.
+        Modes in zip archives are often missing: programs are known by their first bytes.
         """
         root = self._folder / place
         for member in archive.infolist():
             if "\\" in member.filename:
-                # Some programs write it for '/', which a zip archive must not have.
+                # Some programs write it for '/', against the format.
                 raise UnsafeArchive(f"the archive has an unsafe path: {member.filename!r}")
             name = inside(PurePosixPath(), member.filename)
             if not name.is_relative_to(below) or name.is_relative_to(_JAR_DESCRIPTION):
@@ -122,7 +122,7 @@ class Tree:
                 self._write(path, content, member.file_size, mode)
 
     def finish(self) -> None:
-        """Make the links."""
+        """Make the links, after all files."""
         for link in self._links:
             self._make_link(link)
         self._links.clear()
@@ -170,13 +170,13 @@ class Tree:
 @dataclass(frozen=True)
 class _Link:
     root: Path
-    """Where its archive is unpacked."""
+    """The folder of the archive that has the link."""
     path: Path
     member: tarfile.TarInfo
 
 
 def inside(folder: AnyPath, name: str) -> AnyPath:
-    """The path of a name below a folder; UnsafeArchive when the name is no such path."""
+    """Return the path of a name below a folder; raise UnsafeArchive for a path outside."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
@@ -184,17 +184,17 @@ def inside(folder: AnyPath, name: str) -> AnyPath:
 
 
 def make_folder(root: Path, folder: Path) -> None:
-    """Make a folder below a root, with its parents; UnsafeArchive when one of them is a link."""
+    """Make a folder and its parents below a root; raise UnsafeArchive when one is a link."""
     for path in (folder, *folder.parents):
         if path == root:
             break
         if path.is_symlink():
-            raise UnsafeArchive(f"the archive reaches through a link: {path.name!r}")
+            raise UnsafeArchive(f"the archive has a path through a link: {path.name!r}")
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def check_links_inside(folder: Path) -> None:
-    """UnsafeArchive when a link below a folder leads out of it."""
+    """Raise UnsafeArchive when a link below a folder leads out of it."""
     root = folder.resolve()
     for path in folder.rglob("*"):
         if path.is_symlink() and not _final_target(path).is_relative_to(root):
@@ -202,7 +202,7 @@ def check_links_inside(folder: Path) -> None:
 
 
 def open_to_all(folder: Path) -> None:
-    """Let all users enter a folder and those below it, whatever the umask made of them."""
+    """Let all users enter a folder and the folders below it, independently of the umask."""
     for path in (folder, *folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(_DIRECTORY_MODE)
@@ -216,7 +216,7 @@ def _final_target(link: Path) -> Path:
 
 
 @contextmanager
-def _told_of(archive: str) -> Iterator[None]:
+def _named_errors(archive: str) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, ValueError) as error:

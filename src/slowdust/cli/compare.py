@@ -1,4 +1,4 @@
-"""`slowdust compare`: an experiment from options alone."""
+"""`slowdust compare`: an experiment that is described by options."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from slowdust.cli.options import results_option
 @click.option(
     "--tests",
     metavar="LIST",
-    help="Tests by name or pattern, comma separated: 'point*,update-index'. See `slowdust tests`.",
+    help="Names or patterns of tests: 'point*,update-index'. `slowdust tests` lists them.",
 )
-@click.option("--suite", help="quick, default (METHOD's order) or full (reads before the writes).")
+@click.option("--suite", help="quick, default, or full (with reads before the writes).  [default]")
 @click.option(
     "--benchmark", help=f"{' or '.join(BENCHMARKS)}, see `slowdust tests`.  [{DEFAULT.name}]"
 )
@@ -44,23 +44,27 @@ from slowdust.cli.options import results_option
 @click.option(
     "--incarnations",
     type=int,
-    help="Restarts of the servers, at least 2 to be sure. Of insert: how often all steps run.",
+    help="Starts of the servers; a verdict needs at least 2. Of insert: how often all steps run.",
 )
-@click.option("--margin", metavar="PERCENT", help="What counts as the same: 3%.  [3%]")
+@click.option("--margin", metavar="PERCENT", help="Largest change that counts as the same.  [3%]")
 @click.option(
     "--rate",
     type=float,
     help="Open loop: operations/s, latency from the schedule. Not of insert: see --rates.",
 )
-@click.option("--arrivals", type=click.Choice(["poisson", "uniform"]), help="Of --rate.  [poisson]")
-@click.option("--seed", type=int, help="Of rows and operations.  [1]")
-@click.option("--name", help="Name of the experiment.  [made from contenders and time]")
+@click.option(
+    "--arrivals",
+    type=click.Choice(["poisson", "uniform"]),
+    help="Distribution of the arrivals of --rate.  [poisson]",
+)
+@click.option("--seed", type=int, help="Seed of the random rows and operations.  [1]")
+@click.option("--name", help="Name of the experiment.  [from contenders and time]")
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A server setting; repeatable. One setting with two values makes a contender of each.",
+    help="Server setting; repeatable. Each value of a repeated KEY becomes a contender.",
 )
 @click.option(
     "--workload",
@@ -93,9 +97,9 @@ def command(contenders: tuple[str, ...], results: Path, **options: object) -> in
     """Measure contenders side by side and say what got slower.
 
     A contender is DBMS@VERSION[/ENGINE][:CONFIG][+ENV...] or a directory with binaries,
-    ./pg-patched[:CONFIG]. The first one is the base. DBMS is postgres, mysql or mariadb; ENGINE a
-    storage engine of the latter two (innodb, rocksdb, memory); ENV an allocator (glibc, jemalloc,
-    tcmalloc) or NAME=VALUE. `slowdust builds list` shows the versions.
+    ./pg-patched[:CONFIG]. The first one is the base. `slowdust builds list` shows every DBMS and
+    version; ENGINE is a storage engine, where the DBMS has several (innodb, rocksdb, memory); ENV
+    is an allocator (glibc, jemalloc, tcmalloc) or NAME=VALUE.
 
     \b
     slowdust compare postgres@15.8 postgres@17.6

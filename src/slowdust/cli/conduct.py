@@ -1,4 +1,4 @@
-"""Run an experiment under the eyes of its user, and say at the end what it found."""
+"""The run of an experiment from the command line, with a live view and the results at the end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from slowdust.report import html, tldr
 
 
 def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
-    """Run, write `report.html` beside the results, print the tl;dr; the exit code.
+    """Run an experiment, write its `report.html`, print its tl;dr and return the exit code.
 
-    The code is 1 where a contender dropped out, or did not finish a step.
+    The code is 1 when a contender dropped out or did not finish a step.
     """
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     try:
@@ -27,7 +27,7 @@ def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
     except UsageError:
         raise
     except BaseException:
-        _say_how_to_resume(spec, results)
+        _print_how_to_resume(spec, results)
         raise
     manifest = folder.read_manifest()
     slices = folder.read_slices()
@@ -40,8 +40,8 @@ def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
     return 1 if dropped_out or manifest.failed_steps else 0
 
 
-def _say_how_to_resume(spec: Spec, results: Path) -> None:
+def _print_how_to_resume(spec: Spec, results: Path) -> None:
     slices = results / spec.name / "slices.ndjson"
     if slices.is_file() and slices.stat().st_size:
         file = results / spec.name / "experiment.toml"
-        click.echo(f"what was measured is kept; go on with: slowdust run {file} --resume", err=True)
+        click.echo(f"the slices are kept; continue with: slowdust run {file} --resume", err=True)

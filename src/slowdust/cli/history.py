@@ -1,4 +1,4 @@
-"""`slowdust history`: how throughput went from version to version, over many experiments."""
+"""`slowdust history`: throughput from version to version, over many experiments."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 
 @click.command("history")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--benchmark", help="Only this one: micro, insert, slap; sysbench, of archives.")
-@click.option("--test", "tests", metavar="LIST", help="Tests by name or pattern, comma separated.")
+@click.option("--benchmark", help="Only this benchmark: micro, insert, slap, archived sysbench.")
+@click.option(
+    "--test", "tests", metavar="LIST", help="Names or patterns of tests, separated by commas."
+)
 @click.option(
     "--host",
     metavar="WORDS",
-    help="Only hosts whose facts have all these words; 'unrecorded': those that do not say, "
-    "taken as one.",
+    help="Only hosts whose facts have all these words; 'unrecorded' for experiments without facts "
+    "of a host, taken as one host.",
 )
 @click.option(
     "--config",
     metavar="LIST",
-    help="Only these configs, by name or pattern, comma separated, taken for one: their versions "
-    "are one line.",
+    help="Only these configs, by name or pattern, separated by commas; all their versions are one "
+    "line.",
 )
 @click.option("--base", metavar="VERSION", help="Relative to this version.  [the first]")
 @format_options(HISTORIES)
@@ -51,11 +53,11 @@ def command(
     bands: Bands | None,
     results: Path,
 ) -> None:
-    """Show versions in their order: the throughput of each relative to the first.
+    """Show the versions in order, with the throughput of each relative to the first.
 
-    From all experiments of the results folder, or those called NAME. Experiments go together if
-    host, benchmark and amount of data are the same, and only by versions that they share: rates of
-    one are never compared with another's.
+    The experiments are all in the results folder, or the ones called NAME. They are combined if
+    host, benchmark and amount of data are the same, and only through versions that they share:
+    rates of different experiments are never compared.
 
     \b
     slowdust history
@@ -71,7 +73,7 @@ def command(
     from slowdust.wording import counted
 
     experiments, notes = once(_read_experiments(names, results))
-    experiments.sort(key=lambda each: (each.manifest.started or "", _place(each.name, names)))
+    experiments.sort(key=lambda run: (run.manifest.started or "", _place(run.name, names)))
     patterns = [part.strip() for part in (tests or "*").split(",")]
     choice = Choice(
         benchmark=lambda name: benchmark in {None, name},
@@ -87,9 +89,9 @@ def command(
         raise UsageError(f"no experiment has a test like '{tests}'")
     if not history.lines:
         raise UsageError(
-            f"nothing has a history: no two versions of one DBMS are compared in "
-            f"{counted(len(experiments), 'experiment')}, or what was asked for leaves none"
-            f"{'. ' if history.notes else ''}{' '.join(history.notes)}"
+            f"there is no history: no two versions of one DBMS are compared in "
+            f"{counted(len(experiments), 'experiment')}, or the options exclude them"
+            f"{_sentences(history.notes)}"
         )
     if base is not None and not _has_version(history, base):
         raise UsageError(f"no history has a version {base}")
@@ -113,14 +115,18 @@ def _any_test(experiments: list[Experiment], patterns: list[str]) -> bool:
 
 def _has_version(history: History, version: str) -> bool:
     return any(
-        version in {known.version, known.label} or known.label.startswith(f"{version} ")
+        version in {point.version, point.label} or point.label.startswith(f"{version} ")
         for line in history.lines
-        for known in line.versions
+        for point in line.versions
     )
 
 
+def _sentences(notes: list[str]) -> str:
+    return f". {' '.join(notes)}" if notes else ""
+
+
 def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
-    """Read the experiments of these names, or all that can be read, the one stored last first."""
+    """Read the named experiments, or all that are readable, newest first."""
     from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import Folder, experiments
@@ -128,19 +134,17 @@ def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]
     stored = experiments(results)
     if names:
         folders = [Folder(results / name) for name in dict.fromkeys(names)]
-        named = {
-            each.name: Experiment(each.read_manifest(), each.read_slices()) for each in folders
-        }
+        named = {f.name: Experiment(f.read_manifest(), f.read_slices()) for f in folders}
         return [named[folder.name] for folder in stored if folder.name in named]
     readable = []
     for folder in stored:
         try:
             readable.append(Experiment(folder.read_manifest(), folder.read_slices()))
         except SlowdustError as error:
-            click.echo(f"slowdust: left out, unreadable: {error}", err=True)
+            click.echo(f"slowdust: left out an unreadable experiment: {error}", err=True)
     return readable
 
 
 def _place(name: str, names: tuple[str, ...]) -> tuple[int, str]:
-    """Return the place of an experiment among the names; all others are behind, by their names."""
+    """Return a sort key: the place of an experiment among the named ones, else its name."""
     return (names.index(name) if name in names else len(names)), name

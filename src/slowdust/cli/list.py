@@ -1,4 +1,4 @@
-"""`slowdust list`: the experiments there are."""
+"""`slowdust list`: the stored experiments."""
 
 from __future__ import annotations
 

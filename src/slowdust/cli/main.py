@@ -1,4 +1,4 @@
-"""`slowdust`: finds the command, and turns errors into one line and an exit code."""
+"""`slowdust`: the commands, and errors as one line and an exit code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from slowdust.errors import SlowdustError
 
 _COMMANDS = ("compare", "run", "import", "report", "history", "list", "show", "tests", "builds")
 _MODULES = {"import": "import_"}
-"""Of commands whose names Python keeps for itself."""
+"""The modules of commands whose names are Python keywords."""
 
 
 class _LazyGroup(click.Group):
-    """Loads `slowdust.cli.NAME` when NAME is called, so that `--help` stays quick."""
+    """A group that loads `slowdust.cli.NAME` when NAME is called, so that `--help` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -41,7 +41,7 @@ class _LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="slowdust")
 def cli() -> None:
-    """What got slower between two database servers, how sure are we, and why.
+    """Find out what got slower between database servers, how certain that is, and why.
 
     Slowdust runs all contenders side by side, measures them in short alternating slices, and
     gives a verdict for every test: faster, slower, same (within the margin), or unsure.
@@ -49,7 +49,7 @@ def cli() -> None:
 
 
 class _Terminated(BaseException):
-    """SIGTERM or SIGHUP: unwinds like Ctrl-C, so that servers are stopped and files removed."""
+    """SIGTERM or SIGHUP, which like Ctrl-C stops the servers and removes their files."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

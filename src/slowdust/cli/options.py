@@ -21,12 +21,12 @@ results_option = click.option(
     default=Path("results"),
     envvar="SLOWDUST_RESULTS",
     show_default=True,
-    help="Folder of all experiments.",
+    help="Folder of the experiments.",
 )
 
 
 def _bands(context: click.Context, option: click.Parameter, text: str | None) -> Bands | None:
-    """'5,15' -> the bands that begin at 5% and 15%."""
+    """Parse '5,15', the bands that begin at 5% and 15%."""
     del context, option
     if text is None:
         return None
@@ -35,9 +35,9 @@ def _bands(context: click.Context, option: click.Parameter, text: str | None) ->
     try:
         change, big = (float(part.strip().removesuffix("%")) / 100 for part in text.split(","))
     except ValueError:
-        raise click.BadParameter(f"'{text}' is no CHANGE,BIG such as 5,15") from None
+        raise click.BadParameter(f"'{text}' is not CHANGE,BIG: write 5,15 for example") from None
     if not 0 < change <= big < 1:
-        raise click.BadParameter(f"'{text}': 0 < CHANGE <= BIG < 100 is wanted")
+        raise click.BadParameter(f"'{text}' is not 0 < CHANGE <= BIG < 100")
     return Bands(change, big)
 
 
@@ -45,7 +45,7 @@ bands_option = click.option(
     "--bands",
     metavar="CHANGE,BIG",
     callback=_bands,
-    help="Percent from which a test counts as changed, and as changed a lot.  [5,15]",
+    help="Percentages from which a test counts as changed, and as changed a lot.  [5,15]",
 )
 
 

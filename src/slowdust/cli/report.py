@@ -1,4 +1,4 @@
-"""`slowdust report`: what an experiment found, for people and for programs."""
+"""`slowdust report`: the results of an experiment, for people and for programs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from slowdust.cli.options import bands_option, format_options, results_option
 from slowdust.report.formats import REPORTS, render_as
 
 if TYPE_CHECKING:
-    from slowdust.analysis.model import Report
     from slowdust.analysis.story.bands import Bands
     from slowdust.store.folder import Folder
-    from slowdust.store.manifest import Manifest
-    from slowdust.store.slice import Slice
 
 
 @click.command("report")
@@ -25,10 +22,10 @@ if TYPE_CHECKING:
 @click.option(
     "--classic",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; docs/import.md.",
+    help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; see docs/import.md.",
 )
 @click.option(
-    "--base", metavar="CONTENDER", help="Compare with this contender, or its version.  [the first]"
+    "--base", metavar="CONTENDER", help="Compare with this contender or version.  [the first]"
 )
 @bands_option
 @results_option
@@ -44,7 +41,7 @@ def command(
 ) -> None:
     """Report on the experiment NAME, by default the newest.
 
-    Without an option it prints the tl;dr and writes report.html into the experiment's folder.
+    Without options it prints the tl;dr and writes report.html into the experiment's folder.
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.analyse import analyse
@@ -57,7 +54,9 @@ def command(
     manifest = folder.read_manifest()
     report = analyse(manifest, slices, base, bands or USUAL)
     if classic is not None:
-        written = _write_classic(manifest, report, slices, classic)
+        from slowdust.report.classic.files import write_classic
+
+        written = write_classic(manifest, report, slices, classic)
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
@@ -71,32 +70,13 @@ def command(
         click.echo(f"report: {destination}", err=form is not None)
 
 
-def _write_classic(
-    manifest: Manifest, report: Report, slices: list[Slice], directory: Path
-) -> list[Path]:
-    from slowdust.benchmarks.archived import IIBENCH
-    from slowdust.report.classic.insert import classic_files
-    from slowdust.report.classic.insert_measured import measured_files
-    from slowdust.report.classic.sysbench import refuse_source, write_archived, write_files
-    from slowdust.report.classic.sysbench_measured import write_measured
-
-    if manifest.imported is None and manifest.method.insert is not None:
-        return write_files(directory, measured_files(manifest, report, slices))
-    if manifest.imported is None:
-        return write_measured(report, slices, directory)
-    refuse_source(manifest, directory)
-    if manifest.imported.kind == IIBENCH:
-        return write_files(directory, classic_files(manifest.imported, slices))
-    return write_archived(manifest, slices, directory)
-
-
 def _find_folder(name: str | None, results: Path) -> Folder:
     from slowdust.errors import UsageError
     from slowdust.store.folder import Folder, experiments
 
     if name is not None:
         return Folder(results / name)
-    folders = experiments(results)
-    if not folders:
+    stored = experiments(results)
+    if not stored:
         raise UsageError(f"there is no experiment in {results}: run `slowdust compare` first")
-    return folders[0]
+    return stored[0]

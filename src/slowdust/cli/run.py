@@ -1,4 +1,4 @@
-"""`slowdust run`: an experiment from a file."""
+"""`slowdust run`: an experiment that is described by a file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from slowdust.cli.options import results_option
 
 @click.command("run")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--resume", is_flag=True, help="Go on with a stopped experiment.")
+@click.option("--resume", is_flag=True, help="Continue a stopped experiment.")
 @results_option
 def command(file: Path, results: Path, **options: bool) -> int:
-    """Run the experiment in FILE (TOML), or go on with one that was stopped.
+    """Run the experiment in FILE (TOML), or continue one that was stopped.
 
-    What is measured is kept: `slowdust run results/NAME/experiment.toml --resume` goes on where
+    Finished slices are kept: `slowdust run results/NAME/experiment.toml --resume` continues where
     a killed experiment stopped, and never measures a finished slice again.
     """
     from slowdust.cli.conduct import conduct

@@ -1,4 +1,4 @@
-"""`slowdust show`: what an experiment compared."""
+"""`slowdust show`: the contenders and conditions of an experiment."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _when(day: str | None) -> str:
 
 
 def _show_import(imported: Imported) -> None:
-    from slowdust.archive.file_counts import counts_of
+    from slowdust.archive.summary import counts_of
 
     click.echo(f"imported: {imported.kind} from {imported.source}, {imported.mode}")
     for line in counts_of(imported):

@@ -1,4 +1,4 @@
-"""`slowdust tests`: what can be measured."""
+"""`slowdust tests`: the tests of a benchmark."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from slowdust.errors import UsageError
     help=f"{' or '.join(BENCHMARKS)}.",
 )
 def command(name: str) -> None:
-    """List a benchmark's tests in their order, their groups, and the suites that hold them."""
+    """List a benchmark's tests in order, with their groups and the suites that include them."""
     try:
-        wanted = benchmark(name)
+        chosen = benchmark(name)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    for test in wanted.tests:
-        suites = [suite for suite, tests in wanted.suites.items() if test.name in tests]
+    for test in chosen.tests:
+        suites = [suite for suite, tests in chosen.suites.items() if test.name in tests]
         click.echo(f"{test.name:<26}{test.group.value:<24}{', '.join(suites)}")

@@ -1,4 +1,4 @@
-"""Families of servers, one module each, and the life of their instances."""
+"""Families of servers, one module each: they answer questions and run no servers."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ __all__ = ["Family", "engine_names", "family"]
 
 @cache
 def family(dbms: str) -> Family:
-    """The family of a DBMS: `FAMILY` of the module here that has the DBMS's name.
+    """Return the family of a DBMS: `FAMILY` of the module here that has the DBMS's name.
 
     Raises UsageError for a DBMS that the catalog of builds does not have or that cannot be run.
     """
     catalog_of(dbms)
-    found = _find(dbms)
-    if found is None:
-        raise UsageError(f"{dbms} cannot be started by this version of Slowdust")
-    return found
+    known = _load(dbms)
+    if known is None:
+        raise UsageError(f"this version of Slowdust cannot start {dbms}")
+    return known
 
 
 @cache
 def engine_names() -> frozenset[str]:
-    """The storage engines of all families."""
-    families = map(_find, known_dbms())
-    return frozenset(engine for found in families if found for engine in found.engines)
+    """Return the storage engines of all families."""
+    families = filter(None, map(_load, known_dbms()))
+    return frozenset(engine for known in families for engine in known.engines)
 
 
-def _find(dbms: str) -> Family | None:
+def _load(dbms: str) -> Family | None:
     module_name = f"{__name__}.{dbms}"
     if importlib.util.find_spec(module_name) is None:
         return None
-    found = importlib.import_module(module_name).FAMILY
-    assert isinstance(found, Family)
-    return found
+    loaded = importlib.import_module(module_name).FAMILY
+    assert isinstance(loaded, Family)
+    return loaded

@@ -1,10 +1,9 @@
-"""How a client reaches an instance."""
+"""Access of a client to an instance: where it listens and how the client is authenticated."""
 
 from __future__ import annotations
 
 import enum
 import secrets
-import socket
 from dataclasses import dataclass
 
 import msgspec
@@ -13,27 +12,27 @@ USER = "slowdust"
 
 
 class Listen(enum.Enum):
-    """Where a server listens; never beyond this machine."""
+    """The places where a server listens, never beyond this machine."""
 
     SOCKET = "socket"
     LOOPBACK = "loopback"
-    """TCP on 127.0.0.1, beside the socket."""
+    """TCP on 127.0.0.1, in addition to the socket."""
 
 
 class Auth(enum.Enum):
-    """How a server knows its client."""
+    """Methods by which a server authenticates its client."""
 
     TRUST = "trust"
     MD5 = "md5"
     SCRAM = "scram"
     NATIVE = "native"
-    """MySQL's and MariaDB's own, `mysql_native_password`."""
+    """`mysql_native_password` of MySQL and MariaDB."""
     CACHING_SHA2 = "caching_sha2"
 
 
 @dataclass(frozen=True)
 class Access:
-    """What the only user of an instance needs to connect."""
+    """The address and credentials that the only user of an instance connects with."""
 
     listen: Listen = Listen.SOCKET
     auth: Auth = Auth.TRUST
@@ -41,12 +40,12 @@ class Access:
 
     @classmethod
     def make(cls, listen: Listen = Listen.SOCKET, auth: Auth = Auth.TRUST) -> Access:
-        """Access with a new random password where one is needed."""
+        """Make an access, with a new random password where one is needed."""
         return cls(listen, auth, None if auth is Auth.TRUST else secrets.token_hex(12))
 
 
 class Target(msgspec.Struct, kw_only=True, frozen=True):
-    """An instance as the driver is told of it."""
+    """The address of an instance as the driver is given it."""
 
     dbms: str
     host: str | None
@@ -56,12 +55,4 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     password: str | None
     database: str
     engine: str | None = None
-    """The storage engine in which tables are made, where the DBMS has several."""
-
-
-def free_loopback_port() -> int:
-    """A TCP port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """The storage engine of new tables, where the DBMS has several."""

@@ -1,4 +1,4 @@
-"""What a contender's server sees beside what all servers see: variables, and a malloc library."""
+"""The environment of a contender's server: variables of its own, and a malloc library."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.accounts import COMMON
+from slowdust.accounts import BASE_ENVIRONMENT
 from slowdust.errors import UsageError
 from slowdust.places import CACHE_VARIABLE
 
 GLIBC = "glibc"
 ALLOCATORS = (GLIBC, "jemalloc", "tcmalloc")
-_OF_THE_LOADER = "LD_"
-"""Its variables decide which files a server consists of."""
+_LOADER_PREFIX = "LD_"
+"""The dynamic loader's variables decide which files a server consists of."""
 _ENDS_OF_PATHS = re.compile(r"[\s:;]")
-"""What the dynamic loader takes for the end of a path in LD_PRELOAD or --library-path."""
+"""Characters that end a path in LD_PRELOAD or --library-path."""
 _C_LIBRARY = "libc.so.6"
-"""Without a directory, the loader takes the one that it takes for the server anyway."""
+"""The name has no directory, so that the loader uses the C library that it has loaded anyway."""
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
@@ -27,14 +27,14 @@ class Environment:
     """The environment of one contender."""
 
     allocator: str | None = None
-    """The malloc library to put before the one that the build brings; one of `ALLOCATORS`."""
+    """The malloc library that replaces the build's own; one of `ALLOCATORS`."""
     variables: Mapping[str, str] = field(default_factory=dict)
     library: Path | None = None
-    """The file of the allocator; glibc needs none."""
+    """The file of the allocator; None for glibc."""
 
     @property
-    def of_server(self) -> dict[str, str]:
-        """All variables that the server sees beside `COMMON`."""
+    def server_variables(self) -> dict[str, str]:
+        """The variables that the server has in addition to `BASE_ENVIRONMENT`."""
         if self.allocator is None:
             return dict(self.variables)
         library = _C_LIBRARY if self.allocator == GLIBC else str(self.library)
@@ -42,13 +42,13 @@ class Environment:
 
     @property
     def written(self) -> list[str]:
-        """As behind a contender, each part without its '+'."""
+        """The parts of a contender's name that stand for it, each without its '+'."""
         named = [] if self.allocator is None else [self.allocator]
         return [*named, *(f"{name}={value}" for name, value in self.variables.items())]
 
 
 def parse_environment(parts: Sequence[str]) -> Environment:
-    """From parts as they are written behind a contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'.
+    """Parse the parts that follow a contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'.
 
     Raises UsageError.
     """
@@ -59,13 +59,13 @@ def parse_environment(parts: Sequence[str]) -> Environment:
     for part in parts:
         if part in ALLOCATORS:
             continue
-        found = _VARIABLE.fullmatch(part)
-        if found is None:
+        assignment = _VARIABLE.fullmatch(part)
+        if assignment is None:
             raise UsageError(
-                f"'+{part}' is no environment: write {', '.join(ALLOCATORS)} or NAME=VALUE"
+                f"'+{part}' is not an environment: write {', '.join(ALLOCATORS)} or NAME=VALUE"
             )
-        name, value = found.groups()
-        if name in COMMON or name.startswith(_OF_THE_LOADER):
+        name, value = assignment.groups()
+        if name in BASE_ENVIRONMENT or name.startswith(_LOADER_PREFIX):
             raise UsageError(f"{name} cannot be set: Slowdust chooses it for each server")
         if name in variables:
             raise UsageError(f"{name} is set twice")
@@ -74,11 +74,11 @@ def parse_environment(parts: Sequence[str]) -> Environment:
 
 
 def check_loadable(paths: Iterable[Path]) -> None:
-    """UsageError for a path that the dynamic loader cannot be told of."""
+    """Raise UsageError for a path that cannot be passed to the dynamic loader."""
     for path in paths:
-        if found := _ENDS_OF_PATHS.search(str(path)):
+        if separator := _ENDS_OF_PATHS.search(str(path)):
             raise UsageError(
-                f"the dynamic loader takes {found.group()!r} for the end of a path, so that it "
-                f"cannot find {path}: name a cache directory without it in {CACHE_VARIABLE}, or "
-                "move the directory of your binaries"
+                f"the dynamic loader cannot find {path}, because {separator.group()!r} ends a path "
+                f"for it: set {CACHE_VARIABLE} to a directory without that character, or move the "
+                "directory of your binaries"
             )

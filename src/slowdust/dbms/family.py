@@ -1,4 +1,4 @@
-"""What Slowdust must know of a family of servers; everything else of an instance is common.
+"""The interface of a family of servers: everything that differs from DBMS to DBMS.
 
 A family is a module of this package with the name of the DBMS and a `FAMILY` in it, and a
 directory of configurations `configs/DBMS/`.
@@ -31,8 +31,8 @@ from slowdust.units import Second
 
 _MAX_CONNECTIONS = "max_connections"
 _CONNECTIONS_BY_DEFAULT = 100
-"""So many take all servers where nothing is set."""
-_OWN_CONNECTIONS = 20
+"""The smallest default of the servers for `max_connections`."""
+_SPARE_CONNECTIONS = 20
 
 Row = Sequence[str | None]
 """One row of a result, as text."""
@@ -46,50 +46,50 @@ class Statements:
 
 
 @dataclass(frozen=True)
-class Until:
-    """A stage of maintenance: the server is left to its work until it says that it is done."""
+class WaitUntil:
+    """A stage of maintenance: a wait until the server reports that its background work is done."""
 
     what: str
-    """What is waited for, in words: 'the dirty pages are written'."""
+    """The awaited condition, in words: 'the dirty pages are written'."""
     statement: str
     is_done: Callable[[Sequence[Row]], bool]
-    """Of the rows of the statement."""
+    """The condition on the rows of the statement."""
     limit: Second
-    """After this the maintenance goes on."""
+    """The longest wait, after which the maintenance continues."""
 
 
 @dataclass(frozen=True)
-class Temporarily:
-    """A stage of maintenance: other stages, while settings of the server have other values.
+class WithSettings:
+    """A stage of maintenance: other stages that run under changed settings of the server.
 
-    What was in force before is read from the server, and is in force again afterwards.
+    The previous values are read from the server first, and are restored afterwards.
     """
 
     values: Mapping[str, str]
-    """By setting; they are written in this order, and what they were in the reverse order."""
+    """Setting -> value; they are set in this order and restored in the reverse order."""
     read: Callable[[str], str]
-    """The statement whose one value is that of a setting."""
+    """A function: name of a setting -> the statement that returns its value."""
     write: Callable[[str, str], str]
-    """The statement that gives a setting a value as the server writes it."""
+    """A function: name and value of a setting -> the statement that sets it."""
     stages: tuple[Stage, ...]
 
 
-Stage = Statements | Until | Temporarily
+Stage = Statements | WaitUntil | WithSettings
 """Stages run one after the other."""
 
 
 class Shutdown(enum.Enum):
-    """How a server is stopped."""
+    """The ways to stop a server."""
 
     ORDERLY = "orderly"
-    """It keeps its data for the next start."""
+    """The server keeps its data for the next start."""
     AT_ONCE = "at once"
-    """Its data will be thrown away."""
+    """The server's data is not needed any more."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much an instance stores, in bytes."""
+    """The sizes of what an instance stores, in bytes."""
 
     data_bytes: int
     table_bytes: int
@@ -98,39 +98,39 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Site:
-    """All that a family needs to know of one instance."""
+    """The facts about one instance that its family needs."""
 
     build: Build
     account: Account
     data_dir: Path
-    """Exists, is empty before `create`, and belongs to the account."""
+    """An existing directory of the account, empty before `create`."""
     config_file: Path
-    """Has the text of `configuration` when the server starts; the account can read it."""
+    """A file that the account can read; it holds `configuration` when the server starts."""
     socket_dir: Path
     port: int
     access: Access
     settings: AcceptedSettings
     engine: str | None = None
-    """The storage engine of its tables; None where the DBMS has only one."""
+    """The storage engine of the instance's tables; None where the DBMS has only one."""
 
 
 class Run(Protocol):
-    """Runs a program as the server's user to its end; returns what it printed."""
+    """A function that runs a program to its end as the server's user and returns its output."""
 
     def __call__(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
-        """`command` is complete, with the loader where the build has one."""
+        """Run `command`, which begins with the dynamic loader where the build has one."""
         ...
 
 
 class Family(ABC):
-    """One family of servers: postgres, mysql, ..."""
+    """A family of servers: postgres, mysql, ..."""
 
     name: str
-    """The DBMS."""
+    """The name of the DBMS."""
     database: str
-    """Where the tables are made."""
+    """The database that holds the tables."""
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
-    """What is sent, in this order, to a server that has to stop."""
+    """The signals that stop a server, in the order in which they are sent."""
     engines: tuple[str, ...] = ()
     """The storage engines to choose from, the default first."""
     volatile_engines: frozenset[str] = frozenset()
@@ -146,10 +146,10 @@ class Family(ABC):
         clients: int = 1,
         memory_bytes: int | None = None,
     ) -> Settings:
-        """A configuration, by name or path, for one of `side_by_side` instances on this machine.
+        """Return a configuration's settings for one of `side_by_side` instances on this machine.
 
-        It has room for so many `clients`, unless the overrides say otherwise. `memory_bytes`
-        stands for the memory of the host. Raises UsageError.
+        `config` is a name or a path. The settings allow `clients` connections unless the overrides
+        do not; `memory_bytes` replaces the memory of the host. Raises UsageError.
         """
         memory = host_memory_bytes() if memory_bytes is None else memory_bytes
         file = load_config(self.name, config)
@@ -160,71 +160,71 @@ class Family(ABC):
 
     @abstractmethod
     def bytes_per_purchase(self, engine: str | None) -> int:
-        """What a row of the Insert Benchmark takes, with its share of the three indexes.
+        """Return the bytes of a row of the Insert Benchmark with its share of the three indexes.
 
-        Measured after l.i1, when the indexes are no longer as dense as they were made.
+        Measured after l.i1, when the indexes are less dense than after their creation.
         """
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
-        """The storage engine of a contender: as written or the default; None where there are none.
+        """Return the engine of a contender: `wanted` or the default; None without a choice.
 
         Raises UsageError for an engine that the DBMS, or this build of it, does not have.
         """
         if wanted is None:
             return self.engines[0] if self.engines else None
         if not self.engines:
-            raise UsageError(f"{self.name} has no engines to choose")
+            raise UsageError(f"{self.name} has only one engine: leave out '/{wanted}'")
         if wanted not in self.engines:
             raise UsageError(
                 f"{self.name} has no engine {wanted!r}: choose {', '.join(self.engines)}"
             )
-        lack = self.lack_of_engine(build, wanted)
-        if lack is not None:
-            raise UsageError(lack)
+        missing = self.missing_for_engine(build, wanted)
+        if missing is not None:
+            raise UsageError(missing)
         return wanted
 
-    def lack_of_engine(self, build: Build, engine: str) -> str | None:
-        """What this build lacks for the engine, and who has it; None when it lacks nothing."""
+    def missing_for_engine(self, build: Build, engine: str) -> str | None:
+        """Say what this build lacks for an engine, and which has it; None when it lacks nothing."""
         del build, engine
         return None
 
     def keeps_tables(self, site: Site) -> bool:
-        """Whether the tables still have their rows after a restart of the server."""
+        """Return whether the tables keep their rows across a restart of the server."""
         return site.engine not in self.volatile_engines
 
     @abstractmethod
     def render_bytes(self, size: int) -> str:
-        """A size in the way in which this family's settings are written."""
+        """Write a size as this family's settings have it."""
 
     @abstractmethod
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """What the server of this build takes of the settings, as it says itself.
+        """Return the settings that the server of this build accepts, as it reports itself.
 
-        Raises UsageError for a setting it does not know or a value it refuses.
+        Raises UsageError for a setting that it does not know or a value that it refuses.
         """
 
     @abstractmethod
     def check_access(self, build: Build, access: Access) -> None:
-        """UsageError for a kind of access that servers of this build do not have."""
+        """Raise UsageError for a kind of access that servers of this build do not have."""
 
     @abstractmethod
     def create(self, site: Site, run: Run) -> None:
-        """Fill the data directory; the configuration file is there."""
+        """Fill the data directory; the configuration file exists already."""
 
     @abstractmethod
     def configuration(self, site: Site) -> str:
-        """The text of the configuration file."""
+        """Return the text of the configuration file."""
 
     @abstractmethod
     def server_command(self, site: Site) -> list[str]:
-        """The command that is the server, in the foreground."""
+        """Return the command that runs the server in the foreground."""
 
     @abstractmethod
     def is_ready(self, site: Site, pid: int) -> bool:
-        """Whether the server with this process id accepts connections."""
+        """Return whether the server with this process id accepts connections."""
 
     def target(self, site: Site) -> Target:
-        """How the driver reaches it: by the socket, or by 127.0.0.1 when TCP is asked for."""
+        """Return the address for the driver: the socket, or 127.0.0.1 where TCP is asked for."""
         loopback = site.access.listen is Listen.LOOPBACK
         return Target(
             dbms=self.name,
@@ -238,12 +238,12 @@ class Family(ABC):
         )
 
     @abstractmethod
-    def telling_line(self, log: Sequence[str]) -> str | None:
-        """The line of a log that says why the server gave up; None when there is none."""
+    def error_line(self, log: Sequence[str]) -> str | None:
+        """Return the line of a log that says why the server ended; None when there is none."""
 
     @abstractmethod
-    def ruin(self, state: str) -> str | None:
-        """What an error with this state (SQLSTATE, or `HY000/NUMBER`) says of the server.
+    def fatal_error(self, state: str) -> str | None:
+        """Return what an error with this state (SQLSTATE, or `HY000/NUMBER`) says about the server.
 
         None where the server is still worth measuring: it is not out of resources, shut down or
         failing.
@@ -251,46 +251,46 @@ class Family(ABC):
 
     @abstractmethod
     def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """Maintenance after tables were loaded, before anything is measured."""
+        """Return the maintenance of loaded tables, before anything is measured."""
 
     @abstractmethod
     def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """Post-write maintenance: the debt of the writes is paid before reads are measured."""
+        """Return the maintenance that finishes the work of writes before reads are measured."""
 
     @abstractmethod
-    def in_turn(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """What the server would soon do of its own accord about what was just written.
+    def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """Return the maintenance that the server would soon start by itself after a step's writes.
 
-        Done at once, it is not done while another server is measured. Empty where the server does
-        it meanwhile, or not at all.
+        Done now, it is not done while another server is measured. Empty where the server does it
+        during the writes, or not at all.
         """
 
     @abstractmethod
     def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """What makes the server's own numbers of its sizes those of now; empty where they are."""
+        """Return the stages that update the server's size statistics; empty if they are current."""
 
     @abstractmethod
     def sizes_statement(self, site: Site) -> str:
-        """The statement whose rows `read_sizes` understands."""
+        """Return the statement whose rows `read_sizes` reads."""
 
     @abstractmethod
     def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
-        """The sizes from the rows of `sizes_statement`, and from the data directory."""
+        """Read the sizes from the rows of `sizes_statement` and from the data directory."""
 
     @abstractmethod
     def buffer_pool_statement(self, site: Site) -> str | None:
-        """The statement whose one value is the size of the server's own page cache, in bytes.
+        """Return the statement whose one value is the size of the server's page cache, in bytes.
 
         None where the engine has no such cache.
         """
 
 
 def _room_for(clients: int, settings: Settings) -> dict[str, str]:
-    """The setting without which so many clients could not connect; none where they can."""
+    """Return the setting that lets so many clients connect; empty where they can anyway."""
     given = {**settings.optional, **settings.required}.get(
         _MAX_CONNECTIONS, str(_CONNECTIONS_BY_DEFAULT)
     )
-    needed = clients + _OWN_CONNECTIONS
-    # What is no number is the server's to refuse.
+    needed = clients + _SPARE_CONNECTIONS
+    # A value that is not a number is for the server to refuse.
     has_room = not given.isdigit() or int(given) >= needed
     return {} if has_room else {_MAX_CONNECTIONS: str(needed)}

@@ -8,13 +8,13 @@ from slowdust.dbms.mysqld.family import MysqldFamily
 
 
 class Mariadb(MysqldFamily):
-    """See `MysqldFamily`."""
+    """MariaDB."""
 
     name = "mariadb"
     creates_users_since = (10, 1, 3)
 
     def auths(self, build: Build) -> frozenset[Auth]:
-        """Native only."""
+        """Return the native method, the only one."""
         del build
         return frozenset({Auth.NATIVE})
 

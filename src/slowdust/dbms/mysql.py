@@ -15,37 +15,37 @@ _VALIDATES_SINCE = (8, 0, 16)
 _PLUGINS = {Auth.NATIVE: "mysql_native_password", Auth.CACHING_SHA2: "caching_sha2_password"}
 _SHA2_SINCE = (8, 0, 0)
 _NATIVE_UNTIL = (8, 4, 0)
-"""From there on only where it is asked for, from 9.0 on not at all."""
+"""The first version without the native plugin by default; 9.0 and newer do not have it at all."""
 
 
 class Mysql(MysqldFamily):
-    """See `MysqldFamily`."""
+    """MySQL."""
 
     name = "mysql"
     creates_users_since = (5, 7, 6)
 
     def auths(self, build: Build) -> frozenset[Auth]:
-        """8.0 brought caching_sha2, 8.4 took native from the defaults and 9.0 took it away."""
+        """Return the methods: 8.0 added caching_sha2, 8.4 disabled native, 9.0 removed it."""
         version = version_of(build)
         native = {Auth.NATIVE} if version < _NATIVE_UNTIL else set()
         sha2 = {Auth.CACHING_SHA2} if version >= _SHA2_SINCE else set()
         return frozenset(native | sha2)
 
     def validation(self, build: Build) -> Sequence[str]:
-        """A mode of its own, that tells warnings too where it is asked to."""
+        """Return the validation mode of newer versions, with warnings shown."""
         if version_of(build) < _VALIDATES_SINCE:
             return super().validation(build)
         return ("--validate-config", "--log-error-verbosity=2")
 
     def identified(self, site: Site) -> str:
-        """By the plugin of the access, where there is more than the native one."""
+        """Name the plugin of the access, where there is more than the native one."""
         plugin = _PLUGINS.get(site.access.auth)
         if plugin is None or version_of(site.build) < _SHA2_SINCE:
             return super().identified(site)
         return f"IDENTIFIED WITH {plugin} BY '{site.access.password}'"
 
     def create(self, site: Site, run: Run) -> None:
-        """From 5.7 on the server has all that it needs in itself."""
+        """Let the server initialize its data; before 5.7 that takes SQL files."""
         if version_of(site.build) < _INITIALIZES_SINCE:
             super().create(site, run)
         else:

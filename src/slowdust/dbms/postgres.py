@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import signal
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,11 +22,12 @@ from slowdust.dbms.family import (
     Statements,
 )
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
 from slowdust.errors import SlowdustError, UsageError
 
 _STATUS_LINE = 7
-"""Of postmaster.pid, counted from 0: what the server says of its state, since version 10."""
-_OWN_SETTINGS = frozenset(
+"""The line of postmaster.pid, counted from 0, that has the server's state since version 10."""
+_RESERVED_SETTINGS = frozenset(
     {
         "config_file",
         "data_directory",
@@ -42,16 +41,16 @@ _OWN_SETTINGS = frozenset(
         "unix_socket_directories",
     }
 )
-"""What an instance needs to be found, watched and cleaned away."""
+"""Settings by which Slowdust finds, watches and removes an instance."""
 _OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
-"""A boolean may be any beginning of its word that is no other's."""
-_RUIN = {
+"""Words for false; PostgreSQL also takes every unambiguous beginning of one."""
+_FATAL_STATES = {
     "53": "insufficient resources",
     "57P": "operator intervention",
     "58": "system error",
     "XX": "internal error",
 }
-"""Beginnings of states, in the words of the PostgreSQL manual, appendix A."""
+"""Beginning of a state -> its meaning, in the words of the PostgreSQL manual, appendix A."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
 _BYTES_PER_PURCHASE = 320
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
@@ -59,7 +58,7 @@ _INDEX_CLEANUP_SINCE = 12
 
 
 class Postgres(Family):
-    """See `Family`."""
+    """PostgreSQL."""
 
     name = "postgres"
     database = "postgres"
@@ -69,42 +68,40 @@ class Postgres(Family):
     }
 
     def bytes_per_purchase(self, engine: str | None) -> int:
-        """Of the heap and of B-trees."""
+        """Return the bytes in the heap and in B-trees."""
         del engine
         return _BYTES_PER_PURCHASE
 
     def render_bytes(self, size: int) -> str:
-        """In whole megabytes; at least one."""
+        """Write a size in whole megabytes, at least one."""
         return f"{max(1, size >> 20)}MB"
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Asks the server, which reads the configuration without starting."""
-        for name in sorted(_OWN_SETTINGS & {*settings.required, *settings.optional}):
-            raise UsageError(f"{name} cannot be set: Slowdust chooses it for each instance")
-        _check_create(settings.create)
+        """Ask the server, which checks a configuration without starting."""
+        settings.check_not_reserved(_RESERVED_SETTINGS)
+        for name in settings.create.keys() - {"data_checksums"}:
+            raise UsageError(f"[create] of postgres can only have data_checksums, not {name!r}")
         optional = dict(settings.optional)
         complaints = _configuration_complaints(build, account, {**optional, **settings.required})
         unknown = _unknown_settings(complaints)
         for name in sorted(unknown & settings.required.keys()):
-            raise UsageError(_unknown_message(build, account, name))
+            raise unknown_setting(build, name, _described_settings(build, account))
         if unknown:
             optional = {key: value for key, value in optional.items() if key not in unknown}
             values = {**optional, **settings.required}
             complaints = _configuration_complaints(build, account, values)
-        if complaints:
-            said = "; ".join(complaints)
-            raise UsageError(f"postgres {build.facts.version} refuses the settings: {said}")
+        check_complaints(build, complaints)
         return AcceptedSettings(
             {**optional, **settings.required}, tuple(sorted(unknown)), settings.create
         )
 
     def check_access(self, build: Build, access: Access) -> None:
-        """Trust, md5 or SCRAM."""
+        """Accept trust, md5 and SCRAM."""
         if access.auth not in _AUTH_METHODS:
-            raise UsageError(f"postgres does not know authentication by {access.auth.value}")
+            raise UsageError(f"postgres has no authentication by {access.auth.value}")
 
     def create(self, site: Site, run: Run) -> None:
-        """By initdb; nothing of it is synced, since a crash of the host ends the experiment."""
+        """Run initdb without syncing, since a crash of the host ends the experiment anyway."""
         command: list[str | Path] = [
             *site.build.command(site.build.program("initdb")),
             f"--pgdata={site.data_dir}",
@@ -124,12 +121,12 @@ class Postgres(Family):
             _run_with_password(site, command, run)
 
     def configuration(self, site: Site) -> str:
-        """What initdb found right for this machine, and our settings over it."""
+        """Return an include of the file that initdb wrote for this machine, then our settings."""
         initial = _quoted(str(site.data_dir / "postgresql.conf"))
         return f"include {initial}\n{configuration_text(site.settings.values)}"
 
     def server_command(self, site: Site) -> list[str]:
-        """The postmaster."""
+        """Return the command of the postmaster."""
         loopback = site.access.listen is Listen.LOOPBACK
         own = {
             "config_file": str(site.config_file),
@@ -141,49 +138,50 @@ class Postgres(Family):
         return [*site.build.command(site.build.server), "-D", str(site.data_dir), *options]
 
     def is_ready(self, site: Site, pid: int) -> bool:
-        """From postmaster.pid, where the server itself writes that it is ready."""
+        """Read postmaster.pid, in which the server writes that it is ready."""
         try:
             lines = (site.data_dir / "postmaster.pid").read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return False
         return (
             len(lines) > _STATUS_LINE
-            and lines[0] == str(pid)  # not what an earlier server left
+            and lines[0] == str(pid)  # an earlier server may have left the file
             and lines[_STATUS_LINE].strip() == "ready"
         )
 
-    def telling_line(self, log: Sequence[str]) -> str | None:
-        """The first PANIC, which ends the server, or else the last FATAL."""
+    def error_line(self, log: Sequence[str]) -> str | None:
+        """Return the first PANIC, which ends the server, or else the last FATAL."""
         panics, fatals = (_messages_of(severity, log) for severity in ("PANIC", "FATAL"))
         return next(iter([*panics[:1], *fatals[-1:]]), None)
 
-    def ruin(self, state: str) -> str | None:
-        """By the class of the state."""
-        return next((what for start, what in _RUIN.items() if state.startswith(start)), None)
+    def fatal_error(self, state: str) -> str | None:
+        """Look up the class of the state."""
+        classes = (what for start, what in _FATAL_STATES.items() if state.startswith(start))
+        return next(classes, None)
 
     def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """Freshly loaded rows get their visibility map and statistics."""
+        """Build the visibility map and the statistics of the loaded rows."""
         return _vacuum("ANALYZE", tables)
 
     def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """Before 12, VACUUM always cleans the indexes."""
+        """Vacuum with index cleanup, which VACUUM always does before version 12."""
         if major_version(site.build) < _INDEX_CLEANUP_SINCE:
             return _vacuum("ANALYZE", tables)
         return _vacuum("ANALYZE, INDEX_CLEANUP ON", tables)
 
-    def in_turn(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """What autovacuum would do, where it is on: it finds nothing to do afterwards."""
+    def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """Vacuum where autovacuum is on, so that it finds nothing to do afterwards."""
         if not _autovacuums(site):
             return []
         return [_vacuum_of("ANALYZE", tables)]
 
     def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """The sizes are those of the files."""
+        """Return no stages: the sizes are those of the files."""
         del site, tables
         return []
 
     def sizes_statement(self, site: Site) -> str:
-        """One row of bytes: database, tables, indexes; TOAST belongs to its table."""
+        """Return a statement with one row of bytes: database, tables with their TOAST, indexes."""
         return (
             "SELECT pg_database_size(current_database()), "
             "coalesce(sum(pg_table_size(c.oid)), 0), coalesce(sum(pg_indexes_size(c.oid)), 0) "
@@ -193,14 +191,14 @@ class Postgres(Family):
         )
 
     def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
-        """See `sizes_statement`."""
+        """Read the row of `sizes_statement`."""
         ((data, table, index),) = rows
         if data is None or table is None or index is None:
-            raise SlowdustError("postgres tells no sizes: the answer has NULL")
+            raise SlowdustError("postgres does not report its sizes: the answer has NULL")
         return Sizes(int(data), int(table), int(index))
 
     def buffer_pool_statement(self, site: Site) -> str:
-        """The shared buffers."""
+        """Return the statement that reads the size of the shared buffers."""
         return "SELECT pg_size_bytes(current_setting('shared_buffers'))"
 
 
@@ -208,15 +206,15 @@ FAMILY = Postgres()
 
 
 def major_version(build: Build) -> int:
-    """17 of '17.6', '17beta1' or '17devel'."""
-    found = re.match(r"\d+", build.facts.version)
-    if found is None:
-        raise SlowdustError(f"postgres has an unknown kind of version: {build.facts.version}")
-    return int(found.group())
+    """Return 17 for '17.6', '17beta1' or '17devel'."""
+    number = re.match(r"\d+", build.facts.version)
+    if number is None:
+        raise SlowdustError(f"the postgres version {build.facts.version} has no number")
+    return int(number.group())
 
 
 def configuration_text(values: Mapping[str, str]) -> str:
-    """The lines of a configuration file; UsageError for a name or value that cannot be written."""
+    """Write a configuration file; raise UsageError for a name or value that cannot be written."""
     lines = []
     for name, value in sorted(values.items()):
         if not re.fullmatch(r"[A-Za-z_][\w.$]*", name) or "\n" in value or "\0" in value:
@@ -244,12 +242,7 @@ def _vacuum_of(options: str, tables: Sequence[str]) -> Statements:
 
 def _messages_of(severity: str, log: Sequence[str]) -> list[str]:
     parts = (line.partition(f"{severity}:  ") for line in log)
-    return [f"{severity}: {message}" for _, found, message in parts if found]
-
-
-def _check_create(create: Mapping[str, bool]) -> None:
-    for name in create.keys() - {"data_checksums"}:
-        raise UsageError(f"[create] of postgres has data_checksums only, not {name!r}")
+    return [f"{severity}: {message}" for _, separator, message in parts if separator]
 
 
 def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> None:
@@ -258,7 +251,7 @@ def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> N
     try:
         file.touch(mode=0o600)
         file.write_text(site.access.password + "\n", encoding="utf-8")
-        site.account.hand_over(file)
+        site.account.make_owner_of(file)
         run([*command, f"--pwfile={file}"])
     finally:
         file.unlink(missing_ok=True)
@@ -267,11 +260,10 @@ def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> N
 def _configuration_complaints(
     build: Build, account: Account, values: Mapping[str, str]
 ) -> list[str]:
-    """What the server says of a configuration; nothing when it takes it.
+    """Return the server's complaints about a configuration; empty when it accepts the values.
 
-    `-C` prints a setting and ends: the server reads and checks the whole configuration for it, and
-    needs no data directory. The hidden settings are known to it too, other than to
-    `--describe-config`.
+    `-C` prints one setting: for that the server reads and checks the whole configuration, and needs
+    no data directory. Unlike `--describe-config` it also knows the hidden settings.
     """
     temporary = account.temporary_root()
     with tempfile.TemporaryDirectory(prefix="slowdust-settings-", dir=temporary) as name:
@@ -279,33 +271,23 @@ def _configuration_complaints(
         (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
         folder.chmod(0o755)
         (folder / "postgresql.conf").chmod(0o644)
-        done = _ask(build, account, ["-D", str(folder), "-C", "work_mem"])
+        done = query_server(build, account, ["-D", str(folder), "-C", "work_mem"])
     if done.returncode == 0:
         return []
-    said = [line.partition(":  ")[2] or line for line in done.stderr.splitlines() if line.strip()]
+    lines = [line.partition(":  ")[2] or line for line in done.stderr.splitlines() if line.strip()]
     complaints = [
         re.sub(r' in file ".*" line \d+$', "", line)
-        for line in said
+        for line in lines
         if not line.startswith(("skipping missing", "configuration file"))
     ]
     return complaints or [f"exit code {done.returncode}"]
 
 
-def _ask(build: Build, account: Account, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return account.ask([*build.command(build.server), *arguments])
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SlowdustError(f"{build.server} cannot be asked for its settings: {error}") from error
-
-
 def _unknown_settings(complaints: Sequence[str]) -> set[str]:
     pattern = re.compile(r'unrecognized configuration parameter "([^"]+)"')
-    return {found.group(1) for line in complaints if (found := pattern.search(line))}
+    return {match.group(1) for line in complaints if (match := pattern.search(line))}
 
 
-def _unknown_message(build: Build, account: Account, name: str) -> str:
-    described = _ask(build, account, ["--describe-config"]).stdout.splitlines()
-    known = [line.partition("\t")[0] for line in described]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else "leave it out or put it under [optional]"
-    return f"postgres {build.facts.version} has no setting {name!r}: {hint}"
+def _described_settings(build: Build, account: Account) -> list[str]:
+    described = query_server(build, account, ["--describe-config"]).stdout.splitlines()
+    return [line.partition("\t")[0] for line in described]

@@ -1,11 +1,11 @@
-"""Named configurations of servers, and how they are sized for this machine.
+"""Named configurations of servers, sized for this machine.
 
-A configuration is a TOML file: `[settings]` are set or it is an error, `[optional]` are set where
-the server's version knows them, `[create]` is for the making of a data directory. A value may be
-sized: `{ share = 0.25, min = "128MB", max = "8GB" }` is a share of the memory that each of the
-contenders that are up side by side has. `[engines.ENGINE.settings]` and `[engines.ENGINE.optional]`
-are for contenders with that storage engine alone. A file may be `based_on` a shipped configuration,
-also of another DBMS (`mysql/default`), and then has only what differs.
+A configuration is a TOML file: `[settings]` are required, `[optional]` are set where the server's
+version knows them, `[create]` is about the creation of a data directory. A value may be a share of
+memory: `{ share = 0.25, min = "128MB", max = "8GB" }`, of what each of the contenders that run side
+by side has. `[engines.ENGINE.settings]` and `[engines.ENGINE.optional]` are for contenders with
+that storage engine alone. A file may be `based_on` a shipped configuration, also of another DBMS
+(`mysql/default`), and then has only the differences.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def setting_name(text: str) -> str:
-    """The one spelling: no DBMS tells cases apart, and MySQL takes dashes for underscores."""
+    """Normalize a name: no DBMS distinguishes case, and MySQL reads dashes as underscores."""
     return text.lower().replace("-", "_")
 
 
 class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A size that follows the memory of the host."""
+    """A size in proportion to the memory of the host."""
 
     share: float
     min: str | None = None
@@ -41,7 +41,7 @@ class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Granules, the smallest first: the size is a multiple of the largest that is not larger."""
 
     def bytes_of(self, memory_bytes: int) -> int:
-        """The size, with `memory_bytes` for one contender."""
+        """Return the size, with `memory_bytes` for one contender."""
         size = int(self.share * memory_bytes)
         if self.max is not None:
             size = min(size, parse_bytes(self.max))
@@ -56,13 +56,13 @@ Value = str | int | float | bool | Share
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What a configuration sets, by the name of the setting."""
+    """The required and the optional settings of a configuration, by name."""
 
     settings: dict[str, Value] = {}
     optional: dict[str, Value] = {}
 
     def over(self, base: Part) -> Part:
-        """This part, and of `base` what it does not set."""
+        """Return this part, completed by what only `base` sets."""
         kept = {key: v for key, v in base.optional.items() if key not in self.settings}
         return Part(
             {
@@ -74,19 +74,19 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         )
 
     def renamed(self) -> Part:
-        """With the one spelling of the names; UsageError when two become the same."""
+        """Return the part with normalized names; raise UsageError when two become the same."""
         renamed = Part(
             {setting_name(key): value for key, value in self.settings.items()},
             {setting_name(key): value for key, value in self.optional.items()},
         )
         written = [setting_name(key) for key in (*self.settings, *self.optional)]
         for name in sorted({name for name in written if written.count(name) > 1}):
-            raise UsageError(f"a configuration has {name} more than once")
+            raise UsageError(f"a configuration sets {name} more than once")
         return renamed
 
 
 class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
-    """A configuration as written, or with what it is based on."""
+    """A configuration as written, or completed by its base."""
 
     based_on: str | None = None
     settings: dict[str, Value] = {}
@@ -95,12 +95,12 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
     create: dict[str, bool] = {}
 
     def part_of(self, engine: str | None) -> Part:
-        """What is set for a contender with this storage engine."""
+        """Return the settings of a contender with this storage engine."""
         common = Part(self.settings, self.optional)
         return common if engine is None else self.engines.get(engine, Part()).over(common)
 
     def renamed(self) -> ConfigFile:
-        """With the one spelling of each setting's name."""
+        """Return the file with normalized names of settings."""
         common = Part(self.settings, self.optional).renamed()
         return ConfigFile(
             settings=common.settings,
@@ -113,7 +113,7 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of a server, ready for one machine."""
+    """The settings that a server should have, with sizes for one machine."""
 
     config: str
     """The name of the configuration."""
@@ -121,25 +121,30 @@ class Settings:
     optional: Mapping[str, str]
     create: Mapping[str, bool]
 
+    def check_not_reserved(self, reserved: frozenset[str]) -> None:
+        """Raise UsageError for a setting that Slowdust chooses itself."""
+        for name in sorted(reserved & {*self.required, *self.optional}):
+            raise UsageError(f"{name} cannot be set: Slowdust chooses it for each instance")
+
 
 @dataclass(frozen=True)
 class AcceptedSettings:
-    """What the server of one version takes of `Settings`."""
+    """The settings that the server of one version accepts."""
 
     values: Mapping[str, str]
     skipped: tuple[str, ...]
-    """Optional settings that this version does not know, sorted."""
+    """The optional settings that this version does not know, sorted."""
     create: Mapping[str, bool]
 
 
 def shipped_configs(dbms: str) -> tuple[str, ...]:
-    """The names of the configurations that come with Slowdust for a DBMS, sorted."""
+    """Return the names of the configurations that Slowdust ships for a DBMS, sorted."""
     folder = resources.files(__package__) / "configs" / dbms
     return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir()))
 
 
 def load_config(dbms: str, name: str) -> ConfigFile:
-    """A shipped configuration by its name, or the user's by the path of a `.toml` file.
+    """Load a shipped configuration by its name, or the user's by the path of a `.toml` file.
 
     Raises UsageError when there is no such configuration or when it is wrong.
     """
@@ -152,9 +157,8 @@ def load_config(dbms: str, name: str) -> ConfigFile:
     base_dbms, _, base_name = file.based_on.rpartition("/")
     base_dbms = base_dbms or dbms
     if base_name not in shipped_configs(base_dbms) or (base_dbms, base_name) == (dbms, name):
-        raise UsageError(
-            f"configuration {name}: based_on is one of {', '.join(shipped_configs(base_dbms))}"
-        )
+        names = ", ".join(shipped_configs(base_dbms))
+        raise UsageError(f"configuration {name}: based_on must be one of {names}")
     base = load_config(base_dbms, base_name)
     part = Part(file.settings, file.optional).over(Part(base.settings, base.optional))
     return ConfigFile(
@@ -190,7 +194,7 @@ def size_config(
     memory_bytes: int,
     render_bytes: Callable[[int], str],
 ) -> Settings:
-    """A configuration with sizes for a contender that has `memory_bytes`.
+    """Return a configuration's settings with sizes for a contender that has `memory_bytes`.
 
     `render_bytes` writes a size as the server's family writes it.
     """
@@ -202,7 +206,7 @@ def size_config(
 
 
 def override(settings: Settings, overrides: Mapping[str, str]) -> Settings:
-    """Settings with some values set or replaced; what is set so is required."""
+    """Return the settings with some values added or replaced, all of them required."""
     return dataclasses.replace(
         settings,
         required={**settings.required, **overrides},
@@ -211,16 +215,16 @@ def override(settings: Settings, overrides: Mapping[str, str]) -> Settings:
 
 
 def parse_bytes(text: str) -> int:
-    """'128MB' in bytes; units are powers of 1024. UsageError for anything else."""
-    found = re.fullmatch(r"(\d+)\s*([kKMGT]?B?)", text.strip())
-    unit = found.group(2).upper() if found else None
-    if found is None or unit not in _UNITS:
-        raise UsageError(f"{text!r} is no size: write a number and kB, MB, GB or TB")
-    return int(found.group(1)) * _UNITS[unit]
+    """Return '128MB' in bytes, units being powers of 1024; raise UsageError for anything else."""
+    size = re.fullmatch(r"(\d+)\s*([kKMGT]?B?)", text.strip())
+    unit = size.group(2).upper() if size else None
+    if size is None or unit not in _UNITS:
+        raise UsageError(f"{text!r} is not a size: write a number and kB, MB, GB or TB")
+    return int(size.group(1)) * _UNITS[unit]
 
 
 def host_memory_bytes() -> int:
-    """The memory that servers may use: the host's, or the limit of the control group."""
+    """Return the memory that servers may use: the host's, or the control group's limit."""
     total = psutil.virtual_memory().total
     try:
         limit = _CGROUP_LIMIT.read_text(encoding="ascii").strip()

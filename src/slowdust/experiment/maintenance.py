@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Stage, Statements, Temporarily, Until
+from slowdust.dbms.family import Stage, Statements, WaitUntil, WithSettings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver, maintenance_limit
 from slowdust.units import Second
@@ -34,7 +34,7 @@ def carry_out(
                 parallel=os.cpu_count() or 1,
                 limit=maintenance_limit(rows),
             )
-        elif isinstance(stage, Temporarily):
+        elif isinstance(stage, WithSettings):
             before = _values(driver, target, stage)
             driver.sql(target, [stage.write(*pair) for pair in stage.values.items()])
             carry_out(driver, target, stage.stages, rows, warn)
@@ -43,7 +43,7 @@ def carry_out(
             warn(f"{stage.limit:.0f} s were not enough until {stage.what}")
 
 
-def _values(driver: Driver, target: Target, stage: Temporarily) -> dict[str, str]:
+def _values(driver: Driver, target: Target, stage: WithSettings) -> dict[str, str]:
     """What is in force of the settings that are changed."""
     values: dict[str, str] = {}
     answers = driver.sql(target, [stage.read(name) for name in stage.values])
@@ -55,7 +55,7 @@ def _values(driver: Driver, target: Target, stage: Temporarily) -> dict[str, str
     return values
 
 
-def _comes_true(driver: Driver, target: Target, stage: Until) -> bool:
+def _comes_true(driver: Driver, target: Target, stage: WaitUntil) -> bool:
     deadline = time.monotonic() + stage.limit
     while True:
         (answer,) = driver.sql(target, [stage.statement])

@@ -16,26 +16,27 @@ _COMPRESSED = ".gz"
 
 
 class DamagedError(Exception):
-    """A file of which nothing can be used, and why, in words."""
+    """Nothing of a file can be used; its message says why, in words."""
 
 
 def readable(name: str) -> str:
-    """A name of a file as text: bytes that are no UTF-8, and control characters, escaped."""
+    """Return the name of a file as text: control characters and bytes that are no UTF-8 escaped."""
     if name.isprintable():
         return name
     text = os.fsencode(name).decode(errors="backslashreplace")
     return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
     )
 
 
 def plain(name: str) -> str:
-    """What a file is called when it is not compressed."""
+    """Return the name of a file without the ending of a compressed one."""
     return name.removesuffix(_COMPRESSED)
 
 
 def read_content(path: str | Path) -> bytes:
-    """All of a file of text, decompressed.
+    """Read a file of text, decompressed.
 
     Raises:
         DamagedError: it cannot be read, or there is nothing in it, or it is no text.
@@ -45,7 +46,7 @@ def read_content(path: str | Path) -> bytes:
         if str(path).endswith(_COMPRESSED):
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
-        raise DamagedError(told_of(error)) from error
+        raise DamagedError(unreadable(error)) from error
     if not content.strip():
         raise DamagedError("empty")
     if _HOLE in content:
@@ -53,24 +54,29 @@ def read_content(path: str | Path) -> bytes:
     return content
 
 
-def told_of(error: Exception) -> str:
-    """Why something cannot be read."""
+def unreadable(error: Exception) -> str:
+    """Return why something cannot be read."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     return f"cannot be read: {reason}"
 
 
+def collation(name: str) -> str:
+    """Return a key for the order of en_US: letters and digits alone, whatever their case."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
 def lines_of(content: bytes) -> list[str]:
-    """Its lines; what is no UTF-8 in them is replaced."""
+    """Return the lines of a file; what is no UTF-8 in them is replaced."""
     return content.decode(errors="replace").splitlines()
 
 
 def ends_whole(content: bytes) -> bool:
-    """Whether its last line has an end; else it may be cut in the middle of a number."""
+    """Return whether the last line has an end; else it may be cut in the middle of a number."""
     return content.endswith(b"\n")
 
 
 def number_of(cell: str) -> float | None:
-    """The number that a cell of a table is, which bc may have written as `.5`.
+    """Return the number in a cell of a table, which bc may have written as `.5`.
 
     None for anything else: words, `nan`, `-1`, nothing.
     """
@@ -78,9 +84,9 @@ def number_of(cell: str) -> float | None:
 
 
 def is_number(cell: str) -> bool:
-    """Whether it is one as awk prints it: unlike above, also `-1` and `2.5e-05`.
+    """Return whether a cell is a number as awk prints it: also `-1` and `2.5e-05`.
 
-    What nobody measures is none: `inf`, `1e300`, `1e-300`.
+    A number that nobody measures is none: `inf`, `1e300`, `1e-300`.
     """
     try:
         value = abs(float(cell))
@@ -90,6 +96,6 @@ def is_number(cell: str) -> bool:
 
 
 def beginning(parts: Sequence[str], most: int, between: str = ", ", last: str = " and") -> str:
-    """The first `most` of `parts`, and how many more there are: 'a, b and 3 more'."""
+    """Return the first `most` of `parts`, and how many more there are: 'a, b and 3 more'."""
     more = f"{last} {len(parts) - most:,} more" if len(parts) > most else ""
     return f"{between.join(parts[:most])}{more}"

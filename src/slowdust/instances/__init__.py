@@ -1,1 +1,1 @@
-"""Running servers: their directories, processes and owner."""
+"""Running servers: their directories, their processes and the process that owns them."""

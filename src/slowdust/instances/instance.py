@@ -1,4 +1,4 @@
-"""One contender's server: its data, its log, its process; the same for every family."""
+"""A contender's server of any family: its data, its log, its process."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import contextlib
 import dataclasses
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import COMMON, Account, server_account
+from slowdust.accounts import BASE_ENVIRONMENT, Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
-from slowdust.dbms.access import Access, Listen, Target, free_loopback_port
+from slowdust.dbms.access import Access, Listen, Target
 from slowdust.dbms.environment import Environment, check_loadable
 from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
@@ -22,29 +23,30 @@ from slowdust.errors import SlowdustError
 from slowdust.instances.allocators import (
     AllocatorError,
     Malloc,
-    at_work,
-    check_at_work,
+    check_loaded,
     check_replaceable,
     find_malloc,
+    loaded_allocator,
 )
-from slowdust.instances.leftovers import kill_at_work, remove_tree
+from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.rundir import RunDirectory
+from slowdust.places import DATA_VARIABLE
 
 SOCKET_PORT = 5432
-"""Of a server that listens on its socket alone: Postgres names the socket after it, MySQL only
-wants one. Sockets are told apart by their directories."""
+"""The port of a server that only listens on its socket: it may be part of the socket's name, and
+the sockets of several servers are in different directories."""
 _CREATE_TIMEOUT_S = 300.0
 _START_TIMEOUT_S = 120.0
-_ORDERLY_END_S = 120.0
-_FORCED_END_S = 15.0
+_ORDERLY_STOP_S = 120.0
+_FORCED_STOP_S = 15.0
 _POLL_S = 0.01
 _LOG_TAIL_LINES = 10
 _CREATION_LOG = "creation.log"
 
 
 class InstanceError(SlowdustError):
-    """A server that could not be made, started, kept alive or stopped."""
+    """A server that could not be created, started, kept alive or stopped."""
 
 
 class Instance:
@@ -82,11 +84,11 @@ class Instance:
         access: Access | None = None,
         environment: Environment | None = None,
     ) -> Instance:
-        """Make the data directory of a contender; the server is not started.
+        """Create the data directory of a contender without starting the server.
 
         Raises UsageError for settings that the build refuses, for a malloc library that it cannot
-        have, and for files that its dynamic loader cannot be told of; InstanceError when its data
-        cannot be made.
+        have, and for paths that its dynamic loader cannot read; InstanceError when its data
+        cannot be created.
         """
         account = server_account()
         access = access or Access.make()
@@ -110,65 +112,65 @@ class Instance:
             engine=engine,
         )
         instance = cls(name, run, directory, site, environment)
-        run.adopt(instance)
+        run.remove_on_close(instance)
         try:
-            instance._make()
+            instance._create_data()
         except OSError as error:
             raise InstanceError(f"{name}: cannot write its files: {error}") from error
         return instance
 
     def start(self) -> None:
-        """Start the server and wait until it accepts connections; nothing if it is running.
+        """Start the server unless it runs, and wait until it accepts connections.
 
-        Raises InstanceError, with the end of its log, when it does not come up.
+        Raises InstanceError, with the end of its log, when it does not start.
         """
         if self.alive():
             return
         self._clear_remains()
         if self._site.access.listen is Listen.LOOPBACK:
-            self._site = dataclasses.replace(self._site, port=free_loopback_port())
+            self._site = dataclasses.replace(self._site, port=_free_loopback_port())
         self._launch()
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not self._family.is_ready(self._site, self.pid):
             if not self.alive():
-                raise self._error(f"did not start: {self._end()}")
+                raise self._error(f"did not start: {self._exit_reason()}")
             if time.monotonic() > deadline:
                 self.stop(Shutdown.AT_ONCE)
                 raise self._error(f"was not ready after {_START_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
-        self._look_at_allocator()
+        self._check_allocator()
 
     def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
-        """Stop the server; nothing if it is not running. Harder signals follow if it stays."""
+        """Stop the server if it runs, with harder signals while it does not end."""
         process = self._process
         if process is None:
             return
-        patience = _ORDERLY_END_S if shutdown is Shutdown.ORDERLY else _FORCED_END_S
+        timeout = _ORDERLY_STOP_S if shutdown is Shutdown.ORDERLY else _FORCED_STOP_S
         for number in self._family.stop_signals[shutdown]:
             process.send_signal(number)  # to a child not waited for: never to another process
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(patience)
+                process.wait(timeout)
                 break
-            patience = _FORCED_END_S
+            timeout = _FORCED_STOP_S
         if process.poll() is None:
             raise self._error(f"does not end (process {process.pid})")
         self._process = None
 
     def alive(self) -> bool:
-        """Whether the server runs."""
+        """Return whether the server runs."""
         return self._process is not None and self._process.poll() is None
 
     def check_alive(self) -> None:
-        """InstanceError, with the end of its log, when the server is not running."""
+        """Raise InstanceError, with the end of its log, when the server is not running."""
         if not self.alive():
-            raise self._error(f"is not running: {self._end()}")
+            raise self._error(f"is not running: {self._exit_reason()}")
 
     def target(self) -> Target:
-        """How the driver reaches the server; with TCP the port is another after each start."""
+        """Return the server's address for the driver; a TCP port changes with each start."""
         return self._family.target(self._site)
 
     def remove(self) -> None:
-        """Stop the server and delete all that it stored; a second call does nothing."""
+        """Stop the server and delete everything that it stored; a second call does nothing."""
         self.stop(Shutdown.AT_ONCE)
         if self.directory.exists():
             self._clear_remains()
@@ -176,7 +178,7 @@ class Instance:
             remove_tree(self.directory)
 
     def log_tail(self, lines: int) -> list[str]:
-        """The last lines of the log since the last start."""
+        """Return the last lines of the log since the last start."""
         try:
             with self.log_path.open("rb") as file:
                 file.seek(self._log_offset)
@@ -193,48 +195,48 @@ class Instance:
 
     @property
     def site(self) -> Site:
-        """All that its family needs to know of it."""
+        """The facts about the instance that its family needs."""
         return self._site
 
     @property
     def allocator(self) -> str | None:
-        """The malloc library of the started server; None where it cannot be seen."""
+        """The malloc library of the started server; None where it cannot be found out."""
         return self._allocator
 
     @property
     def build(self) -> Build:
-        """What it runs."""
+        """The build that the instance runs."""
         return self._site.build
 
     @property
     def account(self) -> Account:
-        """Whom it runs as."""
+        """The account that the server runs as."""
         return self._site.account
 
     @property
     def data_dir(self) -> Path:
-        """Where it stores its data."""
+        """The directory of the server's data."""
         return self._site.data_dir
 
     @property
     def socket_dir(self) -> Path:
-        """The directory of its Unix socket, which it has also when it listens on TCP."""
+        """The directory of the server's Unix socket, which exists with TCP too."""
         return self._site.socket_dir
 
     @property
     def settings(self) -> AcceptedSettings:
-        """What its server took of the settings, and which optional ones it does not know."""
+        """The settings that the server accepted, and the optional ones that it does not know."""
         return self._site.settings
 
-    def _make(self) -> None:
+    def _create_data(self) -> None:
         site = self._site
         self.log_path.parent.mkdir()
         site.data_dir.mkdir(mode=0o700)
-        site.account.hand_over(site.data_dir)
+        site.account.make_owner_of(site.data_dir)
         if not site.account.can_enter(site.data_dir):
             raise InstanceError(
                 f"the user {site.account.name}, who runs the servers, cannot enter "
-                f"{self.directory}: name another directory in SLOWDUST_DATA"
+                f"{self.directory}: set {DATA_VARIABLE} to another directory"
             )
         site.config_file.write_text(self._family.configuration(site), encoding="utf-8")
         site.config_file.chmod(0o644)
@@ -242,28 +244,28 @@ class Instance:
 
     def _launch(self) -> None:
         command = self._family.server_command(self._site)
-        self._run.note_program(Path(command[0]))
+        self._run.record_program(Path(command[0]))
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
-            self._process = self._spawn(command, log.fileno(), self.environment.of_server)
+            self._process = self._spawn(command, log.fileno(), self.environment.server_variables)
         mark = ProcessMark.of(self._process.pid)
-        if mark is not None:  # None: it ended already, which the caller will see
-            self._run.note_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
+        if mark is not None:  # None: it has ended already, as the caller will see
+            self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
 
-    def _look_at_allocator(self) -> None:
+    def _check_allocator(self) -> None:
         if self._malloc is None:
-            self._malloc = find_malloc(self.build, self.account, self.environment.of_server)
+            self._malloc = find_malloc(self.build, self.account, self.environment.server_variables)
         wanted = self.environment.allocator
         try:
             if wanted is not None:
-                check_at_work(self.pid, self._malloc, wanted)
+                check_loaded(self.pid, self._malloc, wanted)
         except AllocatorError as error:
             self.stop(Shutdown.AT_ONCE)
             raise InstanceError(f"{self.name} {error}") from error
-        self._allocator = at_work(self.pid, self._malloc)
+        self._allocator = loaded_allocator(self.pid, self._malloc)
 
     def _run_to_end(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
-        self._run.note_program(Path(command[0]))
+        self._run.record_program(Path(command[0]))
         log_path = self.log_path.with_name(_CREATION_LOG)
         with log_path.open("a+b") as log, Path(stdin or os.devnull).open("rb") as source:
             process = self._spawn(command, log.fileno(), {}, source.fileno())
@@ -293,8 +295,8 @@ class Instance:
                 stdout=output,
                 stderr=output,
                 cwd=self._site.data_dir,
-                env={**COMMON, **variables},
-                # Ctrl-C in the terminal is for Slowdust, which then stops its servers.
+                env={**BASE_ENVIRONMENT, **variables},
+                # Ctrl-C in the terminal is meant for Slowdust, which then stops its servers.
                 start_new_session=True,
                 **self._site.account.identity(),
             )
@@ -302,17 +304,17 @@ class Instance:
             raise InstanceError(f"{self.name}: cannot run {command[0]}: {error}") from error
 
     def _clear_remains(self) -> None:
-        # Processes of a server that was killed hold its data until they notice.
+        # Child processes of a killed server use its data until they notice its end.
         program = Path(self._family.server_command(self._site)[0])
-        kill_at_work([str(program.resolve())], self.data_dir)
+        kill_programs([str(program.resolve())], self.data_dir)
 
-    def _end(self) -> str:
+    def _exit_reason(self) -> str:
         code = None if self._process is None else self._process.poll()
         if code is None:
             return "it was not started"
-        telling = self._family.telling_line(self.log_tail(1000))
+        reason = self._family.error_line(self.log_tail(1000))
         ending = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        return f"{telling} ({ending})" if telling else ending
+        return f"{reason} ({ending})" if reason else ending
 
     def _error(self, what: str) -> InstanceError:
         tail = "".join(f"\n  | {line}" for line in self.log_tail(_LOG_TAIL_LINES))
@@ -322,5 +324,13 @@ class Instance:
         lines = [line for line in output.splitlines() if line.strip()][-_LOG_TAIL_LINES:]
         tail = "".join(f"\n  | {line}" for line in lines)
         return InstanceError(
-            f"{self.name}: its data directory cannot be made (exit code {code}){tail}"
+            f"{self.name}: its data directory cannot be created (exit code {code}){tail}"
         )
+
+
+def _free_loopback_port() -> int:
+    """Return a TCP port on which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

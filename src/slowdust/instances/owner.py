@@ -1,8 +1,8 @@
-"""Who owns a run directory, and what must be cleaned away when the owner is gone.
+"""The owner of a run directory, and the record of what has to be removed when the owner ends.
 
-A run directory is held by a lock on a file in it for as long as its owner lives: the kernel frees
-the lock however the owner ends. `owner.json` beside it has all that the owner started, written
-before or as it starts.
+The owner holds a lock on a file in the run directory: the kernel frees the lock however the owner
+ends. `owner.json` beside it lists everything that the owner started, written before or at the
+start.
 """
 
 from __future__ import annotations
@@ -16,56 +16,53 @@ import msgspec
 
 from slowdust.errors import SlowdustError
 from slowdust.instances.processes import ProcessMark
-from slowdust.places import data_root, make_enterable
+from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 
 _LOCK_FILE = "owner.lock"
 _RECORD_FILE = "owner.json"
 
 
 class Server(msgspec.Struct):
-    """A server that was started."""
+    """A started server."""
 
     mark: ProcessMark
     stop_signal: int
-    """What makes it end at once and tidily."""
+    """The signal that ends it at once and cleanly."""
 
 
 class OwnerRecord(msgspec.Struct):
-    """`owner.json`."""
+    """The content of `owner.json`."""
 
     programs: list[str] = []
-    """Binaries that were run with their working directory inside the run directory."""
+    """The binaries that were run with their working directory inside the run directory."""
     servers: list[Server] = []
     socket_dirs: list[str] = []
 
 
 def instances_root() -> Path:
-    """The directory of all run directories; made when it is not there."""
+    """Return the directory of all run directories, which is made if it does not exist."""
     root = data_root() / "instances"
-    try:
-        make_enterable(root)
-    except OSError as error:
-        raise SlowdustError(
-            f"cannot write to {root}: {error.strerror}: name another directory in SLOWDUST_DATA"
-        ) from error
+    make_enterable(root, DATA_VARIABLE)
     return root
 
 
-def lock_of_all() -> filelock.FileLock:
-    """Held while a run directory is made or leftovers are looked for, so that no run directory
-    is seen between its making and its locking."""
+def global_lock() -> filelock.FileLock:
+    """Return the lock for creating run directories and for finding leftovers.
+
+    With it no run directory is seen between its creation and its locking.
+    """
     return filelock.FileLock(instances_root() / ".lock")
 
 
 def is_run_directory(path: Path) -> bool:
-    """Whether a path is a run directory of this user, and not something else that lies there."""
+    """Return whether a path is a run directory of this user."""
     if path.is_symlink() or not (path / _LOCK_FILE).is_file():
         return False
     return path.stat().st_uid == os.geteuid()
 
 
-def try_to_own(directory: Path) -> int | None:
-    """Lock a run directory; returns the lock's file descriptor, None when its owner lives."""
+def try_to_lock(directory: Path) -> int | None:
+    """Lock a run directory; return the lock's file descriptor, or None when its owner lives."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(directory / _LOCK_FILE, flags, 0o600)
     try:
@@ -77,7 +74,7 @@ def try_to_own(directory: Path) -> int | None:
 
 
 def read_record(directory: Path) -> OwnerRecord:
-    """The record of a run directory; empty when its owner started nothing."""
+    """Read the record of a run directory; empty when its owner started nothing."""
     try:
         return msgspec.json.decode((directory / _RECORD_FILE).read_bytes(), type=OwnerRecord)
     except FileNotFoundError:
@@ -85,7 +82,7 @@ def read_record(directory: Path) -> OwnerRecord:
 
 
 def write_record(directory: Path, record: OwnerRecord) -> None:
-    """Replace the record as a whole."""
+    """Replace the whole record."""
     new = directory / f"{_RECORD_FILE}.new"
     try:
         new.write_bytes(msgspec.json.encode(record))

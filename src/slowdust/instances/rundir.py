@@ -1,4 +1,4 @@
-"""The directory of one run: it and all that lives in it is gone when the run ends, however."""
+"""The directory of one run, which is removed with everything in it however the run ends."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from typing import Protocol
 
 from slowdust.accounts import Account
 from slowdust.errors import SlowdustError
-from slowdust.instances.guardian import watch_over
 from slowdust.instances.leftovers import SOCKET_DIR_PREFIX, remove_socket_dir, sweep
 from slowdust.instances.owner import (
     OwnerRecord,
     Server,
+    global_lock,
     instances_root,
-    lock_of_all,
-    try_to_own,
+    try_to_lock,
     write_record,
 )
 from slowdust.instances.processes import ProcessMark
+from slowdust.instances.watchdog import start_watchdog
 
 _SUN_PATH_BYTES = 107
 """The longest name of a Unix socket (unix(7)), without the terminating zero."""
 _LONGEST_SOCKET_NAME = "/.s.PGSQL.65535"
-_GUARDIAN_END_S = 10.0
+_WATCHDOG_END_S = 10.0
 
 
 class Removable(Protocol):
-    """What a run directory removes when it is closed."""
+    """An object that a run directory removes when it is closed."""
 
     def remove(self) -> None:
-        """Stop and delete it."""
+        """Stop and delete the object."""
 
 
 class RunDirectory:
     """A directory below the data root, owned by this process until it is closed.
 
-    Use it as a context manager. A guardian process cleans up if this process is killed, and the
+    Use it as a context manager. A watchdog process cleans up if this process is killed, and the
     next run if both are.
     """
 
-    def __init__(self, path: Path, lock: int, guardian: subprocess.Popen[bytes]) -> None:
+    def __init__(self, path: Path, lock: int, watchdog: subprocess.Popen[bytes]) -> None:
         self.path = path
         self._lock = lock
-        self._guardian = guardian
+        self._watchdog = watchdog
         self._record = OwnerRecord()
-        self._record_lock = threading.Lock()  # instances may be made side by side
+        self._record_lock = threading.Lock()  # instances may be created in parallel
         self._removables: list[Removable] = []
 
     @classmethod
     def open(cls, experiment: str) -> RunDirectory:
-        """Make a run directory of an experiment and become its owner."""
-        with lock_of_all():
+        """Make a run directory of an experiment and own it."""
+        with global_lock():
             path = instances_root() / f"{_file_name(experiment)}-{secrets.token_hex(4)}"
             path.mkdir(mode=0o755)
-            path.chmod(0o755)  # whatever the umask is: servers run as another user
-            lock = try_to_own(path)
+            path.chmod(0o755)  # independent of the umask: servers run as another user
+            lock = try_to_lock(path)
         assert lock is not None
-        return cls(path, lock, watch_over(path))
+        return cls(path, lock, start_watchdog(path))
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -77,12 +77,12 @@ class RunDirectory:
     ) -> None:
         self.close()
 
-    def adopt(self, removable: Removable) -> None:
-        """Remove it, too, when this directory is closed."""
+    def remove_on_close(self, removable: Removable) -> None:
+        """Remove an object together with this directory."""
         self._removables.append(removable)
 
     def make_contender_directory(self, name: str) -> Path:
-        """A new directory for an instance, readable by all."""
+        """Make a directory for an instance, readable by all."""
         base = self.path / _file_name(name)
         path, number = base, 1
         while path.exists():
@@ -93,12 +93,12 @@ class RunDirectory:
         return path
 
     def make_socket_directory(self, account: Account) -> Path:
-        """A new directory with a short name that only the account (and root) can use."""
+        """Make a directory with a short name that only the account (and root) can use."""
         path = _socket_root(account) / f"{SOCKET_DIR_PREFIX}{secrets.token_hex(6)}"
         with self._changed_record() as record:
             record.socket_dirs.append(str(path))
         path.mkdir(mode=0o700)
-        account.hand_over(path)
+        account.make_owner_of(path)
         return path
 
     def remove_socket_directory(self, path: Path) -> None:
@@ -107,15 +107,15 @@ class RunDirectory:
         with self._changed_record() as record:
             record.socket_dirs.remove(str(path))
 
-    def note_program(self, program: Path) -> None:
-        """Write down a program before it is run in this directory."""
+    def record_program(self, program: Path) -> None:
+        """Record a program before it is run in this directory."""
         name = str(program.resolve())
         with self._changed_record() as record:
             if name not in record.programs:
                 record.programs.append(name)
 
-    def note_server(self, mark: ProcessMark, stop_signal: int) -> None:
-        """Write down a server that was started; those that are gone are forgotten."""
+    def record_server(self, mark: ProcessMark, stop_signal: int) -> None:
+        """Record a started server, and drop the servers that have ended."""
         with self._changed_record() as record:
             alive = [server for server in record.servers if server.mark.is_alive()]
             record.servers = [*alive, Server(mark, stop_signal)]
@@ -131,16 +131,16 @@ class RunDirectory:
             sweep(self.path)
             os.close(self._lock)
             self._lock = -1
-            self._dismiss_guardian()
+            self._stop_watchdog()
 
-    def _dismiss_guardian(self) -> None:
-        assert self._guardian.stdin is not None
-        self._guardian.stdin.close()
+    def _stop_watchdog(self) -> None:
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.close()
         try:
-            self._guardian.wait(_GUARDIAN_END_S)
-        except subprocess.TimeoutExpired:  # nothing is left for it to do
-            self._guardian.kill()
-            self._guardian.wait()
+            self._watchdog.wait(_WATCHDOG_END_S)
+        except subprocess.TimeoutExpired:  # it has nothing left to do
+            self._watchdog.kill()
+            self._watchdog.wait()
 
     @contextlib.contextmanager
     def _changed_record(self) -> Iterator[OwnerRecord]:
@@ -157,7 +157,9 @@ def _socket_root(account: Account) -> Path:
         longest = f"{candidate}/{SOCKET_DIR_PREFIX}{'0' * 12}{_LONGEST_SOCKET_NAME}"
         if len(os.fsencode(longest)) <= _SUN_PATH_BYTES:
             return Path(candidate)
-    raise SlowdustError("no directory for sockets: neither TMPDIR nor /tmp is short and writable")
+    raise SlowdustError(
+        "there is no directory for sockets: set TMPDIR to a writable directory with a short path"
+    )
 
 
 def _file_name(text: str) -> str:

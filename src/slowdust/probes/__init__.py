@@ -13,8 +13,8 @@ from types import ModuleType
 from slowdust.probes.probe import AnyProbe, Subject
 
 _ROOMS = ("server", "host")
-"""In the order of reading. The host is read last before a window and first after it, so that it
-does not count the reading of the servers, which themselves do not notice being read."""
+"""The rooms in the order of reading. The host is read last before a window and first after it, so
+that it does not count the reading of the servers, which themselves do not notice being read."""
 
 
 def probes_of(subject: Subject) -> list[AnyProbe]:

@@ -18,7 +18,7 @@ class WindowUse:
 
     uses: dict[str, Use]
     seconds: Second
-    """From before the first probe's first reading to after its last: contains the slice."""
+    """Time from before the first probe's first reading to after its last: it contains the slice."""
     skipped: list[str]
     """Probes that could not be read, and parts of uses (`server.io`) that are absent."""
 

@@ -45,7 +45,7 @@ class Format(Generic[_Content]):
 
 
 REPORTS: tuple[Format[[Report, Sequence[Slice]]], ...] = (
-    Format("html", "Write the page to F.", "html", Destination.FILE),
+    Format("html", "Write the page to FILE.", "html", Destination.FILE),
     Format("md", "Print Markdown.", "markdown.report"),
     Format("csv", "Print CSV, one row per result.", "csv"),
     Format("json", "Print JSON (docs/report.schema.json).", "json"),
@@ -53,7 +53,7 @@ REPORTS: tuple[Format[[Report, Sequence[Slice]]], ...] = (
 """The formats of a report; each gets the report and the slices that it was computed from."""
 
 HISTORIES: tuple[Format[[History]], ...] = (
-    Format("html", "Write the page to F.", "html.history", Destination.FILE),
+    Format("html", "Write the page to FILE.", "html.history", Destination.FILE),
     Format("md", "Print Markdown, test by test.", "markdown.history"),
     Format("json", "Print JSON (docs/history.schema.json).", "json"),
 )

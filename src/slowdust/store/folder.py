@@ -116,10 +116,10 @@ class Folder:
                 f"no results of an experiment '{self.name}' in {self.path.parent}"
             ) from None
         try:
-            found = msgspec.json.decode(content, type=_SchemaOnly).schema
-            if found > SCHEMA:
+            schema = msgspec.json.decode(content, type=_SchemaOnly).schema
+            if schema > SCHEMA:
                 raise UsageError(
-                    f"'{self.name}' has results of schema {found}, this Slowdust reads up to "
+                    f"'{self.name}' has results of schema {schema}, this Slowdust reads up to "
                     f"{SCHEMA}: upgrade Slowdust"
                 )
             return msgspec.json.decode(content, type=Manifest)
@@ -197,9 +197,9 @@ def writing(folder: Folder) -> Iterator[Writer]:
 
 def experiments(results: Path) -> list[Folder]:
     """The experiments below `results`, newest first."""
-    found = [entry for entry in results.glob("*") if (entry / MANIFEST_FILE).is_file()]
-    found.sort(key=lambda entry: (entry / MANIFEST_FILE).stat().st_mtime, reverse=True)
-    return [Folder(entry) for entry in found]
+    folders = [entry for entry in results.glob("*") if (entry / MANIFEST_FILE).is_file()]
+    folders.sort(key=lambda entry: (entry / MANIFEST_FILE).stat().st_mtime, reverse=True)
+    return [Folder(entry) for entry in folders]
 
 
 def _cut_torn_line(slices: IO[bytes]) -> None:

@@ -10,7 +10,7 @@ from slowdust.analysis.story.bands import (
     untold,
 )
 from slowdust.analysis.story.group_changes import GroupChanges
-from slowdust.wording import told_apart
+from slowdust.wording import distinct_names
 from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
 
 
@@ -174,8 +174,8 @@ def test_contenders_that_are_no_versions_are_told_beside_the_first() -> None:
 def test_names_are_told_apart_by_what_they_do_not_share() -> None:
     names = ["mysql@8.0.40:z_glibc_c32+o2", "mysql@8.0.40:z_jemalloc_c32+o2"]
 
-    assert list(told_apart(names).values()) == ["glibc", "jemalloc"]
-    assert list(told_apart(["pg@1", "pg@1+jemalloc"]).values()) == ["1", "1+jemalloc"]
+    assert list(distinct_names(names).values()) == ["glibc", "jemalloc"]
+    assert list(distinct_names(["pg@1", "pg@1+jemalloc"]).values()) == ["1", "1+jemalloc"]
 
 
 def test_measured_versions_have_their_changes_beside_the_verdicts() -> None:

@@ -1,4 +1,4 @@
-"""`slowdust` as the tests of imports call it."""
+"""The command line as the tests of imports call it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Slowdust = Callable[..., str]
 def slowdust(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Slowdust:
-    """The command line in a directory of its own, where it has to end with `code`.
+    """Return the command line in a directory of its own, where it has to end with `code`.
 
     What it returns is all that it printed: of a failure, the complaint, too.
     """
@@ -39,13 +39,13 @@ def slowdust(
 
 
 def report(slowdust: Slowdust, name: str) -> dict[str, Any]:
-    """The report as its JSON has it."""
-    found: dict[str, Any] = json.loads(slowdust("report", name, "--json"))
-    return found
+    """Return the report as its JSON has it."""
+    actual: dict[str, Any] = json.loads(slowdust("report", name, "--json"))
+    return actual
 
 
 def results(slowdust: Slowdust, name: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """(Test, version of the contender) -> its result."""
-    found = report(slowdust, name)
-    versions = {info["name"]: info["version"] for info in found["contender_info"]}
-    return {(one["test"], versions[one["contender"]]): one for one in found["results"]}
+    """Return the results by test and version of the contender."""
+    actual = report(slowdust, name)
+    versions = {info["name"]: info["version"] for info in actual["contender_info"]}
+    return {(result["test"], versions[result["contender"]]): result for result in actual["results"]}

@@ -1,4 +1,4 @@
-"""What may have happened to an archived file."""
+"""Damage that may have happened to an archived file."""
 
 from __future__ import annotations
 

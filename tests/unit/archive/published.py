@@ -27,5 +27,5 @@ def lines(path: Path) -> list[str]:
 
 
 def run_directories() -> list[Path]:
-    """Every run of sysbench."""
+    """Return every run of sysbench."""
     return sorted(path for path in RUNS.glob("**/x.*") if path.is_dir())

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.archive.command import Slowdust, report, slowdust
-from tests.unit.archive.ibench_files import write_client, write_runs
-from tests.unit.archive.written import RUN_A, RUN_B, Written, write_archive
+from tests.unit.archive.insert_files import write_client, write_runs
+from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
 

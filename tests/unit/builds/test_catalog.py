@@ -59,7 +59,9 @@ def test_sources_keep_the_order_of_the_version() -> None:
 def test_unknown_version_names_those_of_its_major() -> None:
     with pytest.raises(UsageError) as error:
         catalog_of("postgres").find("17.3")
-    assert str(error.value).startswith("postgres@17.3 is not in the catalog: of postgres 17 it has")
+    assert str(error.value).startswith(
+        "postgres@17.3 is not in the catalog: the versions of postgres 17 are"
+    )
     assert "17.2, 17.4" in str(error.value)
 
 
@@ -74,7 +76,7 @@ def test_unknown_major_names_the_majors(version: str) -> None:
 def test_unknown_dbms_names_the_close_one() -> None:
     with pytest.raises(UsageError, match="unknown dbms 'postgress': did you mean postgres"):
         catalog_of("postgress")
-    with pytest.raises(UsageError, match=r"known are .*postgres"):
+    with pytest.raises(UsageError, match=r"choose .*postgres"):
         catalog_of("oracle")
 
 
@@ -145,8 +147,8 @@ def test_own_catalog_adds_and_replaces(registry: Registry, open_dir: Path) -> No
         ("[versions", "postgres.toml: "),
         ("[version]\n", "unknown field `version`"),
         ('[versions]\n"18.6" = "18.6"', "Expected `object`, got `str`"),
-        ('[versions]\n"18.6" = { mine = "18.6" }', "names a source 'mine' that has no 'kind'"),
-        ('[versions]\n"new" = { npm = "18.6" }', "'new' is no version"),
+        ('[versions]\n"18.6" = { mine = "18.6" }', "names a source 'mine' without a 'kind'"),
+        ('[versions]\n"new" = { npm = "18.6" }', "'new' is not a version"),
     ],
 )
 def test_own_catalog_that_is_wrong(
@@ -160,10 +162,10 @@ def test_own_catalog_that_is_wrong(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ('kind = "pip"', "unknown kind of source 'pip': known are archive, debian, maven, npm"),
+        ('kind = "pip"', "unknown kind of source 'pip': choose archive, debian, maven, npm"),
         (
             'kind = "npm"\npackage = "x"',
-            "source of kind npm is wrong: Object missing",
+            "wrong options of a source of kind npm: Object missing",
         ),
         ('kind = "debian"\nsuite = 7\npackages = []', "Expected `str`, got `int`"),
     ],

@@ -24,8 +24,8 @@ def invoke(*arguments: str) -> str:
 
 
 def rows() -> dict[str, dict[str, Any]]:
-    found = json.loads(invoke("list", "--json"))["builds"]
-    return {f"{row['dbms']}@{row['version']}": row for row in found}
+    builds = json.loads(invoke("list", "--json"))["builds"]
+    return {f"{row['dbms']}@{row['version']}": row for row in builds}
 
 
 def test_get_list_remove(registry: Registry) -> None:
@@ -95,9 +95,9 @@ def test_damaged_allocator_says_how_to_get_rid_of_it_and_that_works(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["get", "allocator@hoard"], "unknown allocator 'hoard': known are jemalloc, tcmalloc"),
+        (["get", "allocator@hoard"], "unknown allocator 'hoard': choose jemalloc, tcmalloc"),
         (["remove", "allocator@hoard"], "unknown allocator 'hoard'"),
-        (["get", "allocator@jemalloc", "--sha256", "0" * 64], "are about archives of builds"),
+        (["get", "allocator@jemalloc", "--sha256", "0" * 64], "are for builds: leave them out for"),
     ],
 )
 def test_wrong_use_of_allocators(registry: Registry, arguments: list[str], message: str) -> None:

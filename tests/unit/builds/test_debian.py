@@ -128,7 +128,7 @@ def test_machine_whose_apt_knows_no_debian(
     publish(registry)
     (registry.home / "targets").write_text("Ubuntu|Ubuntu|http://ubuntu/\n")
     monkeypatch.setattr("platform.freedesktop_os_release", lambda: {"ID": "ubuntu"})
-    with pytest.raises(SlowdustError, match="name one in SLOWDUST_DEBIAN_MIRROR"):
+    with pytest.raises(SlowdustError, match="set SLOWDUST_DEBIAN_MIRROR to one"):
         get()
 
 
@@ -148,9 +148,9 @@ def test_link_of_a_package_leads_to_the_root_of_the_packages(registry: Registry)
     target = "/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
     links = package_of(("./lib64/ld.so", tarfile.SYMTYPE, target))
     (registry.home / "packages/links.deb").write_bytes(links)
-    made = get().root / "usr/lib64/ld.so"
-    assert made.readlink() == Path("../../lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
-    assert made.is_file()
+    link = get().root / "usr/lib64/ld.so"
+    assert link.readlink() == Path("../../lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
+    assert link.is_file()
 
 
 def test_packages_before_and_after_the_merged_usr_fit_together(registry: Registry) -> None:
@@ -215,7 +215,7 @@ def test_allocator_is_fetched_once(registry: Registry, open_dir: Path, make_tar:
 
 
 def test_allocator_that_is_not_to_be_had(registry: Registry) -> None:
-    with pytest.raises(UsageError, match="unknown allocator 'hoard': known are jemalloc, tcmalloc"):
+    with pytest.raises(UsageError, match="unknown allocator 'hoard': choose jemalloc, tcmalloc"):
         allocators.library("hoard", print)
     registry.publish_packages("2.11-1", {})
     with pytest.raises(SlowdustError, match=r"cannot get libtcmalloc-minimal4: .*has 2\.11-1 now"):

@@ -123,7 +123,7 @@ def root_of(tmp_path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("link", "target", "made"),
+    ("link", "target", "relative"),
     [
         ("./lib64/ld.so", "/lib/ld.so", "../lib/ld.so"),
         ("rmt", "/usr/sbin/rmt", "usr/sbin/rmt"),
@@ -131,9 +131,9 @@ def root_of(tmp_path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
     ],
 )
 def test_absolute_link_of_a_root_becomes_relative(
-    tmp_path: Path, link: str, target: str, made: str
+    tmp_path: Path, link: str, target: str, relative: str
 ) -> None:
-    assert (root_of(tmp_path, link_member(link, target)) / link).readlink() == Path(made)
+    assert (root_of(tmp_path, link_member(link, target)) / link).readlink() == Path(relative)
 
 
 @pytest.mark.parametrize("target", ["/../../etc/passwd", "../../etc/passwd"])

@@ -1,33 +1,14 @@
 """Every kind of bad input ends with one clear line and exit code 2."""
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from slowdust.cli.main import main
 from slowdust.store.folder import Folder, writing
 from slowdust.store.slice import SCHEMA
+from tests.unit.cli.command import Slowdust
 from tests.unit.synthetic import synthetic_experiment
-
-Run = Callable[..., tuple[int, list[str]]]
-"""Arguments of `slowdust` -> exit code and lines of standard error."""
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, list[str]]:
-        monkeypatch.setattr(sys, "argv", ["slowdust", *arguments])
-        with pytest.raises(SystemExit) as exit_info:
-            main()
-        assert isinstance(exit_info.value.code, int)
-        return exit_info.value.code, capsys.readouterr().err.strip().splitlines()
-
-    return call
 
 
 @pytest.mark.parametrize(
@@ -48,39 +29,39 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     ],
 )
 def test_bad_input_gives_one_line(
-    run: Run, tmp_path: Path, arguments: list[str], complaint: str
+    slowdust: Slowdust, tmp_path: Path, arguments: list[str], complaint: str
 ) -> None:
     (tmp_path / "empty").mkdir()
-    code, lines = run(*arguments)
-    assert code == 2
-    assert len([line for line in lines if line.startswith("slowdust:")]) == 1
-    assert complaint in lines[-1]
+    outcome = slowdust(*arguments)
+    assert outcome.code == 2
+    assert complaint in outcome.complaint
+    assert outcome.err.splitlines()[-1] == outcome.complaint
     assert not (tmp_path / "results").exists()
 
 
-def test_unknown_options_are_wrong_use(run: Run) -> None:
-    code, lines = run("compare", "postgres@17.6", "--bugdet", "3m")
-    assert code == 2
-    assert "--bugdet" in lines[-1]
+def test_unknown_options_are_wrong_use(slowdust: Slowdust) -> None:
+    outcome = slowdust("compare", "postgres@17.6", "--bugdet", "3m")
+    assert outcome.code == 2
+    assert "--bugdet" in outcome.err.splitlines()[-1]
 
 
 def test_a_running_experiments_name_is_taken(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slowdust: Slowdust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from slowdust.experiment import run as run_module
 
     monkeypatch.setattr(run_module, "enter", lambda spec, view: [])
     with writing(Folder(tmp_path / "results" / "mine")):
-        code, lines = run("compare", "postgres@17.6", "--name", "mine")
-    assert code == 2
-    assert "running now" in lines[-1]
+        outcome = slowdust("compare", "postgres@17.6", "--name", "mine")
+    assert outcome.code == 2
+    assert "running now" in outcome.complaint
 
 
-def test_results_of_a_newer_schema_are_refused(run: Run, tmp_path: Path) -> None:
+def test_results_of_a_newer_schema_are_refused(slowdust: Slowdust, tmp_path: Path) -> None:
     manifest, _ = synthetic_experiment(["a", "b"], ["point-query"])
     with writing(Folder(tmp_path / "results" / "new")) as writer:
         writer.write_manifest(msgspec.structs.replace(manifest, schema=SCHEMA + 1))
     for arguments in (["report", "new"], ["compare", "postgres@17.6", "--name", "new"]):
-        code, lines = run(*arguments)
-        assert code == 2
-        assert f"schema {SCHEMA + 1}" in lines[-1]
+        outcome = slowdust(*arguments)
+        assert outcome.code == 2
+        assert f"schema {SCHEMA + 1}" in outcome.complaint

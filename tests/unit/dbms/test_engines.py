@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from slowdust.dbms.mysqld.engines import Shrinking
+from slowdust.dbms.mysqld.engines import HistoryLength
 
 
 def looks(lengths: list[int]) -> list[bool]:
-    shrinking = Shrinking()
-    return [shrinking.ended([[None, f"History list length {length}"]]) for length in lengths]
+    history = HistoryLength()
+    return [history.has_settled([[None, f"History list length {length}"]]) for length in lengths]
 
 
 def test_a_history_that_stays_as_long_as_it_is_has_been_purged() -> None:

@@ -20,16 +20,19 @@ def test_variables_and_an_allocator() -> None:
 def test_allocator_is_preloaded_for_the_server() -> None:
     library = Path("/cache/libjemalloc.so.2")
     environment = Environment("jemalloc", {"A": "1"}, library)
-    assert environment.of_server == {"A": "1", "LD_PRELOAD": str(library)}
-    assert Environment("glibc").of_server == {"LD_PRELOAD": "libc.so.6"}
-    assert Environment(None, {"A": "1"}).of_server == {"A": "1"}
+    assert environment.server_variables == {"A": "1", "LD_PRELOAD": str(library)}
+    assert Environment("glibc").server_variables == {"LD_PRELOAD": "libc.so.6"}
+    assert Environment(None, {"A": "1"}).server_variables == {"A": "1"}
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        (["hoard"], r"'\+hoard' is no environment: write glibc, jemalloc, tcmalloc or NAME=VALUE"),
-        (["1A=2"], "is no environment"),
+        (
+            ["hoard"],
+            r"'\+hoard' is not an environment: write glibc, jemalloc, tcmalloc or NAME=VALUE",
+        ),
+        (["1A=2"], "is not an environment"),
         (["glibc", "jemalloc"], "one allocator, not glibc and jemalloc"),
         (["A=1", "A=2"], "A is set twice"),
         (["LD_PRELOAD=/x.so"], "LD_PRELOAD cannot be set: Slowdust chooses it"),
@@ -46,5 +49,5 @@ def test_wrong_environments(parts: list[str], message: str) -> None:
 def test_paths_that_the_loader_would_cut() -> None:
     check_loadable([Path("/var/cache/slowdust/libjemalloc.so.2")])
     for path in ("/my cache/lib.so", "/a:b/lib", "/a;b/lib"):
-        with pytest.raises(UsageError, match=f"cannot find {path}: .* SLOWDUST_CACHE"):
+        with pytest.raises(UsageError, match=f"cannot find {path}, because .* SLOWDUST_CACHE"):
             check_loadable([Path(path)])

@@ -13,9 +13,9 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.mysqld.family import MysqldFamily
+from slowdust.dbms.mysqld.instance_options import RESERVED_SETTINGS
 from slowdust.dbms.mysqld.layout import sql_file, version_of
 from slowdust.dbms.mysqld.options import option_file
-from slowdust.dbms.mysqld.own import OWN_SETTINGS
 from slowdust.dbms.settings import Settings
 from slowdust.errors import UsageError
 from tests.unit.dbms.mysqld_sites import MARIADB, MYSQL, build_of, site_of
@@ -138,7 +138,7 @@ def test_settings_of_a_plugin_are_known_when_it_is_loaded(asked: Build) -> None:
             "refuses the settings: option 'max_connections': signed value -4",
         ),
         ("innodb_buffer_pool_size", "much", "refuses the settings: unknown suffix 'm' in innodb_b"),
-        ("innodb_doublewrite", "perhaps", "innodb_doublewrite is on or off, not 'perhaps'"),
+        ("innodb_doublewrite", "perhaps", "innodb_doublewrite must be on or off, not 'perhaps'"),
         ("datadir", "/x", "datadir cannot be set: Slowdust chooses it"),
         ("ssl", "on", "ssl cannot be set"),
         ("thread_cache_size", "9", "thread_cache_size cannot be set"),
@@ -182,7 +182,7 @@ def test_default_engine_and_those_that_a_build_lacks(tmp_path: Path) -> None:
     ],
 )
 def test_authentication_that_a_version_does_not_know(dbms: str, version: str, auth: Auth) -> None:
-    with pytest.raises(UsageError, match=f"{version} does not know authentication by {auth.value}"):
+    with pytest.raises(UsageError, match=f"{version} has no authentication by {auth.value}"):
         family(dbms).check_access(build_of(dbms, version), Access.make(auth=auth))
 
 
@@ -223,9 +223,9 @@ def test_sql_files_by_either_name(tmp_path: Path) -> None:
     assert sql_file(build, "system_tables") is None
     for name in ("mysql_system_tables.sql", "mariadb_system_tables.sql"):
         (share / name).touch()
-        found = sql_file(build, "system_tables")
-        assert found is not None
-        assert found.name == name
+        file = sql_file(build, "system_tables")
+        assert file is not None
+        assert file.name == name
 
 
 @pytest.mark.parametrize(
@@ -255,16 +255,16 @@ def test_server_is_ready_when_it_greets(tmp_path: Path, greeting: bytes, *, read
         greeter.join()
 
 
-def test_telling_line_is_the_first_error() -> None:
+def test_error_line_is_the_first_error() -> None:
     log = [
         "2026-01-01 [Note] InnoDB: Starting",
         "2026-01-01T00:00:00Z 0 [ERROR] [MY-012574] [InnoDB] Unable to lock ./ibdata1",
         "2026-01-01 [ERROR] Plugin 'InnoDB' init function returned error.",
         "2026-01-01 [ERROR] Aborting",
     ]
-    assert MYSQL.telling_line(log) == "Unable to lock ./ibdata1"
-    assert MYSQL.telling_line(log[2:]) == "Plugin 'InnoDB' init function returned error."
-    assert MYSQL.telling_line(log[:1]) is None
+    assert MYSQL.error_line(log) == "Unable to lock ./ibdata1"
+    assert MYSQL.error_line(log[2:]) == "Plugin 'InnoDB' init function returned error."
+    assert MYSQL.error_line(log[:1]) is None
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ def test_telling_line_is_the_first_error() -> None:
         ("40001", None),
     ],
 )
-def test_ruin_is_a_whole_state(state: str, what: str | None) -> None:
-    assert MYSQL.ruin(state) == what
+def test_fatal_error_is_a_whole_state(state: str, what: str | None) -> None:
+    assert MYSQL.fatal_error(state) == what
 
 
 @pytest.mark.parametrize("listen", list(Listen))
@@ -291,4 +291,4 @@ def test_what_a_server_is_told_cannot_be_set(asked: Build, listen: Listen) -> No
     ]
     assert "thread_cache_size" in options
     assert len(set(options)) == len(options)
-    assert set(options) <= OWN_SETTINGS
+    assert set(options) <= RESERVED_SETTINGS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.dbms.family import Sizes, Statements, Temporarily, Until
+from slowdust.dbms.family import Sizes, Statements, WaitUntil, WithSettings
 from slowdust.dbms.settings import AcceptedSettings
 from tests.unit.dbms.mysqld_sites import MARIADB, MYSQL, build_of, site_of
 
@@ -16,8 +16,8 @@ def test_innodb_lowers_its_limits_for_a_while(tmp_path: Path) -> None:
     site = site_of(tmp_path, build_of("mysql", "9.7.4"))
     analyze, purge, flushing = MYSQL.after_writes(site, ["sbtest1", "sbtest2"])
     assert analyze == Statements(("ANALYZE TABLE sbtest1", "ANALYZE TABLE sbtest2"))
-    assert isinstance(purge, Until)
-    assert isinstance(flushing, Temporarily)
+    assert isinstance(purge, WaitUntil)
+    assert isinstance(flushing, WithSettings)
     assert list(flushing.values.items()) == [
         ("innodb_max_dirty_pages_pct_lwm", "0"),
         ("innodb_max_dirty_pages_pct", "0"),
@@ -29,10 +29,10 @@ def test_innodb_lowers_its_limits_for_a_while(tmp_path: Path) -> None:
     known = {**site.settings.values, "innodb_idle_flush_pct": "0"}
     idle = dataclasses.replace(site, settings=AcceptedSettings(known, (), {}))
     of_idle = MYSQL.after_load(idle, ["a"])[-1]
-    assert isinstance(of_idle, Temporarily)
+    assert isinstance(of_idle, WithSettings)
     assert of_idle.values["innodb_idle_flush_pct"] == "100"
     (clean,) = flushing.stages
-    assert isinstance(clean, Until)
+    assert isinstance(clean, WaitUntil)
     assert clean.is_done([("Innodb_buffer_pool_pages_dirty", "3")])
     assert not clean.is_done([("Innodb_buffer_pool_pages_dirty", "3000")])
 
@@ -54,7 +54,7 @@ def test_purge_is_done_when_there_is_little_or_it_is_idle(
 ) -> None:
     stages = MYSQL.after_writes(site_of(tmp_path, build_of("mysql", "5.6.24")), ["sbtest1"])
     purge = stages[1]
-    assert isinstance(purge, Until)
+    assert isinstance(purge, WaitUntil)
     assert purge.is_done([("InnoDB", "", status)]) is done
 
 
@@ -63,7 +63,7 @@ def test_rocksdb_compacts(tmp_path: Path) -> None:
     _, before, flush, after = MARIADB.after_load(site, ["sbtest1"])
     assert flush == Statements(("SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1",))
     assert before == after
-    assert isinstance(after, Until)
+    assert isinstance(after, WaitUntil)
     assert after.is_done([("0",)])
     assert not after.is_done([("1",)])
 

@@ -104,16 +104,16 @@ def write_pid_file(folder: Path, pid: int, status: str | None) -> None:
     (folder / "postmaster.pid").write_text("\n".join(lines) + "\n")
 
 
-def test_telling_line_is_the_first_panic_or_the_last_fatal() -> None:
+def test_error_line_is_the_first_panic_or_the_last_fatal() -> None:
     log = [
         "2026-01-01 UTC [1] FATAL:  the database system is starting up",
         "2026-01-01 UTC [1] LOG:  aborting",
         "2026-01-01 UTC [1] FATAL:  could not map memory",
     ]
-    assert POSTGRES.telling_line(log) == "FATAL: could not map memory"
+    assert POSTGRES.error_line(log) == "FATAL: could not map memory"
     log += ["x PANIC:  No space left on device", "x PANIC:  again"]
-    assert POSTGRES.telling_line(log) == "PANIC: No space left on device"
-    assert POSTGRES.telling_line(["LOG:  all is well"]) is None
+    assert POSTGRES.error_line(log) == "PANIC: No space left on device"
+    assert POSTGRES.error_line(["LOG:  all is well"]) is None
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_what_autovacuum_would_do_is_done_where_it_is_on(
 ) -> None:
     accepted = AcceptedSettings(settings, (), {})
     site = dataclasses.replace(site_of(tmp_path), settings=accepted)
-    assert POSTGRES.in_turn(site, ["a", "b"]) == ([Statements(texts)] if texts else [])
+    assert POSTGRES.after_step(site, ["a", "b"]) == ([Statements(texts)] if texts else [])
 
 
 def test_sizes_are_read_in_bytes(tmp_path: Path) -> None:
@@ -160,13 +160,13 @@ def test_sizes_are_read_in_bytes(tmp_path: Path) -> None:
 
 def test_no_engines_to_choose() -> None:
     assert POSTGRES.choose_engine(build_of("17.6"), None) is None
-    with pytest.raises(UsageError, match="postgres has no engines to choose"):
+    with pytest.raises(UsageError, match="postgres has only one engine: leave out '/innodb'"):
         POSTGRES.choose_engine(build_of("17.6"), "innodb")
 
 
 def test_authentication_of_another_dbms_is_refused() -> None:
     POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.SCRAM))
-    with pytest.raises(UsageError, match="postgres does not know authentication by caching_sha2"):
+    with pytest.raises(UsageError, match="postgres has no authentication by caching_sha2"):
         POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.CACHING_SHA2))
 
 
@@ -181,8 +181,8 @@ def test_authentication_of_another_dbms_is_refused() -> None:
         ("wrong-row-count", None),
     ],
 )
-def test_ruin_is_a_class_of_states(state: str, what: str | None) -> None:
-    assert POSTGRES.ruin(state) == what
+def test_fatal_error_is_a_class_of_states(state: str, what: str | None) -> None:
+    assert POSTGRES.fatal_error(state) == what
 
 
 def test_family_that_cannot_be_run_is_wrong_use() -> None:

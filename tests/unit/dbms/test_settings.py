@@ -39,7 +39,7 @@ def test_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "MB", "1.5GB", "-1MB", "1 XB", "128MiB"])
 def test_no_sizes(text: str) -> None:
-    with pytest.raises(UsageError, match="is no size"):
+    with pytest.raises(UsageError, match="is not a size"):
         parse_bytes(text)
 
 
@@ -202,11 +202,11 @@ def test_configuration_of_the_users_own(tmp_path: Path) -> None:
         ("[settings]\na = ", "mine.toml"),
         ("[setings]\na = 1", "setings"),
         ("[settings]\na = { share = 0.5, most = '1GB' }", "most"),
-        ("[settings]\na = { share = 0.5, max = 'much' }", "'much' is no size"),
+        ("[settings]\na = { share = 0.5, max = 'much' }", "'much' is not a size"),
         ("[settings]\na = [1]", "settings"),
-        ("based_on = 'nothing'", "based_on is one of default, durable, insert, small"),
-        ("based_on = 'mysql/nothing'", "based_on is one of default, durable, insert, small"),
-        ("[settings]\nJit = 1\njit = 2", "has jit more than once"),
+        ("based_on = 'nothing'", "based_on must be one of default, durable, insert, small"),
+        ("based_on = 'mysql/nothing'", "must be one of default, durable, insert, small"),
+        ("[settings]\nJit = 1\njit = 2", "sets jit more than once"),
         ("[engines.innodb]\na = 1", "engines"),
     ],
 )

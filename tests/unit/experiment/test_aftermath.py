@@ -75,7 +75,7 @@ class PretendedServer:
             del site, tables
             return []
 
-        return SimpleNamespace(after_load=nothing, after_writes=nothing, in_turn=nothing)
+        return SimpleNamespace(after_load=nothing, after_writes=nothing, after_step=nothing)
 
     def start(self) -> None:
         self.starts += 1

@@ -73,7 +73,7 @@ def test_refuses_malformed_contenders(written: str) -> None:
 @pytest.mark.parametrize(
     ("written", "why"),
     [
-        ("mysql@9.7.4+hoard", r"'mysql@9.7.4\+hoard': '\+hoard' is no environment"),
+        ("mysql@9.7.4+hoard", r"'mysql@9.7.4\+hoard': '\+hoard' is not an environment"),
         ("postgres://me@somewhere/db", "already run"),
     ],
 )

@@ -8,14 +8,14 @@ from typing import cast
 import pytest
 
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Statements, Temporarily
+from slowdust.dbms.family import Statements, WithSettings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import ResultSet
 from slowdust.experiment.maintenance import carry_out
 
 TARGET = Target(dbms="mysql", host=None, socket="/s", port=1, user="u", password=None, database="d")
-STAGE = Temporarily(
+STAGE = WithSettings(
     {"low": "0", "high": "9"},
     lambda name: f"read {name}",
     lambda name, value: f"write {name} {value}",

@@ -15,7 +15,10 @@ from slowdust.experiment.view import View
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("rocksdb", "slowdust builds add NAME DIRECTORY"), ("else", "there is no such directory")],
+    [
+        ("rocksdb", "slowdust builds add NAME DIRECTORY"),
+        ("else", "is not a directory of binaries: it does not exist"),
+    ],
 )
 def test_an_engine_behind_a_directory_is_told_from_a_missing_directory(
     tmp_path: Path, name: str, why: str

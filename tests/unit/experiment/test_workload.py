@@ -129,7 +129,7 @@ def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
         ({"rates": "5,5"}, "twice"),
         ({"rows_per_commit": "100"}, "rows_per_commit"),
         ({"partitions": 1}, "one partition is none"),
-        ({"seconds": "soon"}, "'soon' is no duration"),
+        ({"seconds": "soon"}, "'soon' is not a duration"),
         ({"tests": "point-query"}, "'point-query' in insert"),
     ],
 )

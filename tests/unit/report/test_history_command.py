@@ -140,7 +140,7 @@ def test_one_experiment_without_a_history_is_not_told_in_the_plural(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["history"], "nothing has a history"),
+        (["history"], "there is no history"),
         (["history", "missing"], "missing"),
         (["history", "--bands", "5"], "CHANGE,BIG"),
         (["report", "--bands", "15,5"], "CHANGE <= BIG"),
@@ -165,4 +165,4 @@ def test_a_damaged_experiment_is_left_out_and_named(
     code, text, errors = slowdust("history")
 
     assert (code, "2 versions in 1 experiment" in text) == (0, True)
-    assert "left out, unreadable" in errors
+    assert "left out an unreadable experiment" in errors

@@ -1,4 +1,4 @@
-//! How a client proves its password.
+//! Methods by which a client proves its password.
 
 use rsa::pkcs8::DecodePublicKey as _;
 use rsa::rand_core::OsRng;
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::Failure;
 
-/// Of the server's random bytes.
+/// The number of the server's random bytes.
 pub const NONCE: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Method {
         }
     }
 
-    /// What shows that the client knows the password, and gives it to nobody.
+    /// Return the proof that the client knows the password, which does not reveal it.
     pub fn proof(self, password: &str, nonce: &[u8]) -> Vec<u8> {
         if password.is_empty() {
             return Vec::new();
@@ -55,7 +55,7 @@ impl Method {
     }
 }
 
-/// The password for a server that has to see it, readable by nobody who has not its private key.
+/// Encrypt the password for a server that needs it; only the server's private key decrypts it.
 pub fn encrypted(password: &str, nonce: &[u8], public_key: &[u8]) -> Result<Vec<u8>, Failure> {
     let pem = std::str::from_utf8(public_key).map_err(Failure::protocol)?;
     let key = RsaPublicKey::from_public_key_pem(pem).map_err(Failure::protocol)?;
@@ -68,7 +68,7 @@ pub fn terminated(password: &str) -> Vec<u8> {
     [password.as_bytes(), &[0]].concat()
 }
 
-/// The mask is repeated as often as needed.
+/// Combine the bytes with the mask, repeated as often as needed.
 fn xor(bytes: &[u8], mask: &[u8]) -> Vec<u8> {
     let masks = mask.iter().cycle();
     bytes

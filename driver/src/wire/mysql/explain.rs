@@ -1,19 +1,20 @@
-//! Plans of statements. The server plans a prepared statement anew for the values of each
+//! The plans of statements. The server plans a prepared statement again for the values of each
 //! execution, so that its plan is that of the statement with these values as literals.
 
 use super::super::{Connection as _, Failure, Request, Table, Value};
 use super::{MysqlConnection, Statement};
 
-/// The older form is all that MySQL 5.5 knows; the newer one asks for a table where a tree is the
-/// default.
+/// The forms of EXPLAIN. MySQL 5.5 knows only the older one; the newer one asks for a table where a
+/// tree is the default.
 const FORMS: [&str; 2] = ["EXPLAIN FORMAT=TRADITIONAL", "EXPLAIN"];
 const NOT_UNDERSTOOD: &str = "42000";
-/// Rows are stored in the primary key, so there it says nothing about the way to them, and MariaDB
-/// no longer says it.
+/// A remark that is left out for the primary key, in which the rows are stored: there it says
+/// nothing about the access path, and MariaDB no longer prints it.
 const INDEX_ONLY: &str = "Using index";
 const ROWS: &str = "PRIMARY";
 
-/// None where the server cannot explain the statement (writes, in MySQL 5.5), or has no choice.
+/// Return the plan; None if the server cannot explain the statement (writes, in MySQL 5.5), or has
+/// no choice.
 pub fn explain(
     connection: &mut MysqlConnection,
     request: Request<'_>,
@@ -38,7 +39,7 @@ pub fn explain(
     Ok(None)
 }
 
-/// The statement with its values in place of `?`.
+/// Return the statement with its values in place of `?`.
 fn with_literals(statement: &str, values: &[Value], text: &[u8]) -> String {
     let mut sql = Vec::with_capacity(statement.len() * 2);
     let mut values = values.iter();
@@ -53,8 +54,8 @@ fn with_literals(statement: &str, values: &[Value], text: &[u8]) -> String {
     String::from_utf8_lossy(&sql).into_owned()
 }
 
-/// A line for each table that is read: how, by which index, and what else. What is left out are
-/// estimates, and what versions call the same thing by different names.
+/// Return a line for each table that is read: the access type, the index, and the remarks.
+/// Estimates are left out, and so are names that differ between versions.
 fn plan(table: &Table) -> Option<String> {
     let lines: Vec<_> = table
         .rows
@@ -88,7 +89,7 @@ fn line(columns: &Columns<'_>) -> Option<String> {
     }
     let table = columns.get("table")?;
     let mut line = format!("{table}: {}", columns.get("type").unwrap_or("-"));
-    // Since 5.7 the plain case is called by the statement's verb.
+    // Since 5.7 the plain case has the name of the statement's verb.
     let plain = ["SIMPLE", "UPDATE", "DELETE"].contains(&part);
     let part = (!plain).then(|| part.to_lowercase());
     let key = columns.get("key");
@@ -145,28 +146,24 @@ mod tests {
 
     #[test]
     fn reading_the_primary_key_is_reading_rows() {
-        let range = |key, extra| {
-            let read = [Some("SIMPLE"), Some("t"), Some("range"), Some(key), extra];
-            plan_of(read)
-        };
-        let rows = Some("t: range PRIMARY; Using where".to_owned());
-        assert_eq!(
+        for (key, extra, expected) in [
             (
-                range("PRIMARY", Some("Using where; Using index")),
-                range("PRIMARY", Some("Using where"))
+                "PRIMARY",
+                "Using where; Using index",
+                "PRIMARY; Using where",
             ),
-            (rows.clone(), rows)
-        );
-        assert_eq!(
+            ("PRIMARY", "Using where", "PRIMARY; Using where"),
+            ("PRIMARY", "Using index", "PRIMARY"),
             (
-                range("PRIMARY", Some("Using index")),
-                range("k_1", Some("Using where; Using index"))
+                "k_1",
+                "Using where; Using index",
+                "k_1; Using where; Using index",
             ),
-            (
-                Some("t: range PRIMARY".into()),
-                Some("t: range k_1; Using where; Using index".into())
-            )
-        );
+        ] {
+            let (part, table, access) = (Some("SIMPLE"), Some("t"), Some("range"));
+            let plan = plan_of([part, table, access, Some(key), Some(extra)]);
+            assert_eq!(plan, Some(format!("t: range {expected}")));
+        }
     }
 
     #[test]

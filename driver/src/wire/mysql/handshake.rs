@@ -1,4 +1,4 @@
-//! From a socket to an authenticated session.
+//! The start of a session, from the socket to the authenticated user.
 
 use super::super::body::Body;
 use super::super::frames::Frames;
@@ -7,17 +7,17 @@ use super::super::Failure;
 use super::authentication::{encrypted, terminated, Method, NONCE};
 use super::packets::{Packet, PacketHeader};
 use super::reply::{error, Endings};
-use crate::job::Target;
+use crate::protocol::job::Target;
 
 const PROTOCOL_VERSION: u8 = 10;
-/// `latin1_swedish_ci`: known to all versions, and one byte for each character.
+/// The collation `latin1_swedish_ci`: known to all versions, and one byte for each character.
 const LATIN1: u8 = 8;
 const LARGEST_PACKET: u32 = 16 * 1024 * 1024;
 
 /// Capability flags.
 mod can {
     pub const LONG_PASSWORD: u32 = 1;
-    /// An UPDATE's rows are those that it found, changed or not.
+    /// An UPDATE counts the rows that match, changed or not.
     pub const FOUND_ROWS: u32 = 1 << 1;
     pub const LONG_FLAG: u32 = 1 << 2;
     pub const CONNECT_WITH_DATABASE: u32 = 1 << 3;
@@ -45,14 +45,14 @@ mod answer {
     pub const ERROR: u8 = 0xff;
 }
 
-/// Of `caching_sha2_password`.
+/// The steps of `caching_sha2_password`.
 mod sha2_step {
     pub const KEY_PLEASE: u8 = 2;
     pub const KNOWN: u8 = 3;
     pub const PASSWORD_PLEASE: u8 = 4;
 }
 
-/// The conversation before the first command.
+/// The exchange before the first command.
 pub struct Handshake<'a> {
     pub socket: &'a mut Socket,
     pub frames: &'a mut Frames<PacketHeader>,
@@ -78,7 +78,7 @@ impl Handshake<'_> {
             return Err(Failure::usage("servers before MySQL 4.1 are not supported"));
         }
         let capabilities = greeting.capabilities & self.wanted();
-        // A server whose own method is none of ours says which one the user has.
+        // A server with another default method names the user's method later.
         let method = greeting.method.unwrap_or(Method::Native);
         let proof = method.proof(self.password(), &greeting.nonce);
         self.send(received.sequence, |packet, target| {
@@ -125,13 +125,17 @@ impl Handshake<'_> {
                 Some((&answer::MORE, [sha2_step::PASSWORD_PLEASE])) => {
                     self.show_password(received.sequence, &nonce)?;
                 }
-                _ => return Err(Failure::protocol("an unknown step of authentication")),
+                _ => {
+                    return Err(Failure::protocol(
+                        "the server began an unknown step of authentication",
+                    ))
+                }
             }
         }
     }
 
-    /// The server has not seen the user since it started, and needs the password itself. A Unix
-    /// socket keeps it from others.
+    /// Send the password itself, which the server needs if it has not seen the user since it
+    /// started. A Unix socket keeps it secret.
     fn show_password(&mut self, sequence: u8, nonce: &[u8]) -> Result<(), Failure> {
         if self.target.socket.is_some() {
             let password = terminated(self.password());
@@ -140,13 +144,13 @@ impl Handshake<'_> {
         self.send(sequence, |packet, _| packet.byte(sha2_step::KEY_PLEASE))?;
         let received = self.receive()?;
         let Some((&answer::MORE, public_key)) = received.body.split_first() else {
-            return Err(Failure::protocol("no public key where one was asked for"));
+            return Err(Failure::protocol("the server did not send its public key"));
         };
         let password = encrypted(self.password(), nonce, public_key)?;
         self.send(received.sequence, |packet, _| packet.bytes(&password))
     }
 
-    /// Without one, as most private servers are.
+    /// Return the password, empty for most private servers.
     fn password(&self) -> &str {
         self.target.password.as_deref().unwrap_or_default()
     }
@@ -166,7 +170,7 @@ impl Handshake<'_> {
         }
     }
 
-    /// Answers the packet of that number.
+    /// Answer the packet of that number.
     fn send(
         &mut self,
         sequence: u8,
@@ -185,7 +189,7 @@ impl Greeting {
         let version = body.byte()?;
         if version != PROTOCOL_VERSION {
             return Err(Failure::protocol(format!(
-                "protocol version {version} in place of {PROTOCOL_VERSION}: is this a MySQL server?"
+                "the protocol has version {version}, not {PROTOCOL_VERSION}: is this a MySQL server?"
             )));
         }
         let _server_version = body.string()?;
@@ -196,7 +200,7 @@ impl Greeting {
         // Collation (1) and status (2).
         body.bytes(3)?;
         let high = u16::from_le_bytes(body.array()?);
-        // The nonce's length, which is the same everywhere, and what is reserved (10).
+        // The nonce's length, which is the same everywhere (1), and reserved bytes (10).
         body.bytes(11)?;
         nonce.extend_from_slice(body.bytes(NONCE - nonce.len())?);
         Ok(Self {
@@ -207,13 +211,14 @@ impl Greeting {
     }
 }
 
-/// After the zero that ends the nonce. Some servers before 5.5.10 leave the name's own zero out.
+/// Read the method's name, after the zero that ends the nonce. Some servers before 5.5.10 leave the
+/// name's own zero out.
 fn method_name(rest: &[u8]) -> String {
     let mut parts = rest.split(|&byte| byte == 0).skip(1);
     String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned()
 }
 
-/// The method that the server wants for this user, and the nonce for it.
+/// Read the user's method and its nonce.
 fn switch(request: &[u8]) -> Result<(Method, Vec<u8>), Failure> {
     let mut body = Body::new(request);
     let name = match request {

@@ -1,12 +1,12 @@
-//! Bulk loads by INSERT statements of many rows. The server works on one while the next is written.
+//! Bulk loads by INSERT statements of many rows. The server executes one while the next is written.
 
 use super::super::{BulkLoad, Failure, Value};
 use super::{command, MysqlConnection, Packet};
 
-/// Well below the 1 MB that servers before 5.6 accept.
+/// The size of a statement, well below the 1 MB that servers before 5.6 accept.
 const STATEMENT: usize = 256 * 1024;
-/// Few enough for the row locks that MyRocks allows a transaction, and so many that a commit's wait
-/// for the disk matters little.
+/// The statements of a transaction: few enough for the row locks that MyRocks allows, and so many
+/// that a commit's wait for the disk matters little.
 const STATEMENTS_PER_TRANSACTION: u32 = 32;
 
 pub struct Inserts<'a> {

@@ -5,8 +5,8 @@ use super::super::frames::Header;
 use super::super::Failure;
 
 const HEADER: usize = 4;
-/// A packet of this size is the first of several that make up one message; no message we ask for
-/// or send comes near.
+/// The size of a packet that is the first of several of one message. No message of the driver or
+/// for it comes near.
 const SPLIT: usize = 0xff_ffff;
 
 /// A length, and the packet's number in the exchange under way.
@@ -30,7 +30,9 @@ impl Header for PacketHeader {
     #[inline]
     fn body_size(self) -> Result<usize, Failure> {
         match self.length as usize {
-            SPLIT => Err(Failure::usage("a row or value of 16 MB is too large")),
+            SPLIT => Err(Failure::usage(
+                "a row or value has 16 MB, which is too large",
+            )),
             length => Ok(length),
         }
     }
@@ -69,13 +71,13 @@ impl<'a> Packet<'a> {
         self.buffer.resize(self.buffer.len() + count, 0);
     }
 
-    /// A string that ends with a zero byte.
+    /// Write a string that ends with a zero byte.
     pub fn terminated(&mut self, text: &[u8]) {
         self.bytes(text);
         self.byte(0);
     }
 
-    /// A string after its length.
+    /// Write a string after its length.
     #[inline]
     pub fn counted(&mut self, text: &[u8]) {
         let length = text.len();
@@ -94,13 +96,13 @@ impl<'a> Packet<'a> {
         self.bytes(text);
     }
 
-    /// The whole packet, with its header.
+    /// Return the whole packet, with its header.
     #[inline]
     pub fn end(self, sequence: u8) -> Result<&'a [u8], Failure> {
         let length = self.buffer.len() - HEADER;
         if length >= SPLIT {
             return Err(Failure::usage(format!(
-                "a statement of {length} bytes is too long: 16 MB are too many"
+                "a statement has {length} bytes, which is too long: it needs fewer than 16 MB"
             )));
         }
         let [low, middle, high, ..] = (length as u32).to_le_bytes();
@@ -109,7 +111,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// A number that tells its own length.
+/// Read a number, whose first byte gives its length.
 #[inline]
 pub fn number(body: &mut Body<'_>) -> Result<u64, Failure> {
     let first = body.byte()?;
@@ -125,12 +127,16 @@ fn number_after(first: u8, body: &mut Body<'_>) -> Result<u64, Failure> {
             u64::from(u32::from_le_bytes([low, middle, high, 0]))
         }
         0xfe => u64::from_le_bytes(body.array()?),
-        0xfb | 0xff => return Err(Failure::protocol("a number that is none")),
+        0xfb | 0xff => {
+            return Err(Failure::protocol(
+                "a number begins with a byte that no number has",
+            ))
+        }
         small => u64::from(small),
     })
 }
 
-/// A string after its length.
+/// Read a string after its length.
 pub fn counted<'a>(body: &mut Body<'a>) -> Result<&'a [u8], Failure> {
     let first = body.byte()?;
     counted_after(first, body)
@@ -141,7 +147,7 @@ fn counted_after<'a>(first: u8, body: &mut Body<'a>) -> Result<&'a [u8], Failure
     body.bytes(usize::try_from(length).map_err(|_| truncated())?)
 }
 
-/// A string after its length, or NULL.
+/// Read a string after its length, or NULL.
 pub fn nullable<'a>(body: &mut Body<'a>) -> Result<Option<&'a [u8]>, Failure> {
     const NULL: u8 = 0xfb;
     match body.byte()? {

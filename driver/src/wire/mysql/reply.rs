@@ -1,5 +1,5 @@
-//! What the server says to a command, packet by packet. The same for statements as text and for
-//! prepared ones, whose rows differ only in how their values are written.
+//! The server's reply to a command, packet by packet. It is the same for statements as text and for
+//! prepared ones; only the form of the values in their rows differs.
 
 use super::super::body::Body;
 use super::super::{Failure, Reply, ServerError};
@@ -7,22 +7,23 @@ use super::packets::{counted, nullable, number};
 
 const OK: u8 = 0x00;
 const ERROR: u8 = 0xff;
-/// Also the OK that stands in its place.
+/// The kind of an EOF, and of the OK that replaces it.
 const END: u8 = 0xfe;
 const FILE_REQUEST: u8 = 0xfb;
 
 const STATUS_IN_TRANSACTION: u16 = 1;
 
-/// Deadlock, lock wait timeout, and a row that changed since the transaction's snapshot: the errors
-/// after which sysbench, too, begins a transaction again.
+/// The numbers of deadlock, lock wait timeout, and a row that changed since the transaction's
+/// snapshot: after these errors sysbench, too, begins a transaction again.
 const COLLISIONS: [u16; 3] = [1213, 1205, 1020];
-/// Connections that were killed or idle for too long; errors of SQLSTATE class 08 are such, too.
+/// The numbers of connections that were killed or idle for too long; errors of SQLSTATE class 08
+/// end a connection, too.
 const DISCONNECTIONS: [u16; 2] = [1927, 4031];
 
-/// What follows the rows, and on older servers also the columns, of a result.
+/// The packet after the rows, and on older servers also after the columns, of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endings {
-    /// An EOF after either.
+    /// An EOF after columns and rows.
     Eof,
     /// An OK after the rows.
     Ok,
@@ -43,12 +44,12 @@ enum Stage {
     Rows,
 }
 
-/// What a packet was.
+/// The part of a reply that a packet was.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part<'a> {
     Column(&'a [u8]),
     Row(&'a [u8]),
-    /// Nothing that matters.
+    /// A packet without information.
     Between,
     /// The last one of the reply.
     Last,
@@ -100,7 +101,7 @@ impl Replies {
                 Ok(Part::Last)
             }
             (Stage::Start, FILE_REQUEST) => Err(Failure::usage(
-                "LOAD DATA LOCAL is no statement for this command",
+                "this command does not execute LOAD DATA LOCAL",
             )),
             (Stage::Start, _) => {
                 self.stage = Stage::Columns(number(&mut Body::new(packet))?);
@@ -112,9 +113,8 @@ impl Replies {
         }
     }
 
-    /// The reply, once its last packet was taken. An error says nothing about the transaction, so
-    /// that what was true before it is taken to be true after it: to roll back once too often does
-    /// no harm.
+    /// Return the reply, when its last packet was taken. An error does not say whether a
+    /// transaction is open, so the last state is assumed: a needless rollback does no harm.
     #[inline]
     pub fn finish(&mut self) -> Reply {
         self.stage = Stage::Start;
@@ -160,7 +160,7 @@ impl Completion {
     }
 }
 
-/// An error packet; errors that end the connection are failures.
+/// Read an error packet; errors that end the connection are failures.
 pub fn error(packet: &[u8]) -> Result<ServerError, Failure> {
     let mut body = Body::new(packet);
     body.byte()?;
@@ -174,7 +174,7 @@ pub fn error(packet: &[u8]) -> Result<ServerError, Failure> {
     let state = String::from_utf8_lossy(&state);
     let message = String::from_utf8_lossy(message).into_owned();
     let sqlstate = match state.as_ref() {
-        // Of hundreds of errors that have no state of their own.
+        // The state of hundreds of errors that have no state of their own.
         "HY000" => format!("{state}/{code}"),
         state => state.to_owned(),
     };
@@ -191,7 +191,7 @@ pub fn error(packet: &[u8]) -> Result<ServerError, Failure> {
     })
 }
 
-/// The name in a column definition.
+/// Read the name in a column definition.
 pub fn column_name(packet: &[u8]) -> Result<String, Failure> {
     let mut body = Body::new(packet);
     // Catalog, schema, table, and the table's real name.
@@ -201,7 +201,7 @@ pub fn column_name(packet: &[u8]) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(counted(&mut body)?).into_owned())
 }
 
-/// The values of a row of a statement that was sent as text.
+/// Read the values of a row of a statement that was sent as text.
 pub fn text_values(packet: &[u8], columns: usize) -> Result<Vec<Option<String>>, Failure> {
     let mut body = Body::new(packet);
     (0..columns)
@@ -233,7 +233,7 @@ impl Preparation {
         }
     }
 
-    /// Packets that describe the parameters and columns: they follow, and nobody needs them.
+    /// Return the number of packets that follow and describe the parameters and columns.
     pub fn descriptions(&self, endings: Endings) -> u32 {
         [self.parameters, self.columns]
             .into_iter()

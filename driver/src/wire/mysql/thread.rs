@@ -1,5 +1,5 @@
-//! Which thread of the server serves a connection: the one that works when the connection has work
-//! for it. All versions show that, whatever tables they have or lack about their threads.
+//! The search for the thread of the server that serves a connection: it works when the connection
+//! has work for it. All versions show that, also those without tables about their threads.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,19 +11,20 @@ use super::MysqlConnection;
 type Nanosecond = u64;
 type ThreadTimes = HashMap<u32, Nanosecond>;
 
-/// Understood by all versions: some have lost their older hash functions.
+/// An expression that all versions know: some have lost their older hash functions.
 const WORK: &str = "REVERSE(REPEAT('slowdust', 64))";
-/// Of the first attempt; some 10 ms of work.
+/// The rounds of the first attempt, some 10 ms of work.
 const FIRST_ROUNDS: u64 = 30_000;
-/// Each with more work than the one before, lest a busy server's other threads hide the one.
+/// Each attempt has more work than the one before, so that a busy server's other threads cannot
+/// hide the thread.
 const ATTEMPTS: u32 = 5;
 const GROWTH: u64 = 3;
-/// Work that is the connection's, and not a timer's or the accounting's.
+/// The least CPU time that can be only the connection's, not a timer's or the accounting's.
 const CLEAR: Nanosecond = 5_000_000;
 const TIMES_THE_SECOND: u64 = 4;
 
-/// None where the server runs elsewhere or hides its threads, and where threads serve connections
-/// in turn.
+/// Return the thread; None if the server runs elsewhere or hides its threads, or if its threads
+/// serve connections in turn.
 pub fn serving(connection: &mut MysqlConnection) -> Result<Option<u32>, Failure> {
     let Some(server) = connection.socket.peer_process() else {
         return Ok(None);
@@ -55,7 +56,8 @@ fn has_thread_of_its_own(connection: &mut MysqlConnection) -> Result<bool, Failu
     Ok(values.all(|value| value == "one-thread-per-connection"))
 }
 
-/// CPU time of each thread, where the kernel tells it: some have the file, full of zeros.
+/// Return the CPU time of each thread, if the kernel counts it: some kernels have the file, full of
+/// zeros.
 fn thread_times(process: u32) -> Option<ThreadTimes> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let times = threads
@@ -65,20 +67,20 @@ fn thread_times(process: u32) -> Option<ThreadTimes> {
             Some((thread, thread_time(&directory)?))
         })
         .collect();
-    told(times)
+    counted(times)
 }
 
-fn told(times: ThreadTimes) -> Option<ThreadTimes> {
+fn counted(times: ThreadTimes) -> Option<ThreadTimes> {
     times.values().any(|&time| time > 0).then_some(times)
 }
 
-/// The first number of `schedstat`; a thread that has ended has none.
+/// Return the first number of `schedstat`; a thread that has ended has none.
 fn thread_time(directory: &Path) -> Option<Nanosecond> {
     let text = fs::read_to_string(directory.join("schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// The thread that worked, if there is no doubt.
+/// Return the thread that worked, if there is no doubt.
 fn worker(before: &ThreadTimes, after: &ThreadTimes) -> Option<u32> {
     let mut worked: Vec<_> = after
         .iter()
@@ -87,7 +89,7 @@ fn worker(before: &ThreadTimes, after: &ThreadTimes) -> Option<u32> {
             (time.saturating_sub(earlier), *thread)
         })
         .collect();
-    worked.sort_unstable_by(|one, other| other.cmp(one));
+    worked.sort_unstable_by(|first, second| second.cmp(first));
     let (most, thread) = *worked.first()?;
     let second = worked.get(1).map_or(0, |(time, _)| *time);
     (most >= CLEAR && most >= second * TIMES_THE_SECOND).then_some(thread)
@@ -130,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_all_zero_are_not_told() {
-        assert_eq!(told([(1, 0), (2, 0)].into()), None);
+    fn times_that_are_all_zero_are_not_counted() {
+        assert_eq!(counted([(1, 0), (2, 0)].into()), None);
         let times: ThreadTimes = [(1, 0), (2, 3)].into();
-        assert_eq!(told(times.clone()), Some(times));
+        assert_eq!(counted(times.clone()), Some(times));
     }
 
     #[test]
-    fn the_kernel_tells_the_times_of_our_own_threads() {
+    fn the_kernel_counts_the_times_of_our_own_threads() {
         let own = thread_times(std::process::id()).expect("a kernel with schedstat");
         assert!(own.contains_key(&std::process::id()));
         assert_eq!(thread_times(u32::MAX), None);

@@ -1,13 +1,13 @@
-//! The bodies of the server's messages that matter.
+//! The bodies of the server's messages, as far as the driver reads them.
 
 use super::super::body::{truncated, Body};
 use super::super::frames::Header;
 use super::super::{Failure, ServerError};
 
-/// No message we ask for comes near; a longer one means that the stream is not understood.
+/// The longest message: no reply comes near, so a longer one means that the stream is misread.
 const LONGEST: usize = 256 * 1024 * 1024;
 
-/// Serialization failures and deadlocks.
+/// The SQLSTATEs of serialization failures and deadlocks.
 const COLLISIONS: [&str; 2] = ["40001", "40P01"];
 
 /// A tag, and a length that counts itself.
@@ -41,7 +41,7 @@ impl Header for MessageHeader {
     }
 }
 
-/// An ErrorResponse; fatal ones end the connection.
+/// Read an ErrorResponse; fatal errors end the connection.
 pub fn error_response(body: &[u8]) -> Result<ServerError, Failure> {
     let mut body = Body::new(body);
     let (mut severity, mut sqlstate, mut message) = Default::default();
@@ -68,8 +68,8 @@ pub fn error_response(body: &[u8]) -> Result<ServerError, Failure> {
     })
 }
 
-/// Rows of a CommandComplete: the last word of `SELECT 10`, `INSERT 0 1`, `UPDATE 1`; 0 for the
-/// commands that have none.
+/// Read the rows of a CommandComplete, the last word of `SELECT 10`, `INSERT 0 1`, `UPDATE 1`.
+/// Commands without rows give 0.
 #[inline]
 pub fn command_rows(body: &[u8]) -> Result<u64, Failure> {
     let tag = body.strip_suffix(&[0]).ok_or_else(truncated)?;
@@ -82,7 +82,7 @@ pub fn command_rows(body: &[u8]) -> Result<u64, Failure> {
     Ok(rows)
 }
 
-/// The column names of a RowDescription.
+/// Read the column names of a RowDescription.
 pub fn column_names(body: &[u8]) -> Result<Vec<String>, Failure> {
     let mut body = Body::new(body);
     (0..i16::from_be_bytes(body.array()?))
@@ -95,7 +95,7 @@ pub fn column_names(body: &[u8]) -> Result<Vec<String>, Failure> {
         .collect()
 }
 
-/// The values of a DataRow in text format.
+/// Read the values of a DataRow in text format.
 pub fn text_values(body: &[u8]) -> Result<Vec<Option<String>>, Failure> {
     let mut body = Body::new(body);
     (0..i16::from_be_bytes(body.array()?))

@@ -1,4 +1,5 @@
-//! Bulk loads by COPY in its binary format: numbers need no formatting here and no parsing there.
+//! Bulk loads by COPY in its binary format: the client formats no numbers, and the server parses
+//! none.
 
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
@@ -6,7 +7,7 @@ use postgres_protocol::message::frontend;
 use super::super::{BulkLoad, Failure, Value};
 use super::PostgresConnection;
 
-/// Signature, flags and header extension of the format.
+/// The signature, flags and header extension of the format.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: i16 = -1;
 const CHUNK: usize = 256 * 1024;
@@ -96,7 +97,7 @@ impl BulkLoad for CopyIn<'_> {
     }
 }
 
-/// The server answers COPY with a request for data, or with an error and readiness.
+/// Wait for the answer to COPY: a request for data, or an error and readiness.
 fn await_copy_mode(connection: &mut PostgresConnection) -> Result<(), Failure> {
     let mut refusal = None;
     loop {

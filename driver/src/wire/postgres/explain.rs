@@ -1,12 +1,12 @@
-//! Plans of prepared statements.
+//! The plans of prepared statements.
 
 use super::super::{Connection as _, Failure, Request, Value};
 use super::PostgresConnection;
 
-/// The server plans a prepared statement for its parameters five times before it may settle on a
-/// plan for all parameters (`plan_cache_mode` of its manual); it is the sixth plan that runs
-/// millions of times.
-const EXECUTIONS_TO_SETTLE: usize = 6;
+/// Executions after which the plan stays the same. The server plans a prepared statement for its
+/// parameters five times before it may choose a plan for all parameters (`plan_cache_mode` of its
+/// manual); the sixth plan runs millions of times.
+const EXECUTIONS_TO_FINAL_PLAN: usize = 6;
 
 pub fn explain(
     connection: &mut PostgresConnection,
@@ -21,7 +21,7 @@ pub fn explain(
             text,
         } => {
             let execution = execution(&connection.names[statement], values, text);
-            for _ in 0..EXECUTIONS_TO_SETTLE {
+            for _ in 0..EXECUTIONS_TO_FINAL_PLAN {
                 plan = plan_of(connection, &execution)?;
             }
         }
@@ -35,7 +35,7 @@ fn plan_of(connection: &mut PostgresConnection, sql: &str) -> Result<String, Fai
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// The statement's execution as SQL.
+/// Return the statement's execution as SQL.
 fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
     let mut sql = format!("EXECUTE {name}").into_bytes();
     for (index, value) in values.iter().enumerate() {
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn executions_are_spelt_with_literals() {
+    fn executions_are_written_with_literals() {
         let values = [Value::Int(-3), Value::Text { start: 1, end: 3 }];
         assert_eq!(execution("s0", &values, b"0123"), "EXECUTE s0(-3, '12')");
         assert_eq!(execution("s1", &[], b""), "EXECUTE s1");

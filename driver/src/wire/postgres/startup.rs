@@ -1,4 +1,4 @@
-//! From a socket to an authenticated session.
+//! The start of a session, from the socket to the authenticated user.
 
 use bytes::BytesMut;
 use postgres_protocol::authentication::md5_hash;
@@ -10,9 +10,9 @@ use super::super::frames::Frames;
 use super::super::socket::Socket;
 use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
-use crate::job::Target;
+use crate::protocol::job::Target;
 
-/// The conversation before the first statement.
+/// The exchange before the first statement.
 pub struct Startup<'a> {
     pub socket: &'a mut Socket,
     pub frames: &'a mut Frames<MessageHeader>,
@@ -20,7 +20,7 @@ pub struct Startup<'a> {
 }
 
 impl Startup<'_> {
-    /// The process id of the backend, where the server tells it.
+    /// Authenticate, and return the process id of the backend, if the server sends it.
     pub fn run(mut self) -> Result<Option<u32>, Failure> {
         let parameters = [
             ("user", self.target.user.as_str()),
@@ -93,7 +93,7 @@ impl Startup<'_> {
         match code(&mut body)? {
             step if step == expected => Ok(body.remaining().to_vec()),
             step => Err(Failure::protocol(format!(
-                "authentication step {step} in place of {expected}"
+                "the server sent step {step} of the authentication in place of {expected}"
             ))),
         }
     }
@@ -102,7 +102,7 @@ impl Startup<'_> {
         self.target
             .password
             .as_deref()
-            .ok_or_else(|| Failure::usage("the server asks for a password, the target has none"))
+            .ok_or_else(|| Failure::usage("the server needs a password, and the target has none"))
     }
 
     fn authentication(&mut self) -> Result<Vec<u8>, Failure> {
@@ -137,7 +137,7 @@ impl Startup<'_> {
     }
 }
 
-/// The number with which the bodies of these messages begin.
+/// Read the number with which the bodies of these messages begin.
 fn code(body: &mut Body<'_>) -> Result<i32, Failure> {
     Ok(i32::from_be_bytes(body.array()?))
 }

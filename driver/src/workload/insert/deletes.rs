@@ -1,14 +1,14 @@
-//! Deletes from the head of a table, wherever it is.
+//! Deletes from the head of a table, which moves.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::{Course, Expected, Generator, Operation};
-use super::statements::Statement;
 use super::tables::{least_key, Table};
 use crate::client::gate::Gate;
-use crate::job::Statements;
+use crate::client::operation::{Expected, Generator, NextCall, Operation};
+use crate::protocol::job::Statements;
 use crate::wire::{Connection, Failure, Value};
+use crate::workload::statement::Statement;
 
 pub struct Deletes {
     table: Arc<Table>,
@@ -40,7 +40,7 @@ impl Deletes {
         )
     }
 
-    /// As many keys from the head on as rows are left to delete: never too many rows.
+    /// Take as many keys from the head on as rows are left to delete: never too many rows.
     fn take(&mut self, operation: &mut Operation) {
         let first = self.table.take_head(self.left);
         self.delete_from(first, operation);
@@ -53,11 +53,11 @@ impl Deletes {
             Value::BigInt(first as i64),
             Value::BigInt(self.keys.end as i64),
         ]);
-        self.statement.call(Expected::Anything, operation);
+        self.statement.call(0, Expected::Anything, operation);
     }
 
-    /// Nothing was there: goes to the next key, or back to one that came into a gap when it had been
-    /// passed (keys of a shared table are not committed in their order).
+    /// Go on after a range without rows: to the next key, or back to a key that was committed in a
+    /// gap after the head had passed it (keys of a shared table are not committed in their order).
     fn seek(
         &mut self,
         operation: &mut Operation,
@@ -70,7 +70,7 @@ impl Deletes {
             self.delete_from(key, operation);
         } else {
             return Err(Failure::usage(format!(
-                "{} is empty: somebody else deletes from it",
+                "{} is empty: another program deletes from it",
                 self.table.name
             )));
         }
@@ -79,8 +79,8 @@ impl Deletes {
 }
 
 impl Generator for Deletes {
-    /// Keys that were taken and not deleted, because their statement could not be repeated any more
-    /// in its window, come first.
+    /// Delete the next rows. Keys that were taken and not deleted, because their statement could
+    /// not be repeated any more in its window, come first.
     fn compose(&mut self, _: u64, operation: &mut Operation) {
         if self.left > 0 {
             return self.delete_from(self.keys.start, operation);
@@ -89,23 +89,23 @@ impl Generator for Deletes {
         self.take(operation);
     }
 
-    fn follow(
+    fn next_call(
         &mut self,
         rows: u64,
         operation: &mut Operation,
         connection: &mut dyn Connection,
-    ) -> Result<Course, Failure> {
+    ) -> Result<NextCall, Failure> {
         self.gate.add_deleted(rows);
         self.left = self.left.saturating_sub(rows);
         if self.left == 0 {
-            return Ok(Course::Over { rows });
+            return Ok(NextCall::Done { rows });
         }
         if rows == 0 {
             self.seek(operation, connection)?;
         } else {
             self.take(operation);
         }
-        Ok(Course::On { rows })
+        Ok(NextCall::Continue { rows })
     }
 }
 

@@ -1,29 +1,30 @@
-//! Secondary indexes, one after the other.
+//! The creation of secondary indexes, one after the other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::super::{Call, Course, Expected, Form, Generator, Operation};
 use super::queries::{index_name, INDEXES};
-use crate::wire::{Connection, Definitions, Failure};
+use crate::client::operation::{Call, Expected, Form, Generator, NextCall, Operation};
+use crate::wire::dialect::Definitions;
+use crate::wire::{Connection, Failure};
 
-/// Creates the secondary indexes of a table.
+/// A generator that creates the secondary indexes of a table.
 pub struct Indexes {
     statements: Vec<String>,
-    /// Of the table.
+    /// Rows of the table.
     rows: u64,
     current: u64,
-    made: Arc<AtomicU64>,
+    created: Arc<AtomicU64>,
 }
 
 impl Indexes {
-    /// For a table with so many rows; `made` counts the indexes.
-    pub fn new(table: &str, rows: u64, definitions: &Definitions, made: Arc<AtomicU64>) -> Self {
+    /// Make the generator for a table of `rows` rows; `created` counts the indexes.
+    pub fn new(table: &str, rows: u64, definitions: &Definitions, created: Arc<AtomicU64>) -> Self {
         Self {
             statements: Self::statements(table, definitions),
             rows,
             current: 0,
-            made,
+            created,
         }
     }
 
@@ -51,17 +52,17 @@ impl Generator for Indexes {
     }
 
     /// A third of the rows is counted with each index.
-    fn follow(
+    fn next_call(
         &mut self,
         _: u64,
         _: &mut Operation,
         _: &mut dyn Connection,
-    ) -> Result<Course, Failure> {
-        self.made.fetch_add(1, Ordering::Relaxed);
+    ) -> Result<NextCall, Failure> {
+        self.created.fetch_add(1, Ordering::Relaxed);
         let indexes = INDEXES.len() as u64;
         let done = self.rows * self.current / indexes;
         let rows = self.rows * (self.current + 1) / indexes - done;
-        Ok(Course::Over { rows })
+        Ok(NextCall::Done { rows })
     }
 }
 
@@ -71,20 +72,22 @@ mod tests {
 
     #[test]
     fn all_rows_of_a_table_are_indexed_with_its_third_index() {
-        let made = Arc::default();
+        let created = Arc::default();
         let definitions = Definitions::default();
-        let mut indexes = Indexes::new("purchases2", 1000, &definitions, Arc::clone(&made));
-        let (mut connection, _server) = crate::wire::postgres::rehearsal(0);
+        let mut indexes = Indexes::new("purchases2", 1000, &definitions, Arc::clone(&created));
+        let (mut connection, _server) = crate::wire::postgres::test_connection(0);
         let mut operation = Operation::default();
         let rows: Vec<_> = (0..3)
             .map(|index| {
                 indexes.compose(index, &mut operation);
-                indexes.follow(0, &mut operation, &mut connection).unwrap()
+                indexes
+                    .next_call(0, &mut operation, &mut connection)
+                    .unwrap()
             })
             .collect();
-        let over = |rows| Course::Over { rows };
+        let over = |rows| NextCall::Done { rows };
         assert_eq!(rows, [333, 333, 334].map(over));
-        assert_eq!(made.load(Ordering::Relaxed), 3);
+        assert_eq!(created.load(Ordering::Relaxed), 3);
         assert_eq!(
             indexes.statements[1],
             "CREATE INDEX purchases2_i2 ON purchases2 (cashregisterid, customerid, price)"

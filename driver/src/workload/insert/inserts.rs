@@ -1,25 +1,19 @@
-//! Inserts of many rows each.
+//! Inserts of many rows per statement.
 
 use std::sync::Arc;
 
-use super::super::{Course, Expected, Generator, Operation};
 use super::rows::Rows;
-use super::statements::Statement;
 use super::tables::Table;
 use crate::client::gate::Gate;
-use crate::job::Statements;
+use crate::client::operation::{Expected, Generator, NextCall, Operation};
+use crate::protocol::job::Statements;
+use crate::wire::dialect::MOST_PARAMETERS;
 use crate::wire::{Connection, Failure};
+use crate::workload::statement::Statement;
 
-const COLUMNS: [&str; 6] = [
-    "dateandtime",
-    "cashregisterid",
-    "customerid",
-    "productid",
-    "price",
-    "data",
-];
-/// Postgres counts parameters with 16 bits, of which its libraries use 15.
-pub const MOST_ROWS_PER_COMMIT: u32 = i16::MAX as u32 / COLUMNS.len() as u32;
+const COLUMNS: &str = "dateandtime, cashregisterid, customerid, productid, price, data";
+const VALUES: usize = 6;
+pub const MOST_ROWS_PER_COMMIT: usize = MOST_PARAMETERS / VALUES;
 
 pub struct Inserts {
     table: Arc<Table>,
@@ -27,17 +21,19 @@ pub struct Inserts {
     rows: Rows,
     rows_per_commit: u64,
     full: Statement,
-    /// The rest that does not fill a statement, where there is one, and the place of its statement.
-    last: Option<(u64, Rest)>,
+    /// The rows that do not fill a statement, if there are any.
+    rest: Option<Rest>,
 }
 
 struct Rest {
+    /// The index of the operation that inserts these rows.
+    place: u64,
     rows: u64,
     statement: Statement,
 }
 
 impl Inserts {
-    /// All `rows`, or without end.
+    /// Make a generator of inserts of `rows` rows, or without end.
     pub fn new(
         table: Arc<Table>,
         gate: Arc<Gate>,
@@ -46,17 +42,13 @@ impl Inserts {
         rows: Option<u64>,
         form: Statements,
     ) -> Self {
-        let rest = rows.map_or(0, |rows| rows % rows_per_commit);
-        let last = (rest > 0).then(|| {
-            let statement = Statement::new(1, &sql(&table.name, rest), form);
-            let place = rows.unwrap_or(0) / rows_per_commit;
-            (
-                place,
-                Rest {
-                    rows: rest,
-                    statement,
-                },
-            )
+        let rest = rows.and_then(|rows| match rows % rows_per_commit {
+            0 => None,
+            rest => Some(Rest {
+                place: rows / rows_per_commit,
+                rows: rest,
+                statement: Statement::new(1, &sql(&table.name, rest), form),
+            }),
         });
         Self {
             rows: Rows::new(seed, &table.name),
@@ -64,11 +56,11 @@ impl Inserts {
             table,
             gate,
             rows_per_commit,
-            last,
+            rest,
         }
     }
 
-    /// What has to be prepared.
+    /// Return the statements to prepare.
     pub fn statements(table: &Table, rows_per_commit: u64, rows: Option<u64>) -> Vec<String> {
         let rest = rows.map_or(0, |rows| rows % rows_per_commit);
         [rows_per_commit, rest]
@@ -80,10 +72,9 @@ impl Inserts {
 }
 
 fn sql(table: &str, rows: u64) -> String {
-    let placeholders = format!("({})", ["?"; COLUMNS.len()].join(", "));
+    let placeholders = format!("({})", ["?"; VALUES].join(", "));
     format!(
-        "INSERT INTO {table} ({}) VALUES {}",
-        COLUMNS.join(", "),
+        "INSERT INTO {table} ({COLUMNS}) VALUES {}",
         vec![placeholders; rows as usize].join(", ")
     )
 }
@@ -91,8 +82,8 @@ fn sql(table: &str, rows: u64) -> String {
 impl Generator for Inserts {
     fn compose(&mut self, index: u64, operation: &mut Operation) {
         operation.clear();
-        let (count, statement) = match &self.last {
-            Some((place, rest)) if *place == index => (rest.rows, &rest.statement),
+        let (count, statement) = match &self.rest {
+            Some(rest) if rest.place == index => (rest.rows, &rest.statement),
             _ => (self.rows_per_commit, &self.full),
         };
         let first = self.table.take_rows(count);
@@ -100,17 +91,17 @@ impl Generator for Inserts {
             let row = self.rows.row(row);
             row.append(&mut operation.values, &mut operation.text);
         }
-        statement.call(Expected::Rows(count), operation);
+        statement.call(0, Expected::Rows(count), operation);
     }
 
-    fn follow(
+    fn next_call(
         &mut self,
         rows: u64,
         _: &mut Operation,
         _: &mut dyn Connection,
-    ) -> Result<Course, Failure> {
+    ) -> Result<NextCall, Failure> {
         self.table.add_inserted(rows);
         self.gate.add_inserted(rows);
-        Ok(Course::Over { rows })
+        Ok(NextCall::Done { rows })
     }
 }

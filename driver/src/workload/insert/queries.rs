@@ -1,33 +1,27 @@
-//! Queries beside the writes.
+//! The queries beside the writes.
 
 use std::sync::Arc;
 
-use super::super::{Expected, Generator, Operation};
 use super::rows::{draw_price, CASH_REGISTERS, PRODUCTS};
-use super::statements::Statement;
 use super::tables::Table;
-use crate::job::{Dbms, Query, Statements};
+use crate::client::operation::{Expected, Generator, Operation};
 use crate::keys::{Sequence, Stream};
-use crate::wire::{self, Value};
+use crate::protocol::job::{Query, Statements};
+use crate::wire::dialect::Dialect;
+use crate::wire::Value;
+use crate::workload::statement::Statement;
 
 const POINTS: usize = 10;
-/// By secondary index: its columns.
+/// The columns of each secondary index.
 pub const INDEXES: [&str; 3] = [
     "productid, customerid, price",
     "cashregisterid, customerid, price",
     "price, dateandtime, customerid",
 ];
 
-/// Of a table's secondary index, by its number from 1 on.
+/// Return the name of a table's secondary index, counted from 1.
 pub fn index_name(table: &str, number: usize) -> String {
     format!("{table}_i{number}")
-}
-
-/// Whom the queries are for, and how they are sent.
-#[derive(Clone, Copy)]
-pub struct Asking {
-    pub dbms: Dbms,
-    pub form: Statements,
 }
 
 pub struct Queries {
@@ -38,28 +32,31 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// `purpose` names the sequence of what is asked.
-    pub fn new(table: Arc<Table>, query: Query, asking: Asking, seed: u64, purpose: &str) -> Self {
-        let statements = Self::statements(&table, query, asking.dbms)
-            .iter()
-            .enumerate()
-            .map(|(number, sql)| Statement::new(number, sql, asking.form))
-            .collect();
+    /// Make a generator of these statements with values of this sequence.
+    pub fn new(
+        table: Arc<Table>,
+        query: Query,
+        statements: &[String],
+        form: Statements,
+        sequence: Sequence,
+    ) -> Self {
+        let statements = (0..).zip(statements);
+        let statements = statements.map(|(number, sql)| Statement::new(number, sql, form));
         Self {
-            sequence: Sequence::new(seed, purpose),
+            sequence,
             table,
             query,
-            statements,
+            statements: statements.collect(),
         }
     }
 
-    pub fn statements(table: &Table, query: Query, dbms: Dbms) -> Vec<String> {
+    pub fn statements(table: &Table, query: Query, dialect: &dyn Dialect) -> Vec<String> {
         let table = &table.name;
         match query {
             Query::Range => (1..)
                 .zip(INDEXES)
                 .map(|(number, columns)| {
-                    let hint = wire::index_hint(dbms, &index_name(table, number));
+                    let hint = dialect.index_hint(&index_name(table, number));
                     range(&format!("{table}{hint}"), columns)
                 })
                 .collect(),
@@ -70,8 +67,8 @@ impl Queries {
         }
     }
 
-    /// An execution of each statement.
-    pub fn each(&mut self) -> Vec<Operation> {
+    /// Return an execution of each statement.
+    pub fn executions(&self) -> Vec<Operation> {
         let mut stream = self.sequence.stream(0);
         (0..self.statements.len())
             .map(|number| {
@@ -97,11 +94,11 @@ impl Queries {
                 }
             }
         }
-        self.statements[number].call(Expected::Anything, operation);
+        self.statements[number].call(0, Expected::Anything, operation);
     }
 }
 
-/// From a random place of an index that has all that is asked for.
+/// Return a query of ten rows from a random place of an index that covers it.
 fn range(table: &str, columns: &str) -> String {
     let (first, _) = columns.split_once(',').expect("several columns");
     format!("SELECT {columns} FROM {table} WHERE {first} >= ? ORDER BY {columns} LIMIT 10")

@@ -1,5 +1,5 @@
-//! Row `i` of a table: a pure function of seed, table and `i`, so that the tables of two servers
-//! hold the same.
+//! The rows of a table. Row `i` is a pure function of seed, table and `i`, so that the tables of
+//! two servers hold the same rows.
 
 use crate::keys::{Sequence, Stream};
 use crate::wire::Value;
@@ -11,12 +11,12 @@ pub const PRICES: u64 = 500;
 
 /// 2024-01-01.
 const FIRST_SECOND: u64 = 1_704_067_200;
-/// Purchases of one second, as the table tells it.
+/// Purchases with the same second.
 const ROWS_PER_SECOND: u64 = 1_000;
 const SHORTEST_DATA: usize = 10;
 const DATA_LENGTHS: u64 = 11;
 const LONGEST_DATA: usize = 20;
-/// Of the 32 letters, each takes five random bits.
+/// The 32 letters, one for each value of five random bits.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyzABCDEF";
 const FILLING: u8 = b'x';
 
@@ -70,18 +70,18 @@ fn price(step: u64) -> f32 {
     step as f32 * 0.25
 }
 
-/// A random price.
+/// Draw a price.
 pub fn draw_price(stream: &mut Stream) -> f32 {
     price(stream.below(PRICES))
 }
 
 impl Row {
-    /// Its first half is random, the other is not.
+    /// Return the data, whose first half is random and whose other half is filling.
     pub fn data(&self) -> &[u8] {
         &self.data[..self.data_length]
     }
 
-    /// Appends the values in the order of the columns.
+    /// Append the values in the order of the columns.
     pub fn append(&self, values: &mut Vec<Value>, text: &mut Vec<u8>) {
         let start = text.len() as u32;
         text.extend_from_slice(self.data());
@@ -99,8 +99,9 @@ impl Row {
     }
 }
 
-/// Several small uniform numbers out of one random number: what a multiplication leaves below is
-/// the random number of the next. The bounds' product is far below 2^64, so none is short of bits.
+/// A source of several small uniform numbers from one random number: the low half of each product
+/// is the random number for the next. The bounds' product is far below 2^64, so none is short of
+/// bits.
 struct Shares(u64);
 
 impl Shares {

@@ -24,10 +24,10 @@ from slowdust.analysis.versions import Release, in_order, labels_of
 from slowdust.wording import (
     GROUP_TITLES,
     counted,
+    distinct_names,
     group_title,
     listing,
     throughput,
-    told_apart,
 )
 from slowdust.wording import clients as number_of_clients
 
@@ -332,7 +332,7 @@ def changes_of_report(
             )
             found.append(_on_line(changes, line, lines))
     if not lines:
-        same = told_apart(report.contenders)
+        same = distinct_names(report.contenders)
         for (group, clients), results in grouped.items():
             told = clients if len(levels) > 1 else None
             rates = _rates(results, same)

@@ -1,4 +1,4 @@
-"""What a directory of Insert Benchmark results tells, run by run and step by step."""
+"""The content of a directory of Insert Benchmark results, run by run and step by step."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from slowdust.archive.problems import Problem
 from slowdust.formats.insert.client import ClientOutput, ResponseTimes
-from slowdust.formats.insert.names import IbenchFile, without_size
-from slowdust.formats.insert.response import Shares
+from slowdust.formats.insert.names import FileName, without_size
 from slowdust.formats.insert.result import StepResult
 from slowdust.formats.insert.tables import Row
 from slowdust.formats.text import beginning
 from slowdust.store.manifest import Fate
+from slowdust.units import Second
 
 TORN = "its last line is torn"
 _SHOWN = 40
@@ -23,22 +23,22 @@ _SHOWN = 40
 
 @dataclass
 class ArchivedStep:
-    """One step of one run; what the files do not tell is None or empty."""
+    """One step of one run; values that no file has are None or empty."""
 
     row: Row | None = None
-    """As o.sum has it, or else as mrg has it."""
+    """The row of o.sum, or else of mrg."""
     row_source: str = ""
-    """Which of them."""
+    """The table that the row is from."""
     clients: int | None = None
     result: StepResult | None = None
     outputs: dict[int, ClientOutput] = field(default_factory=dict)
-    """By client, as the paths of their files below."""
+    """Client -> its output, as the paths of their files below."""
     client_paths: dict[int, Path] = field(default_factory=dict)
     result_path: Path | None = None
     response_times: dict[str, ResponseTimes] = field(default_factory=dict)
     """`insert`, `delete`, `query` -> the histogram of all clients."""
-    shares: dict[str, Shares] = field(default_factory=dict)
-    """The same in percent, of a table of several runs."""
+    longest: dict[str, Second] = field(default_factory=dict)
+    """`insert`, `delete`, `query` -> the longest time in a table of several runs."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class MergedTables:
     """The files mrg of one directory that have the same runs in the same groups."""
 
     folder: str
-    """Relative to the archive's directory."""
+    """The directory, relative to the archive's."""
     groups: tuple[tuple[str, ...], ...]
     """Tags; each group is compared with its own first."""
     steps: list[str]
 
 
 @dataclass
-class IbenchArchive:
-    """What a directory holds."""
+class InsertArchive:
+    """The content of a directory."""
 
     path: Path
     runs: dict[str, dict[str, ArchivedStep]] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class IbenchArchive:
     """Run with a damaged file o.sum -> how many steps it has, if that is known."""
     merged_tables: list[MergedTables] = field(default_factory=list)
     used: int = 0
-    """Files that something was read from."""
+    """Number of files that something was read from."""
     by_products: Counter[str] = field(default_factory=Counter)
     """Kind of file -> how many of it are known, and of no use here."""
     problems: list[Problem] = field(default_factory=list)
@@ -84,14 +84,14 @@ class IbenchArchive:
     """Directory -> names of those below it that have files of use."""
 
     def step(self, tag: str, step: str) -> ArchivedStep:
-        """That step of that run, which may be new."""
+        """Return that step of that run, which may be new."""
         run = without_size(tag)
         self.tags.setdefault(run, tag)
         steps = self.runs.setdefault(run, {})
         return steps.setdefault(step, ArchivedStep())
 
     def use(self, path: Path, damage: Sequence[str] = ()) -> None:
-        """Note a file of which something is used, but not what `damage` says in words."""
+        """Note a file of which something is used, but not the parts that `damage` names."""
         self.used += 1
         if damage:
             self.problems.append(Problem(path, "; ".join(damage), Fate.PARTLY))
@@ -102,17 +102,17 @@ class IbenchArchive:
 
 
 @dataclass(frozen=True)
-class FoundLines:
-    """A file of text that belongs to an archive."""
+class TextFile:
+    """A file of an archive, and its whole lines."""
 
     path: Path
-    file: IbenchFile
+    name: FileName
     lines: list[str]
     torn: bool
-    """Whether a line more was cut."""
+    """Whether there is one more line at the end that was cut."""
 
-
-def damage_of(one: FoundLines, damaged: Sequence[str]) -> list[str]:
-    """What is wrong with a file that has these damaged lines, in words: the first is quoted."""
-    lines = [beginning([repr(line[:_SHOWN]) for line in damaged], 1)] if damaged else []
-    return [*lines, TORN] if one.torn else lines
+    def damage(self, damaged: Sequence[str]) -> list[str]:
+        """Return the damage in words; of the `damaged` lines the first is quoted."""
+        quoted = [repr(line[:_SHOWN]) for line in damaged]
+        lines = [beginning(quoted, 1)] if damaged else []
+        return [*lines, TORN] if self.torn else lines

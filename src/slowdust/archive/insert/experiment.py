@@ -8,30 +8,24 @@ from statistics import median
 
 import slowdust
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
-from slowdust.archive.insert.archive import ArchivedStep, IbenchArchive
-from slowdust.archive.insert.chain import classic_tables
+from slowdust.archive.importing import MARGIN, ArchivedExperiment, Mode
+from slowdust.archive.insert.archive import ArchivedStep, InsertArchive
+from slowdust.archive.insert.classic_tables import classic_tables
 from slowdust.archive.insert.rates import correction
 from slowdust.archive.insert.slices import StepOfRun, slice_of
 from slowdust.archive.problems import recorded
-from slowdust.archive.sysbench.choices import Mode
-from slowdust.archive.sysbench.experiment import MARGIN, ArchivedExperiment
 from slowdust.benchmarks.archived import IIBENCH
 from slowdust.formats.insert.names import in_order, main_role, rate_of
 from slowdust.formats.insert.tables import Row
 from slowdust.formats.sysbench.names import order_of_runs
 from slowdust.formats.text import readable
-from slowdust.store.manifest import (
-    Imported,
-    Manifest,
-    Method,
-)
+from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.slice import SCHEMA, Slice
-from slowdust.wording import clients as told
 from slowdust.wording import counted
 
 _US_PER_S = 1_000_000
 _LEAST_CPU_US = 20
-"""Per operation, below which its rounding hides the number of CPUs."""
+"""Time per operation below which its rounding hides the number of CPUs."""
 _CPU_AS_IT_IS = (
     "CPU and context switches are as in the files: the classic scripts make them about 5% too low, "
     "as they count header lines of vmstat as seconds of no work; in files that Slowdust wrote of "
@@ -40,9 +34,9 @@ _CPU_AS_IT_IS = (
 
 
 def experiment_of(
-    archive: IbenchArchive, name: str, mode: Mode, clients: int | None
+    archive: InsertArchive, name: str, mode: Mode, clients: int | None
 ) -> ArchivedExperiment | None:
-    """The experiment; None where nothing in it has a rate.
+    """Make the experiment; return None where nothing in it has a rate.
 
     `clients` is how many there were, None where the archive has to tell.
     """
@@ -53,16 +47,16 @@ def experiment_of(
         warnings.append(source)
     slices = []
     for place, step in _places(archive, titles, count):
-        piece = slice_of(place, step, mode)
-        if piece is None:
+        record = slice_of(place, step, mode)
+        if record is None:
             warnings.append(f"{place.step} of {place.run}: nothing says how fast it was")
         else:
-            slices.append(piece)
-    if any(piece.archived and piece.archived.per_operation.get("host_cs") for piece in slices):
+            slices.append(record)
+    if any(record.archived and record.archived.per_operation.get("host_cs") for record in slices):
         warnings.append(_CPU_AS_IT_IS)
     if not slices:
         return None
-    tests = list(dict.fromkeys(piece.place.test for piece in slices))
+    tests = list(dict.fromkeys(record.place.test for record in slices))
     contenders = [facts_of(run, title) for run, title in titles.items()]
     manifest = Manifest(
         schema=SCHEMA,
@@ -71,7 +65,7 @@ def experiment_of(
         base=next(iter(titles.values())),
         contenders=contenders,
         tests=tests,
-        clients=sorted({piece.place.clients for piece in slices}),
+        clients=sorted({record.place.clients for record in slices}),
         method=Method(margin=MARGIN, incarnations=1),
         host=_host(archive),
         warnings=warnings,
@@ -82,9 +76,9 @@ def experiment_of(
 
 
 def _places(
-    archive: IbenchArchive, titles: Mapping[str, str], clients: int
+    archive: InsertArchive, titles: Mapping[str, str], clients: int
 ) -> Iterator[tuple[StepOfRun, ArchivedStep]]:
-    """Step by step, contender by contender; `clients` are those of steps that do not tell."""
+    """Return the steps, contender by contender; `clients` is for those that do not tell."""
     for name in in_order({step for steps in archive.runs.values() for step in steps}):
         for run, title in titles.items():
             step = archive.runs[run].get(name)
@@ -93,8 +87,8 @@ def _places(
                 yield StepOfRun(run, archive.tags[run], name, title, count), step
 
 
-def _runs_in_order(archive: IbenchArchive) -> list[str]:
-    """As in the widest of the tables, whose first is the base; then those that are in none."""
+def _runs_in_order(archive: InsertArchive) -> list[str]:
+    """Return the runs as in the widest table, whose first is the base; then those in no table."""
     widest = max(
         (tables.groups for tables in archive.merged_tables),
         key=lambda groups: sum(map(len, groups)),
@@ -104,8 +98,8 @@ def _runs_in_order(archive: IbenchArchive) -> list[str]:
     return list(dict.fromkeys([*listed, *sorted(archive.runs, key=order_of_runs)]))
 
 
-def _clients(archive: IbenchArchive, given: int | None) -> tuple[int, str | None]:
-    """How many there were, and what to say of where that is from."""
+def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None]:
+    """Return the number of clients, and a sentence on its source."""
     if given is not None:
         return given, None
     steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
@@ -120,18 +114,22 @@ def _clients(archive: IbenchArchive, given: int | None) -> tuple[int, str | None
     if not guesses:
         return 1, "the number of clients is not known: taken to be 1 (--clients overrides it)"
     count = guesses.most_common(1)[0][0]
-    return count, f"{told(count)}, by the insert rates beside the queries (--clients overrides it)"
+    source = (
+        f"{counted(count, 'client')}, by the insert rates beside the queries "
+        "(--clients overrides it)"
+    )
+    return count, source
 
 
-def _host(archive: IbenchArchive) -> dict[str, str]:
-    """CPUs follow from CPU time per second, in percent of all, and per operation."""
-    found = [
+def _host(archive: InsertArchive) -> dict[str, str]:
+    """Derive the CPUs from CPU time per second, in percent of all, and per operation."""
+    counts = [
         cpus
         for run in archive.runs.values()
         for name, step in run.items()
         if step.row and (cpus := _cpus(name, step.row)) is not None
     ]
-    return {"CPUs": f"{median(found):.0f}"} if found else {}
+    return {"CPUs": f"{median(counts):.0f}"} if counts else {}
 
 
 def _cpus(name: str, row: Row) -> float | None:
@@ -142,7 +140,7 @@ def _cpus(name: str, row: Row) -> float | None:
     return per_operation * speed / _US_PER_S / (percent / 100)
 
 
-def _imported(archive: IbenchArchive, runs: Sequence[str], mode: Mode) -> Imported:
+def _imported(archive: InsertArchive, runs: Sequence[str], mode: Mode) -> Imported:
     return Imported(
         kind=IIBENCH,
         mode=mode.value,
@@ -156,24 +154,24 @@ def _imported(archive: IbenchArchive, runs: Sequence[str], mode: Mode) -> Import
     )
 
 
-def _differences(archive: IbenchArchive) -> list[str]:
+def _differences(archive: InsertArchive) -> list[str]:
     steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
     ratios = [
         ratio for name, step in steps if (ratio := correction(step, main_role(name))) is not None
     ]
-    found = []
+    sentences = []
     if any(ratio != 1 for ratio in ratios):
-        found.append(
+        sentences.append(
             f"rates are {median(ratios):.3f} times the published in the median of {len(ratios)} "
             f"steps, {min(ratios):.3f} to {max(ratios):.3f}: those are over the time from "
             "before the first client was started, and cut or rounded"
         )
     if empty := sum(map(_no_size, (step for _, step in steps))):
-        found.append(
+        sentences.append(
             f"resident size is absent in {counted(empty, 'step')}, where 0.0 was published: "
             "the process listed last was about to end"
         )
-    return found
+    return sentences
 
 
 def _no_size(step: ArchivedStep) -> bool:
@@ -182,6 +180,6 @@ def _no_size(step: ArchivedStep) -> bool:
 
 def _number_the_slots(slices: list[Slice]) -> None:
     placed: Counter[tuple[str, int]] = Counter()
-    for piece in slices:
-        piece.place.slot = placed[piece.place.test, piece.place.clients]
-        placed[piece.place.test, piece.place.clients] += 1
+    for record in slices:
+        record.place.slot = placed[record.place.test, record.place.clients]
+        placed[record.place.test, record.place.clients] += 1

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
+from slowdust.archive.importing import Mode
 from slowdust.archive.insert.archive import ArchivedStep
-from slowdust.archive.insert.made import row_of
 from slowdust.archive.insert.rates import outputs, rate
-from slowdust.archive.sysbench.choices import Mode
+from slowdust.archive.insert.table_rows import row_of
 from slowdust.benchmarks.insert import INSERT
-from slowdust.formats.insert.client import ClientOutput
-from slowdust.formats.insert.course import ROLES, Courses
-from slowdust.formats.insert.names import known_as, main_role, rate_of
+from slowdust.formats.insert.client import ROLES, ClientOutput
+from slowdust.formats.insert.names import main_role, rate_of
 from slowdust.formats.insert.result import StepResult
 from slowdust.formats.insert.tables import Row
 from slowdust.formats.text import number_of
@@ -24,7 +24,7 @@ from slowdust.store.latency import LatencyUs
 from slowdust.store.measured import Measured, Use
 from slowdust.store.slice import Place, Slice
 from slowdust.store.step import RoleSecond, RoleUse, StepDetail
-from slowdust.units import Second, present
+from slowdust.units import Second, known, present
 
 _US_PER_S = 1_000_000
 _NS_PER_US = 1000
@@ -33,40 +33,40 @@ _BYTES_PER_GB = 1 << 30
 _ABOUT_A_SECOND = (0.9, 1.1)
 """Mean interval of rows that count as seconds."""
 _UNKNOWN_UNIT = "operations/s"
+_LOOP_OF_2024 = re.compile(r"\.L\d{1,9}$")
 
 
 @dataclass(frozen=True)
 class StepOfRun:
-    """Which slice it will be."""
+    """The step that a slice is of."""
 
     run: str
-    """As the archive calls it, and the step below."""
+    """The run's name in the archive."""
     tag: str
-    """As its tables do, which may say its size."""
+    """The run's name in its tables, which may have its size."""
     step: str
+    """The step's name in the archive."""
     contender: str
     clients: int
 
 
 def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
-    """The slice; None where nothing says how fast the step was."""
+    """Return the slice; None where nothing says how fast the step was."""
     name = place.step
     main = main_role(name)
     roles = _roles(place, step, mode)
     speed = roles[main].rate if main in roles else None
     if speed is None:
         return None
-    known = INSERT.test(known_as(name))
+    test = _LOOP_OF_2024.sub("", name)  # Slowdust calls `qr100.L1` `qr100`
+    definition = INSERT.test(test)
     target = rate_of(name)
     return Slice(
         place=Place(
-            benchmark=INSERT.name,
-            test=known_as(name),
-            clients=place.clients,
-            contender=place.contender,
+            benchmark=INSERT.name, test=test, clients=place.clients, contender=place.contender
         ),
         qps=speed,
-        unit=known.unit if known else _UNKNOWN_UNIT,
+        unit=definition.unit if definition else _UNKNOWN_UNIT,
         measured=Measured(seconds=_seconds(step), uses=_uses(step.row, mode)),
         archived=Archived(
             response=roles[main].response,
@@ -82,19 +82,19 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
 
 
 def _table_row(place: StepOfRun, step: ArchivedStep, mode: Mode) -> list[str] | None:
-    """As it is there, or else as it would be made."""
+    """Return the row of the step's table, or else one made of its other files."""
     row = step.row or row_of(place.tag, place.step, step, mode)
     return list(row.cells) if row else None
 
 
 def _seconds(step: ArchivedStep) -> Second | None:
-    """Of the slowest client, or else of the script that started them all."""
-    of_clients = max((one.courses.elapsed for one in outputs(step)), default=None)
+    """Return the time of the slowest client, or else of the script that started them all."""
+    of_clients = max((output.elapsed for output in outputs(step)), default=None)
     return of_clients or (step.result.seconds if step.result else None)
 
 
 def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUse]:
-    """Those of whose rate something is known."""
+    """Return the roles of whose rate something is known."""
     main = main_role(place.step)
     wanted = [main] if main == "index" else [*dict.fromkeys((main, "insert", "delete"))]
     roles = {}
@@ -105,7 +105,7 @@ def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUs
         roles[role] = RoleUse(
             connections=place.clients,
             rate=speed,
-            seconds=max((one.courses.elapsed for one in outputs(step)), default=None),
+            seconds=max((output.elapsed for output in outputs(step)), default=None),
             response=response,
             buckets=buckets,
             per_second=_per_second(role, outputs(step)),
@@ -121,16 +121,16 @@ def _response(
     The longest operation of a table's row is that of the step's own role, except while indexes
     are created: then it is none of the statements that do it.
     """
-    histograms = [
-        found for one in outputs(step) if (found := one.response_times.get(role)) is not None
-    ] or [found for found in [step.response_times.get(role)] if found is not None]
+    of_clients = known(output.response_times.get(role) for output in outputs(step))
+    histograms = of_clients or known([step.response_times.get(role)])
     if histograms:
-        counts = [sum(column) for column in zip(*(one.counts for one in histograms), strict=True)]
-        longest = max(one.longest for one in histograms)
+        buckets = zip(*(histogram.counts for histogram in histograms), strict=True)
+        counts = [sum(bucket) for bucket in buckets]
+        longest = max(histogram.longest for histogram in histograms)
         return LatencyUs(max=longest * _US_PER_S), counts
     longest_known = None
-    if role in step.shares:
-        longest_known = step.shares[role].longest
+    if role in step.longest:
+        longest_known = step.longest[role]
     elif step.result is not None and role in step.result.longest:
         longest_known = step.result.longest[role]
     elif step.row is not None and role == main and role != "index":
@@ -139,18 +139,17 @@ def _response(
 
 
 def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
-    """All clients together, each from its own start on; empty where rows are not of a second."""
-    batches = {1 if role == "query" else one.rows_per_commit for one in clients}
+    """Add up all clients, each from its own start on; nothing where rows are not of a second."""
+    batches = {1 if role == "query" else client.rows_per_commit for client in clients}
     batch = next(iter(batches), None)
-    courses = [one.courses for one in clients]
-    if role not in ROLES or not batch or len(batches) > 1 or not all(map(_by_second, courses)):
+    if role not in ROLES or not batch or len(batches) > 1 or not all(map(_by_second, clients)):
         return []
-    count = max(len(one.lengths) for one in courses)
+    count = max(len(client.lengths) for client in clients)
     done, longest_us = np.zeros(count), np.zeros(count)
-    for one in courses:
-        course, there = one.of_roles[role], slice(len(one.lengths))
-        done[there] += course.done
-        longest_us[there] = np.maximum(longest_us[there], course.longest_us)
+    for client in clients:
+        output, there = client.roles[role], slice(len(client.lengths))
+        done[there] += output.done
+        longest_us[there] = np.maximum(longest_us[there], output.longest_us)
     return [
         RoleSecond(
             statements=ceil(rows / batch),
@@ -164,13 +163,13 @@ def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
     ]
 
 
-def _by_second(courses: Courses) -> bool:
+def _by_second(client: ClientOutput) -> bool:
     least, most = _ABOUT_A_SECOND
-    return courses.unbroken and least <= courses.elapsed / len(courses.lengths) <= most
+    return client.unbroken and least <= client.elapsed / len(client.lengths) <= most
 
 
 def _uses(row: Row | None, mode: Mode) -> dict[str, Use]:
-    """Of a Postgres process that was about to end the size reads 0, which no server has."""
+    """Return the server's size; a Postgres process that was about to end has 0, which is none."""
     size = None if row is None else row.number("rss")
     if size is None or (size == 0 and mode is Mode.CLEAN):
         return {}
@@ -191,7 +190,7 @@ def _per_operation(main: str, step: ArchivedStep, speed: float) -> dict[str, flo
 
 
 def _per_operation_of_row(main: str, row: Row, speed: float) -> dict[str, float]:
-    """Writes of a row are per insert, which in a step with queries is not the operation."""
+    """Convert a row: its writes are per insert, which beside queries is not the operation."""
     writes, written_kb = row.number("wpi"), row.number("wkbpi")
     if main == "query":
         writes, written_mb = row.number("wps"), row.number("wmbps")
@@ -208,13 +207,13 @@ def _per_operation_of_row(main: str, row: Row, speed: float) -> dict[str, float]
 
 
 def _per_operation_of_result(main: str, result: StepResult) -> dict[str, float]:
-    """The block has percent of the host's CPUs per operation, which are not counted in it."""
+    """Convert a block of o.res, which has percent of the host's CPUs per operation."""
     letter = "q" if main == "query" else "i"
     cells = result.hardware.get("query" if main == "query" else "insert", {})
 
     def value(*columns: str) -> float | None:
-        found = next((cells[column] for column in columns if column in cells), "")
-        return number_of(found)
+        cell = next((cells[column] for column in columns if column in cells), "")
+        return number_of(cell)
 
     share = value("cpu/q", f"cpu/{letter}")
     return present(

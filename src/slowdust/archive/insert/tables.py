@@ -1,6 +1,6 @@
-"""The tables of an archived Insert Benchmark: o.sum, and mrg and rel, which are made of it.
+"""Reading the tables of an archived Insert Benchmark: o.sum, and mrg and rel, made of it.
 
-What a table is made of counts; a table that was cut, or that has something else, is told.
+The source of a table counts; a table that was cut, or that differs, has a problem.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from slowdust.archive.insert.archive import (
-    FoundLines,
-    IbenchArchive,
-    MergedTables,
-    RunTable,
-    damage_of,
-)
-from slowdust.archive.insert.sequences import Steps, name_steps
-from slowdust.archive.sysbench.checks import Cell, differing
-from slowdust.formats.insert import tables as ibench
+from slowdust.archive.insert.archive import InsertArchive, MergedTables, RunTable, TextFile
+from slowdust.archive.insert.step_names import Steps, name_steps
+from slowdust.archive.problems import Cell, differing
 from slowdust.formats.insert.names import in_order, step_of_directory, without_size
-from slowdust.formats.insert.tables import COLUMNS, RUN_TABLE, Row
+from slowdust.formats.insert.tables import (
+    COLUMNS,
+    RUN_TABLE,
+    Row,
+    merged_row,
+    read_groups,
+    read_steps,
+    relative_rows,
+)
 from slowdust.wording import counted
 
 Groups = tuple[tuple[str, ...], ...]
@@ -31,9 +32,13 @@ Groups = tuple[tuple[str, ...], ...]
 class _Merged:
     """A file mrg."""
 
-    file: FoundLines
+    file: TextFile
     groups: list[list[Row]]
     damage: list[str]
+
+    @property
+    def step(self) -> str:
+        return self.file.name.step or ""
 
     @property
     def runs(self) -> Groups:
@@ -41,172 +46,173 @@ class _Merged:
 
 
 def take_tables(
-    archive: IbenchArchive,
-    runs: Sequence[FoundLines],
-    merged: Sequence[FoundLines],
-    relative: Sequence[FoundLines],
+    archive: InsertArchive,
+    runs: Sequence[TextFile],
+    merged: Sequence[TextFile],
+    relative: Sequence[TextFile],
 ) -> None:
-    """All tables: those of runs first, of which the others are made."""
-    named = tuple(in_order({one.file.step for one in [*merged, *relative] if one.file.step}))
-    _take_runs(archive, runs, named)
+    """Read all tables: those of runs first, of which the others are made."""
+    named = {file.name.step for file in [*merged, *relative] if file.name.step}
+    _take_runs(archive, runs, tuple(in_order(named)))
     _take_merged(archive, merged)
-    for one in relative:
-        _take_relative(archive, one)
+    for file in relative:
+        _take_relative(archive, file)
 
 
-def _take_runs(
-    archive: IbenchArchive, tables: Sequence[FoundLines], named: tuple[str, ...]
-) -> None:
-    read = [_rows(one) for one in tables]
-    names = name_steps([rows for rows, _ in read], named)
-    for one, (rows, damaged), steps in zip(tables, read, names, strict=True):
+def _take_runs(archive: InsertArchive, files: Sequence[TextFile], named: tuple[str, ...]) -> None:
+    tables = [_rows(file) for file in files]
+    names = name_steps([rows for rows, _ in tables], named)
+    for file, (rows, damaged), steps in zip(files, tables, names, strict=True):
         if steps is None or not any(rows):
             unknown = f"{counted(len(rows), 'step')}: which is not known"
-            archive.skip(one.path, unknown if any(rows) else "torn")
+            archive.skip(file.path, unknown if any(rows) else "torn")
             continue
-        tag = next((row.tag for row in rows if row is not None), one.file.tag or "")
+        tag = next((row.tag for row in rows if row is not None), file.name.tag or "")
         if any(step.row is not None for step in archive.runs.get(without_size(tag), {}).values()):
             reason = "the same run at another size: import each size from its own directory"
-            archive.skip(one.path, reason)
+            archive.skip(file.path, reason)
             continue
-        archive.table_paths[without_size(tag)] = one.path
+        archive.table_paths[without_size(tag)] = file.path
         for name, row in zip(steps.names, rows, strict=True):
             if row is not None:
                 step = archive.step(tag, name)
                 step.row, step.row_source = row, RUN_TABLE
-        damage = damage_of(one, damaged)
-        if steps.cut_short or (steps.expected is None and _of_directories(archive, tag, steps)):
+        damage = file.damage(damaged)
+        if steps.cut_short or (steps.expected is None and _has_others(archive, tag, steps)):
             of = f" of {steps.expected}" if steps.expected else ""
             done = max(place for place, row in enumerate(rows, 1) if row is not None)
             damage = [f"ends after {done}{of} steps", *damage]
-        archive.use(one.path, damage)
+        archive.use(file.path, damage)
         if not damage:
             archive.run_tables.append(RunTable(tag, steps.names))
         elif steps.expected is not None:
             archive.cut_tables[without_size(tag)] = steps.expected
 
 
-def _of_directories(archive: IbenchArchive, tag: str, steps: Steps) -> bool:
-    """Whether the run has directories of other steps than its table."""
+def _has_others(archive: InsertArchive, tag: str, steps: Steps) -> bool:
+    """Return whether the run has directories of other steps than its table."""
     of_run = [names for folder, names in archive.folders.items() if folder.name == tag]
-    found = {step_of_directory(name, names) for names in of_run for name in names} - {None}
-    return not found <= set(steps.names)
+    there = {step_of_directory(name, names) for names in of_run for name in names} - {None}
+    return not there <= set(steps.names)
 
 
-def _rows(one: FoundLines) -> tuple[list[Row | None], list[str]]:
-    """The steps, of which the last may be torn, and the damaged lines."""
-    rows, damaged = ibench.read_steps(one.lines)
-    return [*rows, None] if one.torn else rows, damaged
+def _rows(file: TextFile) -> tuple[list[Row | None], list[str]]:
+    """Return the steps, of which the last may be torn, and the damaged lines."""
+    rows, damaged = read_steps(file.lines)
+    return [*rows, None] if file.torn else rows, damaged
 
 
-def _take_merged(archive: IbenchArchive, tables: Sequence[FoundLines]) -> None:
-    found = []
-    for one in tables:
-        groups, damaged = ibench.read_groups(one.lines)
-        found.append(_Merged(one, groups, damage_of(one, damaged)))
+def _take_merged(archive: InsertArchive, files: Sequence[TextFile]) -> None:
+    tables = []
+    for file in files:
+        groups, damaged = read_groups(file.lines)
+        table = _Merged(file, groups, file.damage(damaged))
+        tables.append(table)
         for row in (row for group in groups for row in group):
-            step = archive.step(row.tag, one.file.step or "")
+            step = archive.step(row.tag, table.step)
             if step.row is None:
-                step.row, step.row_source = row, f"{_folder(archive, one)}/{one.path.name}"
-    for folder in dict.fromkeys(table.file.path.parent for table in found):
-        of_folder = [table for table in found if table.file.path.parent == folder]
+                step.row, step.row_source = row, f"{_folder(archive, file)}/{file.path.name}"
+    for folder in dict.fromkeys(table.file.path.parent for table in tables):
+        of_folder = [table for table in tables if table.file.path.parent == folder]
         usual = _usual([table.runs for table in of_folder if table.runs])
         for table in of_folder:
             _take_groups(archive, table, usual)
-    for table in found:
-        for source, cells in _sources_of(archive, table):
+    for table in tables:
+        for source, cells in _cells_by_source(archive, table).items():
             archive.problems += differing(table.file.path, cells, source)
 
 
-def _usual(found: Sequence[Groups]) -> Groups:
-    """The runs that most tables of a directory have; of as many tables, the more runs."""
-    counts = Counter(found)
+def _usual(candidates: Sequence[Groups]) -> Groups:
+    """Return the runs that most tables of a directory have; of as many tables, the more runs."""
+    counts = Counter(candidates)
     return max(counts, key=lambda runs: (counts[runs], sum(map(len, runs))), default=())
 
 
-def _take_groups(archive: IbenchArchive, one: _Merged, usual: Groups) -> None:
-    """A table that lacks some of the usual runs is one that was cut: it has these all the same,
-    if their own tables are there."""
-    runs, step = one.runs, one.file.file.step or ""
+def _take_groups(archive: InsertArchive, table: _Merged, usual: Groups) -> None:
+    """Take the runs of a table, those that it lacks from their own tables.
+
+    A table that lacks some of the usual runs is one that was cut.
+    """
+    runs = table.runs
     if not runs:
-        archive.skip(one.file.path, "; ".join(one.damage) or "nothing in it")
+        archive.skip(table.file.path, "; ".join(table.damage) or "nothing in it")
         return
     ours, all_ = [run for group in runs for run in group], [run for group in usual for run in group]
     cut = len(ours) < len(all_) and ours == [run for run in all_ if run in ours]
     rows = [f"{len(ours)} of {len(all_)} rows"] if cut else []
-    archive.use(one.file.path, [*rows, *one.damage])
-    folder = _folder(archive, one.file)
+    archive.use(table.file.path, [*rows, *table.damage])
+    folder = _folder(archive, table.file)
     groups = usual if cut else runs
     for tables in archive.merged_tables:
         if (tables.folder, tables.groups) == (folder, groups):
-            tables.steps.append(step)
+            tables.steps.append(table.step)
             break
     else:
-        archive.merged_tables.append(MergedTables(folder, groups, [step]))
+        archive.merged_tables.append(MergedTables(folder, groups, [table.step]))
 
 
-def _sources_of(archive: IbenchArchive, one: _Merged) -> Iterator[tuple[str, list[Cell]]]:
-    """What its rows are made of, or where they are, too; and cells of which one differs."""
+def _cells_by_source(archive: InsertArchive, table: _Merged) -> dict[str, list[Cell]]:
+    """Return the cells of rows that are in another table, too, by that table."""
     by_source: dict[str, list[Cell]] = {}
-    for row in (row for group in one.groups for row in group):
-        known = archive.step(row.tag, one.file.file.step or "")
+    for row in (row for group in table.groups for row in group):
+        known = archive.step(row.tag, table.step)
         if known.row is not None and known.row is not row:
             cells = by_source.setdefault(known.row_source, [])
-            cells += _cells(row, ibench.merged(known.row))
-    yield from by_source.items()
+            cells += _cells(row, merged_row(known.row))
+    return by_source
 
 
-def _cells(there: Row, made: Row) -> Iterator[Cell]:
-    for column, *cells in zip(COLUMNS[:-1], there.cells, made.cells, strict=False):
+def _cells(there: Row, expected: Row) -> Iterator[Cell]:
+    for column, *cells in zip(COLUMNS[:-1], there.cells, expected.cells, strict=False):
         yield f"{column} of {without_size(there.tag)}", cells[0], cells[1]
 
 
-def _take_relative(archive: IbenchArchive, one: FoundLines) -> None:
-    """Nothing is taken from it: it is looked at for whether it is what mrg says."""
-    groups, damaged = ibench.read_groups(one.lines)
+def _take_relative(archive: InsertArchive, file: TextFile) -> None:
+    """Compare a file rel with mrg; nothing is taken from it."""
+    groups, damaged = read_groups(file.lines)
     there = {without_size(row.tag): row for group in groups for row in group}
-    step = one.file.step or ""
-    tables = _tables_of(archive, _folder(archive, one), step)
-    expected = tables.groups if tables else ()
-    made = [row for group in expected for row in _relative(archive, group, step)]
-    if tables is None or not (made or step in tables.steps):
-        archive.skip(one.path, f"relative numbers alone: there is no mrg.{step} beside it")
+    step = file.name.step or ""
+    tables = _tables_of(archive, _folder(archive, file), step)
+    runs = tables.groups if tables else ()
+    expected = [row for group in runs for row in _relative(archive, group, step)]
+    if tables is None or not (expected or step in tables.steps):
+        archive.skip(file.path, f"relative numbers alone: there is no mrg.{step} beside it")
         return
-    if damage := damage_of(one, damaged):
-        archive.skip(one.path, "; ".join(damage))
+    if damage := file.damage(damaged):
+        archive.skip(file.path, "; ".join(damage))
         return
     archive.used += 1
     cells: list[Cell] = []
-    for row in made:
+    for row in expected:
         known = there.get(row.tag)
         cells += _cells(known, row) if known else [(f"the row of {row.tag}", "", "one")]
-    others = there.keys() - {run for group in expected for run in group[1:]}
+    others = there.keys() - {run for group in runs for run in group[1:]}
     cells += [(f"the row of {run}", "one", "") for run in there if run in others]
-    archive.problems += differing(one.path, cells, _source(archive, tables, step))
+    archive.problems += differing(file.path, cells, _source(archive, tables, step))
 
 
-def _folder(archive: IbenchArchive, one: FoundLines) -> str:
-    return str(one.path.parent.relative_to(archive.path))
+def _folder(archive: InsertArchive, file: TextFile) -> str:
+    return str(file.path.parent.relative_to(archive.path))
 
 
-def _tables_of(archive: IbenchArchive, folder: str, step: str) -> MergedTables | None:
-    """What has the groups of a step in a directory: where its own table is missing, the others."""
+def _tables_of(archive: InsertArchive, folder: str, step: str) -> MergedTables | None:
+    """Return the tables with a step in a directory; where its own is missing, the largest."""
     of_folder = [tables for tables in archive.merged_tables if tables.folder == folder]
     own = [tables for tables in of_folder if step in tables.steps]
     return own[0] if own else max(of_folder, key=lambda tables: len(tables.steps), default=None)
 
 
-def _relative(archive: IbenchArchive, group: Sequence[str], step: str) -> list[Row]:
-    """The rows of those that are there; none without the first, to which they are relative."""
-    found = [archive.runs.get(run, {}).get(step) for run in group]
-    rows = [ibench.merged(one.row) for one in found if one is not None and one.row is not None]
+def _relative(archive: InsertArchive, group: Sequence[str], step: str) -> list[Row]:
+    """Return the rows of a group; none without its first, to which they are relative."""
+    steps = [archive.runs.get(run, {}).get(step) for run in group]
+    rows = [merged_row(known.row) for known in steps if known is not None and known.row is not None]
     if not rows or rows[0].tag != group[0]:
         return []
-    return ibench.relative(rows)
+    return relative_rows(rows)
 
 
-def _source(archive: IbenchArchive, tables: MergedTables, step: str) -> str:
-    """What the relative numbers are compared with."""
-    found = [archive.runs.get(run, {}).get(step) for group in tables.groups for run in group]
-    of_runs = any(one is not None and one.row_source == RUN_TABLE for one in found)
+def _source(archive: InsertArchive, tables: MergedTables, step: str) -> str:
+    """Return the name of the table that relative numbers are compared with."""
+    steps = [archive.runs.get(run, {}).get(step) for group in tables.groups for run in group]
+    of_runs = any(known is not None and known.row_source == RUN_TABLE for known in steps)
     return RUN_TABLE if of_runs else f"mrg.{step}"

@@ -1,35 +1,27 @@
-"""Files that are made of others, compared with what these give: edited by hand, or damaged.
+"""Comparing files that are made of others with these: they may be edited by hand, or damaged.
 
-What a file is made of counts; a difference is told.
+The numbers of the source are used; a difference is a problem of the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
-from slowdust.archive.problems import Problem
-from slowdust.archive.sysbench.found_tables import Derived, Hardware, Rates, Tables
+from slowdust.archive.problems import Problem, differing
+from slowdust.archive.sysbench.clients import of_table
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory, extraction_kind
-from slowdust.archive.sysbench.scan_choice import ScanChoices
+from slowdust.archive.sysbench.scan_rules import ScanRules
 from slowdust.archive.sysbench.slices import published_met, rate_of
-from slowdust.formats.sysbench import met, met_tables, named_clients, rate_tables
+from slowdust.archive.sysbench.summary_tables import Derived, Hardware, Rates, Tables
+from slowdust.formats.sysbench import met, met_tables, rate_tables
 from slowdust.formats.sysbench.met_tables import MetRow
-from slowdust.formats.sysbench.names import common_of, parse_file
+from slowdust.formats.sysbench.names import block_name, common_of, load_block_name, parse_file
 from slowdust.formats.sysbench.rate_tables import RateTable
 from slowdust.formats.sysbench.rates import ScanRule
-from slowdust.formats.text import beginning, is_number
-from slowdust.store.manifest import Fate
-
-_SHOWN = 3
-"""Cells of a file that are told; of more it is told how many."""
-_NOTHING = "nothing"
-Cell = tuple[str, str, str]
-"""Where it is, what is there, and what its source gives."""
 
 
-def check_runs(runs: Iterable[RunDirectory], scan: ScanChoices) -> Iterator[Problem]:
-    """Files of runs that are made of other files of them."""
+def check_runs(runs: Iterable[RunDirectory], scan: ScanRules) -> Iterator[Problem]:
+    """Compare the files of runs that are made of other files of them."""
     for run in runs:
         rule = scan.rule(run.name)
         for test in run.tests.values():
@@ -39,7 +31,7 @@ def check_runs(runs: Iterable[RunDirectory], scan: ScanChoices) -> Iterator[Prob
 
 
 def check_tables(tables: Tables, rates: RatesOfTests, hardware: PublishedRows) -> Iterator[Problem]:
-    """Tables that are made of each other, or of what the runs' files give."""
+    """Compare tables that are made of each other, or of the runs' files."""
     for derived in tables.derived:
         yield from _derived(derived)
     for table in tables.rates:
@@ -51,32 +43,14 @@ def check_tables(tables: Tables, rates: RatesOfTests, hardware: PublishedRows) -
         yield from _relative(table, _of_blocks(tables.hardware) | rates)
 
 
-def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Problem]:
-    """A line, if anything in the file is not as its source has it."""
-    found = [
-        f"{what}, {there or _NOTHING} there, {made or _NOTHING} from {source}"
-        for what, there, made in cells
-        if not _same(there, made)
-    ]
-    if found:
-        yield Problem(path, beginning(found, _SHOWN, "; ", "; and"), Fate.DIFFERS)
-
-
-def _same(there: str, made: str) -> bool:
-    if there == made:
-        return True
-    return is_number(there) and is_number(made) and float(there) == float(made)
-
-
 def _met(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Problem]:
     published = rate_of(test, scan)
     if test.met is None or published is None:
         return
     name = test.names[f"{'prepare.' if test.is_load else ''}met"]
     if test.storage is not None and test.cpu is not None:
-        made = met.make(published.text, test.storage, test.cpu.published)
-        pairs = zip(test.met.named_cells(), made.named_cells(), strict=True)
-        compared = [(title, there, cell) for (title, there), (_, cell) in pairs]
+        expected = met.make(published.text, test.storage, test.cpu.published)
+        compared = list(zip(met.COLUMNS, test.met.cells, expected.cells, strict=True))
         has_rate = test.output is not None or test.load is not None
         source = "sb.o, sb.io and sb.vm" if has_rate else "sb.io and sb.vm"
     else:
@@ -93,25 +67,26 @@ def _rates(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Pr
             cell = ("the rate", printed.number, published.whole)
             yield from differing(run.path / test.names["r.qps"], [cell], "sb.met")
         return
-    made = {
+    sources = {
         "r.qps": published.whole,
         "r.rtavg": output.average_ms,
         "r.rtmax": output.longest_ms,
         "r.rt95": output.p95_ms,
     }
     for kind, printed in test.rates.items():
-        if expected := made.get(kind):
-            cell = ("the rate" if kind == "r.qps" else "the time", printed.number, expected)
+        if source := sources.get(kind):
+            cell = ("the rate" if kind == "r.qps" else "the time", printed.number, source)
             yield from differing(run.path / test.names[kind], [cell], "sb.o")
 
 
 def _extractions(run: RunDirectory, test: ArchivedTest) -> Iterator[Problem]:
     for (iteration, form), values in test.extracted.items():
-        made = test.counters.get(iteration)
-        if made is not None and made is not values:
+        expected = test.counters.get(iteration)
+        if expected is not None and expected is not values:
             path = run.path / test.names[extraction_kind(iteration, form)]
             cells = [
-                (name, values.get(name, ""), made.get(name, "")) for name in {**made, **values}
+                (name, values.get(name, ""), expected.get(name, ""))
+                for name in {**expected, **values}
             ]
             yield from differing(path, cells, f"sb.perf.hw.{test.file.common}.{iteration}")
 
@@ -123,21 +98,21 @@ PublishedRows = dict[tuple[str, str], MetRow]
 
 
 def _of_blocks(tables: Iterable[Hardware]) -> RatesOfTests:
-    found: RatesOfTests = {}
+    rates: RatesOfTests = {}
     for table in tables:
         for name, rows in table.table.blocks.items():
             file = parse_file(name)
             if file is not None and file.kind == "met":
                 for row in rows:
-                    if row.rate:
-                        found.setdefault((row.run, file.common), {})[file.dop] = row.rate
-    return found
+                    if rate := row["o/s"]:
+                        rates.setdefault((row.run, file.common), {})[file.dop] = rate
+    return rates
 
 
 def published_numbers(
-    runs: Iterable[RunDirectory], scan: ScanChoices
+    runs: Iterable[RunDirectory], scan: ScanRules
 ) -> tuple[RatesOfTests, PublishedRows]:
-    """What tables of these runs are made of."""
+    """Return the rates and the rows of hardware that tables of these runs are made of."""
     rates: RatesOfTests = {}
     rows: PublishedRows = {}
     for run in runs:
@@ -147,35 +122,34 @@ def published_numbers(
                 continue
             if not test.is_load:
                 rates.setdefault((run.name, test.file.common), {})[test.dop] = published.whole
-            if (made := published_met(test, published)) is not None:
-                threads = f".dop{test.dop}" if test.dop and not test.is_load else ""
-                kind = "prepare.met" if test.is_load else "met"
-                block = f"sb.{kind}.{test.file.common}{threads}"
-                rows[block, run.name] = MetRow.of(made, run.name)
+            if (numbers := published_met(test, published)) is not None:
+                common = test.file.common
+                block = load_block_name(common) if test.is_load else block_name(common, test.dop)
+                rows[block, run.name] = MetRow.of(numbers, run.name)
     return rates, rows
 
 
 def _derived(derived: Derived) -> Iterator[Problem]:
     source, table = derived.source, derived.table
-    made = source.table
-    if table.base is not None and made.base is None:
-        made = rate_tables.relative(_with_first(made, table))
-    if len(table.runs) != len(made.runs):
-        counts = (f"{len(table.runs)}", f"{len(made.runs)}")
+    expected = source.table
+    if table.base is not None and expected.base is None:
+        expected = rate_tables.relative(_with_first(expected, table))
+    if len(table.runs) != len(expected.runs):
+        counts = (f"{len(table.runs)}", f"{len(expected.runs)}")
         yield from differing(derived.path, [("columns", *counts)], source.path.name)
         return
     cells = (
         (f"{label} of {run}", *pair)
-        for label in {**made.rows, **table.rows}
+        for label in {**expected.rows, **table.rows}
         for run, pair in zip(
-            made.runs, _pairs(table.rows.get(label), made.rows.get(label)), strict=False
+            expected.runs, _pairs(table.rows.get(label), expected.rows.get(label)), strict=False
         )
     )
     yield from differing(derived.path, cells, source.path.name)
 
 
 def _with_first(absolute: RateTable, relative: RateTable) -> RateTable:
-    """The columns of a table of rates that a relative one says to be of, in its order."""
+    """Return the columns of a table of rates that a relative one is of, in its order."""
     wanted = (relative.base or "", *relative.runs)
     if not set(wanted) <= set(absolute.runs):
         return absolute  # as .csv, which has no names
@@ -184,43 +158,52 @@ def _with_first(absolute: RateTable, relative: RateTable) -> RateTable:
     return RateTable(wanted, rows)
 
 
-def _pairs(there: Sequence[str] | None, made: Sequence[str] | None) -> Iterator[tuple[str, str]]:
-    """Cells of a row that one of both may not have."""
-    width = len(there or made or ())
+def _pairs(
+    there: Sequence[str] | None, expected: Sequence[str] | None
+) -> Iterator[tuple[str, str]]:
+    """Pair the cells of a row that one of both may not have."""
+    width = len(there or expected or ())
     nothing = [""] * width
-    return zip(there or nothing, made or nothing, strict=True)
+    return zip(there or nothing, expected or nothing, strict=True)
 
 
 def _absolute(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
-    cells = []
-    for label, values in table.table.rows.items():
-        for run, there in zip(table.table.runs, values, strict=True):
-            made = _rates_of(table, label, run, known).values()
-            if there and made and there not in made:
-                cells.append((f"{label} of {run}", there, min(made)))
+    cells = [
+        (f"{label} of {run}", there, min(expected))
+        for label, run, there in _cells(table)
+        if there
+        and (expected := _rates_of(table, label, run, known).values())
+        and there not in expected
+    ]
     yield from differing(table.path, cells, "the run's files")
 
 
 def _relative(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
-    """One beside which there are no absolute rates."""
+    """Compare a table beside which there are no absolute rates."""
     cells = []
-    for label, values in table.table.rows.items():
+    for label, run, there in _cells(table):
         base = _rates_of(table, label, table.table.base or "", known)
-        for run, there in zip(table.table.runs, values, strict=True):
-            made = {
-                rate_tables.relative_rate(rate, base[clients])
-                for clients, rate in _rates_of(table, label, run, known).items()
-                if clients in base
-            }
-            if made and there not in made:
-                cells.append((f"{label} of {run}", there, min(made)))
+        expected = {
+            rate_tables.relative_rate(rate, base[clients])
+            for clients, rate in _rates_of(table, label, run, known).items()
+            if clients in base
+        }
+        if expected and there not in expected:
+            cells.append((f"{label} of {run}", there, min(expected)))
     yield from differing(table.path, cells, "the rates of the runs")
 
 
+def _cells(table: Rates) -> Iterator[tuple[str, str, str]]:
+    """Yield label, run and rate of each cell."""
+    for label, values in table.table.rows.items():
+        for run, there in zip(table.table.runs, values, strict=True):
+            yield label, run, there
+
+
 def _rates_of(table: Rates, label: str, run: str, known: RatesOfTests) -> Mapping[int | None, str]:
-    """Of the clients that the table is called by, if the runs have these; else of all."""
+    """Return the rates of the clients in the table's name, if the runs have these; else all."""
     rates = known.get((run, common_of(label, run) or ""), {})
-    named = named_clients.of_table(table.path)
+    named = of_table(table.path)
     if named is None or named.count not in rates:
         return rates
     return {named.count: rates[named.count]}
@@ -231,24 +214,24 @@ def _blocks(table: Hardware, known: PublishedRows) -> Iterator[Problem]:
         (f"{name}, {column} of {row.run}", there, cell)
         for name, rows in table.table.blocks.items()
         for row in rows
-        if (made := known.get((name, row.run))) is not None
-        for (column, there), cell in zip(row.named_cells().items(), made.cells(), strict=True)
+        if (expected := known.get((name, row.run))) is not None
+        for column, there, cell in zip(met_tables.COLUMNS, row.cells, expected.cells, strict=True)
         if there
     )
     yield from differing(table.path, cells, "the run's files")
 
 
 def _relative_blocks(table: Hardware) -> Iterator[Problem]:
-    """Relative rows are made of the absolute ones of the same block."""
+    """Compare relative rows with the absolute ones of the same block."""
     blocks = table.table.blocks
     rows = {(name, row.run): row for name, block in blocks.items() for row in block}
     cells = []
     for (name, run), printed in table.table.relative.items():
         if (row := rows.get((name, run))) is not None:
-            made = met_tables.relative(row, blocks[name][0])
+            expected = met_tables.relative(row, blocks[name][0])
             cells += [
-                (f"{name}, relative {column} of {run}", there, made[column])
+                (f"{name}, relative {column} of {run}", there, expected[column])
                 for column, there in printed.items()
-                if column in made
+                if column in expected
             ]
     yield from differing(table.path, cells, "its absolute rows")

@@ -3,63 +3,81 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from slowdust import __version__
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
-from slowdust.archive.problems import recorded
-from slowdust.archive.sysbench import notes as notes_of
-from slowdust.archive.sysbench import table_slices
+from slowdust.archive.importing import MARGIN, ArchivedExperiment, Mode
+from slowdust.archive.problems import Problem, recorded
+from slowdust.archive.sysbench import slices, table_slices
 from slowdust.archive.sysbench.checks import check_runs, check_tables, published_numbers
-from slowdust.archive.sysbench.choices import Choices
-from slowdust.archive.sysbench.cut_tables import find_cut
-from slowdust.archive.sysbench.differences import differences_of
-from slowdust.archive.sysbench.joined_counters import JoinedTables
-from slowdust.archive.sysbench.results import Results, results_of
-from slowdust.archive.sysbench.run_directory import RunDirectory
-from slowdust.archive.sysbench.scan_choice import choose_scan_rules
-from slowdust.archive.sysbench.scanning import Place
+from slowdust.archive.sysbench.classic_tables import classic_tables, find_cut
+from slowdust.archive.sysbench.clients import NOT_KNOWN, NamedClients, RunClients, notes_of_names
+from slowdust.archive.sysbench.joined_counters import JoinedTables, use_joined
+from slowdust.archive.sysbench.notes import differences_of, notes_of_groups, notes_of_scan
+from slowdust.archive.sysbench.reading import PREPARE, Cpu
+from slowdust.archive.sysbench.run_directory import RunDirectory, TestKey
+from slowdust.archive.sysbench.scan_rules import choose_scan_rules, part_units
+from slowdust.archive.sysbench.scanning import Directory
 from slowdust.archive.sysbench.slices import Reading
-from slowdust.benchmarks.archived import SYSBENCH
-from slowdust.formats.sysbench import named_clients, rate_tables
-from slowdust.formats.sysbench.names import order_of_runs
+from slowdust.archive.sysbench.summary_tables import Hardware
+from slowdust.benchmarks.archived import LOAD, SYSBENCH
+from slowdust.formats.sysbench import rate_tables
+from slowdust.formats.sysbench.names import block_name, load_block_name, order_of_runs, parse_file
+from slowdust.formats.sysbench.rates import ScanRule
 from slowdust.formats.text import readable
-from slowdust.store.manifest import ArchivedTable, Imported, Manifest, Method
+from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.slice import SCHEMA, Slice
 
-MARGIN = 0.03
+
+@dataclass(frozen=True)
+class Choices:
+    """The user's choices for the experiments of an import."""
+
+    mode: Mode
+    scan: ScanRule | None
+    """Rule of scan's rate; None: by what reproduces the published rates, or by date."""
+    clients: int | None
+    """Clients of tables that do not tell."""
 
 
 @dataclass
-class ArchivedExperiment:
-    """What is written into the store, and what a summary tells beside it."""
+class Results:
+    """The slices of an experiment, and where they are from."""
 
-    manifest: Manifest
+    titles: dict[str, str]
+    """Run -> contender, the base first."""
     slices: list[Slice]
-    notes: list[str] = field(default_factory=list)
-    """Sentences about tests whose files are not all there."""
+    probed: list[tuple[str, Cpu]]
+    """Test and sums of vmstat, of each result whose CPU is clean, or would be."""
+    joined: JoinedTables
+    assumed: list[str]
+    """Sentences on assumptions."""
+    named: set[NamedClients] = field(default_factory=set)
+    """Numbers of clients that only names tell."""
+    problems: list[Problem] = field(default_factory=list)
+    """Problems of tables."""
 
 
 def make_experiment(
-    name: str, place: Place, runs: Sequence[RunDirectory], choices: Choices
+    name: str, directory: Directory, runs: Sequence[RunDirectory], choices: Choices
 ) -> ArchivedExperiment | None:
-    """Everything that the files of a directory say.
+    """Make an experiment of the files of a directory.
 
-    None where they say nothing; the problems of `place` and `runs` tell why.
+    None where they have no result; the problems of `directory` and `runs` tell why.
     """
-    titles = titles_of(_order(place, runs))
+    titles = titles_of(_order(directory, runs))
     cpus = next((run.cpus for run in runs if run.cpus), None)
-    scan = choose_scan_rules(place.around, runs, choices.scan)
+    scan = choose_scan_rules(directory.around, runs, choices.scan)
     reading = Reading(choices.mode, scan, cpus)
-    found = results_of(place, runs, titles, choices, reading)
-    place.problems.extend(found.problems)
-    if not found.slices:
+    results = _results(directory, runs, titles, choices, reading)
+    directory.problems.extend(results.problems)
+    if not results.slices:
         return None
-    manifest = _manifest(name, place, runs, found, reading)
+    manifest = _manifest(name, directory, runs, results, reading)
     tests, rank = manifest.tests, list(titles.values())
-    found.slices.sort(
+    results.slices.sort(
         key=lambda record: (
             tests.index(record.place.test),
             record.place.clients,
@@ -68,19 +86,120 @@ def make_experiment(
     )
     notes = [
         *undecoded(manifest.contenders),
-        *named_clients.notes(found.named),
-        *notes_of.of_scan(found.slices, scan),
-        *notes_of.of_flags(found.slices),
+        *notes_of_names(results.named),
+        *notes_of_scan(results.slices, scan),
+        *notes_of_groups(results.slices),
         *manifest.warnings,
     ]
-    return ArchivedExperiment(manifest, found.slices, notes)
+    return ArchivedExperiment(manifest, results.slices, notes)
+
+
+def _results(
+    directory: Directory,
+    runs: Sequence[RunDirectory],
+    titles: dict[str, str],
+    choices: Choices,
+    reading: Reading,
+) -> Results:
+    """Return everything that has a rate; `titles` are run -> contender, the base first."""
+    clients = RunClients(directory, runs, choices.clients)
+    clean = _clean_tests(runs, directory.tables.hardware)
+    of_runs = _of_runs(runs, titles, reading, clients, clean)
+    records = [record for record, _ in of_runs]
+    rows = table_slices.read_tables(directory, records, choices.clients)
+    records += _of_tables(rows, records, titles, reading)
+    parted = part_units(records, list(titles.values()), reading.scan)
+    joined = use_joined(directory.tables.joined, runs, list(titles), records)
+    if choices.mode is Mode.CLEAN:
+        for record in records:
+            slices.leave_out_hardware_of_all_threads(record)
+    unknown = [Problem(directory.path / table, NOT_KNOWN) for table in sorted(rows.without_clients)]
+    return Results(
+        titles,
+        records,
+        [
+            (record.place.test, cpu)
+            for record, cpu in of_runs
+            if cpu and record.archived and record.archived.per_operation
+        ],
+        joined,
+        [*parted, *clients.assumed, *joined.assumed],
+        rows.named | clients.named,
+        [*rows.problems, *unknown, *joined.problems],
+    )
+
+
+def _clean_tests(runs: Sequence[RunDirectory], tables: Iterable[Hardware]) -> set[TestKey]:
+    """Return the tests that have vmstat's samples in all of their runs, also those of tables."""
+    sampled = {(run.name, *key) for run in runs for key, test in run.tests.items() if test.cpu}
+    there = {(run.name, *key) for run in runs for key in run.tests}
+    for table in tables:
+        for name, rows in table.table.blocks.items():
+            if (file := parse_file(name)) is not None:
+                key = (LOAD if file.kind.startswith(PREPARE) else file.common, file.dop)
+                there |= {(row.run, *key) for row in rows if row["cpu/o"]}
+    unclean = {(test, dop) for _, test, dop in there - sampled}
+    return {(test, dop) for _, test, dop in sampled} - unclean
+
+
+def _of_runs(
+    runs: Sequence[RunDirectory],
+    titles: dict[str, str],
+    reading: Reading,
+    clients: RunClients,
+    clean: Set[TestKey],
+) -> list[tuple[Slice, Cpu | None]]:
+    """Return slices, and the sums of vmstat where its clean means count, or would count."""
+    records = []
+    for run in runs:
+        for key, test in run.tests.items():
+            count = clients.of(run, test)
+            cpu = test.cpu if key in clean else None
+            counting = cpu.clean if cpu and reading.mode is Mode.CLEAN else None
+            record = count and slices.slice_of(
+                run, test, count, titles[run.name], reading, clean=counting
+            )
+            if record:
+                records.append((record, cpu))
+            else:
+                what = "no rate" if count else NOT_KNOWN
+                run.problems.append(Problem(run.path / f"*.{key[0]}", what))
+    return records
+
+
+def _of_tables(
+    rows: table_slices.TableRows, records: Sequence[Slice], titles: dict[str, str], reading: Reading
+) -> list[Slice]:
+    """Return slices of the rows that no run's own files have."""
+    there = {
+        (record.place.contender, record.place.test, record.place.clients) for record in records
+    }
+    loaded = {record.place.contender for record in records if record.place.test == LOAD}
+    missing = []
+    for row in rows.rows.values():
+        title = titles.get(row.run)
+        if title is None or (title, row.test, row.clients) in there:
+            continue
+        if row.test == LOAD and title in loaded:
+            continue
+        scan = reading.scan.rule(row.run)
+        record = table_slices.slice_of(row, title, scan, reading.cpus)
+        if record is not None:
+            missing.append(record)
+    return missing
 
 
 def _manifest(
-    name: str, place: Place, runs: Sequence[RunDirectory], found: Results, reading: Reading
+    name: str,
+    directory: Directory,
+    runs: Sequence[RunDirectory],
+    results: Results,
+    reading: Reading,
 ) -> Manifest:
-    measured = {record.place.contender for record in found.slices}
-    contenders = [facts_of(run, title) for run, title in found.titles.items() if title in measured]
+    measured = {record.place.contender for record in results.slices}
+    contenders = [
+        facts_of(run, title) for run, title in results.titles.items() if title in measured
+    ]
     days = sorted(probe.day for run in runs for probe in run.probes if probe.day)
     return Manifest(
         schema=SCHEMA,
@@ -89,64 +208,65 @@ def _manifest(
         started=days[0] if days else None,
         base=contenders[0].name,
         contenders=contenders,
-        tests=_tests(place, found.slices),
-        clients=sorted({record.place.clients for record in found.slices}),
+        tests=_tests(directory, results.slices),
+        clients=sorted({record.place.clients for record in results.slices}),
         method=_method(runs),
         host=_host(runs, reading.cpus),
-        warnings=[*place.assumed, *found.assumed],
-        imported=_imported(place, runs, found, reading),
+        warnings=[*directory.assumed, *results.assumed],
+        imported=_imported(directory, runs, results, reading),
     )
 
 
 def _imported(
-    place: Place, runs: Sequence[RunDirectory], found: Results, reading: Reading
+    directory: Directory, runs: Sequence[RunDirectory], results: Results, reading: Reading
 ) -> Imported:
-    problems = [*place.problems, *(problem for run in runs for problem in run.problems)]
+    tables = directory.tables
+    problems = [*directory.problems, *(problem for run in runs for problem in run.problems)]
     problems += check_runs(runs, reading.scan)
     published = published_numbers(runs, reading.scan)
-    problems += check_tables(place.tables, *published)
-    cut = list(find_cut(place.tables, *published))
-    problems += [one.problem for one in cut]
+    problems += check_tables(tables, *published)
+    cut = list(find_cut(tables, *published))
+    problems += [table.problem for table in cut]
     return Imported(
         kind=SYSBENCH.name,
         mode=str(reading.mode),
-        source=readable(place.name),
-        path=readable(str(place.path)),
-        whole=place.whole,
+        source=readable(directory.name),
+        path=readable(str(directory.path)),
+        whole=directory.whole,
         device=", ".join(sorted({run.device for run in runs if run.device})) or None,
-        used=place.tables.used + found.joined.used + sum(run.used for run in runs),
-        checked=_checked(place, found.joined, runs),
-        by_products=_summed([place.tables.by_products, *(run.by_products for run in runs)]),
-        skipped=recorded(problems, place.path),
-        tables=_tables_of(place, {one.path: one.rows for one in cut if one.rows is not None}),
-        differences=differences_of(found.probed, runs, reading),
+        used=tables.used + results.joined.used + sum(run.used for run in runs),
+        checked=_checked(tables.checked, results.joined, runs),
+        by_products=_summed([tables.by_products, *(run.by_products for run in runs)]),
+        skipped=recorded(problems, directory.path),
+        tables=classic_tables(tables, directory.path, cut),
+        differences=differences_of(results.probed, runs, reading),
     )
 
 
-def _order(place: Place, runs: Sequence[RunDirectory]) -> list[str]:
-    """Names of runs: as the first table has them, the base first; else by version."""
-    columns = [table.runs for table in place.tables.of_runs]
+def _order(directory: Directory, runs: Sequence[RunDirectory]) -> list[str]:
+    """Return the runs as the first table has them, the base first; else by version."""
+    columns = [table.runs for table in directory.tables.of_runs]
     first = list(columns[0]) if columns else []
     named = {run.name for run in runs}.union(*columns)
     return [*first, *sorted(named - set(first), key=order_of_runs)]
 
 
-def _tests(place: Place, records: Sequence[Slice]) -> list[str]:
-    """In the order in which they ran, where a table tells it; else that of the tables of rates."""
+def _tests(directory: Directory, records: Sequence[Slice]) -> list[str]:
+    """Return the tests in the order in which they ran, or else in that of the tables of rates."""
     files = {
         (record.archived.classic.file, record.place.test)
         for record in records
         if record.archived is not None and record.archived.classic.file is not None
     }
-    told = [
+    in_tables = [
         test
-        for hardware in place.tables.hardware
+        for hardware in directory.tables.hardware
         for name in hardware.table.blocks
-        for common, test in files
-        if name.startswith(table_slices.block_name(test, common, 0).removesuffix(".dop0"))
+        for file, test in files
+        if name.startswith(load_block_name(file) if test == LOAD else block_name(file, None))
     ]
     ordered = rate_tables.order_of_suffixes({record.place.test for record in records})
-    return list(dict.fromkeys([*told, *ordered]))
+    return list(dict.fromkeys([*in_tables, *ordered]))
 
 
 def _method(runs: Sequence[RunDirectory]) -> Method:
@@ -170,44 +290,15 @@ def _host(runs: Sequence[RunDirectory], cpus: int | None) -> dict[str, str]:
     return {label: ", ".join(values) for label, values in facts.items() if values}
 
 
-def _checked(place: Place, joined: JoinedTables, runs: Sequence[RunDirectory]) -> dict[str, int]:
-    of_tables = place.tables.checked + Counter({"join": joined.checked} if joined.checked else {})
+def _checked(
+    tables: Counter[str], joined: JoinedTables, runs: Sequence[RunDirectory]
+) -> dict[str, int]:
+    of_tables = tables + Counter({"join": joined.checked} if joined.checked else {})
     return _summed([of_tables, *(run.checked for run in runs)])
 
 
 def _summed(counts: Iterable[Counter[str]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return dict(sorted(total.items()))
-
-
-def _tables_of(place: Place, cut: Mapping[Path, Sequence[str]]) -> list[ArchivedTable]:
-    """Those that are `cut` with the rows that they would have."""
-    found = [
-        ArchivedTable(
-            kind="rates" if rates.table.base is None else "relative rates",
-            tag=rates.tag,
-            runs=list(rates.runs),
-            rows=list(cut.get(rates.path, rates.table.rows)),
-            folder=_folder(rates.path, place.path),
-        )
-        for rates in (*place.tables.rates, *place.tables.relative)
-    ]
-    found += [
-        ArchivedTable(
-            kind="hardware",
-            tag=hardware.tag,
-            runs=hardware.runs,
-            rows=list(cut.get(hardware.path, hardware.table.blocks)),
-            folder=_folder(hardware.path, place.path),
-        )
-        for hardware in place.tables.hardware
-    ]
-    tags = place.tables.counter_tags
-    found += [ArchivedTable(kind="counters", tag=tag, runs=[]) for tag in tags]
-    return found
-
-
-def _folder(path: Path, home: Path) -> str:
-    return "" if path.parent == home else str(path.parent.relative_to(home))

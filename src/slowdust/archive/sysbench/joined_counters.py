@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slowdust.archive.problems import Problem
-from slowdust.archive.sysbench.checks import differing
-from slowdust.archive.sysbench.found_tables import Joined
+from slowdust.archive.problems import Cell, Problem, differing
 from slowdust.archive.sysbench.run_directory import RunDirectory
 from slowdust.archive.sysbench.slices import counters_of
+from slowdust.archive.sysbench.summary_tables import Joined
 from slowdust.formats.sysbench import perf_stat
 from slowdust.formats.sysbench.names import parse_run
 from slowdust.store.archived import Archived
@@ -29,7 +28,7 @@ Columns = Sequence[Mapping[str, str]]
 
 @dataclass
 class JoinedTables:
-    """What became of the tables of an experiment."""
+    """Counts and problems of the tables of an experiment."""
 
     used: int = 0
     checked: int = 0
@@ -47,7 +46,7 @@ def use_joined(
 
     `order` are the names of the experiment's runs, the base first.
     """
-    found = JoinedTables()
+    outcome = JoinedTables()
     own = _own(runs)
     by_test: dict[str, list[Slice]] = {}
     for record in records:
@@ -56,87 +55,89 @@ def use_joined(
     absolute: dict[tuple[str, Key], Columns] = {}
     missing = _missing(tables)
     assumed = False
-    for table in sorted(tables, key=lambda one: (one.relative, one.file.iteration or 0)):
+    for table in sorted(tables, key=lambda table: (table.relative, table.file.iteration or 0)):
         key = (table.file.common, table.file.iteration or 0)
         runs_own = [own[key][run] for run in order if run in own.get(key, {})]
         beside = absolute.get((table.tag, key), [])
         if not table.relative:
             absolute[table.tag, key] = beside = _sources(table.columns, runs_own)
         if runs_own or (table.relative and beside):
-            found.checked += 1
+            outcome.checked += 1
             check = _relative if table.relative else _absolute
-            found.problems += check(table, beside or runs_own)
+            outcome.problems += check(table, beside or runs_own)
             continue
         wrong = _give(table, missing, order, by_test.get(table.file.common, []))
         if wrong is None:
-            found.used += 1
+            outcome.used += 1
             assumed = True
         else:
-            found.problems.append(Problem(table.path, wrong))
+            outcome.problems.append(Problem(table.path, wrong))
     if assumed:
-        found.assumed.append("join*: columns without names, taken to be the runs in their order")
-    return found
+        outcome.assumed.append("join*: columns without names, taken to be the runs in their order")
+    return outcome
 
 
 def _own(runs: Sequence[RunDirectory]) -> dict[Key, dict[str, Mapping[str, str]]]:
-    """Run -> counters as printed, by test and iteration."""
-    found: dict[Key, dict[str, Mapping[str, str]]] = {}
+    """Return the counters of each run as printed, by test and iteration."""
+    counters: dict[Key, dict[str, Mapping[str, str]]] = {}
     for run in runs:
         for test in run.tests.values():
             for iteration, values in test.counters.items():
-                found.setdefault((test.file.common, iteration), {})[run.name] = values
-    return found
+                counters.setdefault((test.file.common, iteration), {})[run.name] = values
+    return counters
 
 
 def _sources(columns: Columns, own: Columns) -> Columns:
-    """For each column the run's own counters that it is most like; itself where there are none."""
+    """Return for each column the run's own counters that it is most like, or else itself."""
     left = list(own)
-    found: list[Mapping[str, str]] = []
+    sources: list[Mapping[str, str]] = []
     for column in columns:
-        source = max(left, key=lambda one: len(column.items() & one.items()), default=column)
-        left = [one for one in left if one is not source]
-        found.append(source)
-    return found
+        source = max(left, key=lambda other: len(column.items() & other.items()), default=column)
+        left = [other for other in left if other is not source]
+        sources.append(source)
+    return sources
 
 
 def _absolute(table: Joined, sources: Columns) -> Iterator[Problem]:
-    cells = [
+    yield from differing(table.path, _cells(table, sources), "sb.perf.hw")
+
+
+def _relative(table: Joined, sources: Columns) -> Iterator[Problem]:
+    """Compare with all sources in their order: with fewer columns it is not known of which."""
+    base, *others = sources
+    if len(others) == len(table.columns):
+        expected = [perf_stat.relative(source, base) for source in others]
+        yield from differing(table.path, _cells(table, expected), "join*.abs or sb.perf.hw")
+
+
+def _cells(table: Joined, sources: Columns) -> list[Cell]:
+    return [
         (f"{name}, column {number}", value, source.get(name, ""))
         for number, (column, source) in enumerate(zip(table.columns, sources, strict=True), start=1)
         for name, value in column.items()
     ]
-    yield from differing(table.path, cells, "sb.perf.hw")
-
-
-def _relative(table: Joined, sources: Columns) -> Iterator[Problem]:
-    """Of all of the sources in their order: with fewer columns it is not known of which."""
-    if len(sources) != len(table.columns) + 1:
-        return
-    base, *others = sources
-    cells = []
-    for number, (column, source) in enumerate(zip(table.columns, others, strict=True), start=1):
-        made = perf_stat.relative(source, base)
-        cells += [
-            (f"{name}, column {number}", value, made.get(name, ""))
-            for name, value in column.items()
-        ]
-    yield from differing(table.path, cells, "join*.abs or sb.perf.hw")
 
 
 def _missing(tables: Sequence[Joined]) -> set[str]:
-    """Events that are 1 in all relative tables: so was published what is -1 in all of them, which
-    the machine does not have."""
-    found: dict[str, bool] = {}
+    """Return the events that are 1 in all relative tables, which the machine does not have.
+
+    They were published so where they are -1 in all of the tables.
+    """
+    always_one: dict[str, bool] = {}
     for column in (column for table in tables if table.relative for column in table.columns):
         for name, value in column.items():
-            found[name] = found.get(name, True) and float(value) == 1
-    return {name for name, always in found.items() if always and not perf_stat.is_ratio(name)}
+            always_one[name] = always_one.get(name, True) and float(value) == 1
+    return {
+        name
+        for name, never_other in always_one.items()
+        if never_other and not perf_stat.is_ratio(name)
+    }
 
 
 def _give(
     table: Joined, missing: set[str], order: Sequence[str], records: Sequence[Slice]
 ) -> str | None:
-    """Give the counters to the records of its test; else why not, in words."""
+    """Give the counters to the slices of the table's test; else return why not, in words."""
     columns = _with_base(table.columns, missing) if table.relative else table.columns
     if len(columns) != len(order):
         return f"which of {counted(len(order), 'run')} its columns are of is not known"
@@ -153,8 +154,8 @@ def _give(
         for record, archived in by_run.get(run, []):
             iteration = str(table.file.iteration or 0)
             if archived.counters is None:
-                said = parse_run(run)
-                archived.counters = counters_of(values, record.qps, said.dbms if said else None)
+                name = parse_run(run)
+                archived.counters = counters_of(values, record.qps, name.dbms if name else None)
                 archived.notes.append(RELATIVE if table.relative else FROM_JOINED)
                 if table.relative:
                     archived.counters.relative_to = order[0]
@@ -170,6 +171,6 @@ def _of_joined(record: Slice) -> bool:
 
 
 def _with_base(columns: Sequence[Mapping[str, str]], missing: set[str]) -> Columns:
-    """The base's are 1."""
-    kept = [{name: one[name] for name in one if name not in missing} for one in columns]
-    return [{name: "1" for one in kept for name in one}, *kept]
+    """Add the column of the base, whose counters are 1."""
+    kept = [{name: column[name] for name in column if name not in missing} for column in columns]
+    return [{name: "1" for column in kept for name in column}, *kept]

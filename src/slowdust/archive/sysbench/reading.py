@@ -1,37 +1,29 @@
-"""Files of sysbench's runs, read one by one: what each tells, or why it tells nothing."""
+"""Reading the files of sysbench's runs one by one: the content of each, or why it has none."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from slowdust.archive.two_processes import read_shared
-from slowdust.formats.sysbench import iostat, met, perf_stat, processes, vmstat
+from slowdust.archive.reading import Unusable, read_shared
+from slowdust.formats.sysbench import iostat, met, perf_stat, ps, vmstat
 from slowdust.formats.sysbench import output as sysbench
 from slowdust.formats.sysbench.iostat import Iostat
 from slowdust.formats.sysbench.met import Met
 from slowdust.formats.sysbench.names import FileName
 from slowdust.formats.sysbench.output import LoadOutput, Output
-from slowdust.formats.sysbench.processes import Peaks
+from slowdust.formats.sysbench.ps import Peaks
 from slowdust.formats.sysbench.vmstat import Vmstat
 from slowdust.formats.text import DamagedError, ends_whole, is_number, lines_of, read_content
 
 PREPARE = "prepare."
-_COUNTERS = "perf.hw"
-
-
-@dataclass(frozen=True)
-class Wanting:
-    """Why a file is of no use."""
-
-    reason: str
 
 
 @dataclass(frozen=True)
 class Cpu:
-    """What vmstat saw, by the published rule and by the clean one."""
+    """Sums over the samples of vmstat, by the published rule and by the clean one."""
 
     published: Vmstat
     clean: Vmstat
@@ -54,18 +46,30 @@ class LastIteration:
 
 Extraction = Mapping[str, str]
 """Counter -> value as printed."""
-Found = Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
+Content = (
+    Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
+)
 Request = tuple[str, FileName, str | None]
-"""Path of a file, what its name says, and the part of a name by which iostat's lines are chosen."""
+"""Path of a file, its parsed name, and the part of a device's name that selects iostat's lines."""
+INCOMPLETE = "an iteration that was not completed"
+"""The reason of files that have nothing wrong: the last iteration ends with its test."""
+_READ = frozenset(
+    {"o", "io", "vm", "met", "ps", "r.qps", "r.rtavg", "r.rtmax", "r.rt95", "perf.hw", "perf.last"}
+)
 
 
 def reads(file: FileName) -> bool:
-    """Whether files of this kind are read; others are by-products."""
-    return _reader_of(file) is not None
+    """Return whether a file is read; others are by-products."""
+    return is_read(file.kind) and (file.extraction is None or file.kind == "perf.hw")
+
+
+def is_read(kind: str) -> bool:
+    """Return whether something is read from files of this kind."""
+    return kind.removeprefix(PREPARE) in _READ
 
 
 def busiest_device(paths: Sequence[str]) -> str | None:
-    """The device that most was read from and written to in files of iostat."""
+    """Return the device with the most traffic in files of iostat."""
     total: Counter[str] = Counter()
     for path in paths:
         with suppress(DamagedError):
@@ -73,104 +77,65 @@ def busiest_device(paths: Sequence[str]) -> str | None:
     return iostat.busiest(total)
 
 
-def read_all(requests: Sequence[Request]) -> list[Found | Wanting]:
-    """What each file tells, in the order of `requests`."""
+def read_all(requests: Sequence[Request]) -> list[Content | Unusable]:
+    """Return the content of each file, in the order of `requests`."""
     return read_shared(requests, [path for path, _, _ in requests], _read_some)
 
 
-def _read_some(requests: Sequence[Request]) -> list[Found | Wanting]:
+def _read_some(requests: Sequence[Request]) -> list[Content | Unusable]:
     return [_read(path, file, device) for path, file, device in requests]
 
 
-def _read(path: str, file: FileName, device: str | None) -> Found | Wanting:
+def _read(path: str, file: FileName, device: str | None) -> Content | Unusable:
     try:
-        reader = _reader_of(file)
-        assert reader is not None
-        return reader(read_content(path), file, device)
+        content = read_content(path)
+        if file.kind == "perf.hw":
+            return _counters(content, file)
+        return _parse(content, file.kind, device)
     except DamagedError as error:
-        return Wanting(str(error))
+        return Unusable(str(error))
     except (ValueError, ArithmeticError, LookupError) as error:
-        return Wanting(f"not as it should be: {error}")
+        return Unusable(f"not as it should be: {error}")
 
 
-def _read_output(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    if file.kind.startswith(PREPARE):
-        return sysbench.read_load(content) or Wanting("the load did not end")
-    return sysbench.read(content) or Wanting("the test did not end")
+def _parse(content: bytes, kind: str, device: str | None) -> Content | Unusable:
+    match kind.removeprefix(PREPARE):
+        case "o" if kind.startswith(PREPARE):
+            return sysbench.read_load(content) or Unusable("the load did not end")
+        case "o":
+            return sysbench.read(content) or Unusable("the test did not end")
+        case "io" if device is not None:
+            nothing = Unusable(f"no sample of a device called {device}")
+            return iostat.read(content, device) or nothing
+        case "io":
+            return Unusable("no sample of any device")
+        case "vm":
+            published, clean = vmstat.read_published(content), vmstat.read_clean(content)
+            return Cpu(published, clean) if published and clean else Unusable("no sample")
+        case "met":
+            return (ends_whole(content) and met.read(lines_of(content))) or Unusable("torn")
+        case "ps":
+            return ps.read(content) or Unusable("no process")
+        case "perf.last":
+            return LastIteration(int(content))
+        case _:
+            return _rate(content)
 
 
-def _read_storage(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    if device is None:
-        return Wanting("no sample of any device")
-    return iostat.read(content, device) or Wanting(f"no sample of a device called {device}")
-
-
-def _read_cpu(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    published, clean = vmstat.read_published(content), vmstat.read_clean(content)
-    return Cpu(published, clean) if published and clean else Wanting("no sample")
-
-
-def _read_met(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    return (ends_whole(content) and met.read(lines_of(content))) or Wanting("torn")
-
-
-def _read_processes(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    return processes.read(content) or Wanting("no process")
-
-
-def _read_rate(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _rate(content: bytes) -> PrintedRates | Unusable:
     if not ends_whole(content):
-        return Wanting("torn")
+        return Unusable("torn")
     line = lines_of(content)[0]
     *rates, text = line.split("\t")
     if not rates or not all(map(is_number, rates)):
-        return Wanting(f"no rate: {line[:40]!r}")
+        return Unusable(f"no rate: {line[:40]!r}")
     return PrintedRates(tuple(rates), text)
 
 
-def _read_counters(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
+def _counters(content: bytes, file: FileName) -> Extraction | Unusable:
     if file.iteration is None:
-        return Wanting("no iteration in its name")
-    values = perf_stat.extract(lines_of(content))
-    return values if perf_stat.LAST in values else Wanting(INCOMPLETE)
-
-
-def _read_extraction(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    if file.iteration is None:
-        return Wanting("no iteration in its name")
-    return perf_stat.read_raw(lines_of(content)) if ends_whole(content) else Wanting("torn")
-
-
-def _read_last(content: bytes, file: FileName, device: str | None) -> Found | Wanting:
-    return LastIteration(int(content))
-
-
-INCOMPLETE = "an iteration that was not completed"
-"""Nothing is wrong there: the last one is cut off by the end of its test."""
-
-_Reader = Callable[[bytes, FileName, str | None], Found | Wanting]
-_READERS: dict[str, _Reader] = {
-    "o": _read_output,
-    "io": _read_storage,
-    "vm": _read_cpu,
-    "met": _read_met,
-    "ps": _read_processes,
-    "r.qps": _read_rate,
-    "r.rtavg": _read_rate,
-    "r.rtmax": _read_rate,
-    "r.rt95": _read_rate,
-    _COUNTERS: _read_counters,
-    "perf.last": _read_last,
-}
-"""By kind of file."""
-
-
-def _reader_of(file: FileName) -> _Reader | None:
+        return Unusable("no iteration in its name")
     if file.extraction is not None:
-        return _read_extraction if file.kind == _COUNTERS else None
-    return _READERS.get(file.kind.removeprefix(PREPARE))
-
-
-def is_read(kind: str) -> bool:
-    """Whether there are files of this kind of which something is read."""
-    return kind.removeprefix(PREPARE) in _READERS
+        return perf_stat.read_raw(lines_of(content)) if ends_whole(content) else Unusable("torn")
+    values = perf_stat.extract(lines_of(content))
+    return values if perf_stat.LAST in values else Unusable(INCOMPLETE)

@@ -1,4 +1,4 @@
-"""Directories of archived results: which experiments lie in them, and in which files.
+"""Directories of archived results: the experiments that lie in them, and their files.
 
 A directory is a run's if it has files of runs; the experiment is the directory that holds it. A
 summary table belongs to the experiment of its directory, or of one above that names the same runs.
@@ -6,49 +6,44 @@ summary table belongs to the experiment of its directory, or of one above that n
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.archive.problems import OTHER_KIND, Problem
-from slowdust.archive.sysbench.found_tables import Tables, is_table, take_tables
+from slowdust.archive.importing import ForeignKind, is_generic, name_of
+from slowdust.archive.problems import Problem, of_other_kind
 from slowdust.archive.sysbench.run_directory import FOREIGN
+from slowdust.archive.sysbench.summary_tables import Rates, Tables, is_table, take_tables
 from slowdust.archive.walking import Visited, outermost, walk
-from slowdust.benchmarks.archived import IIBENCH
-from slowdust.formats.insert import names as ibench_names
-from slowdust.formats.sysbench.column_names import name_columns
-from slowdust.formats.sysbench.names import parse_file
+from slowdust.formats.sysbench.names import order_of_runs, parse_file
 from slowdust.formats.text import readable
-
-_GENERIC = re.compile(r"dop\d+")
 
 
 @dataclass
-class Place:
+class Directory:
     """An experiment's directory."""
 
     path: Path
-    """Resolved: a directory has one place, however it is spelled."""
+    """The resolved path: one directory has one, however it is spelled."""
     name: str
     around: list[Path]
-    """Itself, and the directories around it whose names count, too: see `around`."""
+    """Itself, and the directories around it whose names count, too: see `_around`."""
     whole: bool
     """Whether all of it was given to the import, not only runs of it."""
     runs: dict[Path, list[str]] = field(default_factory=dict)
     """Run directory -> names of its files."""
     tables: Tables = field(default_factory=Tables)
     assumed: list[str] = field(default_factory=list)
-    """Sentences: what columns without names were taken to be."""
+    """Sentences on the names that were assumed for columns without names."""
 
     @property
     def problems(self) -> list[Problem]:
-        """Of files that are no part of a run."""
+        """Problems of files that are no part of a run."""
         return self.tables.problems
 
     @property
     def run_names(self) -> set[str]:
-        """Of its directories."""
+        """Names of its run directories."""
         return {readable(path.name) for path in self.runs}
 
     @property
@@ -63,85 +58,112 @@ class Place:
         return not (self.runs or tables.rates or tables.relative or tables.hardware)
 
 
-def scan(roots: Iterable[Path]) -> list[Place]:
-    """The experiments below `roots`, and what of their files is no part of one.
+def scan(roots: Iterable[Path], foreign: ForeignKind) -> list[Directory]:
+    """Return the experiments below `roots`, and the files that are no part of one.
 
-    Files outside of all experiments are in a place that is `empty`.
+    Files outside of all experiments are in a directory that is `empty`.
     """
-    places: dict[Path, Place] = {}
+    directories: dict[Path, Directory] = {}
     for root in outermost(roots):
         for visited in walk(root):
-            _sort_files(places, root, visited)
-    return _joined(list(places.values()))
+            _sort_files(directories, root, visited, foreign)
+    return _joined(list(directories.values()))
 
 
-def _sort_files(places: dict[Path, Place], root: Path, visited: Visited) -> None:
-    directory, names = visited.path, visited.names
+def _sort_files(
+    directories: dict[Path, Directory], root: Path, visited: Visited, foreign: ForeignKind
+) -> None:
+    path, names = visited.path, visited.names
     is_run = any(name.startswith("sb.") and parse_file(name) is not None for name in names)
-    home = directory.parent if is_run else directory
-    if names or visited.problems:
-        if home not in places:
-            whole = home.is_relative_to(root)
-            places[home] = Place(home, name_of(home, root), around(home, root), whole)
-        place = places[home]
-        tables = [name for name in names if not name.startswith("sb.") and is_table(name)]
-        take_tables(place.tables, directory, tables)
-        place.problems.extend(visited.problems)
-        others = [name for name in names if name not in tables]
-        if foreign := [name for name in others if _of_other_kind(name)]:
-            place.tables.by_products[OTHER_KIND[IIBENCH]] += len(foreign)
-            others = [name for name in others if name not in foreign]
-        if is_run:
-            place.runs[directory] = others
+    home = path.parent if is_run else path
+    if not names and not visited.problems:
+        return
+    if home not in directories:
+        whole = home.is_relative_to(root)
+        directories[home] = Directory(home, name_of(home, root), _around(home, root), whole)
+    directory = directories[home]
+    tables = [name for name in names if not name.startswith("sb.") and is_table(name)]
+    take_tables(directory.tables, path, tables)
+    directory.problems.extend(visited.problems)
+    others = []
+    for name in (name for name in names if name not in tables):
+        if (kind := foreign(name)) is not None:
+            directory.tables.by_products[of_other_kind(kind)] += 1
         else:
-            place.problems.extend(Problem(directory / name, FOREIGN) for name in others)
+            others.append(name)
+    if is_run:
+        directory.runs[path] = others
+    else:
+        directory.problems.extend(Problem(path / name, FOREIGN) for name in others)
 
 
-def _of_other_kind(name: str) -> bool:
-    return not name.startswith("sb.") and ibench_names.parse_file(name) is not None
+def _around(directory: Path, root: Path) -> list[Path]:
+    """Return the directories whose names may tell something of an experiment, its own first.
 
-
-def name_of(directory: Path, root: Path) -> str:
-    """What an experiment is called: its directory, and those above it below the one that was given.
-
-    A name such as `dop40` says too little to stand alone or first. Both paths are resolved.
-    """
-    parts = directory.relative_to(root).parts if root in directory.parents else (directory.name,)
-    if _GENERIC.fullmatch(parts[0]):
-        parts = (directory.parents[len(parts) - 1].name, *parts)
-    return "-".join(part for part in parts if part) or "archive"
-
-
-def around(directory: Path, root: Path) -> list[Path]:
-    """The directories whose names may tell something of an experiment, its own first.
-
-    They end with `root`, the one that was given; of what is around that nothing is known. Only the
+    They end with `root`, the one that was given; nothing is known of what is around that. Only the
     one that an experiment is called by after `name_of` counts, too.
     """
-    found = [directory]
-    while root in found[-1].parents:
-        found.append(found[-1].parent)
-    return [*found, found[-1].parent] if _GENERIC.fullmatch(found[-1].name) else found
+    around = [directory]
+    while root in around[-1].parents:
+        around.append(around[-1].parent)
+    return [*around, around[-1].parent] if is_generic(around[-1].name) else around
 
 
-def _joined(places: Sequence[Place]) -> list[Place]:
-    """Tables below an experiment that name its runs are part of it, as is what is no table."""
-    kept: list[Place] = []
-    for place in sorted(places, key=lambda one: len(one.path.parts)):
-        above = [other for other in reversed(kept) if other.path in place.path.parents]
-        nearest = [(one.tables, one.run_names) for one in (place, *above)]
-        place.assumed += name_columns(place.tables, nearest)
-        home = next((other for other in above if _is_part(place, other)), None)
+def _joined(directories: Sequence[Directory]) -> list[Directory]:
+    """Join tables below an experiment that name its runs with it, and files that are no table."""
+    kept: list[Directory] = []
+    for directory in sorted(directories, key=lambda directory: len(directory.path.parts)):
+        above = [other for other in reversed(kept) if other.path in directory.path.parents]
+        nearest = [(other.tables, other.run_names) for other in (directory, *above)]
+        directory.assumed += _name_columns(directory.tables, nearest)
+        home = next((other for other in above if _is_part(directory, other)), None)
         if home is None:
-            kept.append(place)
+            kept.append(directory)
         else:
-            home.tables.add(place.tables)
-            home.assumed += place.assumed
-    return sorted(kept, key=lambda one: one.path)
+            home.tables.add(directory.tables)
+            home.assumed += directory.assumed
+    return sorted(kept, key=lambda directory: directory.path)
 
 
-def _is_part(place: Place, other: Place) -> bool:
-    """Of the experiment in a directory above."""
-    if place.empty:
+def _is_part(directory: Directory, other: Directory) -> bool:
+    """Return whether a directory belongs to the experiment in a directory above."""
+    if directory.empty:
         return not other.empty
-    return not place.runs and bool(place.known_runs) and place.known_runs <= other.known_runs
+    return (
+        not directory.runs
+        and bool(directory.known_runs)
+        and directory.known_runs <= other.known_runs
+    )
+
+
+Around = tuple[Tables, Collection[str]]
+"""The tables of a directory, and the names of its run directories."""
+
+
+def _name_columns(tables: Tables, around: Sequence[Around]) -> list[str]:
+    """Name the columns of tables that have no names, as .csv; return sentences on what was assumed.
+
+    `around` are the directories to look at for as many runs, the nearest first, and in each of
+    them tables before run directories. Where there are none, a column is its number.
+    """
+    assumed = []
+    for table in (*tables.rates, *tables.relative):
+        if not table.named:
+            runs, why = _as_many(table, around)
+            table.name(runs)
+            table.named = bool(why)
+            assumed.append(f"{table.path.name}: columns without names, {why or 'numbered here'}")
+    return assumed
+
+
+def _as_many(table: Rates, around: Sequence[Around]) -> tuple[Sequence[str], str]:
+    width = len(table.runs)
+    for tables, directories in around:
+        for other in tables.of_runs:
+            if other.named and len(other.runs) == width:
+                return other.runs, f"taken to be those of {other.path.name}"
+        if len(directories) == width:
+            runs = sorted(directories, key=order_of_runs)
+            return runs, "taken to be the run directories, the oldest version first"
+    base = [] if table.table.base is None else [table.table.base]
+    return [*base, *(f"col-{number}" for number in range(1, width + 1 - len(base)))], ""

@@ -1,16 +1,17 @@
-"""One archived test as the record that the store has of it."""
+"""One archived test as a slice of the store."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slowdust.archive.sysbench.choices import Mode
+from slowdust.archive.importing import Mode
 from slowdust.archive.sysbench.reading import Extraction
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
-from slowdust.archive.sysbench.scan_choice import ScanChoices
+from slowdust.archive.sysbench.scan_rules import ScanRules
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench import met, perf_stat
 from slowdust.formats.sysbench.met import Met
+from slowdust.formats.sysbench.met_tables import MetRow
 from slowdust.formats.sysbench.names import parse_run
 from slowdust.formats.sysbench.rates import (
     SCAN,
@@ -49,22 +50,22 @@ _PERCENT = 100
 
 @dataclass(frozen=True)
 class Reading:
-    """How the tests of an experiment are read."""
+    """The choices by which the tests of an experiment are read."""
 
     mode: Mode
-    scan: ScanChoices
+    scan: ScanRules
     cpus: int | None
-    """Of the host."""
+    """CPUs of the host."""
 
 
 def rate_of(test: ArchivedTest, scan: ScanRule) -> Rate | None:
-    """The published rate, from what is left to make it of; None where nothing is."""
+    """Return the published rate, of what is left to make it of; None where nothing is."""
     if test.load is not None:
         return Rate(test.load.inserts, Unit.ROWS)
     if test.output is not None:
-        made = published_rate(test.file.test, test.output, scan)
-        if made is not None and made.value > 0:
-            return made
+        computed = published_rate(test.file.test, test.output, scan)
+        if computed is not None and computed.value > 0:
+            return computed
     name = test.file.test
     if test.met is not None:
         rate = test.met.rate
@@ -84,7 +85,7 @@ def slice_of(
     *,
     clean: Vmstat | None,
 ) -> Slice | None:
-    """The record; None where no rate is known.
+    """Return the slice; None where no rate is known.
 
     `clean` are vmstat's means where these count; without them the published ones do.
     """
@@ -94,7 +95,7 @@ def slice_of(
     rate, unit = _rate(test, published, reading.mode)
     classic = _classic(run, test, _divisor(test, published, reading.mode, rate))
     archived = Archived(response=_response(test), classic=classic)
-    piece = Slice(
+    record = Slice(
         place=Place(
             benchmark=SYSBENCH.name,
             test=LOAD if test.is_load else test.file.suffix,
@@ -110,14 +111,14 @@ def slice_of(
         ),
         archived=archived,
     )
-    _add_storage_and_cpu(piece, test, published, reading, clean)
+    _add_storage_and_cpu(record, test, published, reading, clean)
     if test.counters:
         first = test.counters[min(test.counters)]
-        said = parse_run(run.name)
-        archived.counters = counters_of(first, rate, said.dbms if said else None)
+        name = parse_run(run.name)
+        archived.counters = counters_of(first, rate, name.dbms if name else None)
     if not test.is_load and test.output is None:
         archived.notes.append(FROM_MET if test.met else FROM_RATE)
-    return piece
+    return record
 
 
 def _rate(test: ArchivedTest, published: Rate, mode: Mode) -> tuple[float, Unit]:
@@ -137,7 +138,7 @@ def _seconds(test: ArchivedTest) -> float | None:
 
 
 def _divisor(test: ArchivedTest, published: Rate, mode: Mode, rate: float) -> Rate:
-    """The rate by which the classic files divide."""
+    """Return the rate by which the classic files divide."""
     clean_scan = mode is Mode.CLEAN and test.file.test == SCAN and test.output is not None
     return Rate(f"{rate:.0f}", Unit.THOUSAND_ROWS) if clean_scan else published
 
@@ -149,18 +150,18 @@ def _classic(run: RunDirectory, test: ArchivedTest, rate: Rate) -> Classic:
         file=test.file.common,
         rate=rate.text,
         whole_rate=f"{rate.whole}\t{_behind_rate(test)}",
-        counters={str(number): dict(found) for number, found in test.counters.items()},
+        counters={str(number): dict(values) for number, values in test.counters.items()},
     )
     if test.storage is not None:
         io = test.storage
         classic.storage = [io.samples, io.reads, io.read_kb, io.writes, io.written_kb]
     if test.met is not None and (test.storage is None or test.cpu is None):
-        classic.met = [*test.met.storage, *test.met.cpu]
+        classic.met = list(test.met.cells)
     return classic
 
 
 def _behind_rate(test: ArchivedTest) -> str:
-    """What stands behind the number in sb.r.qps: 'pgsql hot-points range=100'."""
+    """Return the text behind the number in sb.r.qps: 'pgsql hot-points range=100'."""
     if printed := test.rates.get("r.qps"):
         return printed.text
     phase = f".{test.file.phase}" if test.file.phase else ""
@@ -193,43 +194,43 @@ def _uses(test: ArchivedTest) -> dict[str, Use]:
 
 
 def _add_storage_and_cpu(
-    piece: Slice, test: ArchivedTest, published: Rate, reading: Reading, clean: Vmstat | None
+    record: Slice, test: ArchivedTest, published: Rate, reading: Reading, clean: Vmstat | None
 ) -> None:
-    """Hardware per operation, and the sums that the classic files are made of."""
-    archived = piece.archived
+    """Add hardware per operation, and the sums that the classic files are made of."""
+    archived = record.archived
     assert archived is not None
     if test.cpu is not None:
         vm = clean or test.cpu.published
         archived.classic.cpu = [vm.samples, vm.switches, vm.cpu]
     printed = published_met(test, published)
     if reading.mode is Mode.COMPAT:
-        archived.per_operation = as_printed(printed, reading.cpus) if printed else {}
+        archived.per_operation = per_operation(printed, reading.cpus) if printed else {}
         return
-    told = as_printed(printed, reading.cpus, published.value / piece.qps) if printed else None
-    use = archived.per_operation = told or {}
+    scaled = per_operation(printed, reading.cpus, published.value / record.qps) if printed else None
+    use = archived.per_operation = scaled or {}
     if test.storage is not None:
-        operations = piece.qps * test.storage.samples
+        operations = record.qps * test.storage.samples
         use["reads"] = test.storage.reads / operations
         use["writes"] = test.storage.writes / operations
         use["host_read_kb"] = test.storage.read_kb / operations
         use["host_write_kb"] = test.storage.written_kb / operations
     if clean is not None:
-        use["host_cs"] = clean.switches_per_second / piece.qps
+        use["host_cs"] = clean.switches_per_second / record.qps
         for cpu in ("host_cpu_us", "host_share_us"):
             use.pop(cpu, None)
-        use |= _cpu_us(clean.cpu_percent / piece.qps, reading.cpus)
-    elif told is not None:
+        use |= _cpu_us(clean.cpu_percent / record.qps, reading.cpus)
+    elif scaled is not None:
         archived.notes.append(PUBLISHED_CPU)
 
 
-def leave_out_hardware_of_all_threads(piece: Slice) -> None:
-    """What the host did for all threads is not what an operation of one of them took.
+def leave_out_hardware_of_all_threads(record: Slice) -> None:
+    """Leave out hardware that all threads used, where the rate is that of one of them.
 
-    Nor what the server's process did, where one serves all; a process for each thread did that.
+    Counters of the server's process stay if each thread had its own process.
     """
-    if piece.unit != Unit.THOUSAND_ROWS_OF_ONE_THREAD.value or piece.place.clients == 1:
+    if record.unit != Unit.THOUSAND_ROWS_OF_ONE_THREAD.value or record.place.clients == 1:
         return
-    archived = piece.archived
+    archived = record.archived
     assert archived is not None
     notes = [note for note in archived.notes if note != PUBLISHED_CPU]
     if archived.per_operation:
@@ -242,33 +243,39 @@ def leave_out_hardware_of_all_threads(piece: Slice) -> None:
 
 
 def published_met(test: ArchivedTest, published: Rate) -> Met | None:
-    """The published numbers: made of the raw files, or read where these are not there."""
+    """Return the published numbers: made of the raw files, or read where these are not there."""
     if test.storage is not None and test.cpu is not None:
         return met.make(published.text, test.storage, test.cpu.published)
     return test.met
 
 
-def as_printed(printed: Met, cpus: int | None, factor: float = 1.0) -> dict[str, float]:
-    """The published numbers per operation, in this project's units.
+def per_operation(printed: Met | MetRow, cpus: int | None, factor: float = 1.0) -> dict[str, float]:
+    """Return the published numbers per operation in this project's units.
 
     `factor`: the rate that they were divided by / the one that they are wanted for.
     """
-    return _cpu_us(float(printed.cpu_per_o) * factor, cpus) | present(
-        host_cs=float(printed.switches_per_o) * factor,
-        reads=float(printed.reads_per_o) * factor,
-        host_read_kb=float(printed.read_kb_per_o) * factor,
-        host_write_kb=float(printed.written_kb_per_o) * factor,
+
+    def value(column: str) -> float | None:
+        return float(printed[column]) * factor if printed[column] else None
+
+    percent = value("cpu/o")
+    cpu = {} if percent is None else _cpu_us(percent, cpus)
+    return cpu | present(
+        host_cs=value("cs/o"),
+        reads=value("r/o"),
+        host_read_kb=value("rKB/o"),
+        host_write_kb=value("wKB/o"),
     )
 
 
 def _cpu_us(percent: float, cpus: int | None) -> dict[str, Microsecond]:
-    """Percent of the host per operation/s as microseconds: of CPUs, or of all of them together."""
+    """Convert percent of the host per operation/s to microseconds: of CPUs, or of all together."""
     share = percent / _PERCENT * _US_PER_S
     return {"host_share_us": share} if cpus is None else {"host_cpu_us": share * cpus}
 
 
 def counters_of(values: Extraction, rate: float, dbms: str | None) -> Counters:
-    """Of one iteration, per operation."""
+    """Return the counters of one iteration per operation."""
     return Counters(
         per_operation={
             name: value / perf_stat.SECONDS / rate

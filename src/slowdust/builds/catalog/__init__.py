@@ -1,9 +1,9 @@
-"""The catalog: for each DBMS a file that says which versions there are and where they come from.
+"""The catalog: for each DBMS a file with its versions and their sources.
 
 A new DBMS is a new `DBMS.toml` beside this module. `[server]` says how its binary is recognised,
 `[sources.NAME]` describes a source (`kind` and that kind's options), `[versions]` maps a version to
-the name that each source has for it, in the order in which sources are tried. A user's own
-`catalog/DBMS.toml` in the data directory adds sources and versions, or replaces those of the name.
+its name in each source, in the order in which sources are tried. A user's own `catalog/DBMS.toml`
+in the data directory adds sources and versions, or replaces those of the same name.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 @dataclass(frozen=True)
 class ServerBinary:
-    """How the server of a DBMS is found below a directory, and how it is asked its version."""
+    """The paths of a DBMS's server below a directory, and the arguments that print its version."""
 
     paths: tuple[str, ...]
     """Glob patterns, relative to the directory."""
     version_arguments: tuple[str, ...]
     version_pattern: re.Pattern[str]
-    """Its first group is the version."""
+    """The pattern of the output; its first group is the version."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """One place to get a version from."""
+    """A source of one version of a DBMS."""
 
     kind: str
     """The kind of source: 'npm', 'maven', ..."""
     options: Mapping[str, Any]
     version: str
-    """The version's name there."""
+    """The version's name in that source."""
 
     def options_as(self, shape: type[Shape]) -> Shape:
-        """The options in the shape of their kind; UsageError for what does not fit it."""
+        """Convert the options to the type of their kind; raise UsageError when they do not fit."""
         try:
             return msgspec.convert(self.options, shape)
         except msgspec.ValidationError as error:
             raise UsageError(
-                f"the catalog's source of kind {self.kind} is wrong: {error}"
+                f"the catalog has wrong options of a source of kind {self.kind}: {error}"
             ) from error
 
 
@@ -63,22 +63,22 @@ class Entry:
     dbms: str
     version: str
     origins: tuple[Origin, ...]
-    """In the order in which they are tried."""
+    """The sources of the version, in the order in which they are tried."""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """What is known of one DBMS."""
+    """The versions of a DBMS, and how its server is recognised."""
 
     dbms: str
     server: ServerBinary
     entries: tuple[Entry, ...]
-    """Oldest version first."""
+    """The entries of all versions, oldest first."""
 
     def find(self, version: str) -> Entry:
-        """The entry of a version; '17' stands for the newest 17.x.
+        """Return the entry of a version; '17' stands for the newest 17.x.
 
-        Raises UsageError, naming what there is instead.
+        Raises UsageError, which lists similar versions.
         """
         wanted = version_parts(version)
         matching = [
@@ -91,20 +91,20 @@ class Catalog:
         if exact or matching:
             return (exact or matching)[-1]
         raise UsageError(
-            f"{self.dbms}@{version} is not in the catalog: {self._instead_of(version)}"
+            f"{self.dbms}@{version} is not in the catalog: {self._alternatives(version)}"
         )
 
-    def _instead_of(self, version: str) -> str:
+    def _alternatives(self, version: str) -> str:
         major = version_parts(version)[:1]
         same_major = [e.version for e in self.entries if version_parts(e.version)[:1] == major]
         if major and same_major:
-            return f"of {self.dbms} {major[0]} it has {', '.join(same_major)}"
+            return f"the versions of {self.dbms} {major[0]} are {', '.join(same_major)}"
         majors = dict.fromkeys(str(version_parts(entry.version)[0]) for entry in self.entries)
         return f"it has {self.dbms} {', '.join(majors)} ('slowdust builds list' shows all versions)"
 
 
 def version_parts(version: str) -> tuple[int, ...]:
-    """'17.10' as (17, 10), to tell what belongs to what; empty when it is not made of numbers."""
+    """Return (17, 10) for '17.10'; empty for a version that is not made of numbers."""
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         return ()
     return tuple(int(part) for part in version.split("."))
@@ -112,19 +112,19 @@ def version_parts(version: str) -> tuple[int, ...]:
 
 @cache
 def known_dbms() -> tuple[str, ...]:
-    """The names of all DBMS that the catalog has, sorted."""
+    """Return the names of all DBMS of the catalog, sorted."""
     files = resources.files(__package__).iterdir()
     return tuple(sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml")))
 
 
 def catalog_of(dbms: str) -> Catalog:
-    """The catalog of a DBMS, with the user's own additions.
+    """Return the catalog of a DBMS, with the user's own additions.
 
-    Raises UsageError when there is none, or for additions that are wrong.
+    Raises UsageError for an unknown DBMS, or for wrong additions.
     """
     if dbms not in known_dbms():
         close = difflib.get_close_matches(dbms.lower(), known_dbms(), n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known_dbms())}"
+        hint = f"did you mean {close[0]}?" if close else f"choose {', '.join(known_dbms())}"
         raise UsageError(f"unknown dbms {dbms!r}: {hint}")
     own = data_root() / "catalog" / f"{dbms}.toml"
     try:
@@ -140,9 +140,9 @@ def catalog_of(dbms: str) -> Catalog:
 
 
 def read_catalog(text: str, additions: str = "") -> Catalog:
-    """A catalog from the text of its file and of a file of additions.
+    """Read a catalog from the text of its file and of a file of additions.
 
-    Raises msgspec.DecodeError for what has not their shape, UsageError for what makes no sense.
+    Raises msgspec.DecodeError for a wrong structure, UsageError for wrong values.
     """
     file = msgspec.toml.decode(text, type=_File)
     own = msgspec.toml.decode(additions, type=_Additions)
@@ -164,7 +164,7 @@ def read_catalog(text: str, additions: str = "") -> Catalog:
 
 
 class _Server(msgspec.Struct, forbid_unknown_fields=True):
-    """`[server]`."""
+    """The table `[server]`."""
 
     paths: list[str]
     version_arguments: list[str]
@@ -172,14 +172,14 @@ class _Server(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Additions(msgspec.Struct, forbid_unknown_fields=True):
-    """A user's own file."""
+    """The content of a user's own file."""
 
     sources: dict[str, dict[str, Any]] = {}
     versions: dict[str, dict[str, str]] = {}
 
 
 class _File(_Additions, forbid_unknown_fields=True, kw_only=True):
-    """`DBMS.toml`."""
+    """The content of `DBMS.toml`."""
 
     dbms: str
     server: _Server
@@ -203,10 +203,10 @@ def _origins(
     version: str, sources: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]
 ) -> tuple[Origin, ...]:
     if not version_parts(version):
-        raise UsageError(f"{version!r} is no version: it is made of numbers, as '8.0.40'")
+        raise UsageError(f"{version!r} is not a version: write numbers, for example '8.0.40'")
     unknown = [source for source in names if "kind" not in sources.get(source, {})]
     if unknown:
-        raise UsageError(f"version {version} names a source {unknown[0]!r} that has no 'kind'")
+        raise UsageError(f"version {version} names a source {unknown[0]!r} without a 'kind'")
     return tuple(
         Origin(
             kind=sources[source]["kind"],

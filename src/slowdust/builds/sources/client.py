@@ -1,4 +1,4 @@
-"""Running the ordinary client of a package registry, so that mirrors and proxies are respected."""
+"""The ordinary client of a package registry, whose mirrors and proxies are respected."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MESSAGE_CHARACTERS = 300
 
 
 class SourceUnavailable(SlowdustError):  # noqa: N818 - a state of the world, not a fault
-    """This source cannot give the build now; another may.
+    """A source that cannot provide the build now, while another may.
 
-    `remedy` says what the user can do about it, with '{name}' where the build's name goes.
+    `remedy` says what the user can do about it, with '{name}' in the place of the build's name.
     """
 
     def __init__(self, reason: str, remedy: str = "") -> None:
@@ -27,9 +27,9 @@ class SourceUnavailable(SlowdustError):  # noqa: N818 - a state of the world, no
 def run_client(
     command: Sequence[str], folder: Path, complaint: Callable[[str, str], str | None]
 ) -> str:
-    """Run a client in a folder; returns what it printed.
+    """Run a client in a folder and return its output.
 
-    `complaint` finds in the client's standard output and standard error what went wrong. Raises
+    `complaint` finds the client's error in its standard output and standard error. Raises
     SourceUnavailable with that, or else with the last line of the client's messages.
     """
     name = command[0]
@@ -49,13 +49,13 @@ def run_client(
     except subprocess.TimeoutExpired:
         raise SourceUnavailable(f"{name} did not end within {FETCH_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
-        said = complaint(done.stdout, done.stderr) or _last_line(done.stderr + done.stdout)
-        raise SourceUnavailable(f"{name}: {said or f'exit code {done.returncode}'}")
+        reason = complaint(done.stdout, done.stderr) or _last_line(done.stderr + done.stdout)
+        raise SourceUnavailable(f"{name}: {reason or f'exit code {done.returncode}'}")
     return done.stdout
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks and not too long for a message."""
+    """Return a text without line breaks, short enough for a message."""
     line = re.sub(r"\s+", " ", text).strip()
     return line if len(line) <= _MESSAGE_CHARACTERS else line[:_MESSAGE_CHARACTERS] + "..."
 

@@ -1,8 +1,8 @@
-"""Builds that are Debian packages, in a root of their own.
+"""Builds that are Debian packages, unpacked into a private root directory.
 
-apt resolves and verifies the packages and all that they depend on, the C library included; they are
-unpacked, not installed: none of their scripts runs. So their programs are started through the
-dynamic loader that came along, with that root's libraries, whatever this machine has.
+apt resolves and verifies the packages and all their dependencies, the C library included; they are
+unpacked, not installed: none of their scripts runs. Their programs are started through the dynamic
+loader of that root, with its libraries, independently of this machine's.
 The root has Debian's merged /usr: /lib is a link to /usr/lib, wherever a package has its files.
 `packages.txt` in the root names every package with its version and hash.
 """
@@ -28,25 +28,25 @@ LISTING = "packages.txt"
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 _LOADER = "ld-linux-x86-64.so.2"
 _MERGED = ("bin", "lib", "lib64", "sbin")
-"""What is a link to its like below usr."""
+"""Folders of the root that are links to the folders of the same name below usr."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """Which packages of which suite."""
+    """The packages, and their suite."""
 
     suite: str
     packages: list[str]
-    """The first is the one whose version the catalog's is."""
+    """The names of the packages; the first one's version is the version of the catalog."""
     component: str = "main"
 
 
 def describe(origin: Origin) -> str:
-    """'debian SUITE PACKAGE VERSION'."""
+    """Describe an origin: 'debian SUITE PACKAGE VERSION'."""
     return _described(origin.options_as(Options), origin.version)
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch, verify and unpack packages and what they depend on below an empty folder."""
+    """Fetch, verify and unpack packages and their dependencies below an empty folder."""
     options = origin.options_as(Options)
     apt = PrivateApt(folder / "apt", options.suite, options.component)
     progress(f"fetching the list of packages of Debian's suite {options.suite}")
@@ -54,7 +54,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     version = apt.candidate(options.packages[0])
     if not _is_version(version, origin.version):
         raise SourceUnavailable(f"Debian's suite {options.suite} has {version} now")
-    progress(f"fetching {_described(options, version)} and what it depends on")
+    progress(f"fetching {_described(options, version)} and its dependencies")
     packages = apt.download(options.packages)
     progress(f"unpacking {len(packages)} packages")
     root = folder / "root"
@@ -64,15 +64,15 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
 
 
 def in_merged_usr(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """The rule for packages, of which some have the links of a merged /usr, others files there."""
+    """Unify packages with the links of a merged /usr and packages with files in their place."""
     name = str(PurePosixPath(member.name))
     if member.issym() and name in _MERGED and member.linkname == f"usr/{name}":
         return None
-    made = copy.copy(member)
-    made.name = _merged(member.name)
+    merged = copy.copy(member)
+    merged.name = _merged(member.name)
     if member.islnk():
-        made.linkname = _merged(member.linkname)
-    return relative_to_root(made)
+        merged.linkname = _merged(member.linkname)
+    return relative_to_root(merged)
 
 
 def _merged(name: str) -> str:
@@ -93,12 +93,12 @@ def _described(options: Options, version: str) -> str:
 
 
 def _is_version(packaged: str, wanted: str) -> bool:
-    """Whether '1:10.11.18-0+deb12u1' is '10.11.18', or is that package's version to the letter."""
+    """Return whether '1:10.11.18-0+deb12u1' is wanted, as '10.11.18' or in full."""
     return wanted in {packaged, upstream(packaged)}
 
 
 def upstream(packaged: str) -> str:
-    """'11.8.9' of '1:11.8.9+ds-4': without the epoch and what Debian appends."""
+    """Return '11.8.9' for '1:11.8.9+ds-4', without the epoch and Debian's suffix."""
     return re.sub(r"[^\d.].*", "", packaged.partition(":")[2] or packaged)
 
 
@@ -113,7 +113,7 @@ def _unpack(packages: list[Path], root: Path) -> None:
         with process:
             assert process.stdout is not None
             tree.add_stream(process.stdout, package.name)
-            # To the end, or it would fail for want of a reader.
+            # Without a reader to the end of its output, dpkg-deb would fail.
             process.stdout.read()
         if process.returncode != 0:
             raise UnsafeArchive(f"{package.name}: dpkg-deb cannot unpack it")

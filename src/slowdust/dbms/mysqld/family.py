@@ -7,37 +7,34 @@ import signal
 import socket
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import Access, Auth
+from slowdust.dbms.access import USER, Access, Auth
 from slowdust.dbms.family import Family, Row, Run, Shutdown, Site, Sizes, Stage, Statements
-from slowdust.dbms.mysqld.acceptance import HELP, accepted_settings
-from slowdust.dbms.mysqld.creation import (
-    bootstrap,
-    users_by_grants,
-    users_if_not_there,
-    write_statements,
-)
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
-from slowdust.dbms.mysqld.layout import find_plugin, version_of
-from slowdust.dbms.mysqld.options import as_arguments, option_file
-from slowdust.dbms.mysqld.own import (
+from slowdust.dbms.mysqld.instance_options import (
     data_directory,
     data_options,
-    own_directory,
+    runtime_directory,
     server_options,
     socket_of,
     user_file,
 )
+from slowdust.dbms.mysqld.layout import find_plugin, sql_file, version_of
+from slowdust.dbms.mysqld.options import as_arguments, option_file
+from slowdust.dbms.mysqld.settings_check import HELP, accepted_settings
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import SlowdustError, UsageError
 
 ROCKSDB_PLUGIN = "ha_rocksdb.so"
+_SQL_FILES = ("system_tables", "performance_tables", "system_tables_data")
+_USERS = tuple(f"'{USER}'@'{host}'" for host in ("localhost", "127.0.0.1"))
 _GREETING_BYTES = 5
 _GREETING_TIMEOUT_S = 5.0
 _PROTOCOL_VERSION = 10
-_RUIN = {
+_FATAL_STATES = {
     "HY001": "out of memory",
     "HY000/3": "error writing a file",
     "HY000/20": "disk full",
@@ -54,11 +51,11 @@ _RUIN = {
     "HY000/1874": "InnoDB runs read-only",
     "HY000/1878": "error writing a temporary file",
 }
-"""States, as the driver writes them; numbers below 1000 are those of the library mysys."""
+"""State as the driver writes it -> its meaning; numbers below 1000 are of the library mysys."""
 
 
 class MysqldFamily(Family):
-    """See `Family`."""
+    """MySQL or MariaDB."""
 
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
@@ -73,79 +70,90 @@ class MysqldFamily(Family):
 
     @abstractmethod
     def auths(self, build: Build) -> frozenset[Auth]:
-        """The ways in which servers of this build know their clients."""
+        """Return the authentication methods of this build's servers."""
 
     def validation(self, build: Build) -> Sequence[str]:
-        """The arguments with which a server checks the values of settings without starting."""
+        """Return the arguments with which a server checks values of settings without starting."""
         del build
         return HELP
 
     def identified(self, site: Site) -> str:
-        """How CREATE USER and GRANT say by what the only user is known."""
+        """Return the IDENTIFIED clause of the only user for CREATE USER and GRANT."""
         return f"IDENTIFIED BY '{site.access.password or ''}'"
 
     def bytes_per_purchase(self, engine: str | None) -> int:
-        """As the engine stores it."""
+        """Return the bytes that the engine needs."""
         assert engine is not None
         return ENGINES[engine].bytes_per_purchase
 
     def render_bytes(self, size: int) -> str:
-        """In whole megabytes; at least one."""
+        """Write a size in whole megabytes, at least one."""
         return f"{max(1, size >> 20)}M"
 
-    def lack_of_engine(self, build: Build, engine: str) -> str | None:
-        """MyRocks is a plugin that most builds come without."""
+    def missing_for_engine(self, build: Build, engine: str) -> str | None:
+        """Look for the plugin of MyRocks, which most builds lack."""
         if engine != "rocksdb" or find_plugin(build, ROCKSDB_PLUGIN) is not None:
             return None
         return (
             f"{self.name} {build.version} comes without {ROCKSDB_PLUGIN}, so it has no engine "
-            "rocksdb: the MariaDB builds from Debian have it"
+            "rocksdb: choose a MariaDB build from Debian, which has it"
         )
 
     def check_access(self, build: Build, access: Access) -> None:
-        """What has no password needs no plugin."""
+        """Check the method, except for trust, which needs no plugin."""
         if access.auth is not Auth.TRUST and access.auth not in self.auths(build):
             raise UsageError(
-                f"{self.name} {build.facts.version} does not know authentication by "
-                f"{access.auth.value}"
+                f"{self.name} {build.facts.version} has no authentication by {access.auth.value}"
             )
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Asks the server, which lists its settings and checks values without starting."""
+        """Ask the server, which lists its settings and checks values without starting."""
         return accepted_settings(build, account, settings, self.validation(build))
 
     def configuration(self, site: Site) -> str:
-        """An option file."""
+        """Write an option file."""
         return option_file(site.build, site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
-        """The server, which makes its user as it starts, before it accepts connections."""
+        """Return the command of a server that creates its user before it accepts connections."""
         return self._command(site, server_options(site))
 
     def create(self, site: Site, run: Run) -> None:
-        """By the SQL files that came with it."""
+        """Create the system tables from the SQL files of the build."""
         self.prepare(site)
-        bootstrap(site, run, self.command_on_data(site, "--bootstrap"))
+        _bootstrap(site, run, self.command_on_data(site, "--bootstrap"))
 
     def prepare(self, site: Site) -> None:
-        """Make the directories and the file that tells the server of its user."""
-        for directory in (data_directory(site), own_directory(site)):
+        """Make the directories and the file of statements that create the user."""
+        for directory in (data_directory(site), runtime_directory(site)):
             directory.mkdir(mode=0o700)
-            site.account.hand_over(directory)
-        write_statements(site, self.start_statements(site), user_file(site))
+            site.account.make_owner_of(directory)
+        _write_statements(site, self.start_statements(site), user_file(site))
 
     def command_on_data(self, site: Site, mode: str) -> list[str]:
-        """The command of a run on the data of a site that nobody connects to: '--bootstrap'."""
+        """Return the command of a run on a site's data without clients: '--bootstrap'."""
         return self._command(site, data_options(site), mode)
 
     def start_statements(self, site: Site) -> list[str]:
-        """What a server executes at each start: the only user and the database are there then."""
-        creates_users = version_of(site.build) >= self.creates_users_since
-        users = users_if_not_there if creates_users else users_by_grants
-        return [*users(self.identified(site)), f"CREATE DATABASE IF NOT EXISTS {self.database}"]
+        """Return the statements of each start, which create the only user and the database."""
+        identified = self.identified(site)
+        if version_of(site.build) < self.creates_users_since:
+            users = [
+                f"GRANT ALL ON *.* TO {user} {identified} WITH GRANT OPTION" for user in _USERS
+            ]
+        else:
+            users = [
+                statement
+                for user in _USERS
+                for statement in (
+                    f"CREATE USER IF NOT EXISTS {user} {identified}",
+                    f"GRANT ALL ON *.* TO {user} WITH GRANT OPTION",
+                )
+            ]
+        return [*users, f"CREATE DATABASE IF NOT EXISTS {self.database}"]
 
     def is_ready(self, site: Site, pid: int) -> bool:
-        """A server greets its clients; a socket that an earlier one left takes no connection."""
+        """Wait for the server's greeting; a socket left by an earlier server accepts nobody."""
         del pid
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(_GREETING_TIMEOUT_S)
@@ -156,51 +164,51 @@ class MysqldFamily(Family):
                 return False
         return len(greeting) == _GREETING_BYTES and greeting[-1] == _PROTOCOL_VERSION
 
-    def telling_line(self, log: Sequence[str]) -> str | None:
-        """The first error: those behind it follow from it."""
+    def error_line(self, log: Sequence[str]) -> str | None:
+        """Return the first error, since the later ones follow from it."""
         pattern = re.compile(r"\[ERROR\]\s*(?:\[[^]]*\]\s*)*(.*)")
-        errors = (found.group(1) for line in log if (found := pattern.search(line)))
+        errors = (match.group(1) for line in log if (match := pattern.search(line)))
         return next((error for error in errors if error and error != "Aborting"), None)
 
-    def ruin(self, state: str) -> str | None:
-        """By the whole state."""
-        return _RUIN.get(state)
+    def fatal_error(self, state: str) -> str | None:
+        """Look up the whole state."""
+        return _FATAL_STATES.get(state)
 
     def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """Statistics, and no dirty pages left from the load."""
+        """Collect statistics and write the dirty pages of the load."""
         return self.after_writes(site, tables)
 
     def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """Statistics, then what the engine owes."""
+        """Collect statistics, then finish the engine's deferred work."""
         return [_analyze(tables), *_engine_of(site).settle(site)]
 
-    def in_turn(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """Purge, flushing and compaction begin while the writes go on."""
+    def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """Return no stages: purge, flushing and compaction begin during the writes."""
         del site, tables
         return []
 
     def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """The server tells the sizes that ANALYZE found last."""
+        """Run ANALYZE, since the server reports the sizes that it found last."""
         return [*_engine_of(site).before_sizes(), _analyze(tables)]
 
     def sizes_statement(self, site: Site) -> str:
-        """One row of bytes: tables, indexes."""
+        """Return a statement with one row of bytes: tables, indexes."""
         return (
             "SELECT COALESCE(SUM(data_length), 0), COALESCE(SUM(index_length), 0) "
             f"FROM information_schema.tables WHERE table_schema = '{self.database}'"
         )
 
     def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
-        """See `sizes_statement`; what has no files is as large as its tables and indexes."""
+        """Read the row of `sizes_statement`; without files, tables and indexes are all data."""
         ((table, index),) = rows
         if table is None or index is None:
-            raise SlowdustError(f"{self.name} tells no sizes: the answer has NULL")
+            raise SlowdustError(f"{self.name} does not report its sizes: the answer has NULL")
         in_files = _engine_of(site).data_bytes(site)
         in_memory = int(table) + int(index)
         return Sizes(in_memory if in_files is None else in_files, int(table), int(index))
 
     def buffer_pool_statement(self, site: Site) -> str | None:
-        """The buffer pool of InnoDB, the block cache of MyRocks."""
+        """Return the statement for InnoDB's buffer pool or MyRocks' block cache."""
         setting = _engine_of(site).buffer_pool
         return None if setting is None else f"SELECT @@GLOBAL.{setting}"
 
@@ -217,3 +225,23 @@ def _analyze(tables: Sequence[str]) -> Statements:
 def _engine_of(site: Site) -> Engine:
     assert site.engine is not None
     return ENGINES[site.engine]
+
+
+def _bootstrap(site: Site, run: Run, command: list[str]) -> None:
+    """Create the system tables from the SQL files of the build, as mysql_install_db does."""
+    parts = [path.read_bytes() for name in _SQL_FILES if (path := sql_file(site.build, name))]
+    if len(parts) < 2:
+        raise SlowdustError(f"{site.build.root} lacks the SQL files that create a data directory")
+    script = site.config_file.with_name("bootstrap.sql")
+    script.write_bytes(b"CREATE DATABASE mysql;\nUSE mysql;\n" + b"\n".join(parts))
+    try:
+        run(command, script)
+    finally:
+        script.unlink()
+
+
+def _write_statements(site: Site, statements: Sequence[str], path: Path) -> None:
+    """Write a file of statements, one to a line, that the account alone can read."""
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{line};\n" for line in statements), encoding="utf-8")
+    site.account.make_owner_of(path)

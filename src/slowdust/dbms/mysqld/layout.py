@@ -1,4 +1,4 @@
-"""Where the files of a build lie, which every packager puts elsewhere, and what version it is."""
+"""The version of a build and the places of its files, which differ from packager to packager."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _MESSAGES = "english/errmsg.sys"
 
 
 def version_of(build: Build) -> tuple[int, ...]:
-    """(5, 6, 24) of '5.6.24', (10, 11, 18) of '10.11.18-MariaDB'."""
-    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", build.facts.version)
-    if found is None:
-        raise SlowdustError(f"{build.dbms} has an unknown kind of version: {build.facts.version}")
-    return tuple(int(part) for part in found.groups(default="0"))
+    """Return (5, 6, 24) for '5.6.24', (10, 11, 18) for '10.11.18-MariaDB'."""
+    numbers = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", build.facts.version)
+    if numbers is None:
+        raise SlowdustError(f"the {build.dbms} version {build.facts.version} is not X.Y or X.Y.Z")
+    return tuple(int(number) for number in numbers.groups(default="0"))
 
 
 def share_directory(build: Build) -> Path:
-    """The directory of messages in all languages and, before MySQL 5.7, of SQL files."""
+    """Return the directory of messages in all languages and, before MySQL 5.7, of SQL files."""
     return _nearest(build, _MESSAGES).parent.parent
 
 
 def find_plugin(build: Build, name: str) -> Path | None:
-    """The file of a plugin, 'ha_rocksdb.so'; None where the build has not got it."""
+    """Return the file of a plugin, 'ha_rocksdb.so'; None where the build lacks it."""
     return next(iter(_files(build.root, name)), None)
 
 
 def sql_file(build: Build, name: str) -> Path | None:
-    """One of the SQL files for the making of a data directory: 'system_tables'.
+    """Return an SQL file for the creation of a data directory: 'system_tables'.
 
     MariaDB renamed them from mysql_NAME.sql to mariadb_NAME.sql in version 11.
     """
@@ -43,10 +43,10 @@ def sql_file(build: Build, name: str) -> Path | None:
 
 
 def _nearest(build: Build, name: str) -> Path:
-    """The file that lies least deep: some packages have others for the servers they embed."""
+    """Return the file nearest to the root: packages may have more, for servers they embed."""
     files = _files(build.root, name)
     if not files:
-        raise SlowdustError(f"{build.root} is no complete {build.dbms}: it has no {name}")
+        raise SlowdustError(f"{build.root} is not a complete {build.dbms}: it has no {name}")
     return min(files, key=lambda path: len(path.parts))
 
 

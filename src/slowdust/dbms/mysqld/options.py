@@ -1,4 +1,4 @@
-"""Options of a server as its option files and its command line have them."""
+"""Options of a server, as written in option files and on the command line."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from slowdust.dbms.mysqld.layout import find_plugin, share_directory, version_of
 from slowdust.errors import UsageError
 
 BINARY_LOG = "log_bin"
-"""On without a name is a file name for the server, off is the absence of the option."""
+"""The server reads any value of this setting as a file name; off is another option."""
 _KNOWS_WORDS_SINCE = (5, 6, 0)
 _NUMBERS = {"on": "1", "off": "0", "true": "1", "false": "0"}
-"""Older servers take every word for 0."""
+"""Word -> number, for older servers, which read every word as 0."""
 
 
 def option_file(build: Build, values: Mapping[str, str]) -> str:
-    """The text of an option file; UsageError for a name or value that cannot be written."""
+    """Write an option file; raise UsageError for a name or value that cannot be written."""
     lines = [_line(name, value) for name, value in sorted(_spelled(build, values).items())]
     return "".join(f"{line}\n" for line in ("[mysqld]", *lines))
 
 
 def place_options(build: Build, directory: Path) -> dict[str, str]:
-    """Where a server finds its own files, and no others that lie on this machine.
+    """Return the options by which a server finds its own files and no others on this machine.
 
-    `directory` is where it may write beside its data; also for plugins, where it has none.
+    `directory` is writable for it, and also stands for the plugins where it has none.
     """
     return {name: str(place(build, directory)) for name, place in PLACES.items()}
 
 
 def as_arguments(options: Mapping[str, str]) -> list[str]:
-    """The options on a command line."""
+    """Write the options as arguments of a command."""
     return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
 
 
@@ -48,7 +48,7 @@ PLACES: Mapping[str, Callable[[Build, Path], Path]] = {
     "secure_file_priv": lambda _, directory: directory,
     "tmpdir": lambda _, directory: directory,
 }
-"""See `place_options`."""
+"""Option -> its directory, for `place_options`."""
 
 
 def _spelled(build: Build, values: Mapping[str, str]) -> dict[str, str]:

@@ -190,6 +190,6 @@ def measure(
 def _refuse_ruin(ran: Ran, family: Family) -> None:
     """Raise where the server answered with errors that make the contender worthless."""
     for state, count in ran.errors.items():
-        if (ruin := family.ruin(state)) is not None:
+        if (ruin := family.fatal_error(state)) is not None:
             message = f"{count} operations of a slice failed: {ruin}"
             raise TargetError(Failed(id=ran.id, kind="server", sqlstate=state, message=message))

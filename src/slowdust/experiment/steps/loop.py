@@ -220,7 +220,7 @@ class LongSteps:
             stages = contender.family.after_writes(contender.server.site, tables.names)
             limit = max(limit, self._wait_after_writes(tables.rows))
         elif not turn.test.queries:
-            stages = contender.family.in_turn(contender.server.site, tables.names)
+            stages = contender.family.after_step(contender.server.site, tables.names)
         if stages:
             self._view.phase(f"maintenance of {contender.name} after {turn.test.name}")
             self._field.maintain_one(contender, self._driver, stages, tables.rows)

@@ -224,7 +224,7 @@ def refuse_ruin(performed: Performed, family: Family) -> None:
     """Raise where the server answered with errors after which it is not worth measuring."""
     for role in performed.roles.values():
         for state, count in role.errors.items():
-            if (ruin := family.ruin(state)) is not None:
+            if (ruin := family.fatal_error(state)) is not None:
                 message = f"{count} statements of a step failed: {ruin}"
                 raise TargetError(
                     Failed(id=performed.id, kind="server", sqlstate=state, message=message)

@@ -1,7 +1,7 @@
-"""What the Insert Benchmark's client printed: o.ib, a file for each client.
+"""The output of the Insert Benchmark's client: o.ib, a file for each client.
 
-A header and a row each second, then the histograms of the response times. A row is recognised by
-its number of columns; a torn one is none.
+A header and a row for each second, then the histograms of the response times. A row has the
+rates of its interval, and the rates and counts since the beginning.
 """
 
 from __future__ import annotations
@@ -12,110 +12,151 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from slowdust.formats.insert.course import COLUMNS, Courses, courses, courses_of_whole
 from slowdust.formats.text import number_of
 from slowdust.units import Second, known
+from slowdust.wording import counted
 
+COLUMNS = (
+    "i_sec", "t_sec", "i_ips", "t_ips", "i_dps", "t_dps", "i_qps", "t_qps", "max_i", "max_d",
+    "max_q", "t_ins", "t_del", "t_query", "retry_i", "retry_d", "retry_q",
+)  # fmt: skip
+ROLES = ("insert", "delete", "query")
+"""The order of the columns below."""
+_LENGTH, _END, _LONGEST, _TOTALS = 0, 1, slice(8, 11), slice(11, 14)
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt")
 _HEADER = b"i_sec"
 _FIRST_HISTOGRAM = b"Insert rt:"
 _COMMAND_LINE = 10_000
-"""Bytes at the beginning of a file, in which it is."""
-_NUMBERS = re.compile(rb"(?:(?:\d+(?:\.\d+)?|\.\d+)(?: |$))+")
+"""Bytes at the beginning of a file that have the command line."""
+_ROW = re.compile(rb"(?:(?:\d{1,15}(?:\.\d+)?|\.\d+)(?: |$))+")
+_LARGEST = 1e15
 _RESPONSE_TIMES = re.compile(rb"^(Insert|Delete|Query) rt:([^\n]*)", re.MULTILINE)
 _ENDED = re.compile(rb"^Done", re.MULTILINE)
-_TOTALS = re.compile(rb"^Totals: [\d.]+ secs, [\d.]+ rows/sec, (\d{1,15}) rows", re.MULTILINE)
+_TOTALS_AT_END = re.compile(
+    rb"^Totals: [\d.]+ secs, [\d.]+ rows/sec, (\d{1,15}) rows", re.MULTILINE
+)
 _ROWS_PER_COMMIT = re.compile(rb"--rows_per_commit=(\d{1,9})")
 _AS_JSON = bytes.maketrans(b"\t\n", b",,")
 _DECODER = msgspec.json.Decoder(list[float])
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class ResponseTimes:
-    """A histogram: how many took at most as long as each of `BUCKETS` says."""
+    """A histogram: the statements that took at most as long as each of `BUCKETS` says."""
 
     counts: tuple[int, ...]
     longest: Second
 
 
 @dataclass(frozen=True)
-class ClientOutput:
-    """All of a file."""
+class RoleOutput:
+    """The work of one client in one role."""
 
-    courses: Courses
+    done: Floats
+    """Rows inserted or deleted, or queries, in each interval."""
+    longest_us: Floats
+    """The longest statement of each interval."""
+    total: int
+
+
+@dataclass(frozen=True)
+class ClientOutput:
+    """The content of a file."""
+
+    lengths: Floats
+    """Seconds of each interval."""
+    elapsed: Second
+    """The time from the beginning to the last row."""
+    roles: dict[str, RoleOutput]
+    """The work in each of `ROLES`."""
     response_times: dict[str, ResponseTimes]
-    """By role."""
+    """Role -> its histogram, where the file has one."""
     rows_per_commit: int | None
-    """Of an insert, as of a delete."""
+    """Rows of an insert, as of a delete."""
+    unbroken: bool
+    """Whether all of its rows can be read."""
     ended: bool
     """Whether the client came to its end."""
     complete: bool
-    """Whether it did, and has all of its rows up to there."""
+    """Whether it came to its end, and its last row has all that was inserted."""
     damage: tuple[str, ...]
-    """What is wrong with it, in words."""
+    """Damage of the file, in words."""
 
 
 def read(content: bytes) -> ClientOutput | None:
-    """What the file tells; None where it has no whole row."""
+    """Read a file; return None where it has no whole row."""
     end = content.find(_FIRST_HISTOGRAM)
     head, tail = (content, b"") if end < 0 else (content[:end], content[end:])
     lines = head[head.find(_HEADER) :].partition(b"\n")[2] if _HEADER in head else head
-    found = _courses(lines)
-    if found is None:
+    rows, damaged = _read_rows(lines)
+    if not len(rows):
         return None
+    done = np.diff(rows[:, _TOTALS], axis=0, prepend=0)
+    roles = {
+        role: RoleOutput(done[:, place], longest_us, int(rows[-1, _TOTALS][place]))
+        for place, (role, longest_us) in enumerate(zip(ROLES, rows.T[_LONGEST], strict=True))
+    }
     commit = _ROWS_PER_COMMIT.search(head, 0, _COMMAND_LINE)
-    ended, end_missing = _ENDED.search(tail) is not None, tuple(_end_missing(found, tail))
+    ended = _ENDED.search(tail) is not None
+    missing = tuple(_missing_at_end(roles["insert"].total, tail))
     return ClientOutput(
-        courses=found,
-        response_times=_response_times(tail),
+        lengths=rows[:, _LENGTH],
+        elapsed=float(rows[-1, _END]),
+        roles=roles,
+        response_times=_read_response_times(tail),
         rows_per_commit=int(commit[1]) if commit else None,
+        unbroken=not damaged,
         ended=ended,
-        complete=ended and not end_missing,
-        damage=(*found.damage, *end_missing),
+        complete=ended and not missing,
+        damage=(*([counted(damaged, "damaged row")] if damaged else []), *missing),
     )
 
 
-def _courses(lines: bytes) -> Courses | None:
-    """Nearly every file is whole: only one that shows itself damaged is looked at row by row."""
-    numbers = _numbers(lines)
-    if numbers and len(numbers) == len(COLUMNS) * lines.count(b"\n"):
-        rows = np.fromiter(numbers, float, len(numbers)).reshape(-1, len(COLUMNS))
-        if (whole := courses_of_whole(rows)) is not None:
-            return whole
-    cells = [line.split() for line in lines.splitlines()]
-    rows_of_numbers = [
+def _read_rows(lines: bytes) -> tuple[Floats, int]:
+    """Return the rows, and how many lines begin like a row and cannot be read."""
+    whole, _, torn = lines.rpartition(b"\n")
+    separated = whole.split(b"\n")
+    if not torn and {line.count(b"\t") for line in separated} == {len(COLUMNS) - 1}:
+        numbers = np.array(_decode(whole))
+        if len(numbers) == len(separated) * len(COLUMNS):
+            rows = numbers.reshape(-1, len(COLUMNS))
+            if rows.min() >= 0 and rows.max() < _LARGEST:
+                return rows, 0
+    cells = [line.split() for line in separated]
+    readable = [
         list(map(float, row))
         for row in cells
-        if len(row) == len(COLUMNS) and _NUMBERS.fullmatch(b" ".join(row))
+        if len(row) == len(COLUMNS) and _ROW.fullmatch(b" ".join(row))
     ]
-    begun = sum(bool(row) and row[0][:1].isdigit() for row in cells)
-    rows = np.array(rows_of_numbers).reshape(-1, len(COLUMNS))
-    return courses(rows, max(0, begun - len(rows)))
+    begun = sum(bool(row) and row[0][:1].isdigit() for row in [*cells, torn.split()])
+    return np.array(readable).reshape(-1, len(COLUMNS)), max(0, begun - len(readable))
 
 
-def _numbers(lines: bytes) -> list[float] | None:
-    """All numbers of lines that have nothing else; None of others."""
+def _decode(lines: bytes) -> list[float]:
+    """Decode lines of numbers at once, which is quick; none where a cell is something else."""
     try:
-        return _DECODER.decode(b"[" + lines[:-1].translate(_AS_JSON) + b"]")
+        return _DECODER.decode(b"[" + lines.translate(_AS_JSON) + b"]")
     except msgspec.DecodeError:
-        return None
+        return []
 
 
-def _end_missing(found: Courses, tail: bytes) -> Iterator[str]:
-    """The client says in the end how many rows it had inserted when it printed the last row."""
-    there = found.of_roles["insert"].total
-    if (told := _TOTALS.search(tail)) is not None and int(told[1]) != there:
-        yield f"{there:,} rows inserted by its last row and {int(told[1]):,} by its end"
+def _missing_at_end(inserted: int, tail: bytes) -> Iterator[str]:
+    """Compare the last row with the rows inserted that the client prints at its end."""
+    if (total := _TOTALS_AT_END.search(tail)) is not None and int(total[1]) != inserted:
+        yield f"{inserted:,} rows inserted by its last row and {int(total[1]):,} by its end"
 
 
-def _response_times(content: bytes) -> dict[str, ResponseTimes]:
-    """A line with the header of each role is followed by one with its values."""
-    found: dict[str, ResponseTimes] = {}
+def _read_response_times(content: bytes) -> dict[str, ResponseTimes]:
+    """Read the histograms: for each role a line with its header and one with its values."""
+    histograms: dict[str, ResponseTimes] = {}
     for title, cells in _RESPONSE_TIMES.findall(content):
         values = known(map(number_of, cells.decode(errors="replace").split()))
         if len(values) == len(BUCKETS) + 1:
             *counts, longest = values
             role = title.decode().lower()
-            found[role] = ResponseTimes(tuple(map(int, counts)), longest)
-    return found
+            histograms[role] = ResponseTimes(tuple(map(int, counts)), longest)
+    return histograms

@@ -1,4 +1,4 @@
-"""What the names of the Insert Benchmark's files, directories, steps and runs say.
+"""Names of the Insert Benchmark's files, directories, steps and runs.
 
 o.sum.t.<tag>      a run: its steps
 mrg.<step>         a step: the runs, in groups; rel.<step> the same relative to the first of each
@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from slowdust.benchmarks.insert import INSERT, Kind
-
 _STEP = r"(?:l\.[a-z]+\d*|q[rp]?\d{1,9}\.L?\d{1,9})"
 _ROLE = r"(?:insert|delete|query)"
 _SIZE = re.compile(r"\d{1,9}m\.")
@@ -22,12 +20,14 @@ _DIRECTORY_OF_QUERIES = re.compile(
     r"q(?P<kind>[rp]?)\.L(?P<loop>\d{1,9})\.ips(?P<rate>[1-9]\d{0,8})"
 )
 _LOADS = ("l.i0", "l.x", "l.i1", "l.i2")
+_INDEX_CREATION = "l.x"
 _QUERIES = re.compile(r"q(?P<kind>[rp]?)(?P<rate>\d{1,9})\.(?P<numbered>L?)(?P<loop>\d{1,9})")
-_LOOP_OF_2024 = re.compile(r"\.L\d{1,9}$")
+_RATE = re.compile(r"q(?:[rp](?P<rate>[1-9]\d*)(?:\.L\d{1,9})?|(?P<old_rate>[1-9]\d*)\.\d+)")
+"""A step with queries, with or without its loop; before 2024 all had range queries."""
 
 
 class FileKind(Enum):
-    """What a file of an Insert Benchmark is."""
+    """The kinds of files of an Insert Benchmark."""
 
     RUN = "o.sum"
     MERGED = "mrg"
@@ -48,18 +48,18 @@ _KINDS = {
     FileKind.MERGED_RESPONSE: re.compile(
         rf"mrg\.(?P<step>{_STEP}|q[rp]?\.L\d{{1,9}}\.ips\d{{1,9}})\.rt\.(?P<role>{_ROLE})"
     ),
-    FileKind.CLIENT: re.compile(r"o\.ib\.dop(?P<dop>\d{1,9})\.(?P<client>\d{1,9})"),
-    FileKind.RESULT: re.compile(r"o\.res\.dop(?P<dop>\d{1,9})"),
+    FileKind.CLIENT: re.compile(r"o\.ib\.dop(?P<clients>\d{1,9})\.(?P<client>\d{1,9})"),
+    FileKind.RESULT: re.compile(r"o\.res\.dop(?P<clients>\d{1,9})"),
     FileKind.RESPONSE: re.compile(rf"o\.rt\.t\.(?P<role>{_ROLE})"),
     FileKind.SELECTION: re.compile(r"(?:mrg|rel)\.(?:.+\.)?some|mrg\..+\.(?:ips|qps|ht)"),
     FileKind.BY_PRODUCT: re.compile(r"(?:o|mrg)\.[A-Za-z].*"),
 }
-"""In the order in which they are tried."""
+"""Patterns in the order in which they are tried; their groups are fields of `FileName`."""
 
 
 @dataclass(frozen=True)
-class IbenchFile:
-    """What the name of a file says; None what it does not."""
+class FileName:
+    """The parts of a file's name; None for those that it does not have."""
 
     kind: FileKind
     tag: str | None = None
@@ -69,78 +69,63 @@ class IbenchFile:
     client: int | None = None
 
 
-def parse_file(name: str) -> IbenchFile | None:
-    """What the name says; None for a file of nothing that is known here."""
+def parse_file(name: str) -> FileName | None:
+    """Parse the name of a file; return None for a file of no known kind."""
     plain = name.removesuffix(".gz")
     for kind, pattern in _KINDS.items():
-        if found := pattern.fullmatch(plain):
-            said = found.groupdict()
-            return IbenchFile(
-                kind,
-                said.get("tag"),
-                said.get("step"),
-                said.get("role"),
-                _number(said.get("dop")),
-                _number(said.get("client")),
-            )
+        if match := pattern.fullmatch(plain):
+            parts = match.groupdict()
+            texts = (parts.get("tag"), parts.get("step"), parts.get("role"))
+            counts = {key: int(parts[key]) for key in ("clients", "client") if key in parts}
+            return FileName(kind, *texts, counts.get("clients"), counts.get("client"))
     return None
 
 
 def without_size(tag: str) -> str:
-    """A run's tag as merged tables have it: without the rows in millions."""
+    """Return a run's tag as merged tables have it: without the rows in millions."""
     return _SIZE.sub("", tag)
 
 
 def step_of_directory(name: str, beside: Iterable[str]) -> str | None:
-    """The step of a directory, where `beside` are all of its run: `q.L2.ips100` -> `q100.2`.
+    """Return the step of a directory, where `beside` are all of its run: `q.L2.ips100` -> `q100.2`.
 
     None for a directory of something else. Steps with range and with point queries were not yet
     told apart by `r` and `p` when there were several loops at a rate.
     """
     if re.fullmatch(_STEP, name):
         return name
-    found = _DIRECTORY_OF_QUERIES.fullmatch(name)
-    if found is None:
+    match = _DIRECTORY_OF_QUERIES.fullmatch(name)
+    if match is None:
         return None
-    if found["kind"]:
-        return f"q{found['kind']}{found['rate']}.L{found['loop']}"
+    if match["kind"]:
+        return f"q{match['kind']}{match['rate']}.L{match['loop']}"
     others = filter(None, map(_DIRECTORY_OF_QUERIES.fullmatch, beside))
-    loops = sorted(int(one["loop"]) for one in others if one["rate"] == found["rate"])
-    return f"q{found['rate']}.{loops.index(int(found['loop'])) + 1}"
-
-
-def known_as(step: str) -> str:
-    """What Slowdust calls the step: `qr100.L1` is its `qr100`, others keep their names."""
-    return _LOOP_OF_2024.sub("", step)
+    loops = sorted(int(other["loop"]) for other in others if other["rate"] == match["rate"])
+    return f"q{match['rate']}.{loops.index(int(match['loop'])) + 1}"
 
 
 def rate_of(step: str) -> int | None:
-    """Rows per second of each client beside the queries; None for a step without queries."""
-    known = INSERT.test(known_as(step))
-    return known.rate if known else None
+    """Return the rows per second of each client beside the queries; None for a step without."""
+    match = _RATE.fullmatch(step)
+    return int(match["rate"] or match["old_rate"]) if match else None
 
 
-def main_role(name: str) -> str:
-    """Whose rate is the step's."""
-    known = INSERT.test(known_as(name))
-    if known is not None and known.kind is Kind.INDEX:
+def main_role(step: str) -> str:
+    """Return the role whose rate is the step's: `insert`, `index` or `query`."""
+    if step == _INDEX_CREATION:
         return "index"
-    return "query" if known is not None and known.queries else "insert"
+    return "insert" if rate_of(step) is None else "query"
 
 
 def in_order(steps: Iterable[str]) -> list[str]:
-    """The steps in the order in which they run, unknown ones at the end."""
+    """Return the steps in the order in which they run, unknown ones at the end."""
     return sorted(steps, key=_place)
 
 
 def _place(step: str) -> tuple[int, int, int, str]:
     if step in _LOADS:
         return 0, _LOADS.index(step), 0, step
-    if found := _QUERIES.fullmatch(step):
-        rate = 0 if found["numbered"] else int(found["rate"])
-        return 1, rate, int(found["loop"]), step
+    if match := _QUERIES.fullmatch(step):
+        rate = 0 if match["numbered"] else int(match["rate"])
+        return 1, rate, int(match["loop"]), step
     return 2, 0, 0, step
-
-
-def _number(digits: str | None) -> int | None:
-    return int(digits) if digits else None

@@ -1,14 +1,12 @@
 """The Insert Benchmark's histograms of response times: o.rt.t.<role> and mrg.<step>.rt.<role>.
 
 o.rt.t has a line of counts for each client (t1:, t2:, ...), one of their sums (sum:) and one of
-percent (pct:); mrg.<step>.rt the percentages of each run. A bucket above 0 that prints as 0.000
-reads `nonzero`.
+percent (pct:); mrg.<step>.rt the percentages of each run, of which the longest time is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from slowdust.formats.insert.client import BUCKETS, ResponseTimes
 from slowdust.formats.text import number_of
@@ -19,19 +17,11 @@ _SUM = "sum:"
 _SEPARATOR = "-"
 _MAXIMUM = "max"
 _CELLS = len(BUCKETS) + 2
-"""The buckets, the longest, the tag."""
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Percent of the statements in each of `BUCKETS`; None where it is above 0 and below 0.0005."""
-
-    percent: tuple[float | None, ...]
-    longest: Second
+"""The number of cells: the buckets, the longest, the tag."""
 
 
 def read_sum(lines: Sequence[str]) -> ResponseTimes | None:
-    """The counts of all clients of one step of one run (o.rt.t); None where there are none."""
+    """Return the counts of all clients of a step (o.rt.t); None where there are none."""
     for line in lines:
         cells = line.rstrip("\n").split("\t")
         if len(cells) == _CELLS and cells[-1].startswith(_SUM):
@@ -42,34 +32,27 @@ def read_sum(lines: Sequence[str]) -> ResponseTimes | None:
     return None
 
 
-def read_merged(lines: Sequence[str]) -> tuple[dict[str, Shares], list[str]]:
-    """Tag -> its histogram in one step (mrg.<step>.rt), and the damaged lines."""
-    found: dict[str, Shares] = {}
+def read_merged(lines: Sequence[str]) -> tuple[dict[str, Second], list[str]]:
+    """Return the longest time of each tag in a step (mrg.<step>.rt), and the damaged lines."""
+    longest_by_tag: dict[str, Second] = {}
     damaged = []
     for line in lines:
         cells = line.rstrip("\n").split("\t")
         if line.strip() in ("", _SEPARATOR) or _MAXIMUM in cells:
             continue
-        shares = _shares(cells)
-        if shares is None:
+        longest = _number(cells[-2]) if len(cells) == _CELLS else None
+        if longest is None or not all(map(_is_share, cells[:-2])):
             damaged.append(line)
         else:
-            found.setdefault(cells[-1], shares)
-    return found, damaged
+            longest_by_tag.setdefault(cells[-1], longest)
+    return longest_by_tag, damaged
 
 
-def _shares(cells: Sequence[str]) -> Shares | None:
-    if len(cells) != _CELLS:
-        return None
-    percent = [_number(cell) for cell in cells[:-2]]
-    longest = _number(cells[-2])
-    whole = all(
-        value is not None or cell == _NONZERO
-        for value, cell in zip(percent, cells[:-2], strict=True)
-    )
-    return Shares(tuple(percent), longest) if whole and longest is not None else None
+def _is_share(cell: str) -> bool:
+    """Return whether a cell is a percentage; one above 0 that prints as 0.000 is `nonzero`."""
+    return cell == _NONZERO or _number(cell) is not None
 
 
 def _number(cell: str) -> float | None:
-    """Of a bucket or a time; an empty bucket may be an empty cell."""
+    """Return the number of a bucket or a time; an empty bucket may be an empty cell."""
     return number_of(cell) if cell else 0.0

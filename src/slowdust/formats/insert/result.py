@@ -1,4 +1,4 @@
-"""What the scripts around the Insert Benchmark's client made of a step: o.res.
+"""The summary of a step by the scripts around the Insert Benchmark's client: o.res.
 
 A first line with the rates, the hardware per insert and per query (as sb.met), sizes, the longest
 statements, and the rates that were exceeded in some percent of the seconds.
@@ -18,7 +18,7 @@ _FIRST = re.compile(
     r"(?P<seconds>\d{1,9}) seconds, (?P<ips>[\d.]+) rows-per-second, "
     r"[\d.]+ rows-per-second-per-user"
     r"(?:, (?P<queries>\d{1,15}) queries, (?P<qps>[\d.]+) queries-per-second)?"
-    r"(?:, (?P<deletes>yes|no) deletes)?\s*",
+    r"(?:, (?:yes|no) deletes)?\s*",
     re.ASCII,
 )
 _TITLE = re.compile(r"iostat, vmstat normalized by (?P<operation>insert|query) rate")
@@ -29,7 +29,6 @@ _PERCENTILE = re.compile(
     r"(?:(?P<delete>\w{1,15}) delete, )?(?P<query>\w{1,15}) query",
     re.ASCII,
 )
-_CLIENT_CPU = re.compile(r"client: [\d.]+ user, [\d.]+ system, (?P<total>[\d.]+) total")
 _PROCESS = re.compile(
     r"\S+\s+\d+\s+\d{1,6}\.\d\s+\d{1,3}\.\d\s+\d+\s+(?P<resident>\d{1,12})\s+\S+\s+[A-Z]\S*\s"
 )
@@ -39,19 +38,17 @@ _SIZE = re.compile(r"(?P<of>dbGB|dbdirGB)\t(?P<gb>[\d.]+)(?:\s|$)")
 
 @dataclass
 class StepResult:
-    """One step of one run; what the file does not have is absent."""
+    """One step of one run; values that the file does not have are absent."""
 
     processes: int
     rows_per_process: int
-    """Inserted, or indexed."""
+    """Rows inserted, or indexed."""
     seconds: Second
-    """From starting the clients to the end of the last."""
+    """The time from starting the clients to the end of the last."""
     ips: str
     """Rows/s and, below, queries/s of all clients as printed: cut after one decimal."""
     qps: str | None
     queries: int | None
-    deletes: bool | None
-    """Whether each insert had its delete; None where that was not yet a choice."""
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     """`insert`, `query` -> column -> cell as printed."""
     database_gb: float | None = None
@@ -61,28 +58,26 @@ class StepResult:
     exceeded: dict[str, dict[int, int]] = field(default_factory=dict)
     """`insert`, ... -> percent -> the rate that client 1 exceeded in so many of its seconds."""
     resident_kb: float | None = None
-    """Of the server's process that is listed last."""
-    client_cpu_s: Second | None = None
+    """Resident size of the server's process that is listed last."""
 
     @property
     def rows(self) -> int:
-        """Of all clients."""
+        """Rows of all clients."""
         return self.processes * self.rows_per_process
 
 
 def read(lines: Sequence[str]) -> StepResult | None:
-    """What the file tells; None where its first line is none."""
-    found = _FIRST.fullmatch(lines[0]) if lines else None
-    if found is None:
+    """Read the file; return None where it does not begin with the line of rates."""
+    first = _FIRST.fullmatch(lines[0]) if lines else None
+    if first is None:
         return None
     result = StepResult(
-        processes=int(found["processes"]),
-        rows_per_process=int(found["rows"]),
-        seconds=float(found["seconds"]),
-        ips=found["ips"],
-        qps=found["qps"],
-        queries=int(found["queries"]) if found["queries"] else None,
-        deletes=found["deletes"] == "yes" if found["deletes"] else None,
+        processes=int(first["processes"]),
+        rows_per_process=int(first["rows"]),
+        seconds=float(first["seconds"]),
+        ips=first["ips"],
+        qps=first["qps"],
+        queries=int(first["queries"]) if first["queries"] else None,
     )
     operation = None
     for number, line in enumerate(lines):
@@ -102,24 +97,22 @@ def read(lines: Sequence[str]) -> StepResult | None:
 def _take_hardware(
     result: StepResult, operation: str, columns: Sequence[str], cells: Sequence[str]
 ) -> None:
-    """A block of iostat or vmstat; a torn one is none."""
+    """Take a block of iostat or vmstat, unless it is torn."""
     if len(columns) == len(cells):
         row = dict(zip(columns, cells, strict=True))
         result.hardware.setdefault(operation, {}).update(row)
 
 
 def _take_line(result: StepResult, line: str) -> None:
-    if found := _SIZE.match(line):
-        if found["of"] == "dbGB":
-            result.database_gb = number_of(found["gb"])
+    if match := _SIZE.match(line):
+        if match["of"] == "dbGB":
+            result.database_gb = number_of(match["gb"])
         else:
-            result.directory_gb = number_of(found["gb"])
-    elif found := _PERCENTILE.match(line):
+            result.directory_gb = number_of(match["gb"])
+    elif match := _PERCENTILE.match(line):
         for role in ("insert", "delete", "query"):
-            if (found[role] or "").isdecimal():
+            if (match[role] or "").isdecimal():
                 rates = result.exceeded.setdefault(role, {})
-                rates.setdefault(int(found["percent"]), int(found[role]))
-    elif found := _PROCESS.match(line):
-        result.resident_kb = float(found["resident"])
-    elif found := _CLIENT_CPU.match(line):
-        result.client_cpu_s = number_of(found["total"])
+                rates.setdefault(int(match["percent"]), int(match[role]))
+    elif match := _PROCESS.match(line):
+        result.resident_kb = float(match["resident"])

@@ -15,7 +15,7 @@ COLUMNS = (
 SEPARATOR = "-"
 RUN_TABLE = "o.sum"
 MERGED_TABLES = "mrg"
-"""Kinds of tables."""
+"""The kinds of tables."""
 NOT_AVAILABLE = "NA"
 _INTEGERS = ("ips", "qps", "rps")
 _LONG_STALL = 10.0
@@ -25,7 +25,7 @@ _FORMS = {
     "cspq": ".3f", "cpupq": ".0f", "dbgb1": ".1f", "dbgb2": ".1f", "rss": ".1f", "maxop": ".3f",
     "p50": ".0f", "p99": ".0f",
 }  # fmt: skip
-"""How numbers of a column are printed."""
+"""Format of the numbers of each column."""
 _WORDS = frozenset({NOT_AVAILABLE, "inf"})
 
 
@@ -44,17 +44,17 @@ class Row:
         return self.cells[-1]
 
     def number(self, column: str) -> float | None:
-        """The value of a cell; None where it is not available."""
+        """Return the value of a cell; None where it is not available."""
         return number_of(self[column])
 
     @property
     def queries(self) -> bool:
-        """Whether the step is one with queries."""
+        """Whether the step has queries."""
         return bool(self.number("qps"))
 
 
 def read_steps(lines: Sequence[str]) -> tuple[list[Row | None], list[str]]:
-    """The steps of one run (o.sum) in the order in which they ran, and the damaged lines.
+    """Read a run's steps (o.sum) in the order in which they ran, and the damaged lines.
 
     A damaged line is None among the steps, so that the others keep their places.
     """
@@ -66,7 +66,7 @@ def read_steps(lines: Sequence[str]) -> tuple[list[Row | None], list[str]]:
 
 
 def read_groups(lines: Sequence[str]) -> tuple[list[list[Row]], list[str]]:
-    """The groups of a file mrg or rel, and the damaged lines.
+    """Read the groups of a file mrg or rel, and the damaged lines.
 
     Each group is compared with its own first row.
     """
@@ -82,8 +82,8 @@ def read_groups(lines: Sequence[str]) -> tuple[list[list[Row]], list[str]]:
     return [group for group in groups if group], damaged
 
 
-def printed(values: Mapping[str, float | str | None], tag: str) -> Row:
-    """A row of o.sum of numbers, or of cells as they are; NA where there is neither."""
+def row_of_values(values: Mapping[str, float | str | None], tag: str) -> Row:
+    """Print numbers as a row of o.sum; cells stay as they are, and a missing value is NA."""
 
     def cell(column: str) -> str:
         value = values.get(column)
@@ -95,24 +95,24 @@ def printed(values: Mapping[str, float | str | None], tag: str) -> Row:
 
 
 def rate_kept(rates: Iterable[float], share: float) -> float | None:
-    """The rate that a share of the seconds reached; the classic p99 is the one of 99%."""
+    """Return the rate that a share of the seconds reached; the classic p99 is the one of 99%."""
     descending = sorted(rates, reverse=True)
     return descending[max(1, round(share * len(descending))) - 1] if descending else None
 
 
-def merged(row: Row) -> Row:
-    """A row of o.sum as mrg has it."""
+def merged_row(row: Row) -> Row:
+    """Return a row of o.sum as mrg has it."""
     return Row(tuple(map(_merged, COLUMNS, row.cells)))
 
 
-def relative(group: Sequence[Row]) -> list[Row]:
-    """Each row but the first relative to it."""
+def relative_rows(group: Sequence[Row]) -> list[Row]:
+    """Return each row but the first, relative to the first."""
     base, *others = group
     return [Row((*map(_relative, row.cells[:-1], base.cells[:-1]), row.tag)) for row in others]
 
 
-def write(groups: Iterable[Sequence[Row]]) -> str:
-    """A file mrg or rel."""
+def write_table(groups: Iterable[Sequence[Row]]) -> str:
+    """Write a file mrg or rel."""
     lines = ["\t".join(COLUMNS)]
     for number, group in enumerate(groups):
         lines += [SEPARATOR] if number else []

@@ -1,4 +1,4 @@
-"""`iostat -y -kx 1` beside a run (sb.io)."""
+"""The output of `iostat -y -kx 1` beside a run (sb.io)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Iostat:
     kernel: str | None = None
     host: str | None = None
     day: str | None = None
-    """ISO 8601."""
+    """The day in ISO 8601."""
 
 
 def traffic(content: bytes) -> dict[str, float]:
-    """KB read and written over the file, by device."""
-    found = _layout(content)
-    if found is None:
+    """Return the KB read and written over the file, by device."""
+    layout = _layout(content)
+    if layout is None:
         return {}
-    width, places = found
+    width, places = layout
     sums: dict[str, float] = {}
     for line in content.split(b"\n"):
         row = line.split()
@@ -49,7 +49,7 @@ def traffic(content: bytes) -> dict[str, float]:
 
 
 def busiest(traffic_by_device: Mapping[str, float]) -> str | None:
-    """The device that read and wrote most; an array before its members."""
+    """Return the device that read and wrote most; an array before its members."""
     devices = traffic_by_device
     arrays = {name: sum_ for name, sum_ in devices.items() if name.startswith("md")}
     candidates = arrays if any(arrays.values()) else devices
@@ -57,14 +57,14 @@ def busiest(traffic_by_device: Mapping[str, float]) -> str | None:
 
 
 def read(content: bytes, device: str) -> Iostat | None:
-    """The sums of the lines that `device` is a part of; None where there is none.
+    """Add up the lines that have `device` in them; return None where there are none.
 
     The layout is that of the first header; its columns are found by their names.
     """
-    found = _layout(content)
-    if found is None:
+    layout = _layout(content)
+    if layout is None:
         return None
-    width, places = found
+    width, places = layout
     lines = _lines_with(content, device.encode())
     cells = b"\n".join(lines).split()
     if len(cells) == width * len(lines):
@@ -79,17 +79,7 @@ def read(content: bytes, device: str) -> Iostat | None:
         return None
     if not samples or not math.isfinite(reads + read_kb + writes + written_kb):
         return None
-    about = _host(content)
-    return Iostat(
-        samples=samples,
-        reads=reads,
-        read_kb=read_kb,
-        writes=writes,
-        written_kb=written_kb,
-        kernel=about.get("kernel"),
-        host=about.get("host"),
-        day=about.get("day"),
-    )
+    return Iostat(samples, reads, read_kb, writes, written_kb, **_host(content))
 
 
 def _lines_with(content: bytes, device: bytes) -> list[bytes]:
@@ -100,19 +90,19 @@ def _lines_with(content: bytes, device: bytes) -> list[bytes]:
 
 
 def _layout(content: bytes) -> tuple[int, list[int]] | None:
-    """How many columns there are and where those that count are; None without such a header."""
-    found = _HEADER.search(content)
-    header: Sequence[bytes] = found[0].split() if found else []
+    """Return the number of columns and the places of those that count; None without a header."""
+    match = _HEADER.search(content)
+    header: Sequence[bytes] = match[0].split() if match else []
     if not set(_COLUMNS) <= set(header):
         return None
     return len(header), [header.index(name) for name in _COLUMNS]
 
 
 def _host(content: bytes) -> dict[str, str]:
-    found = _HOST.match(content)
-    if found is None:
+    match = _HOST.match(content)
+    if match is None:
         return {}
-    text = {name: value.decode(errors="replace") for name, value in found.groupdict().items()}
+    text = {name: value.decode(errors="replace") for name, value in match.groupdict().items()}
     return {
         "kernel": text["kernel"],
         "host": text["host"],

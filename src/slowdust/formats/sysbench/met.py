@@ -1,4 +1,4 @@
-"""Hardware per operation (sb.met): how it was published, byte for byte, and how it is read.
+"""Hardware per operation (sb.met): the published formulas, byte for byte, and the reader.
 
 The formulas round as C's printf does: half to even, on the binary value. So does Python.
 """
@@ -16,67 +16,40 @@ from slowdust.formats.text import is_number
 _TITLE = "iostat, vmstat normalized by operation rate"
 _STORAGE = ("samp", "r/s", "rMB/s", "w/s", "wMB/s", "r/o", "rKB/o", "wKB/o", "o/s")
 _CPU = ("samp", "cs/s", "cpu/s", "cs/o", "cpu/o")
+COLUMNS = (*_STORAGE, *_CPU)
+"""All columns; those of the samples are called alike in both tables."""
 _KB_PER_MB = 1024
 
 
 @dataclass(frozen=True)
 class Met:
-    """The published numbers of a test, as printed."""
+    """The published numbers of a test, as printed, in the order of `COLUMNS`.
 
-    storage: tuple[str, ...]
-    """By `_STORAGE`."""
-    cpu: tuple[str, ...]
-    """By `_CPU`."""
+    `o/s` is what those per operation were divided by, `cpu/o` percent of the host per operation/s.
+    """
 
-    def named_cells(self) -> list[tuple[str, str]]:
-        """Columns and numbers; those of the samples are called alike in both tables."""
-        return [
-            *zip(_STORAGE, self.storage, strict=True),
-            *zip(_CPU, self.cpu, strict=True),
-        ]
+    cells: tuple[str, ...]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells[COLUMNS.index(column)]
+
+    @property
+    def rate(self) -> str:
+        """Operations per second."""
+        return self["o/s"]
 
     @property
     def seconds(self) -> float:
         """Samples of storage: one a second."""
-        return float(self.storage[0])
-
-    @property
-    def reads_per_o(self) -> str:
-        """Storage reads."""
-        return self.storage[5]
-
-    @property
-    def read_kb_per_o(self) -> str:
-        """KB read."""
-        return self.storage[6]
-
-    @property
-    def written_kb_per_o(self) -> str:
-        """KB written."""
-        return self.storage[7]
-
-    @property
-    def rate(self) -> str:
-        """Operations per second: what the others were divided by."""
-        return self.storage[8]
-
-    @property
-    def switches_per_o(self) -> str:
-        """Context switches."""
-        return self.cpu[3]
-
-    @property
-    def cpu_per_o(self) -> str:
-        """Percent of the host per operation/s."""
-        return self.cpu[4]
+        return float(self["samp"])
 
 
 def make(rate: str, storage: Iostat, cpu: Vmstat) -> Met:
-    """From the sums of the probes and the rate as printed."""
+    """Compute the numbers from the sums of the probes and the rate as printed."""
     operations = float(rate)
     io, vm = storage.samples, cpu.samples
     return Met(
-        storage=(
+        (
             f"{io}",
             f"{storage.reads / io:.1f}",
             f"{storage.read_kb / io / _KB_PER_MB:.1f}",
@@ -86,27 +59,26 @@ def make(rate: str, storage: Iostat, cpu: Vmstat) -> Met:
             f"{storage.read_kb / io / operations:.3f}",
             f"{storage.written_kb / io / operations:.3f}",
             rate,
-        ),
-        cpu=(
             f"{vm}",
             f"{cpu.switches / vm:.0f}",
             f"{cpu.cpu / vm:.1f}",
             f"{cpu.switches / vm / operations:.3f}",
             f"{cpu.cpu / vm / operations:.6f}",
-        ),
+        )
     )
 
 
 def write(met: Met) -> str:
-    """The file."""
-    storage, cpu = (
-        "\n".join(map("\t".join, table)) for table in ((_STORAGE, met.storage), (_CPU, met.cpu))
+    """Write the file."""
+    storage, cpu = met.cells[: len(_STORAGE)], met.cells[len(_STORAGE) :]
+    storage_table, cpu_table = (
+        "\n".join(map("\t".join, table)) for table in ((_STORAGE, storage), (_CPU, cpu))
     )
-    return f"{_TITLE}\n{storage}\n\n{cpu}\n"
+    return f"{_TITLE}\n{storage_table}\n\n{cpu_table}\n"
 
 
 def read(lines: Sequence[str]) -> Met | None:
-    """The numbers of a file; None where it is empty or torn."""
+    """Read the numbers of a file; return None where it is empty or torn."""
     rows = [tuple(line.split()) for line in lines]
     values = dict(pairwise(rows))
     storage, cpu = values.get(_STORAGE, ()), values.get(_CPU, ())
@@ -114,4 +86,4 @@ def read(lines: Sequence[str]) -> Met | None:
         return None
     if not all(map(is_number, (*storage, *cpu))) or float(storage[-1]) <= 0:
         return None
-    return Met(storage, cpu)
+    return Met((*storage, *cpu))

@@ -2,86 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from slowdust.formats.sysbench.met import Met
 from slowdust.formats.text import is_number
 
 _ABSOLUTE, _RELATIVE = "--- absolute", "--- relative to first result"
-_HEADER = ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")
+COLUMNS = ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")
 _RUN = "dbms"
 _ABSENT = "-"
 
 
 @dataclass(frozen=True)
 class MetRow:
-    """One run's numbers, as printed."""
+    """One run's numbers, as printed, in the order of `COLUMNS`; empty where there is none."""
 
-    cpu: str
-    """Percent of the host per operation/s."""
-    switches: str
-    reads: str
-    read_kb: str
-    written_kb: str
-    rate: str
     run: str
+    cells: tuple[str, ...]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells[COLUMNS.index(column)]
 
     @classmethod
     def of(cls, met: Met, run: str) -> MetRow:
-        """What the table has of a file sb.met."""
-        return cls(
-            cpu=met.cpu_per_o,
-            switches=met.switches_per_o,
-            reads=_short(met.reads_per_o),
-            read_kb=_short(met.read_kb_per_o),
-            written_kb=_short(met.written_kb_per_o),
-            rate=f"{float(met.rate):.0f}",
-            run=run,
-        )
-
-    def named_cells(self) -> dict[str, str]:
-        """Column -> number."""
-        return dict(zip(_HEADER, self.cells(), strict=True))
-
-    def cells(self) -> tuple[str, ...]:
-        """The numbers."""
-        return (
-            self.cpu,
-            self.switches,
-            self.reads,
-            self.read_kb,
-            self.written_kb,
-            self.rate,
-        )
-
-
-def row(cells: Sequence[str], run: str) -> MetRow:
-    """From cells in the order of `MetRow.cells`."""
-    cpu, switches, reads, read_kb, written_kb, rate = cells
-    return MetRow(cpu, switches, reads, read_kb, written_kb, rate, run)
+        """Return the row of a file sb.met."""
+        storage = (f"{float(met[column]):.6g}" for column in ("r/o", "rKB/o", "wKB/o"))
+        return cls(run, (met["cpu/o"], met["cs/o"], *storage, f"{float(met.rate):.0f}"))
 
 
 def block(file_name: str, rows: Sequence[MetRow]) -> str:
-    """The block of one test; what no row has is no column, what one lacks is a dash."""
+    """Write the block of one test, without columns that no row has; a missing number is a dash."""
     base, *others = rows
-    kept = [place for place in range(len(_HEADER)) if any(row.cells()[place] for row in rows)]
-    first, *rest = (_HEADER[place] for place in kept)
+    kept = [place for place in range(len(COLUMNS)) if any(row.cells[place] for row in rows)]
+    first, *rest = (COLUMNS[place] for place in kept)
     lines = [file_name, _ABSOLUTE, "\t".join([f"{first}\t", *rest, _RUN])]
     lines += [
-        "\t".join([*(row.cells()[place] or _ABSENT for place in kept), row.run]) for row in rows
+        "\t".join([*(row.cells[place] or _ABSENT for place in kept), row.run]) for row in rows
     ]
     lines.append(_RELATIVE)
     for row in others:
         cells = relative(row, base)
-        first, *rest = (cells[_HEADER[place]] for place in kept)
+        first, *rest = (cells[COLUMNS[place]] for place in kept)
         lines.append("\t".join([f"{first}\t", *rest, row.run]))
     return "".join(f"{line}\n" for line in lines)
 
 
 @dataclass(frozen=True)
 class MetTable:
-    """All blocks of a file."""
+    """The blocks of a file."""
 
     blocks: dict[str, list[MetRow]] = field(default_factory=dict)
     """File name of a test -> its absolute rows."""
@@ -92,7 +61,7 @@ class MetTable:
 
 
 def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
-    """The blocks, and the lines that are no part of one."""
+    """Read the blocks, and the lines that are no part of one."""
     table = MetTable()
     strange: list[str] = []
     names: Sequence[str] = ()
@@ -107,10 +76,12 @@ def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
             names = row if row[-1] == _RUN else ()
         elif row and part == _ABSOLUTE:
             cells = dict(zip(names, row, strict=False))
-            if any(one.run == row[-1] for one in table.blocks.get(test, ())):
+            if any(known.run == row[-1] for known in table.blocks.get(test, ())):
                 table.repeated.append(f"{test} of {row[-1]}")
             elif len(row) == len(names) and test and all(map(_is_cell, row[:-1])):
-                table.blocks.setdefault(test, []).append(_row(cells))
+                values = (cells.get(name, _ABSENT) for name in COLUMNS)
+                printed = tuple("" if value == _ABSENT else value for value in values)
+                table.blocks.setdefault(test, []).append(MetRow(row[-1], printed))
             else:
                 strange.append(line)
         elif row and part == _RELATIVE and len(row) == len(names):
@@ -121,18 +92,9 @@ def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
 
 
 def relative(row: MetRow, base: MetRow) -> dict[str, str]:
-    """Column -> value relative to the base, as printed."""
-    pairs = zip(_HEADER, row.cells(), base.cells(), strict=True)
+    """Return the value of each column relative to the base, as printed."""
+    pairs = zip(COLUMNS, row.cells, base.cells, strict=True)
     return {name: _relative(ours, theirs) for name, ours, theirs in pairs}
-
-
-def _row(cells: Mapping[str, str]) -> MetRow:
-    values = (cells.get(name, _ABSENT) for name in _HEADER)
-    return row(["" if value == _ABSENT else value for value in values], cells[_RUN])
-
-
-def _short(value: str) -> str:
-    return f"{float(value):.6g}"
 
 
 def _is_cell(text: str) -> bool:

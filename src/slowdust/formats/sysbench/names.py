@@ -1,4 +1,4 @@
-"""What the names of archived files and directories say.
+"""Names of archived files and directories of sysbench.
 
 sb.<kind>.<test>[.pre|.warm|.warmpre].range<R>.pk<0|1>[.dop<N>][.gz]
 x.<dbms><version>_<build>.<config>.pk<0|1>
@@ -18,7 +18,14 @@ _FILE = re.compile(
     r"(?:\.dop(?P<dop>\d{1,9})|\.(?P<iteration>\d{1,9}))?"
     r"(?:\.(?P<extraction>raw|sorted))?(?:\.gz)?"
 )
+_CLIENTS = re.compile(r"(?<![^._-])(?:dop(?P<dop>[1-9]\d*)|(?P<users>[1-9]\d*)u)(?![^._-])")
+"""A number of clients in other names: `dop40`, or of whole sets `40u` (users).
+
+Others look like it and are not: `c48` are CPUs, `10m` rows in millions.
+"""
 _LABEL = re.compile(r"(?P<test>[a-z][a-z-]*(?:\.(?:pre|warm|warmpre))?)_range=(?P<range>\d{1,9})")
+LOAD_BLOCK = "sb.prepare.met."
+"""The beginning of the name of a block of the load, in a table of hardware."""
 _WITH_KEY, _WITHOUT_KEY = ".pk1", ".pk0"
 _PREFIX, _KEY = re.compile(r"x\."), re.compile(r"\.pk[01]")
 _HEAD = re.compile(
@@ -38,7 +45,7 @@ _REVISION = re.compile(
     rf"(?:^|_)(?:(?:(?P<short>\d\d{_DAY})(?=_{_HASH})|(?P<long>20\d\d{_DAY}(?:\d{{4}})?)(?![^_]))"
     rf"(?:_(?P<dated>{_HASH}))?|(?P<hash>{_HASH}))(?P<numbers>(?:_\d{{1,9}}(?![^_]))*)"
 )
-"""A date with or without a time, of six digits only before a hash; a hash; what is counted on."""
+"""A date with or without a time, of six digits only before a hash; a hash; numbers behind them."""
 _DBMS = {
     "pg": "postgres",
     "my": "mysql",
@@ -49,29 +56,29 @@ _DBMS = {
 }
 _ORIOLE = "orioledb"
 _DBMS_OF_TWO_DIGIT_PARTS = frozenset({"ma"})
-"""Their versions are written with two digits for each part: 110803."""
+"""DBMS whose versions are written with two digits for each part: 110803."""
 _FIRST_POSTGRES_OF_TWO_PARTS = 10
 _POSTGRES_OF_THREE_PARTS = 9
 
 
 @dataclass(frozen=True)
 class FileName:
-    """What the name of a file of a run says."""
+    """The parts of the name of a run's file."""
 
     kind: str
-    """o, met, vm, io, ps, r.qps, perf.hw, prepare.met, ..."""
+    """One of o, met, vm, io, ps, r.qps, perf.hw, prepare.met, ..."""
     test: str
     phase: str | None
-    """pre, warm, warmpre."""
+    """One of pre, warm, warmpre."""
     range: int
     dop: int | None
     """Client threads; None where the kind has no such suffix."""
     iteration: int | None
-    """Of `perf.hw`."""
+    """Iteration of the counters of a file `perf.hw`."""
     extraction: str | None
-    """Of `perf.hw`: raw, sorted."""
+    """Form of an extraction of `perf.hw`: raw, sorted."""
     pk: int = 1
-    """Whether the tables have a primary key."""
+    """1 if the tables have a primary key, else 0."""
 
     @property
     def suffix(self) -> str:
@@ -93,19 +100,19 @@ class FileName:
 
 @dataclass(frozen=True)
 class RunName:
-    """What the name of a run directory says of its contender."""
+    """The parts of the name of a run directory, which describe its contender."""
 
     dbms: str
     version: str | None
-    """With the date and the hash of what was built, where it has them: `8.0.32-20241023-ba9709c9`.
+    """Version, with the date and the hash of the source, if any: `8.0.32-20241023-ba9709c9`.
 
     None where the digits do not say.
     """
     build: str | None
-    """How it was compiled: `o2nofp`."""
+    """Flags of the compiler: `o2nofp`."""
     config: str | None
     flag: str | None = None
-    """What else is special of it: `badcnf`."""
+    """Mark of something special: `badcnf`."""
 
     @property
     def title(self) -> str | None:
@@ -121,76 +128,95 @@ class RunName:
 
 
 def parse_file(name: str) -> FileName | None:
-    """What the name says; None for a file that is none of a run's."""
-    found = _FILE.fullmatch(name)
-    if found is None:
+    """Parse the name; return None for a file that is none of a run's."""
+    match = _FILE.fullmatch(name)
+    if match is None:
         return None
     return FileName(
-        kind=found["kind"],
-        test=found["test"],
-        phase=found["phase"],
-        range=int(found["range"]),
-        dop=int(found["dop"]) if found["dop"] else None,
-        iteration=int(found["iteration"]) if found["iteration"] else None,
-        extraction=found["extraction"],
-        pk=int(found["pk"]),
+        kind=match["kind"],
+        test=match["test"],
+        phase=match["phase"],
+        range=int(match["range"]),
+        dop=int(match["dop"]) if match["dop"] else None,
+        iteration=int(match["iteration"]) if match["iteration"] else None,
+        extraction=match["extraction"],
+        pk=int(match["pk"]),
     )
 
 
 def parse_label(label: str) -> str | None:
-    """The test of a row of a published table, without its `.pk1` or `.pk0`; None if it is none.
+    """Return the test of a row of a published table, without `.pk1` or `.pk0`; None if it is none.
 
     Rows do not say which of the two it is.
     """
-    found = _LABEL.fullmatch(label)
-    return None if found is None else f"{found['test']}.range{found['range']}"
+    match = _LABEL.fullmatch(label)
+    return None if match is None else f"{match['test']}.range{match['range']}"
+
+
+def clients_in_name(name: str) -> int | None:
+    """Return the number of clients in the name of a directory or a table; None without one."""
+    match = _CLIENTS.search(name)
+    return int(match["dop"] or match["users"]) if match else None
+
+
+def block_name(common: str, dop: int | None) -> str:
+    """Return the name of a test's block in a table of hardware, as of its file sb.met."""
+    return f"sb.met.{common}{f'.dop{dop}' if dop else ''}"
+
+
+def load_block_name(common: str) -> str:
+    """Return the name of the block of the load before a test."""
+    return f"{LOAD_BLOCK}{common}"
 
 
 def test_of(common: str) -> str:
-    """`FileName.suffix` of a `FileName.common`."""
+    """Return the `FileName.suffix` of a `FileName.common`."""
     return common.removesuffix(_WITH_KEY)
 
 
 def common_of_test(test: str) -> str:
-    """`FileName.common` of a `FileName.suffix`."""
+    """Return the `FileName.common` of a `FileName.suffix`."""
     return test if test.endswith(_WITHOUT_KEY) else f"{test}{_WITH_KEY}"
 
 
 def common_of(label: str, run: str) -> str | None:
-    """The test of a row, and of the column of `run`, as `FileName.common`; None if it is none."""
+    """Return the `FileName.common` of a row's test in the column of `run`; None if it is none."""
     test = parse_label(label)
     key = _WITHOUT_KEY if run.endswith(_WITHOUT_KEY) else _WITH_KEY
     return None if test is None else f"{test}{key}"
 
 
 def order_of_runs(run: str) -> tuple[bool, str, VersionOrder, str]:
-    """What runs are sorted by: DBMS and version, then name; last those whose names do not say."""
-    said = parse_run(run)
-    known = said is not None and said.version is not None
-    dbms = said.dbms if said else ""
-    return not known, dbms, version_order((said and said.version) or ""), run
+    """Return a key for sorting runs: by DBMS and version, then by name.
+
+    Runs whose names do not say their version come last.
+    """
+    parsed = parse_run(run)
+    known = parsed is not None and parsed.version is not None
+    dbms = parsed.dbms if parsed else ""
+    return not known, dbms, version_order((parsed and parsed.version) or ""), run
 
 
 def parse_run(name: str) -> RunName | None:
-    """What the name says; None for a directory that is no run's, or of an unknown DBMS."""
+    """Parse the name; return None for a directory that is no run's, or of an unknown DBMS."""
     head, _, config = _without_ends(name).partition(".")
     if config and not _CONFIG.fullmatch(config):
         return None
-    if found := _ORIOLEDB.fullmatch(head):
-        return _run(_ORIOLE, f"{found['major']}-patches{found['patches']}", found["build"], config)
-    found = _HEAD.fullmatch(head)
-    if found is None or found["letters"] not in _DBMS:
+    if match := _ORIOLEDB.fullmatch(head):
+        return _run(_ORIOLE, f"{match['major']}-patches{match['patches']}", match["build"], config)
+    match = _HEAD.fullmatch(head)
+    if match is None or match["letters"] not in _DBMS:
         return None
     version = (
-        parse_version(found["letters"], found["digits"]) if found["digits"] else found["version"]
+        parse_version(match["letters"], match["digits"]) if match["digits"] else match["version"]
     )
-    if version and found["stage"]:
-        version += found["stage"]
-    return _run(_DBMS[found["letters"]], version, found["build"], config)
+    if version and match["stage"]:
+        version += match["stage"]
+    return _run(_DBMS[match["letters"]], version, match["build"], config)
 
 
 def _without_ends(name: str) -> str:
-    start = found.end() if (found := _PREFIX.match(name)) else 0
+    start = match.end() if (match := _PREFIX.match(name)) else 0
     end = len(name) - len(".pk1")
     return name[start:end] if _KEY.fullmatch(name[end:]) else name[start:]
 
@@ -208,22 +234,22 @@ def _run(dbms: str, version: str | None, build: str | None, config: str) -> RunN
 
 
 def _parse_build(build: str) -> tuple[str | None, list[str]]:
-    """How it was compiled, and of what: `rel_end_241023_ba9709c9_971` -> rel_end, 20241023, ...
+    """Split a build into its flags and its source: `rel_end_241023_ba97` -> rel_end, 20241023, ...
 
     Numbers right behind a date or a hash belong to it. What stands behind them, as the names of
     patches do, is of the first part.
     """
-    found = _REVISION.search(build)
-    if found is None:
+    match = _REVISION.search(build)
+    if match is None:
         return build or None, []
-    date = f"20{found['short']}" if found["short"] else found["long"]
-    revision = [date, found["dated"] or found["hash"], *found["numbers"].split("_")]
-    compiled = [build[: found.start()], build[found.end() :].lstrip("_")]
+    date = f"20{match['short']}" if match["short"] else match["long"]
+    revision = [date, match["dated"] or match["hash"], *match["numbers"].split("_")]
+    compiled = [build[: match.start()], build[match.end() :].lstrip("_")]
     return "_".join(filter(None, compiled)) or None, [part for part in revision if part]
 
 
 def parse_version(letters: str, digits: str) -> str | None:
-    """`pg`, `1110` -> 11.10; `my`, `8044` -> 8.0.44; `ma`, `110803` -> 11.8.3 (`1108` -> 11.8).
+    """Return the version: `pg`, `1110` -> 11.10; `my`, `8044` -> 8.0.44; `ma`, `110803` -> 11.8.3.
 
     None where the digits do not say.
     """

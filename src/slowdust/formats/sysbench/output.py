@@ -1,4 +1,4 @@
-"""What sysbench printed at the end of a test (sb.o), and at the end of the load (sb.prepare.o).
+"""The end of sysbench's output, of a test (sb.o) and of the load (sb.prepare.o).
 
 Between the command line and the end there may be a megabyte of plans, which nobody looks at.
 """
@@ -39,18 +39,18 @@ class Output:
     threads: int | None
     cpus: int | None
     driver: str | None
-    """pgsql, mysql: what the files of rates call the DBMS."""
+    """pgsql or mysql: the DBMS in the files of rates."""
     count: int
-    """Queries."""
+    """Number of queries."""
     queries: str
-    """Per second, with two decimals."""
+    """Queries per second, with two decimals."""
     transactions: str
     elapsed: Second | None
     average_ms: str | None
     longest_ms: str | None
     p95_ms: str | None
     torn: bool = False
-    """Whether what follows the rates is not all there."""
+    """Whether a part of the lines behind the rates is missing."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class LoadOutput:
     seconds: int
     tables: int
     inserts: str
-    """Per second."""
+    """Inserts per second."""
 
 
 def read(content: bytes) -> Output | None:
-    """The numbers of a test that ended; None where it did not.
+    """Read the numbers of a test that ended; return None where it did not.
 
     Raises:
         ValueError: its rate is none.
@@ -78,7 +78,7 @@ def read(content: bytes) -> Output | None:
     if queries is None or transactions is None:
         return None
     options = {name: int(value) for name, value in _OPTION.findall(head.partition(b"\n")[0])}
-    latency = {found["name"]: found["ms"].decode() for found in _LATENCY.finditer(end)}
+    latency = {match["name"]: match["ms"].decode() for match in _LATENCY.finditer(end)}
     elapsed, driver, cpus = _ELAPSED.search(end), _DRIVER.search(head), _CPUS.search(head)
     return Output(
         table_size=options.get(b"table-size"),
@@ -98,15 +98,15 @@ def read(content: bytes) -> Output | None:
 
 
 def read_load(content: bytes) -> LoadOutput | None:
-    """The last line of a load; None where it did not end.
+    """Read the last line of a load; return None where it did not end.
 
     Raises:
         ValueError: its rate is 0.
     """
-    found = list(_LOADED.finditer(content))
-    if not found:
+    loads = list(_LOADED.finditer(content))
+    if not loads:
         return None
-    seconds, tables, inserts = found[-1].groups()
+    seconds, tables, inserts = loads[-1].groups()
     if not int(inserts):
         raise ValueError("a rate of 0/s")
     return LoadOutput(int(seconds), int(tables), inserts.decode())

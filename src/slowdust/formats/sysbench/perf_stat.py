@@ -1,4 +1,4 @@
-"""`perf stat` of a running test (sb.perf.hw): groups of counters, 10 s each, in one file.
+"""The output of `perf stat` beside a test (sb.perf.hw): groups of counters, 10 s each.
 
 A counter that the machine does not have is -1 in the classic files, and absent here. What is read
 is per 10 s; per query it has to be divided by the rate.
@@ -9,86 +9,65 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from slowdust.formats.sysbench.collation import collation
-from slowdust.formats.text import is_number
+from slowdust.formats.text import collation, is_number
 
 NOT_SUPPORTED = "-1"
 INFINITE = "INF"
-"""Of a relative value, where the base is 0."""
+"""The relative value where the base is 0."""
 LAST = "faults"
 """The event that ends an iteration that was completed."""
 SECONDS = 10
-"""That each group of counters counted."""
+"""Seconds that each group of counters counted."""
 _ENDED = "seconds time elapsed"
+_NAMES = (
+    "cycles", "GHz", "bus-cycles", "instructions", "ipc", "branches", "branch-misses",
+    "branch-miss-pct", "cache-references", "cache-misses", "cache-miss-pct",
+    "stalled-cycles-backend", "stalled-cycles-frontend", "L1-dcache-loads",
+    "L1-dcache-load-misses", "L1-dcache-load-miss-pct", "L1-dcache-stores", "dTLB-loads",
+    "dTLB-load-misses", "dTLB-load-miss-pct", "dTLB-stores", "dTLB-store-misses", "iTLB-loads",
+    "iTLB-load-misses", "iTLB-load-miss-pct", "L1-icache-loads-misses", "L1-icache-load-miss-pct",
+    "L1-icache-loads", "LLC-loads", "LLC-load-misses", "LLC-stores", "LLC-store-misses",
+    "LLC-prefetches", "alignment-faults", "context-switches", "migratons", "major-faults",
+    "minor-faults", "faults",
+)  # fmt: skip
+"""Names in the extraction, in its order and with its spellings."""
+_RATIOS = {
+    "GHz": "cycles",
+    "ipc": "instructions",
+    "branch-miss-pct": "branch-misses",
+    "cache-miss-pct": "cache-misses",
+    "L1-dcache-load-miss-pct": "L1-dcache-load-misses",
+    "dTLB-load-miss-pct": "dTLB-load-misses",
+    "iTLB-load-miss-pct": "iTLB-load-misses",
+    "L1-icache-load-miss-pct": "L1-icache-loads-misses",
+}
+"""Ratios by themselves, whatever the rate -> event in whose remark they are."""
+_EVENTS = {"migratons": "migrations", **_RATIOS}
 _VALUE, _REMARK = 0, 3
-_EXTRACTED: tuple[tuple[str, str, int], ...] = (
-    ("cycles", "cycles", _VALUE),
-    ("GHz", "cycles", _REMARK),
-    ("bus-cycles", "bus-cycles", _VALUE),
-    ("instructions", "instructions", _VALUE),
-    ("ipc", "instructions", _REMARK),
-    ("branches", "branches", _VALUE),
-    ("branch-misses", "branch-misses", _VALUE),
-    ("branch-miss-pct", "branch-misses", _REMARK),
-    ("cache-references", "cache-references", _VALUE),
-    ("cache-misses", "cache-misses", _VALUE),
-    ("cache-miss-pct", "cache-misses", _REMARK),
-    ("stalled-cycles-backend", "stalled-cycles-backend", _VALUE),
-    ("stalled-cycles-frontend", "stalled-cycles-frontend", _VALUE),
-    ("L1-dcache-loads", "L1-dcache-loads", _VALUE),
-    ("L1-dcache-load-misses", "L1-dcache-load-misses", _VALUE),
-    ("L1-dcache-load-miss-pct", "L1-dcache-load-misses", _REMARK),
-    ("L1-dcache-stores", "L1-dcache-stores", _VALUE),
-    ("dTLB-loads", "dTLB-loads", _VALUE),
-    ("dTLB-load-misses", "dTLB-load-misses", _VALUE),
-    ("dTLB-load-miss-pct", "dTLB-load-misses", _REMARK),
-    ("dTLB-stores", "dTLB-stores", _VALUE),
-    ("dTLB-store-misses", "dTLB-store-misses", _VALUE),
-    ("iTLB-loads", "iTLB-loads", _VALUE),
-    ("iTLB-load-misses", "iTLB-load-misses", _VALUE),
-    ("iTLB-load-miss-pct", "iTLB-load-misses", _REMARK),
-    ("L1-icache-loads-misses", "L1-icache-loads-misses", _VALUE),
-    ("L1-icache-load-miss-pct", "L1-icache-loads-misses", _REMARK),
-    ("L1-icache-loads", "L1-icache-loads", _VALUE),
-    ("LLC-loads", "LLC-loads", _VALUE),
-    ("LLC-load-misses", "LLC-load-misses", _VALUE),
-    ("LLC-stores", "LLC-stores", _VALUE),
-    ("LLC-store-misses", "LLC-store-misses", _VALUE),
-    ("LLC-prefetches", "LLC-prefetches", _VALUE),
-    ("alignment-faults", "alignment-faults", _VALUE),
-    ("context-switches", "context-switches", _VALUE),
-    ("migratons", "migrations", _VALUE),
-    ("major-faults", "major-faults", _VALUE),
-    ("minor-faults", "minor-faults", _VALUE),
-    ("faults", "faults", _VALUE),
-)
-"""Name in the extraction, event, and which field of its line: the order of the extraction, with
-its own spellings."""
-_NAMES = dict.fromkeys(name for name, _, _ in _EXTRACTED)
-_RATIOS = frozenset(name for name, _, field in _EXTRACTED if field == _REMARK)
-"""Ratios by themselves, whatever the rate."""
+"""Fields of the line of an event."""
 
 
 def extract(lines: Sequence[str]) -> dict[str, str]:
-    """Name -> value as text, in the order of the extraction (.raw); `NOT_SUPPORTED` stays.
+    """Return the counters as text, in the order of the extraction (.raw); `NOT_SUPPORTED` stays.
 
     Only the first line of an event counts; an event without a line has no entry.
     """
-    found: dict[str, list[str]] = {}
+    lines_of_events: dict[str, list[str]] = {}
     for line in lines:
         row = line.replace("<not supported>", NOT_SUPPORTED, 1).split()
         if len(row) > 1 and not line.rstrip().endswith(_ENDED):
-            found.setdefault(_event(row), row)
+            lines_of_events.setdefault(_event(row), row)
     values = {}
-    for name, event, field in _EXTRACTED:
-        row = found.get(event, [])
+    for name in _NAMES:
+        row = lines_of_events.get(_EVENTS.get(name, name), [])
+        field = _REMARK if name in _RATIOS else _VALUE
         if len(row) > field:
             values[name] = row[field].replace(",", "").rstrip("%")
     return values
 
 
 def counters(values: Mapping[str, str]) -> dict[str, float]:
-    """Those of an extraction that the machine has."""
+    """Return the counters of an extraction that the machine has."""
     return {
         name: float(value)
         for name, value in values.items()
@@ -97,27 +76,27 @@ def counters(values: Mapping[str, str]) -> dict[str, float]:
 
 
 def ratios(values: Mapping[str, str]) -> dict[str, float]:
-    """Those of the counters that are ratios by themselves: GHz, ipc, percentages."""
+    """Return the counters that are ratios by themselves: GHz, ipc, percentages."""
     return {name: value for name, value in counters(values).items() if name in _RATIOS}
 
 
 def events(values: Mapping[str, str]) -> dict[str, float]:
-    """Those of the counters that are events in `SECONDS`."""
+    """Return the counters that are events in `SECONDS`."""
     return {name: value for name, value in counters(values).items() if name not in _RATIOS}
 
 
 def raw(values: Mapping[str, str]) -> str:
-    """The file .raw."""
+    """Write the file .raw."""
     return "".join(f"{name}\t{value}\n" for name, value in values.items())
 
 
 def sorted_(values: Mapping[str, str]) -> str:
-    """The file .sorted."""
+    """Write the file .sorted."""
     return raw({name: values[name] for name in sorted(values, key=collation)})
 
 
 def joined(contenders: Sequence[Mapping[str, str]]) -> str:
-    """The file join.abs: a line for each counter that all contenders have an entry of."""
+    """Write the file join.abs: a line for each counter that all contenders have an entry of."""
     return "".join(
         f"{name} {' '.join(values[name] for values in contenders)}\n"
         for name in _common(contenders)
@@ -125,7 +104,7 @@ def joined(contenders: Sequence[Mapping[str, str]]) -> str:
 
 
 def joined_relative(contenders: Sequence[Mapping[str, str]]) -> str:
-    """The file join.rel: each value / the first contender's, as published.
+    """Write the file join.rel: each value / the first contender's, as published.
 
     Two counters that are both missing are 1.000 there.
     """
@@ -138,7 +117,7 @@ def joined_relative(contenders: Sequence[Mapping[str, str]]) -> str:
 
 
 def relative(values: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
-    """Each value / the base's, as published; where that is 0 there is none."""
+    """Return each value / the base's, as published; where that is 0 there is none."""
     return {
         name: f"{float(value) / float(base[name]):.3f}"
         for name, value in values.items()
@@ -147,18 +126,18 @@ def relative(values: Mapping[str, str], base: Mapping[str, str]) -> dict[str, st
 
 
 def is_ratio(name: str) -> bool:
-    """Whether the counter is one by itself, whatever the rate."""
+    """Return whether the counter is a ratio by itself, whatever the rate."""
     return name in _RATIOS
 
 
 def read_joined(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
-    """Counter -> value as printed for each column of join.abs; and lines that are no part of it."""
+    """Read the counters of each column of join.abs, and the lines that are no part of it."""
     rows = [(line, line.split()) for line in lines if line.strip()]
     return _columns([(line, cells[0], cells[1:]) for line, cells in rows])
 
 
 def read_joined_relative(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
-    """The same of join.rel. `INF`, where the base had 0, is left out."""
+    """Read the columns of join.rel the same way. `INF`, where the base had 0, is left out."""
     rows = [(line, line.split()) for line in lines if line.strip()]
     return _columns([(line, cells[-1], cells[:-1]) for line, cells in rows])
 
@@ -166,7 +145,7 @@ def read_joined_relative(lines: Sequence[str]) -> tuple[list[dict[str, str]], li
 def _columns(
     rows: Sequence[tuple[str, str, Sequence[str]]],
 ) -> tuple[list[dict[str, str]], list[str]]:
-    """Of lines, their counters and their values; most lines have a value for each column."""
+    """Turn lines into columns; most lines have a value for each column."""
     widths = Counter(len(values) for _, _, values in rows)
     width = widths.most_common(1)[0][0] if widths else 0
     columns: list[dict[str, str]] = [{} for _ in range(width)]
@@ -183,22 +162,22 @@ def _columns(
 
 
 def read_raw(lines: Sequence[str]) -> dict[str, str]:
-    """Counter -> value as printed of a file .raw or .sorted, in the order of the extraction.
+    """Read the counters of a file .raw or .sorted, in the order of the extraction.
 
     Raises:
         ValueError: a line is none of such a file.
     """
-    found = {}
+    values = {}
     for line in lines:
         name, tab, value = line.partition("\t")
         if not tab or name not in _NAMES or not is_number(value):
             raise ValueError(f"no counter: {line[:40]!r}")
-        found[name] = value
-    return {name: found[name] for name in _NAMES if name in found}
+        values[name] = value
+    return {name: values[name] for name in _NAMES if name in values}
 
 
 def _event(row: Sequence[str]) -> str:
-    """The name, behind the unit that a clock has."""
+    """Return the event's name, which stands behind the unit that a clock has."""
     return row[2] if row[1] in ("msec", "nsec") and len(row) > 2 else row[1]
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.formats.sysbench.collation import collation
 from slowdust.formats.sysbench.names import FileName, common_of_test, parse_file
-from slowdust.formats.text import is_number
+from slowdust.formats.text import collation, is_number
 
 _COLUMN = re.compile(r"col-(\d{1,9}) : (?P<run>.+)")
 _TITLES = re.compile(r"col-1(?:\tcol-\d+)*")
@@ -27,15 +26,20 @@ class RateTable:
 
     runs: tuple[str, ...]
     rows: dict[str, tuple[str, ...]]
-    """As printed; an empty text where there is none."""
+    """Rates as printed; an empty text where there is none."""
     base: str | None = None
-    """What the rates are relative to; None where they are absolute."""
+    """The run that the rates are relative to; None where they are absolute."""
     repeated: tuple[str, ...] = ()
     """Labels of lines that come again behind their row."""
 
 
+def usual_clients(counts: Mapping[int, int]) -> int:
+    """Return the number of clients that most results have; of as many, the larger one."""
+    return max(counts, key=lambda clients: (counts[clients], clients))
+
+
 def order(tests: Iterable[FileName]) -> list[FileName]:
-    """The tests of the tables in their order: point, the rest, writes; none before the writes."""
+    """Return the tests of the tables in their order: point, the rest, writes; none of `pre`."""
     kept = [test for test in tests if not (test.phase or "").endswith(_PRE)]
     groups: list[list[FileName]] = [[], [], []]
     for test in sorted(kept, key=lambda test: collation(test.common)):
@@ -49,17 +53,17 @@ def order(tests: Iterable[FileName]) -> list[FileName]:
 
 
 def order_of_suffixes(suffixes: Iterable[str]) -> list[str]:
-    """All tests, `FileName.suffix`: as `order` has them, those that no table has at the end."""
+    """Return all tests, `FileName.suffix`, as `order` has them; those of no table at the end."""
     all_tests = set(suffixes)
-    found = [
+    files = [
         file for suffix in all_tests if (file := parse_file(f"sb.met.{common_of_test(suffix)}"))
     ]
-    in_tables = [file.suffix for file in order(found)]
+    in_tables = [file.suffix for file in order(files)]
     return [*in_tables, *sorted(all_tests - set(in_tables))]
 
 
 def relative(table: RateTable) -> RateTable:
-    """Each rate / the first run's."""
+    """Return each rate / the first run's."""
     rows = {
         label: tuple(relative_rate(rate, rates[0]) for rate in rates[1:])
         for label, rates in table.rows.items()
@@ -68,7 +72,7 @@ def relative(table: RateTable) -> RateTable:
 
 
 def write_tsv(table: RateTable) -> str:
-    """The file .tsv."""
+    """Write the file .tsv."""
     lines = [] if table.base is None else [f"{_RELATIVE}{table.base}"]
     lines += [f"col-{number} : {run}" for number, run in enumerate(table.runs, start=1)]
     lines += ["", "\t".join(f"col-{number}" for number in range(1, len(table.runs) + 1))]
@@ -77,12 +81,12 @@ def write_tsv(table: RateTable) -> str:
 
 
 def write_csv(table: RateTable) -> str:
-    """The file .csv."""
+    """Write the file .csv."""
     return "".join(",".join([label, *rates]) + "\n" for label, rates in table.rows.items())
 
 
 def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
-    """The table, and the lines that are no part of one (a hand has edited them)."""
+    """Read the table, and the lines that are no part of one (a hand has edited them)."""
     runs: dict[int, str] = {}
     base: str | None = None
     rows: dict[str, tuple[str, ...]] = {}
@@ -91,8 +95,8 @@ def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
     for line in lines:
         if line.startswith(_RELATIVE):
             base = line.removeprefix(_RELATIVE).strip()
-        elif (found := _COLUMN.fullmatch(line.strip())) and found["run"].isprintable():
-            runs[int(found[1])] = found["run"]
+        elif (match := _COLUMN.fullmatch(line.strip())) and match["run"].isprintable():
+            runs[int(match[1])] = match["run"]
         elif line.strip() and not _TITLES.fullmatch(line.rstrip()):
             *cells, label = (cell.strip() for cell in line.split("\t"))
             if label in rows:
@@ -106,7 +110,7 @@ def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
 
 
 def read_csv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
-    """The table, whose columns are called by their numbers; and the lines that are no part of it.
+    """Read the table, whose columns are called by numbers, and the lines that are no part of it.
 
     Most lines have as many cells as the table has columns.
     """
@@ -128,7 +132,7 @@ def read_csv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
 
 
 def relative_rate(rate: str, base: str) -> str:
-    """Of two rates as printed; an empty text where one is missing."""
+    """Return the ratio of two rates as printed; an empty text where one is missing."""
     return f"{float(rate) / float(base):.2f}" if rate and base and float(base) else ""
 
 

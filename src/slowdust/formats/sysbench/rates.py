@@ -1,4 +1,4 @@
-"""What the rate of a test is: queries/s, and for scan thousands of rows/s, of which there are two.
+"""The published rate of a test: queries/s, and for scan thousands of rows/s, of two kinds.
 
 Until mid 2025 a scan's rate was of all threads, afterwards of one thread on one table. The unit
 goes with the number, and rates in different units are never compared.
@@ -18,55 +18,55 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = "|".join(_MONTHS)
 _MONTH_AND_YEAR = re.compile(rf"(?:^|[^a-z])(?:({_MONTH})(\d\d)|(\d\d)({_MONTH}))(?:[^a-z0-9]|$)")
 _FIRST_OF_ONE_THREAD = (2025, 7)
-"""Year and month from which on scan's rate was of one thread; between the verified eras, it is
-assumed."""
+"""Year and month from which on scan's rate was of one thread; it is assumed, between the eras that
+are verified."""
 
 
 class Unit(Enum):
-    """What a published rate counts."""
+    """The unit of a published rate."""
 
     QUERIES = "queries/s"
     ROWS = "rows/s"
     THOUSAND_ROWS = "thousand rows/s"
     THOUSAND_ROWS_OF_ONE_THREAD = "thousand rows/s of one thread"
     UNKNOWN = "unknown units"
-    """A rate of scan that neither of the two rules gives: these round to integers."""
+    """The unit of a rate of scan that neither of the two rules gives: these round to integers."""
 
 
 _RELATIVE = "relative to "
 
 
 def relative_to(run: str) -> str:
-    """The unit of rates of which only what they are relative to those of `run` is known."""
+    """Return the unit of rates that are only known relative to those of `run`."""
     return f"{_RELATIVE}{run}"
 
 
 def is_relative(unit: str) -> bool:
-    """Whether it is one of these units."""
+    """Return whether a unit is that of relative rates."""
     return unit.startswith(_RELATIVE)
 
 
 def doubted(unit: str) -> str:
-    """What becomes of a unit that a rate was assumed to be in, and cannot be."""
+    """Return the unit of a rate that cannot be in `unit`, as was assumed."""
     return f"{unit}, {Unit.UNKNOWN.value}" if is_relative(unit) else Unit.UNKNOWN.value
 
 
 class ScanRule(Enum):
-    """How the rate of scan was made."""
+    """The formula of a rate of scan."""
 
     ALL_THREADS = "all threads"
     ONE_THREAD = "one thread"
 
     @property
     def unit(self) -> Unit:
-        """Of the rates that it makes."""
+        """The unit of the rates that it makes."""
         return (
             Unit.THOUSAND_ROWS if self is ScanRule.ALL_THREADS else Unit.THOUSAND_ROWS_OF_ONE_THREAD
         )
 
 
 def unit_of(test: str, rate: str, scan: ScanRule) -> Unit:
-    """Of a rate of a test, by `FileName.test`, that was published."""
+    """Return the unit of a published rate of a test, which is a `FileName.test`."""
     if test != SCAN:
         return Unit.QUERIES
     return scan.unit if float(rate).is_integer() else Unit.UNKNOWN
@@ -74,24 +74,24 @@ def unit_of(test: str, rate: str, scan: ScanRule) -> Unit:
 
 @dataclass(frozen=True)
 class Rate:
-    """As it was published: the text is what later formulas divide by."""
+    """A rate as it was published: the text is the divisor of later formulas."""
 
     text: str
     unit: Unit
 
     @property
     def value(self) -> float:
-        """In `unit`."""
+        """The number, in `unit`."""
         return float(self.text)
 
     @property
     def whole(self) -> str:
-        """As the tables have it: an integer, but of rates whose unit is not known."""
+        """The rate as tables have it: an integer, unless its unit is not known."""
         return self.text if self.unit is Unit.UNKNOWN else f"{self.value:.0f}"
 
 
 def published_rate(test: str, output: Output, scan: ScanRule) -> Rate | None:
-    """The rate by which the published numbers per operation were divided; None if it cannot be."""
+    """Return the divisor of the published numbers per operation; None if it is not known."""
     if test != SCAN:
         return Rate(output.queries, Unit.QUERIES)
     if output.table_size is None:
@@ -106,32 +106,34 @@ def published_rate(test: str, output: Output, scan: ScanRule) -> Rate | None:
 
 
 def clean_scan_rate(output: Output) -> float | None:
-    """Thousands of rows/s by all threads, whatever was published; None if unknown."""
+    """Return thousands of rows/s by all threads, whatever was published; None if unknown."""
     return None if output.table_size is None else output.table_size * float(output.queries) / 1000
 
 
 def rule_that_reproduces(scans: Iterable[tuple[Output, str]]) -> ScanRule | None:
-    """The rule by which most of the rates of scans, as published, come out of what sysbench
-    printed: one may have been edited. None where neither rule gives more than the other."""
+    """Return the rule by which most published rates of scans come out of sysbench's output.
+
+    One may have been edited. None where neither rule gives more than the other.
+    """
     reproduced = dict.fromkeys(ScanRule, 0)
     for output, published in scans:
         for rule in ScanRule:
-            made = published_rate(SCAN, output, rule)
-            reproduced[rule] += made is not None and made.text == published
+            rate = published_rate(SCAN, output, rule)
+            reproduced[rule] += rate is not None and rate.text == published
     most = max(reproduced.values())
     best = [rule for rule, count in reproduced.items() if count == most]
     return best[0] if len(best) == 1 else None
 
 
 def rule_of_day(day: str) -> ScanRule:
-    """The rule of the time of a day (ISO 8601)."""
+    """Return the rule of the time of a day (ISO 8601)."""
     return _rule_of(int(day[:4]), int(day[5:7]))
 
 
 def rule_in_name(name: str) -> ScanRule | None:
-    """The rule of the time of a month in a name: `mar25.pg.workmem`, `25apr.c48`; None without."""
-    if found := _MONTH_AND_YEAR.search(name.lower()):
-        month, year = found[1] or found[4], found[2] or found[3]
+    """Return the rule of the month in a name: `mar25.pg.workmem`, `25apr.c48`; None without one."""
+    if match := _MONTH_AND_YEAR.search(name.lower()):
+        month, year = match[1] or match[4], match[2] or match[3]
         return _rule_of(2000 + int(year), _MONTHS.index(month) + 1)
     return None
 

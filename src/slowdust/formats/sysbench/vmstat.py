@@ -1,4 +1,4 @@
-"""`vmstat 1` beside a run (sb.vm).
+"""The output of `vmstat 1` beside a run (sb.vm).
 
 The published averages count two kinds of lines that are no samples: the first row, which is the
 mean since the host booted, and each repeated `procs` header but the first, as zeros.
@@ -29,17 +29,17 @@ class Vmstat:
 
     @property
     def switches_per_second(self) -> float:
-        """The mean."""
+        """Mean number of context switches per second."""
         return self.switches / self.samples
 
     @property
     def cpu_percent(self) -> float:
-        """The mean, of the whole host."""
+        """Mean percent of the whole host."""
         return self.cpu / self.samples
 
 
 def read_published(content: bytes) -> Vmstat | None:
-    """By the published rule; None where there is nothing to average."""
+    """Add up the lines by the published rule; return None where there is nothing to average."""
     counted = [line for line in content.split(b"\n") if _COLUMNS not in line][1:]
     if counted and not counted[-1]:
         counted.pop()  # behind the last end of a line
@@ -47,7 +47,7 @@ def read_published(content: bytes) -> Vmstat | None:
 
 
 def read_clean(content: bytes) -> Vmstat | None:
-    """The samples alone, without the mean since boot; None where there is none."""
+    """Add up the samples alone, without the mean since boot; return None where there is none."""
     rows = [row for row in content.split(b"\n") if row.lstrip()[:1].isdigit()][1:]
     if len(b"\n".join(rows).split()) != _FIELDS * len(rows):
         rows = [row for row in rows if len(row.split()) >= _FIELDS]  # others are torn
@@ -55,7 +55,7 @@ def read_clean(content: bytes) -> Vmstat | None:
 
 
 def _sum(lines: Sequence[bytes], samples: int) -> Vmstat | None:
-    """Over lines; what is no number counts 0, as in awk."""
+    """Add up lines; a cell that is no number counts 0, as in awk."""
     if not samples:
         return None
     rows = [line for line in lines if not line.startswith(_TITLE)]
@@ -81,7 +81,7 @@ def _sum_one_by_one(lines: Sequence[bytes], samples: int) -> Vmstat:
 
 
 def _number(row: Sequence[bytes], *columns: int) -> float:
-    """The sum of the columns that are numbers."""
+    """Return the sum of the columns that are numbers."""
     total = 0.0
     for column in columns:
         if column < len(row) and is_number(text := row[column].decode(errors="replace")):

@@ -25,8 +25,8 @@ _YES_NO = {True: "yes", False: "no", None: None}
 
 
 def facts(machine: Machine) -> dict[str, str]:
-    """Label -> value, ready to print, in the order to print; unknown ones are left out."""
-    found = {
+    """Return label -> value, ready to print, in their order; unknown facts are left out."""
+    labelled = {
         "CPU": machine.cpu_model,
         "Cores": _cores(machine),
         "Memory": f"{_gib(machine.memory_bytes)}, {_gib(machine.available_bytes)} available",
@@ -44,11 +44,11 @@ def facts(machine: Machine) -> dict[str, str]:
         "Load average": " ".join(f"{load:.2f}" for load in machine.load_average),
         "Other busy processes": _busy(machine),
     } | _storage_facts(machine.storage)
-    return {label: value for label, value in found.items() if value is not None}
+    return {label: value for label, value in labelled.items() if value is not None}
 
 
 def warnings(machine: Machine) -> list[str]:
-    """Bad states, each with the command that mends it; most harmful first."""
+    """Return bad states, each with the command that mends it, the most harmful first."""
     return [
         *_other_work(machine),
         *_frequency(machine),
@@ -58,84 +58,84 @@ def warnings(machine: Machine) -> list[str]:
 
 
 def _other_work(machine: Machine) -> list[str]:
-    found = [
+    states = [
         f"another process uses {process.cores:.0%} of a core: {process.name} (pid {process.pid}); "
         f"end it, or hold it meanwhile: kill -STOP {process.pid}"
         for process in machine.busy[:SHOWN_PROCESSES]
         if process.cores >= BUSY_CORES
     ]
     if machine.steal_share is not None and machine.steal_share >= STEAL_SHARE:
-        found.append(
+        states.append(
             f"the hypervisor gave {machine.steal_share:.1%} of the CPU time to other guests since "
             "the start; only a host of one's own mends it: watch st in `vmstat 1`"
         )
-    return found
+    return states
 
 
 def _frequency(machine: Machine) -> list[str]:
-    found = []
+    states = []
     dynamic = [governor for governor in machine.governors if governor != "performance"]
     if dynamic:
-        found.append(
+        states.append(
             f"the frequency governor is {', '.join(dynamic)}, so the clock follows the load: "
             "sudo cpupower frequency-set -g performance"
         )
     if machine.turbo:
         command = _TURBO_OFF["intel" if "Intel" in (machine.cpu_model or "") else "other"]
-        found.append(f"turbo is on, so the clock follows temperature and neighbours: {command}")
+        states.append(f"turbo is on, so the clock follows temperature and neighbours: {command}")
     if machine.smt:
-        found.append(
+        states.append(
             "SMT is on, so two threads may share one core: "
             "echo off | sudo tee /sys/devices/system/cpu/smt/control"
         )
-    return found
+    return states
 
 
 def _memory(machine: Machine) -> list[str]:
-    found = []
+    states = []
     if machine.huge_pages == "always":
-        found.append(
+        states.append(
             "transparent huge pages are always on, which moves CPU and memory use of databases: "
             "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
         )
     if machine.swap_used_bytes >= SWAP_USED_BYTES:
-        found.append(
+        states.append(
             f"{_gib(machine.swap_used_bytes)} of memory are in swap: "
             "sudo swapoff -a && sudo swapon -a"
         )
     if machine.available_bytes < machine.memory_bytes * AVAILABLE_MEMORY_SHARE:
-        found.append(
+        states.append(
             f"only {_gib(machine.available_bytes)} of {_gib(machine.memory_bytes)} memory are "
             "available; see what holds it: ps aux --sort=-rss | head"
         )
-    return found
+    return states
 
 
 def _disk(storage: Storage) -> list[str]:
-    found = []
+    states = []
     place = storage.directory
     low = max(FREE_DISK_BYTES, storage.total_bytes * FREE_DISK_SHARE)
     if storage.free_bytes < low:
-        found.append(
+        states.append(
             f"only {_gib(storage.free_bytes)} are free below {place}; see what fills it: "
             f"sudo du -xh --max-depth=2 {storage.mount_point or place} | sort -h | tail"
         )
     if storage.filesystem in ("tmpfs", "ramfs"):
-        found.append(
+        states.append(
             f"{place} lies in memory ({storage.filesystem}), so nothing of IO is measured; "
             "find a disk: df -h -x tmpfs"
         )
     if "sync" in storage.mount_options:
-        found.append(
+        states.append(
             f"{storage.mount_point} is mounted with sync, so each write waits for the disk: "
             f"sudo mount -o remount,async {storage.mount_point}"
         )
     if storage.scheduler in ("bfq", "cfq"):
-        found.append(
+        states.append(
             f"the scheduler {storage.scheduler} of {storage.disk} shares IO out between "
             f"processes: echo none | sudo tee /sys/block/{storage.disk}/queue/scheduler"
         )
-    return found
+    return states
 
 
 def _storage_facts(storage: Storage) -> dict[str, str | None]:
@@ -152,7 +152,7 @@ def _storage_facts(storage: Storage) -> dict[str, str | None]:
 
 
 def _options(storage: Storage) -> str:
-    """Without those that say where things are: an overlay's folders fill lines."""
+    """Return mount options without those that name folders: an overlay's fill lines."""
     return ",".join(option for option in storage.mount_options if "dir=" not in option)
 
 

@@ -38,7 +38,7 @@ class BusyProcess(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
-    """Where the data directory lies."""
+    """The storage of the data directory."""
 
     directory: Path
     free_bytes: int
@@ -57,7 +57,7 @@ class Storage:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The machine as found."""
+    """Facts of the machine."""
 
     cpu_model: str | None
     microcode: str | None
@@ -65,7 +65,7 @@ class Machine:
     """Logical processors."""
     cores: int | None
     usable_cpus: int
-    """Those this process may run on."""
+    """Logical processors on which this process may run."""
     numa_nodes: int | None
     governors: tuple[str, ...]
     """Distinct frequency governors of the cores."""
@@ -82,7 +82,7 @@ class Machine:
     virtualised: bool | None
     load_average: tuple[float, float, float]
     steal_share: float | None
-    """Of all CPU time since the machine's start; None where it is no guest that could know."""
+    """Stolen time / all CPU time since the machine's start; None where nothing could tell it."""
     busy: tuple[BusyProcess, ...]
     storage: Storage
 
@@ -126,7 +126,7 @@ def read_machine(
 
 
 def chosen(choices: str | None) -> str | None:
-    """The bracketed one of 'always [madvise] never', as the kernel prints choices."""
+    """Return the bracketed choice of 'always [madvise] never', as the kernel prints choices."""
     match = _BRACKETED.search(choices or "")
     return match[1] if match else choices or None
 
@@ -142,7 +142,7 @@ def _governors(cpus: Path) -> tuple[str, ...]:
 
 
 def _turbo(cpus: Path) -> bool | None:
-    """Intel's own driver has a switch that says no, all others one that says yes."""
+    """Return whether turbo is on; Intel's driver has a switch to deny it, the others to allow it."""
     denied = _flag(cpus / "intel_pstate/no_turbo")
     return _flag(cpus / "cpufreq/boost") if denied is None else not denied
 
@@ -165,7 +165,7 @@ def _operating_system() -> str | None:
 
 
 def _virtualised(cpuinfo: str) -> bool | None:
-    """By the bit that hypervisors set for x86 guests; elsewhere by what the guest is told."""
+    """Return whether this is a guest: x86 hypervisors set a bit, others tell in other ways."""
     flags = _cpu_fact(cpuinfo, "flags")
     if flags is not None:
         return "hypervisor" in flags.split()
@@ -190,12 +190,12 @@ def _busy_processes(ours: Collection[int], watch_s: Second) -> tuple[BusyProcess
     time.sleep(watch_s)
     after = _cpu_of_all(before, excluded)
     elapsed = time.monotonic() - started
-    found = []
+    busy = []
     for watched, cpu_s in after.items():
         cores = (cpu_s - before[watched]) / elapsed
         if cores >= _NOTABLE_CORES:
-            found.append(BusyProcess(watched.pid, _name(watched), cores))
-    return tuple(sorted(found, key=lambda process: -process.cores))
+            busy.append(BusyProcess(watched.pid, _name(watched), cores))
+    return tuple(sorted(busy, key=lambda process: -process.cores))
 
 
 def _cpu_of_all(
@@ -214,13 +214,13 @@ def _cpu_of_all(
 
 
 def _with_descendants(pids: Collection[int]) -> set[int]:
-    found = set(pids)
+    processes = set(pids)
     for pid in pids:
         try:
-            found |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
+            processes |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def _name(watched: psutil.Process) -> str:

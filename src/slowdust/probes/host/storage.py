@@ -1,4 +1,4 @@
-"""Which mount and which block device hold a directory."""
+"""The mount and the block device that hold a directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Mount(NamedTuple):
     filesystem: str
     source: str
     options: tuple[str, ...]
-    """Of the mount and of the filesystem, without repetition."""
+    """Options of the mount and of the filesystem, without repetition."""
 
 
 def parse_mounts(mountinfo: str) -> list[Mount]:
@@ -43,18 +43,18 @@ def parse_mounts(mountinfo: str) -> list[Mount]:
 
 
 def mount_holding(directory: Path, mounts: list[Mount]) -> Mount | None:
-    """The mount on which `directory` lies: the deepest, and of equals the last mounted."""
+    """Return the mount of `directory`: the deepest, and of equals the last mounted."""
     holding = [mount for mount in mounts if directory.resolve().is_relative_to(mount.point)]
     return max(reversed(holding), key=lambda mount: len(mount.point), default=None)
 
 
 def mount_of(directory: Path) -> Mount | None:
-    """The mount on which `directory` lies; None where mounts cannot be read."""
+    """Return the mount on which `directory` lies; None where mounts cannot be read."""
     return mount_holding(directory, parse_mounts(read_text("/proc/self/mountinfo") or ""))
 
 
 def block_device_of(directory: Path) -> Path | None:
-    """Folder in /sys of the disk, partition or volume that holds `directory`.
+    """Return the folder in /sys of the disk, partition or volume that holds `directory`.
 
     Filesystems without a device of their own are followed to the one below: the source of a btrfs
     mount, the upper directory of an overlay. None where there is none (tmpfs, network) or where it
@@ -79,7 +79,7 @@ def block_device_of(directory: Path) -> Path | None:
 
 
 def queue_of(device: Path) -> Path:
-    """Folder with the queue's settings: a partition has none, it uses its disk's."""
+    """Return the folder of the queue's settings: a partition uses its disk's."""
     own = device / "queue"
     return own if own.is_dir() else device.parent / "queue"
 

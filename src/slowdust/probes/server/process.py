@@ -1,4 +1,4 @@
-"""What a server's processes have used so far.
+"""The probe of a server's processes.
 
 A server is the tree below its main process: Postgres forks a process per connection, mysqld runs
 a thread per connection; both are read alike. CPU time comes from the kernel's scheduler clocks in
@@ -41,7 +41,7 @@ _ENDED = (FileNotFoundError, ProcessLookupError)
 
 
 def process_clock(pid: int, kind: int) -> int:
-    """Nanoseconds on one of the CPU clocks of a process, all its threads included, also ended ones.
+    """Return the nanoseconds on one of a process's CPU clocks, all threads included, also ended ones.
 
     Linux makes a process's clock id of its pid: the inverted pid shifted over three bits that say
     which clock (what clock_getcpuclockid(3) returns; CPUCLOCK_* in the kernel's posix-timers.h).
@@ -59,18 +59,18 @@ def process_clock(pid: int, kind: int) -> int:
 
 
 class ProcessFiles(Protocol):
-    """Where the files of processes come from: `ThreadFiles`, or a test's own."""
+    """Source of the files of processes: `ThreadFiles`, or a test's own."""
 
     def read(self, pid: int, name: str, thread: int | None = None) -> bytes:
-        """One file of a process or thread; OSError if it has ended."""
+        """Return one file of a process or thread; raise OSError if it has ended."""
         ...
 
     def threads(self, pid: int) -> tuple[int, ...]:
-        """The threads of a process."""
+        """Return the threads of a process."""
         ...
 
     def retain(self, threads: Collection[int]) -> None:
-        """Told after each reading which threads there still are."""
+        """Take note of the threads that exist after a reading."""
         ...
 
 
@@ -170,7 +170,7 @@ class ServerProbe:
             raise ProcessLookupError(f"the server's process {self._main.pid} has ended")
 
     def _members(self) -> list[_Member]:
-        """The processes of the tree now, the main one first."""
+        """Return the processes of the tree now, the main one first."""
         members: dict[Identity, _Member] = {}
         self._add_tree(self._main.pid, members)
         for identity in self._known - members.keys():
@@ -204,7 +204,7 @@ class ServerProbe:
         return parse_stat(self._files.read(pid, "stat"))
 
     def _listed_children(self, pid: int, threads: Iterable[int]) -> list[int]:
-        """Children by the kernel's own list; it has one for each thread that forked."""
+        """Return the children by the kernel's own list; it has one for each thread that forked."""
         children: list[int] = []
         for thread in threads:
             try:
@@ -215,7 +215,7 @@ class ServerProbe:
         return children
 
     def _scanned_children(self, pid: int, threads: Iterable[int]) -> list[int]:
-        """Children on a kernel without CONFIG_PROC_CHILDREN: a scan of all processes, 1 ms."""
+        """Return the children on a kernel without CONFIG_PROC_CHILDREN: a scan that takes 1 ms."""
         del threads
         try:
             return [child.pid for child in psutil.Process(pid).children()]
@@ -245,7 +245,7 @@ class ServerProbe:
         return switches
 
     def _transfer_of(self, pid: int) -> tuple[int, int] | None:
-        """Bytes read from and written to storage; only root and the same user may know."""
+        """Return bytes read from and written to storage; only root and the same user may know."""
         try:
             content = self._files.read(pid, "io")
         except (PermissionError, *_ENDED):

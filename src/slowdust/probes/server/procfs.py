@@ -1,4 +1,4 @@
-"""Reading small kernel files fast: probes do it some dozens of times around every slice."""
+"""Fast reading of small kernel files: probes do it some dozens of times around every slice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHUNK = 1 << 16
 
 
 def read_bytes(path: str) -> bytes:
-    """The whole of a kernel file.
+    """Return the whole of a kernel file.
 
     Bare system calls: `Path.read_bytes` costs several times the kernel's own work.
 
@@ -48,7 +48,7 @@ class ThreadFiles:
         self._most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
 
     def read(self, pid: int, name: str, thread: int | None = None) -> bytes:
-        """The file `name` of a process, or of one of its threads.
+        """Return the file `name` of a process, or of one of its threads.
 
         Raises:
             OSError: the process or thread has ended, or is not ours to read.
@@ -70,7 +70,7 @@ class ThreadFiles:
         return _read_again(files[name])
 
     def threads(self, pid: int) -> tuple[int, ...]:
-        """The threads of a process.
+        """Return the threads of a process.
 
         Raises:
             OSError: the process has ended.
@@ -102,7 +102,7 @@ def _read_again(descriptor: int) -> bytes:
 
 
 def read_text(path: str) -> str | None:
-    """A kernel file's text without surrounding blanks; None where it cannot be read."""
+    """Return a kernel file's text without surrounding blanks; None where it cannot be read."""
     try:
         return read_bytes(path).decode(errors="replace").strip()
     except OSError:
@@ -110,7 +110,7 @@ def read_text(path: str) -> str | None:
 
 
 def number_after(content: bytes, label: bytes) -> int | None:
-    """The first number behind `label` on its line; None where the label is missing.
+    """Return the first number behind `label` on its line; None where the label is missing.
 
     Raises:
         ValueError: what follows the label is no number.

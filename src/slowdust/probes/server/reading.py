@@ -20,7 +20,7 @@ class ProcessCpu(NamedTuple):
     """CPU time of one process since its start."""
 
     cpu_ns: int
-    """Exact: the scheduler's clock."""
+    """CPU time by the scheduler's clock: exact."""
     sampled_ns: int
     """User and system time as the kernel's tick finds the process running; a sample."""
     sampled_user_ns: int
@@ -56,13 +56,13 @@ CpuReading = dict[Identity, ProcessCpu]
 
 
 class ServerReading(NamedTuple):
-    """All that is read of a server at one moment. Totals since the start of the processes."""
+    """Everything that is read of a server at one moment: totals since its processes started."""
 
     cpu: CpuReading
     switches: dict[int, int]
     """Voluntary and involuntary context switches by thread."""
     read_bytes: int | None
-    """Fetched from storage by all processes and the ended children they waited for."""
+    """Bytes fetched from storage by all processes and the ended children they waited for."""
     write_bytes: int | None
     memory: list[Memory]
 
@@ -90,7 +90,7 @@ def parse_memory(status: bytes) -> Memory:
 
 
 def parse_switches(status: bytes) -> int:
-    """Context switches of one thread, from its status file.
+    """Return the context switches of one thread, from its status file.
 
     Raises:
         ValueError: the file does not tell them.

@@ -1,4 +1,4 @@
-"""What a server used in a window: the difference of two readings. Pure arithmetic."""
+"""The difference of two readings of a server. Pure arithmetic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 def cpu_seconds(before: CpuReading, after: CpuReading) -> Second:
-    """CPU time a server used between two readings.
+    """Return the CPU time that a server used between two readings.
 
     Processes alive at both and processes that started between count to the nanosecond. One that
     ended has left its whole life's CPU time with its parent, in ticks: what it had used before the
@@ -75,7 +75,7 @@ def server_use(before: ServerReading, after: ServerReading) -> Use:
 
 
 def resident_bytes(memory: list[Memory]) -> int:
-    """Memory of processes that share most of it, see `server_use`."""
+    """Return the memory of processes that share most of it, see `server_use`."""
     anonymous = sum(process.anonymous for process in memory)
     return (
         anonymous
@@ -85,7 +85,7 @@ def resident_bytes(memory: list[Memory]) -> int:
 
 
 def virtual_bytes(memory: list[Memory]) -> int:
-    """Address space of processes that share most of it, see `server_use`."""
+    """Return the address space of processes that share most of it, see `server_use`."""
     private = sum(process.private_virtual for process in memory)
     return private + max(process.virtual - process.private_virtual for process in memory)
 
@@ -108,7 +108,7 @@ def _user_share(before: CpuReading, after: CpuReading) -> float | None:
 
 
 def _seen_switches(before: dict[int, int], after: dict[int, int]) -> int:
-    """Context switches of the threads that are there at the end, without the ended ones."""
+    """Return the context switches of the threads that exist at the end, without ended ones."""
     return sum(max(0, count - before.get(thread, 0)) for thread, count in after.items())
 
 
@@ -119,7 +119,7 @@ def _switches(before: dict[int, int], after: dict[int, int]) -> int | None:
 
 
 def _growth(before: int | None, after: int | None) -> int | None:
-    """Growth of a total; absent where unknown, or where something took its part away unseen."""
+    """Return the growth of a total; None where it is unknown, or a part of it went unseen."""
     if before is None or after is None or after < before:
         return None
     return after - before

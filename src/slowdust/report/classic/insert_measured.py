@@ -1,10 +1,10 @@
 """The classic files of an Insert Benchmark that was measured here: o.sum, mrg, rel, the summary.
 
-The columns mean what they did there (`ibench.COLUMNS`). Rates are those of the report: the median
+The columns mean what they did there (`tables.COLUMNS`). Rates are those of the report: the median
 of the incarnations, but of the rows inserted beside queries the worst, as for the SLA. Hardware
 and sizes are of all incarnations together, per second of exactly the measured windows. What was
-not measured is NA: the directory with logs (dbgb2), what the longest statement of an index
-creation was to its client, and percentiles of seconds where a step had no whole one.
+not measured is NA: the directory with logs (dbgb2), the longest statement of an index creation
+as its client saw it, and percentiles of seconds where a step had no whole one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from pathlib import Path
 
 from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks.insert import INSERT
-from slowdust.formats.insert import tables as ibench
 from slowdust.formats.insert.names import main_role
-from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE
+from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE, rate_kept, row_of_values
 from slowdust.report.classic.insert import Rows, files_of
 from slowdust.store.manifest import ArchivedTable, Manifest
 from slowdust.store.slice import Slice
@@ -30,7 +29,7 @@ _KB_PER_BYTE = 1 / 1024
 
 
 def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
-    """Path and content of each file; with several numbers of clients each has a directory."""
+    """Return path and content of each file; several numbers of clients have a directory each."""
     files: dict[Path, str] = {}
     levels = sorted({result.clients for result in report.results})
     steps = _classic_names(manifest.tests)
@@ -51,7 +50,7 @@ def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) 
 
 
 def _classic_names(tests: Sequence[str]) -> dict[str, str]:
-    """Step -> what the classic scripts call it: the steps with queries are numbered."""
+    """Return the classic name of each step: those with queries are numbered."""
     names: dict[str, str] = {}
     for test in tests:
         step = INSERT.test(test)
@@ -61,12 +60,12 @@ def _classic_names(tests: Sequence[str]) -> dict[str, str]:
 
 
 def _tag(contender: str) -> str:
-    """The contender as part of a file's name."""
+    """Return the contender as part of a file's name."""
     return contender.replace(" ", "_").replace("/", "_")
 
 
 def _rows(report: Report, slices: Sequence[Slice], clients: int, steps: dict[str, str]) -> Rows:
-    """Of every step and contender; all NA where it was not measured."""
+    """Return the row of every step and contender; all NA where it was not measured."""
     results = {
         (result.test, result.contender): result
         for result in report.results
@@ -81,7 +80,7 @@ def _rows(report: Report, slices: Sequence[Slice], clients: int, steps: dict[str
         for contender in report.contenders:
             result = results.get((test, contender))
             values = {} if result is None else _values(result, of_step[test, contender])
-            rows.setdefault(name, {})[_tag(contender)] = ibench.printed(values, _tag(contender))
+            rows.setdefault(name, {})[_tag(contender)] = row_of_values(values, _tag(contender))
     return rows
 
 
@@ -115,12 +114,12 @@ def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
 
 
 def _roles(slices: Iterable[Slice], name: str) -> list[RoleUse]:
-    found = (record.step.roles.get(name) for record in slices if record.step)
-    return [role for role in found if role is not None]
+    roles = (record.step.roles.get(name) for record in slices if record.step)
+    return [role for role in roles if role is not None]
 
 
 def _inserted(slices: Sequence[Slice], main: str) -> int | None:
-    """Rows inserted, or indexed, in all windows."""
+    """Return the rows inserted, or indexed, in all windows."""
     rows = [role.rows for role in _roles(slices, "index" if main == "index" else "insert")]
     return None if len(rows) < len(slices) or None in rows else sum(known(rows))
 
@@ -145,7 +144,7 @@ def _per_insert(
 
 
 def _busy_percent(slices: Sequence[Slice]) -> float | None:
-    """Return the CPU time at work / all there was, in percent."""
+    """Return the CPU time at work in percent of all there was."""
     busy = _total(slices, "cpu_user_s", "cpu_system_s")
     idle = _total(slices, "cpu_idle_s", "cpu_iowait_s", "cpu_steal_s")
     if busy is None or idle is None or not busy + idle:
@@ -159,13 +158,13 @@ def _largest_gb(sizes: Iterable[float | None]) -> float | None:
 
 
 def _longest(slices: Sequence[Slice], main: str) -> float | None:
-    """Seconds."""
+    """Return the seconds of the longest statement."""
     longest = [role.latency.max_ns for role in _roles(slices, main) if role.latency]
     return max(longest) / _NS_PER_S if longest else None
 
 
 def _rate_kept(slices: Sequence[Slice], main: str, share: float) -> float | None:
-    """The rate that a share of the whole seconds reached; the classic p99 is the one of 99%."""
+    """Return the rate that a share of the whole seconds reached; the classic p99 is that of 99%."""
     if main == "index":
         return None
     rates = [
@@ -173,4 +172,4 @@ def _rate_kept(slices: Sequence[Slice], main: str, share: float) -> float | None
         for role in _roles(slices, main)
         for second in role.per_second[: int(role.seconds or 0)]
     ]
-    return ibench.rate_kept(rates, share)
+    return rate_kept(rates, share)

@@ -1,8 +1,7 @@
-"""The classic files of an experiment: written again for an archived one, made for a measured one.
+"""The classic files of archived runs of sysbench.
 
-Of an archived run they are what was published, byte for byte, if it was imported so; otherwise
-the same files with clean numbers. Of a measured experiment there are the tables: qps.abs, qps.rel
-and o.met.
+They are the published ones, byte for byte, if the runs were imported so; otherwise the same files
+with clean numbers.
 """
 
 from __future__ import annotations
@@ -11,95 +10,62 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.archive.sysbench.table_slices import block_name
 from slowdust.benchmarks.archived import LOAD
-from slowdust.errors import UsageError
-from slowdust.formats.sysbench import met, met_tables, named_clients, perf_stat, rate_tables
+from slowdust.formats.sysbench import met, met_tables, perf_stat, rate_tables
 from slowdust.formats.sysbench.iostat import Iostat
 from slowdust.formats.sysbench.met import Met
 from slowdust.formats.sysbench.met_tables import MetRow
-from slowdust.formats.sysbench.names import FileName, common_of, parse_file, parse_label
+from slowdust.formats.sysbench.names import (
+    FileName,
+    block_name,
+    clients_in_name,
+    common_of,
+    load_block_name,
+    parse_file,
+    parse_label,
+)
 from slowdust.formats.sysbench.rate_tables import RateTable
 from slowdust.formats.sysbench.rates import doubted, is_relative, relative_to
 from slowdust.formats.sysbench.vmstat import Vmstat
-from slowdust.formats.text import readable
 from slowdust.store.archived import Classic
 from slowdust.store.manifest import ArchivedTable, Manifest
 from slowdust.store.slice import Slice
 
-_CELLS_OF_STORAGE = 9
+Results = Sequence[tuple[Slice, Classic]]
+"""Slices of an imported experiment, and their texts for the classic files."""
 
 
-def write_archived(manifest: Manifest, slices: Sequence[Slice], directory: Path) -> list[Path]:
-    """Write the files of an imported experiment; their paths, in the order of writing."""
-    found = [(record, record.archived.classic) for record in slices if record.archived is not None]
-    files: dict[Path, str] = {}
-    for record, classic in found:
-        files |= _of_test(record, classic)
-    files |= _rates(found)
-    files |= _tables(manifest, found)
-    return write_files(directory, files)
-
-
-def refuse_source(manifest: Manifest, directory: Path) -> None:
-    """Keep classic files out of the directory that they were imported from.
-
-    Raises:
-        UsageError: it is `directory`, or `directory` is below it or below one of its runs.
-    """
-    imported = manifest.imported
-    if imported is None or imported.path is None:
-        return
-    wanted, source = Path(readable(str(directory.resolve()))), Path(imported.path)
-    if wanted == source:
-        raise UsageError(f"{directory} was imported from: classic files go into another directory")
-    runs = [source / one.archived for one in manifest.contenders if one.archived]
-    inside = [
-        path for path in ([source] if imported.whole else runs) if wanted.is_relative_to(path)
+def archived_files(manifest: Manifest, slices: Sequence[Slice]) -> dict[Path, str]:
+    """Return path and content of each file."""
+    results = [
+        (record, record.archived.classic) for record in slices if record.archived is not None
     ]
-    if inside:
-        raise UsageError(
-            f"{directory} is in {inside[0]}, which was imported from: "
-            "classic files go into another directory"
-        )
-
-
-def write_files(directory: Path, files: dict[Path, str]) -> list[Path]:
-    """Write texts below `directory`; their paths.
-
-    Raises:
-        UsageError: a file is there with other content, and then none is written.
-    """
-    for path, text in files.items():
-        _refuse_other(directory / path, text)
-    for path, text in files.items():
-        (directory / path).parent.mkdir(parents=True, exist_ok=True)
-        (directory / path).write_text(text, newline="")
-    return [directory / path for path in files]
-
-
-def _refuse_other(path: Path, text: str) -> None:
-    if not path.exists():
-        above = next((one for one in path.parents if one.exists()), path)
-        if above.is_file():
-            raise UsageError(f"{above} is a file: choose another directory")
-        return
-    if not path.is_file() or path.read_bytes() != text.encode():
-        raise UsageError(f"{path} is there with other content: choose another directory")
+    files: dict[Path, str] = {}
+    for record, classic in results:
+        files |= _of_test(record, classic)
+    files |= _rates(results)
+    files |= _tables(manifest, results)
+    return files
 
 
 def _of_test(record: Slice, classic: Classic) -> dict[Path, str]:
-    """sb.met, and the extractions of the counters."""
+    """Write sb.met, and the extractions of the counters."""
     files = {}
     run = Path(classic.run)
     if (numbers := _met(classic)) is not None and classic.file is not None:
-        name = block_name(record.place.test, classic.file, record.place.clients)
+        name = _block(record, classic.file)
         files[run / name] = met.write(numbers)
     for iteration, values in classic.counters.items():
         name = f"sb.perf.hw.{classic.file}.{iteration}"
         files[run / f"{name}.raw"] = perf_stat.raw(values)
         files[run / f"{name}.sorted"] = perf_stat.sorted_(values)
     return files
+
+
+def _block(record: Slice, file: str) -> str:
+    if record.place.test == LOAD:
+        return load_block_name(file)
+    return block_name(file, record.place.clients)
 
 
 def _met(classic: Classic) -> Met | None:
@@ -109,21 +75,20 @@ def _met(classic: Classic) -> Met | None:
         samples, switches, percent = classic.cpu
         return met.make(classic.rate, storage, Vmstat(int(samples), switches, percent))
     if classic.met is not None:
-        cells = tuple(classic.met)
-        return Met(cells[:_CELLS_OF_STORAGE], cells[_CELLS_OF_STORAGE:])
+        return Met(tuple(classic.met))
     return None
 
 
 def _met_row(classic: Classic) -> MetRow | None:
     if (numbers := _met(classic)) is not None:
         return MetRow.of(numbers, classic.run)
-    return met_tables.row(classic.table_row, classic.run) if classic.table_row else None
+    return MetRow(classic.run, tuple(classic.table_row)) if classic.table_row else None
 
 
-def _rates(found: Iterable[tuple[Slice, Classic]]) -> dict[Path, str]:
-    """sb.r.qps; with several numbers of clients a rate for each, as there."""
+def _rates(results: Results) -> dict[Path, str]:
+    """Write sb.r.qps; with several numbers of clients it has a rate for each."""
     lines: dict[Path, list[str]] = {}
-    for record, classic in sorted(found, key=lambda one: one[0].place.clients):
+    for record, classic in sorted(results, key=lambda result: result[0].place.clients):
         if classic.rate is not None and classic.whole_rate and record.place.test != LOAD:
             path = Path(classic.run) / f"sb.r.qps.{classic.file}"
             rate, _, text = classic.whole_rate.partition("\t")
@@ -131,8 +96,8 @@ def _rates(found: Iterable[tuple[Slice, Classic]]) -> dict[Path, str]:
     return {path: "\t".join(cells) + "\n" for path, cells in lines.items()}
 
 
-def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Classic]]) -> dict[Path, str]:
-    """Those that the archive has; of a kind that it has none of, one of everything."""
+def _tables(manifest: Manifest, results: Results) -> dict[Path, str]:
+    """Write the tables that the archive has; of a kind that it has none of, one of everything."""
     runs = [contender.archived or contender.name for contender in manifest.contenders]
     tables = manifest.imported.tables if manifest.imported else []
     kinds = {table.kind for table in tables}
@@ -147,64 +112,62 @@ def _tables(manifest: Manifest, found: Sequence[tuple[Slice, Classic]]) -> dict[
     for table in tables:
         match table.kind:
             case "rates":
-                files |= _rate_table(table, found)
+                files |= _rate_table(table, results)
             case "relative rates":
-                files |= _relative_table(table, found)
+                files |= _relative_table(table, results)
             case "hardware":
-                files |= _hardware_table(table, found)
+                files |= _hardware_table(table, results)
             case "counters":
-                files |= _joined_counters(table, runs, found)
+                files |= _joined_counters(table, runs, results)
     return files
 
 
-def _rate_table(table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]) -> dict[Path, str]:
-    absolute = _absolute(table, found)
+def _rate_table(table: ArchivedTable, results: Results) -> dict[Path, str]:
+    absolute = _absolute(table, results)
     return rate_files(absolute, table.tag, Path(table.folder)) if absolute.rows else {}
 
 
-def _absolute(table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]) -> RateTable:
+def _absolute(table: ArchivedTable, results: Results) -> RateTable:
     rates = {
         (classic.file, classic.run): classic.whole_rate.partition("\t")[0]
-        for record, classic in _by_level(table, found)
+        for record, classic in _by_level(table, results)
         if classic.whole_rate and record.place.test != LOAD and not is_relative(record.unit)
     }
-    return RateTable(tuple(table.runs), _rows(_labels(table, found), table.runs, rates))
+    return RateTable(tuple(table.runs), _rows(_labels(table, results), table.runs, rates))
 
 
-def _labels(table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]) -> list[str]:
-    return table.rows or [file.label for file in rate_tables.order(_files(found))]
+def _labels(table: ArchivedTable, results: Results) -> list[str]:
+    return table.rows or [file.label for file in rate_tables.order(_files(results))]
 
 
-def _by_level(
-    table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]
-) -> list[tuple[Slice, Classic]]:
-    """Last those at the number of clients that a table of rates is of: see `table_slices`."""
-    named = named_clients.in_name(table.tag)
-    levels = Counter(one.place.clients for one, classic in found if classic.run in table.runs)
-    usual = named_clients.most_common(levels) if levels else None
-    of_test = Counter((classic.file, one.place.clients) for one, classic in found)
+def _by_level(table: ArchivedTable, results: Results) -> list[tuple[Slice, Classic]]:
+    """Return last the results at the number of clients that a table of rates is of."""
+    named = clients_in_name(table.tag)
+    levels = Counter(
+        record.place.clients for record, classic in results if classic.run in table.runs
+    )
+    usual = rate_tables.usual_clients(levels) if levels else None
+    of_test = Counter((classic.file, record.place.clients) for record, classic in results)
 
-    def rank(one: tuple[Slice, Classic]) -> tuple[bool, bool, int, int]:
-        record, classic = one
+    def rank(result: tuple[Slice, Classic]) -> tuple[bool, bool, int, int]:
+        record, classic = result
         count = record.place.clients
         return count == named, count == usual, of_test[classic.file, count], count
 
-    return sorted(found, key=rank)
+    return sorted(results, key=rank)
 
 
-def _relative_table(
-    table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]
-) -> dict[Path, str]:
-    """The two files of relative rates; those of absolute ones of what has these, too."""
+def _relative_table(table: ArchivedTable, results: Results) -> dict[Path, str]:
+    """Write the two files of relative rates, and those of absolute ones where these are known."""
     base, *runs = table.runs
     unit = relative_to(base)
     rates = {
         (classic.file, classic.run): classic.whole_rate or ""
-        for record, classic in found
+        for record, classic in results
         if record.unit in {unit, doubted(unit)}
     }
-    absolute = _absolute(table, found)
-    labels = _labels(table, found)
+    absolute = _absolute(table, results)
+    labels = _labels(table, results)
     either = rate_tables.relative(absolute).rows | _rows(labels, runs, rates)
     rows = {label: either[label] for label in labels if any(either.get(label, ()))}
     folder = Path(table.folder)
@@ -217,7 +180,7 @@ def _relative_table(
 def _rows(
     labels: Iterable[str], runs: Sequence[str], rates: Mapping[tuple[str | None, str], str]
 ) -> dict[str, tuple[str, ...]]:
-    """Label -> rates of `runs`, of those labels that any of them has.
+    """Return the rates of `runs` by label, of those labels that any of them has.
 
     `rates` are by `FileName.common` and run. Labels do not say whether the tables had a primary
     key: where a run has both, its name says which of them is meant.
@@ -232,7 +195,7 @@ def _rows(
 
 
 def rate_files(absolute: RateTable, tag: str, folder: Path) -> dict[Path, str]:
-    """The four files of a table of rates."""
+    """Return the four files of a table of rates."""
     relative = rate_tables.relative(absolute)
     return _files_of("abs", absolute, tag, folder) | _files_of("rel", relative, tag, folder)
 
@@ -245,20 +208,18 @@ def _files_of(kind: str, table: RateTable, tag: str, folder: Path) -> dict[Path,
     }
 
 
-def _files(found: Iterable[tuple[Slice, Classic]]) -> list[FileName]:
-    """What the names of the tests' files say, each test once."""
-    names = dict.fromkeys(f"sb.met.{a.file}" for record, a in found if record.place.test != LOAD)
+def _files(results: Results) -> list[FileName]:
+    """Return the parsed names of the tests' files, each test once."""
+    names = dict.fromkeys(f"sb.met.{a.file}" for record, a in results if record.place.test != LOAD)
     return [file for name in names if (file := parse_file(name)) is not None]
 
 
-def _hardware_table(
-    table: ArchivedTable, found: Sequence[tuple[Slice, Classic]]
-) -> dict[Path, str]:
+def _hardware_table(table: ArchivedTable, results: Results) -> dict[Path, str]:
     rows: dict[str, dict[str, MetRow]] = {}
-    for record, classic in found:
+    for record, classic in results:
         row = _met_row(classic)
         if row is not None and classic.file is not None:
-            name = block_name(record.place.test, classic.file, record.place.clients)
+            name = _block(record, classic.file)
             rows.setdefault(name, {})[classic.run] = row
     text = "".join(
         met_tables.block(name, [rows[name][run] for run in table.runs if run in rows[name]]) + "\n"
@@ -270,11 +231,11 @@ def _hardware_table(
 
 
 def _joined_counters(
-    table: ArchivedTable, runs: Sequence[str], found: Sequence[tuple[Slice, Classic]]
+    table: ArchivedTable, runs: Sequence[str], results: Results
 ) -> dict[Path, str]:
-    """Of the iterations that all runs have."""
+    """Write the iterations that all runs have."""
     by_test: dict[str, dict[str, Classic]] = {}
-    for _, classic in found:
+    for _, classic in results:
         if classic.counters and classic.file is not None:
             by_test.setdefault(classic.file, {})[classic.run] = classic
     tag = table.tag or "all"
@@ -284,8 +245,8 @@ def _joined_counters(
         if len(columns) < 2:
             continue
         for iteration in columns[0].counters:
-            if all(iteration in one.counters for one in columns):
-                values = [one.counters[iteration] for one in columns]
+            if all(iteration in column.counters for column in columns):
+                values = [column.counters[iteration] for column in columns]
                 name = f"{tag}.sb.perf.hw.{test}.{iteration}.sorted"
                 folder = Path(table.folder)
                 files[folder / f"join{iteration}.abs.{name}"] = perf_stat.joined(values)

@@ -13,8 +13,9 @@ from pathlib import Path
 from slowdust.analysis.model import Report, Result
 from slowdust.formats.sysbench import met_tables
 from slowdust.formats.sysbench.met_tables import MetRow
+from slowdust.formats.sysbench.names import block_name
 from slowdust.formats.sysbench.rate_tables import RateTable
-from slowdust.report.classic.sysbench import rate_files, write_files
+from slowdust.report.classic.sysbench import rate_files
 from slowdust.store.slice import Slice
 
 _CPU = ("cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_steal_s", "cpu_idle_s")
@@ -22,8 +23,8 @@ _ROWS = "rows/s"
 _PERCENT_S_PER_US = 100 / 1e6
 
 
-def write_measured(report: Report, slices: Sequence[Slice], directory: Path) -> list[Path]:
-    """Write qps.abs, qps.rel and o.met for each number of clients; their paths."""
+def measured_files(report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
+    """Return path and content of qps.abs, qps.rel and o.met for each number of clients."""
     files: dict[Path, str] = {}
     levels = sorted({result.clients for result in report.results})
     cpus = _cpus(slices)
@@ -35,12 +36,12 @@ def write_measured(report: Report, slices: Sequence[Slice], directory: Path) -> 
                 by_test.setdefault(result.test, {})[result.contender] = result
         files |= rate_files(_rates(report, by_test), tag, Path())
         text = "".join(
-            met_tables.block(f"sb.met.{test}.dop{clients}", rows) + "\n"
+            met_tables.block(block_name(test, clients), rows) + "\n"
             for test, results in by_test.items()
             if (rows := _hardware(report, results, slices, cpus))
         )
         files[Path(f"o.met.{tag}" if tag else "o.met")] = text
-    return write_files(directory, files)
+    return files
 
 
 def _rates(report: Report, by_test: dict[str, dict[str, Result]]) -> RateTable:
@@ -57,7 +58,7 @@ def _rates(report: Report, by_test: dict[str, dict[str, Result]]) -> RateTable:
 
 
 def _column(contender: str) -> str:
-    """Names of columns have no blanks."""
+    """Return the contender as the name of a column, without blanks."""
     return contender.replace(" ", "_")
 
 
@@ -68,15 +69,15 @@ def _rate(result: Result) -> float:
 def _hardware(
     report: Report, results: Mapping[str, Result], slices: Sequence[Slice], cpus: float | None
 ) -> list[MetRow]:
-    """One row for each contender, the base first; none without the base."""
+    """Return one row for each contender, the base first; none without the base."""
     if report.base not in results:
         return []
-    found = [results[name] for name in report.contenders if name in results]
-    return [_row(result, _operations(result, slices), cpus) for result in found]
+    measured = [results[name] for name in report.contenders if name in results]
+    return [_row(result, _operations(result, slices), cpus) for result in measured]
 
 
 def _row(result: Result, operations: float, cpus: float | None) -> MetRow:
-    """`operations`: how many of Slowdust's there are in one of what the rate counts."""
+    """Return a row; `operations` is the number of Slowdust's in one of the rate's unit."""
     use = result.per_op
     percent = None
     if "host_cpu_us" in use and cpus is not None:
@@ -85,19 +86,13 @@ def _row(result: Result, operations: float, cpus: float | None) -> MetRow:
     def text(value: float | None, form: str) -> str:
         return "" if value is None else f"{value * operations:{form}}"
 
-    return MetRow(
-        cpu=text(percent, ".6f"),
-        switches=text(use.get("host_cs"), ".3f"),
-        reads=text(use.get("reads"), ".3f"),
-        read_kb=text(use.get("host_read_kb"), ".3f"),
-        written_kb=text(use.get("host_write_kb"), ".3f"),
-        rate=f"{_rate(result):.0f}",
-        run=_column(result.contender),
-    )
+    metrics = ("host_cs", "reads", "host_read_kb", "host_write_kb")
+    cells = (text(percent, ".6f"), *(text(use.get(metric), ".3f") for metric in metrics))
+    return MetRow(_column(result.contender), (*cells, f"{_rate(result):.0f}"))
 
 
 def _operations(result: Result, slices: Sequence[Slice]) -> float:
-    """1, but for scan, whose operation is a whole table, its share in a thousand rows."""
+    """Return 1, but for scan the operations in a thousand rows: its operation is a whole table."""
     if result.unit != _ROWS:
         return 1.0
     operations = rows = 0.0
@@ -110,7 +105,7 @@ def _operations(result: Result, slices: Sequence[Slice]) -> float:
 
 
 def _cpus(slices: Sequence[Slice]) -> float | None:
-    """Of the host, from what its CPUs did in the windows, busy and idle."""
+    """Return the CPUs of the host, from their time in the windows, busy and idle."""
     time = window = 0.0
     for record in slices:
         length = record.measured.probe_seconds or record.measured.seconds

@@ -11,7 +11,7 @@ from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, ratio, shown, table
 from slowdust.report.results import by_step
 from slowdust.store.latency import LatencyUs
-from slowdust.wording import OF_TRANSACTIONS, change, listing, operation
+from slowdust.wording import TRANSACTION_RATES, change, listing, operation
 
 _ALWAYS = ("server", "client")
 """Probes whose metrics have a column even where nothing was measured."""
@@ -146,7 +146,7 @@ def latency(report: Report) -> list[str]:
     return [
         "## Response time, microseconds",
         "",
-        *([OF_TRANSACTIONS, ""] if runs.rates_count_queries else []),
+        *([TRANSACTION_RATES, ""] if runs.rates_count_queries else []),
         *table(header, rows, left=1),
     ]
 

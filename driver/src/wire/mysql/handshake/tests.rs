@@ -1,4 +1,4 @@
-//! The handshakes of old and new servers, played from hand-made bytes.
+//! The handshakes of old and new servers, simulated by hand-made bytes.
 
 use std::io::{Read, Write};
 use std::thread::JoinHandle;
@@ -8,7 +8,7 @@ use rsa::{Oaep, RsaPrivateKey};
 use sha1::Sha1;
 
 use super::*;
-use crate::job::Dbms;
+use crate::protocol::job::Dbms;
 
 const NONCE_BYTES: [u8; NONCE] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
@@ -40,7 +40,7 @@ fn greeting(version: &str, capabilities: u32, method: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-fn play(packets: &[&[u8]]) -> (Socket, JoinHandle<Vec<u8>>) {
+fn serve(packets: &[&[u8]]) -> (Socket, JoinHandle<Vec<u8>>) {
     let (socket, mut server) = Socket::pair();
     let mut bytes = Vec::new();
     for (place, body) in packets.iter().enumerate() {
@@ -48,14 +48,14 @@ fn play(packets: &[&[u8]]) -> (Socket, JoinHandle<Vec<u8>>) {
         bytes.extend_from_slice(&[low, middle, high, 2 * place as u8]);
         bytes.extend_from_slice(body);
     }
-    let heard = std::thread::spawn(move || {
+    let received = std::thread::spawn(move || {
         server.write_all(&bytes).unwrap();
         server.shutdown(std::net::Shutdown::Write).unwrap();
-        let mut heard = Vec::new();
-        server.read_to_end(&mut heard).unwrap();
-        heard
+        let mut received = Vec::new();
+        server.read_to_end(&mut received).unwrap();
+        received
     });
-    (socket, heard)
+    (socket, received)
 }
 
 fn target(password: Option<&str>) -> Target {
@@ -71,9 +71,9 @@ fn target(password: Option<&str>) -> Target {
     }
 }
 
-/// The outcome, and the packets of the client.
+/// Return the outcome, and the packets of the client.
 fn shake_hands(target: &Target, packets: &[&[u8]]) -> (Result<Endings, Failure>, Vec<Vec<u8>>) {
-    let (mut socket, heard) = play(packets);
+    let (mut socket, received) = serve(packets);
     let handshake = Handshake {
         socket: &mut socket,
         frames: &mut Frames::new(),
@@ -81,21 +81,21 @@ fn shake_hands(target: &Target, packets: &[&[u8]]) -> (Result<Endings, Failure>,
     };
     let outcome = handshake.run();
     drop(socket);
-    let mut heard = &heard.join().unwrap()[..];
+    let mut received = &received.join().unwrap()[..];
     let mut sent = Vec::new();
-    while let [low, middle, high, sequence, rest @ ..] = heard {
+    while let [low, middle, high, sequence, rest @ ..] = received {
         assert_eq!(usize::from(*sequence), 2 * sent.len() + 1);
         let length = u32::from_le_bytes([*low, *middle, *high, 0]) as usize;
         sent.push(rest[..length].to_vec());
-        heard = &rest[length..];
+        received = &rest[length..];
     }
     (outcome, sent)
 }
 
 #[test]
-fn an_old_server_is_told_the_native_proof() {
+fn an_old_server_gets_the_native_proof() {
     let capabilities = ALL_CAPABILITIES & !can::DEPRECATE_EOF;
-    // As 5.5.9 does: without a zero after the method's name.
+    // The greeting of 5.5.9: without a zero after the method's name.
     let greeting = greeting("5.5.9", capabilities, b"mysql_native_password");
     let (outcome, sent) = shake_hands(&target(Some("secret")), &[&greeting, OK]);
     assert_eq!(outcome, Ok(Endings::Eof));
@@ -112,7 +112,7 @@ fn an_old_server_is_told_the_native_proof() {
 }
 
 #[test]
-fn a_server_without_methods_to_choose_from_is_told_none() {
+fn a_server_without_methods_to_choose_from_gets_none() {
     let capabilities = can::NEEDED | can::CONNECT_WITH_DATABASE;
     let (outcome, sent) = shake_hands(&target(None), &[&greeting("5.1.73", capabilities, b""), OK]);
     assert_eq!(outcome, Ok(Endings::Eof));
@@ -120,7 +120,7 @@ fn a_server_without_methods_to_choose_from_is_told_none() {
 }
 
 #[test]
-fn a_new_server_that_knows_the_user_is_told_the_sha2_proof() {
+fn a_new_server_that_knows_the_user_gets_the_sha2_proof() {
     let greeting = greeting("9.7.4", ALL_CAPABILITIES, b"caching_sha2_password\0");
     let known = [answer::MORE, sha2_step::KNOWN];
     // After a proof comes nothing from the client.
@@ -190,7 +190,7 @@ fn without_a_password_nothing_is_proved() {
 }
 
 #[test]
-fn what_cannot_be_authenticated_is_said_and_not_tried() {
+fn unsupported_authentication_is_a_failure() {
     let greeting = greeting("8.0.11", ALL_CAPABILITIES, b"caching_sha2_password\0");
     let outcome_of = |answer: &[u8]| shake_hands(&target(None), &[&greeting, answer]).0;
     for method in [&b"\xfe"[..], b"\xfedialog\0salt"] {

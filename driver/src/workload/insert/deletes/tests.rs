@@ -1,13 +1,13 @@
-//! Deletes from a table that a test plays.
+//! Deletes from a simulated table.
 
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
 use super::*;
-use crate::client::gate::Patience;
+use crate::client::gate::WakePolicy;
 use crate::wire::{self, Reply, Request, Traffic};
 
-/// The keys of a table; it answers the one question that a deleter asks beside its statements.
+/// The keys of a table; it answers the only query that a deleter sends beside its statements.
 struct Keys(BTreeSet<u64>);
 
 impl Connection for Keys {
@@ -53,12 +53,12 @@ struct Deleter {
 }
 
 impl Deleter {
-    /// Of `owed` rows, ten a statement, from key `head` on.
+    /// Make a deleter of `owed` rows, ten a statement, from key `head` on.
     fn new(keys: impl IntoIterator<Item = u64>, head: u64, owed: u64) -> Self {
         let keys: BTreeSet<u64> = keys.into_iter().collect();
         let last = keys.last().copied().unwrap_or(0);
         let table = Arc::new(Table::between("t".into(), head, last, 0));
-        let gate = Arc::new(Gate::new(10, Patience::Punctual));
+        let gate = Arc::new(Gate::new(10, WakePolicy::Immediate));
         gate.add_inserted(owed);
         Self {
             deletes: Deletes::new(table, gate.clone(), 10, Statements::Prepared),
@@ -68,7 +68,7 @@ impl Deleter {
         }
     }
 
-    /// Statements that one operation took.
+    /// Run one operation; return the number of its statements.
     fn delete(&mut self) -> Result<u32, Failure> {
         self.deletes.compose(0, &mut self.operation);
         for statements in 1.. {
@@ -82,10 +82,10 @@ impl Deleter {
             let hit = from as u64..to as u64;
             self.keys.0.retain(|key| !hit.contains(key));
             let rows = (before - self.keys.0.len()) as u64;
-            let course = self
+            let next = self
                 .deletes
-                .follow(rows, &mut self.operation, &mut self.keys)?;
-            if course == (Course::Over { rows }) {
+                .next_call(rows, &mut self.operation, &mut self.keys)?;
+            if next == (NextCall::Done { rows }) {
                 return Ok(statements);
             }
         }

@@ -1,0 +1,106 @@
+//! Operations: the requests that a client sends for one unit of its work.
+
+use std::ops::Range;
+
+use crate::wire::{Connection, Failure, Request, Value};
+
+/// A source of one client's operations. It owns all that it needs to compose them without allocating.
+pub trait Generator: Send {
+    /// Make `operation` the one with this index in the test's sequence.
+    fn compose(&mut self, index: u64, operation: &mut Operation);
+
+    /// Continue or end the operation, whose last call returned or changed `rows` rows.
+    fn next_call(
+        &mut self,
+        rows: u64,
+        _operation: &mut Operation,
+        _connection: &mut dyn Connection,
+    ) -> Result<NextCall, Failure> {
+        Ok(NextCall::Done { rows })
+    }
+}
+
+/// The continuation of an operation after its last call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextCall {
+    /// The operation is complete; `rows` is the row count of its last call.
+    Done { rows: u64 },
+    /// The operation holds further calls now; `rows` is the row count of the last one so far.
+    Continue { rows: u64 },
+}
+
+/// One transaction, or one statement that commits by itself. All its values are fixed before it
+/// begins, so a retry repeats exactly the same.
+#[derive(Debug, Default, PartialEq)]
+pub struct Operation {
+    pub calls: Vec<Call>,
+    pub values: Vec<Value>,
+    /// The bytes of text values and of complete statements.
+    pub text: Vec<u8>,
+}
+
+/// One request of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub form: Form,
+    pub expected: Expected,
+}
+
+/// The form in which a statement is sent; ranges are of the operation's values and text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    Prepared {
+        statement: usize,
+        values: Range<usize>,
+    },
+    Text(Range<usize>),
+}
+
+/// The number of rows that a statement returns or changes, where the data defines it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Expected {
+    Anything,
+    Rows(u64),
+}
+
+impl Expected {
+    pub fn admits(self, rows: u64) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Rows(expected) => rows == expected,
+        }
+    }
+}
+
+impl Operation {
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.values.clear();
+        self.text.clear();
+    }
+
+    pub fn request(&self, call: usize) -> Request<'_> {
+        match &self.calls[call].form {
+            Form::Prepared { statement, values } => Request::Prepared {
+                statement: *statement,
+                values: &self.values[values.clone()],
+                text: &self.text,
+            },
+            Form::Text(sql) => Request::Text(
+                std::str::from_utf8(&self.text[sql.clone()]).expect("statements are ASCII"),
+            ),
+        }
+    }
+
+    /// Append a value as SQL to the text; a text value is one of this operation.
+    pub fn write_literal(&mut self, value: Value) {
+        match value {
+            Value::Text { start, end } => {
+                self.text.push(b'\'');
+                self.text.extend_from_within(start as usize..end as usize);
+                self.text.push(b'\'');
+            }
+            number => number.write_literal(&[], &mut self.text),
+        }
+    }
+}

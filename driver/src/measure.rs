@@ -1,0 +1,11 @@
+//! Measurements of a slice or step: its window, its pace, its records and the use of its threads.
+
+mod pacing;
+mod recorder;
+mod usage;
+mod window;
+
+pub use pacing::{nanoseconds, Clock, End, Nanosecond, Next, Pace, Schedule, LONGEST, NANOSECONDS};
+pub use recorder::{Recorder, WRONG_ROW_COUNT};
+pub use usage::{client_use, ThreadUse};
+pub use window::{prefer_punctual_sleep, stay_on, Window, WindowClock};

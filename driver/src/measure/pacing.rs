@@ -1,0 +1,317 @@
+//! The pace of a client: the times at which operations begin and at which a slice ends. Time is an
+//! argument in this module.
+
+use crate::keys::Stream;
+use crate::protocol::job::{Arrivals, Second};
+
+/// Time since the window opened.
+pub type Nanosecond = u64;
+
+pub const NANOSECONDS: f64 = 1e9;
+/// The longest slice or step, a year: one that is meant to run for ever still fits a clock.
+pub const LONGEST: Second = 365.0 * 86_400.0;
+
+pub fn nanoseconds(seconds: Second) -> Nanosecond {
+    (seconds * NANOSECONDS) as Nanosecond
+}
+
+pub trait Clock {
+    fn now(&self) -> Nanosecond;
+    fn sleep_until(&self, time: Nanosecond);
+}
+
+/// The next action of a client.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Begin an operation; in an open loop it was due at that time.
+    Begin(Option<Nanosecond>),
+    /// Ask for the next action at that time.
+    Wait(Nanosecond),
+    /// The client's slice is over.
+    Stop,
+}
+
+/// The plan of one client for one slice.
+#[derive(Debug)]
+pub struct Pace {
+    end: End,
+    schedule: Option<Schedule>,
+    responses: Responses,
+}
+
+/// The instant from which an operation's response time counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Responses {
+    /// The time at which the operation was due, if there is a schedule: lateness is part of the
+    /// response time.
+    SinceDue,
+    /// The time at which it began: lateness is reported separately.
+    SinceBegin,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The time from which no operation begins or is due.
+    At(Nanosecond),
+    /// The time from which no operation begins, even if it was due before.
+    Cutoff(Nanosecond),
+    /// The client's position at which it stops.
+    Position(u64),
+}
+
+impl Pace {
+    pub fn new(end: End, schedule: Option<Schedule>) -> Self {
+        Self {
+            end,
+            schedule,
+            responses: Responses::SinceDue,
+        }
+    }
+
+    /// Return the pace of a writer in the background, which catches up until the cutoff when it is
+    /// late.
+    pub fn background(cutoff: Nanosecond, schedule: Schedule) -> Self {
+        Self {
+            end: End::Cutoff(cutoff),
+            schedule: Some(schedule),
+            responses: Responses::SinceBegin,
+        }
+    }
+
+    /// Return the time from which no operation may begin that is not due before it.
+    pub fn deadline(&self) -> Option<Nanosecond> {
+        match self.end {
+            End::At(time) | End::Cutoff(time) => Some(time),
+            End::Position(_) => None,
+        }
+    }
+
+    /// Return the start of the response time of an operation that was due at `due` and begins
+    /// `now`.
+    pub fn response_from(&self, due: Option<Nanosecond>, now: Nanosecond) -> Nanosecond {
+        match self.responses {
+            Responses::SinceDue => due.unwrap_or(now),
+            Responses::SinceBegin => now,
+        }
+    }
+
+    /// Return the next action of a client whose last operation ended at `finished`. In a closed
+    /// loop the next one begins right then, so that no clock has to be read; in an open loop all
+    /// operations that are due before the end begin, however late they are, unless there is a
+    /// cutoff.
+    pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
+        let due = self.schedule.as_ref().map(Schedule::due);
+        let over = match self.end {
+            End::At(time) => due.unwrap_or(finished) >= time,
+            End::Cutoff(time) => due.unwrap_or(finished) >= time || clock.now() >= time,
+            End::Position(last) => position >= last,
+        };
+        if over {
+            return Next::Stop;
+        }
+        match (due, &mut self.schedule) {
+            (Some(due), _) if due > finished && due > clock.now() => Next::Wait(due),
+            (_, Some(schedule)) => Next::Begin(Some(schedule.advance())),
+            (_, None) => Next::Begin(None),
+        }
+    }
+
+    /// Return whether an operation that failed may be tried again at this time.
+    pub fn allows_retry(&self, now: Nanosecond) -> bool {
+        match (self.end, &self.schedule) {
+            (End::At(time), None) | (End::Cutoff(time), _) => now < time,
+            _ => true,
+        }
+    }
+}
+
+/// The times at which one client's operations are due.
+#[derive(Debug)]
+pub struct Schedule {
+    first: f64,
+    due: f64,
+    /// The number of operations that were due before this one.
+    passed: u64,
+    mean_gap: f64,
+    arrivals: Arrivals,
+    stream: Stream,
+}
+
+impl Schedule {
+    /// Return the share of client `client` of `clients` in `per_second` operations: Poisson
+    /// processes add up to a Poisson process, and evenly spaced clients take turns.
+    pub fn new(
+        per_second: f64,
+        arrivals: Arrivals,
+        client: u64,
+        clients: u64,
+        stream: Stream,
+    ) -> Self {
+        let gap = NANOSECONDS / per_second;
+        let mut schedule = Self {
+            first: gap * client as f64,
+            due: gap * client as f64,
+            passed: 0,
+            mean_gap: gap * clients as f64,
+            arrivals,
+            stream,
+        };
+        if arrivals == Arrivals::Poisson {
+            schedule.due = schedule.drawn_gap();
+        }
+        schedule
+    }
+
+    /// Return the number of operations to come that are due before `end`, if they are evenly
+    /// spaced.
+    pub fn due_before(&self, end: Nanosecond) -> u64 {
+        // This is less than any gap that matters, and more than rounding adds.
+        const HAIR: f64 = 1e-6;
+        ((end as f64 - self.due) / self.mean_gap - HAIR).ceil() as u64
+    }
+
+    fn due(&self) -> Nanosecond {
+        self.due.round() as Nanosecond
+    }
+
+    /// Move on to the next operation, and return the time at which this one was due.
+    fn advance(&mut self) -> Nanosecond {
+        let due = self.due();
+        self.passed += 1;
+        self.due = match self.arrivals {
+            // A product, because the rounding errors of a sum would add up.
+            Arrivals::Uniform => self.first + self.passed as f64 * self.mean_gap,
+            Arrivals::Poisson => self.due + self.drawn_gap(),
+        };
+        due
+    }
+
+    fn drawn_gap(&mut self) -> f64 {
+        -(1.0 - self.stream.unit()).ln() * self.mean_gap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::Sequence;
+
+    /// A clock that always returns the same time.
+    struct StoppedClock(Nanosecond);
+
+    impl Clock for StoppedClock {
+        fn now(&self) -> Nanosecond {
+            self.0
+        }
+
+        fn sleep_until(&self, _: Nanosecond) {}
+    }
+
+    fn schedule(arrivals: Arrivals, client: u64, clients: u64) -> Schedule {
+        let stream = Sequence::new(1, "arrivals").stream(client);
+        Schedule::new(1000.0, arrivals, client, clients, stream)
+    }
+
+    #[test]
+    fn a_closed_loop_begins_at_once_until_the_end() {
+        let mut pace = Pace::new(End::At(100), None);
+        let clock = StoppedClock(0);
+        assert_eq!(pace.next(&clock, 0, 0), Next::Begin(None));
+        assert_eq!(pace.next(&clock, 99, 1), Next::Begin(None));
+        assert_eq!(pace.next(&clock, 100, 2), Next::Stop);
+    }
+
+    #[test]
+    fn positions_end_a_slice_whatever_the_time() {
+        let mut pace = Pace::new(End::Position(3), None);
+        let clock = StoppedClock(0);
+        assert_eq!(pace.next(&clock, u64::MAX, 2), Next::Begin(None));
+        assert_eq!(pace.next(&clock, 0, 3), Next::Stop);
+        assert_eq!(pace.next(&clock, 0, 4), Next::Stop);
+    }
+
+    #[test]
+    fn uniform_clients_take_turns() {
+        let times = |client| {
+            let mut schedule = schedule(Arrivals::Uniform, client, 2);
+            [schedule.advance(), schedule.advance(), schedule.advance()]
+        };
+        assert_eq!(times(0), [0, 2_000_000, 4_000_000]);
+        assert_eq!(times(1), [1_000_000, 3_000_000, 5_000_000]);
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_the_spread_of_their_law() {
+        let mut schedule = schedule(Arrivals::Poisson, 0, 1);
+        let count = 100_000;
+        let gaps: Vec<f64> = (0..count).map(|_| schedule.drawn_gap()).collect();
+        let mean = gaps.iter().sum::<f64>() / f64::from(count);
+        let above_mean = gaps.iter().filter(|&&gap| gap > 1e6).count() as f64 / f64::from(count);
+        // The standard deviation of the mean is 0.3%.
+        assert!((mean / 1e6 - 1.0).abs() < 0.02, "{mean}");
+        assert!((above_mean - (-1.0f64).exp()).abs() < 0.01, "{above_mean}");
+    }
+
+    #[test]
+    fn an_open_loop_waits_for_what_is_due() {
+        let mut pace = Pace::new(End::At(3_000_000), Some(schedule(Arrivals::Uniform, 1, 2)));
+        let (early, due) = (StoppedClock(500_000), StoppedClock(1_000_000));
+        assert_eq!(pace.next(&early, 0, 0), Next::Wait(1_000_000));
+        assert_eq!(pace.next(&due, 0, 0), Next::Begin(Some(1_000_000)));
+        assert_eq!(pace.next(&due, 0, 1), Next::Stop);
+    }
+
+    #[test]
+    fn late_operations_begin_even_after_the_end() {
+        let mut pace = Pace::new(End::At(5_000_000), Some(schedule(Arrivals::Uniform, 0, 2)));
+        let clock = StoppedClock(90_000_000);
+        for due in [0, 2_000_000, 4_000_000] {
+            assert_eq!(pace.next(&clock, 90_000_000, 0), Next::Begin(Some(due)));
+        }
+        assert_eq!(pace.next(&clock, 90_000_000, 3), Next::Stop);
+    }
+
+    #[test]
+    fn writers_in_the_background_stop_at_the_cutoff_whatever_is_due() {
+        let stream = || Sequence::new(1, "arrivals").stream(0);
+        // Due at 0, 10 ms, 20 ms, ...
+        let mut pace = Pace::background(
+            100_000_000,
+            Schedule::new(100.0, Arrivals::Uniform, 0, 1, stream()),
+        );
+        let late = StoppedClock(55_000_000);
+        for due in [0, 10_000_000, 20_000_000] {
+            assert_eq!(pace.next(&late, 55_000_000, 0), Next::Begin(Some(due)));
+        }
+        let over = StoppedClock(100_000_000);
+        assert_eq!(pace.next(&over, 55_000_000, 3), Next::Stop);
+        assert!(!pace.allows_retry(100_000_000));
+        assert!(pace.allows_retry(99_999_999));
+        assert_eq!(pace.response_from(Some(5), 7), 7);
+        assert_eq!(
+            Pace::new(End::At(9), None).response_from(Some(5), 7),
+            5,
+            "lateness counts in an open loop"
+        );
+    }
+
+    #[test]
+    fn what_is_due_before_the_end_is_what_begins_before_it() {
+        let stream = || Sequence::new(1, "arrivals").stream(0);
+        for (per_second, client, clients, end) in [
+            (20.0, 0, 2, 2_000_000_000),
+            (20.0, 1, 2, 2_000_000_000),
+            (7.0, 2, 3, 10_000_000_000),
+            (400.0 / 3.0, 0, 1, 30_000_000_000),
+        ] {
+            let schedule =
+                || Schedule::new(per_second, Arrivals::Uniform, client, clients, stream());
+            let mut pace = Pace::new(End::At(end), Some(schedule()));
+            let mut started = 0;
+            while pace.next(&StoppedClock(u64::MAX), u64::MAX, started) != Next::Stop {
+                started += 1;
+            }
+            assert_eq!(schedule().due_before(end), started);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The window of a measurement. All times of the measurement count from its opening.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::pacing::{Clock, Nanosecond};
+use crate::wire::Failure;
+
+/// A window, opened by the first thread that leaves the barrier.
+#[derive(Default)]
+pub struct Window {
+    opened: OnceLock<Opened>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Opened {
+    pub instant: Instant,
+    /// Unix time.
+    pub started: f64,
+}
+
+impl Window {
+    pub fn opened(&self) -> Opened {
+        *self.opened.get_or_init(|| Opened {
+            started: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0.0, |age| age.as_secs_f64()),
+            instant: Instant::now(),
+        })
+    }
+
+    pub fn clock(&self) -> WindowClock {
+        WindowClock {
+            start: self.opened().instant,
+        }
+    }
+}
+
+pub struct WindowClock {
+    start: Instant,
+}
+
+impl Clock for WindowClock {
+    fn now(&self) -> Nanosecond {
+        self.start.elapsed().as_nanos() as Nanosecond
+    }
+
+    /// Sleep until `time`, or until another thread unparks this one.
+    fn sleep_until(&self, time: Nanosecond) {
+        std::thread::park_timeout(Duration::from_nanos(time.saturating_sub(self.now())));
+    }
+}
+
+/// Ask the kernel for exact timers. By default it may combine timers within 50 us, which an open
+/// loop would see as lag. If it refuses, the lag is measured all the same.
+pub fn prefer_punctual_sleep() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// Let the calling thread run on that CPU only.
+pub fn stay_on(cpu: u32) -> Result<(), Failure> {
+    let refused = |reason| Failure::usage(format!("a client cannot run on CPU {cpu}: {reason}"));
+    let mut set = rustix::thread::CpuSet::new();
+    if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+        return Err(refused("there are fewer CPUs".to_owned()));
+    }
+    set.set(cpu as usize);
+    rustix::thread::sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))
+}

@@ -1,0 +1,5 @@
+//! The protocol: commands as JSON lines on stdin, events as JSON lines on stdout.
+
+pub mod event;
+pub mod job;
+pub mod schema;

@@ -1,0 +1,235 @@
+//! The events that leave on stdout, one JSON object a line.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::protocol::job::{Arrivals, Second};
+
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Event {
+    Progress {
+        id: u64,
+        /// Rows in all tables.
+        done: u64,
+        total: u64,
+    },
+    Loaded {
+        id: u64,
+        rows: u64,
+        bytes: u64,
+        seconds: Second,
+    },
+    Opened {
+        id: u64,
+        session: String,
+        unit: String,
+        /// Statements of one transaction of the test in their order, over the first table.
+        statements: Vec<String>,
+        /// The processes (or threads) of the server that serve the clients, by client; empty where
+        /// that cannot be told, or where no CPUs were named, so that nobody needs it.
+        server_processes: Vec<u32>,
+    },
+    Explained {
+        id: u64,
+        plans: Vec<Plan>,
+    },
+    Ran(Box<Ran>),
+    /// The tables are there, empty.
+    Created {
+        id: u64,
+    },
+    /// A step can begin.
+    Prepared {
+        id: u64,
+        session: String,
+        /// Statements of the roles in the order of the step, over the first table.
+        statements: Vec<String>,
+        /// CPUs of the processes (or threads) of the server that serve the connections; empty
+        /// where that cannot be told, or where no CPUs were named.
+        seats: Vec<Seat>,
+    },
+    Performed(Box<Performed>),
+    Closed {
+        id: u64,
+        session: String,
+    },
+    Rows {
+        id: u64,
+        results: Vec<Rows>,
+    },
+    Error(ErrorEvent),
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Plan {
+    pub statement: String,
+    pub plan: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Rows {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// Measurements of one slice.
+#[derive(Serialize, JsonSchema)]
+pub struct Ran {
+    pub id: u64,
+    pub session: String,
+    /// Unix time at which the window opened.
+    pub started: f64,
+    /// Time from there to the last completion.
+    pub seconds: Second,
+    pub operations: u64,
+    pub statements: u64,
+    /// Rows returned or changed; for `scan` the rows looked at.
+    pub rows: u64,
+    /// Rate in `unit`: summed over the clients, each its own count / time to its last completion.
+    pub qps: f64,
+    pub unit: String,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub latency: Latency,
+    /// Operations finished in that second, and the largest response time.
+    pub per_second: Vec<(u64, u64)>,
+    /// SQLSTATE (`HY000/1205`, with the DBMS's own number, where it has no state for the error), or
+    /// `wrong-row-count`, -> operations that ended with it.
+    pub errors: BTreeMap<String, u64>,
+    pub retries: u64,
+    pub client: ClientUse,
+    pub schedule: Option<Schedule>,
+    /// Operations of each client since the session was opened.
+    pub positions: Vec<u64>,
+}
+
+/// A process (or thread) of the server, and the CPU of the connection that it serves.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Seat {
+    pub process: u32,
+    pub cpu: u32,
+}
+
+/// Measurements of one step of the Insert Benchmark.
+#[derive(Serialize, JsonSchema)]
+pub struct Performed {
+    pub id: u64,
+    pub session: String,
+    /// Unix time at which the window opened.
+    pub started: f64,
+    /// Time from there to the last completion of the step's main roles: inserts and deletes,
+    /// indexes, or queries.
+    pub seconds: Second,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Resources that all threads used.
+    pub client: ClientUse,
+    /// Roles that took part: `insert`, `delete`, `query`, `index`, `transaction`.
+    pub roles: BTreeMap<String, Role>,
+    /// Rows that each table has gained in the step by the driver's own writes; negative where it
+    /// has lost some.
+    pub growth: Vec<i64>,
+}
+
+/// Work of all connections of one role.
+#[derive(Serialize, JsonSchema)]
+pub struct Role {
+    pub connections: u64,
+    /// Statements that succeeded: commits, queries, indexes created, transactions ended. A delete that had to
+    /// search for the head of its table in a gap counts once, with all that it did.
+    pub statements: u64,
+    /// Rows inserted, deleted, returned, or indexed: a third of a table with each of its indexes.
+    pub rows: u64,
+    /// Time from the opening of the window to this role's last completion; where it has a schedule,
+    /// to the end of the window at least, so that `rows` / `seconds` is what it has sustained.
+    pub seconds: Second,
+    pub latency: Latency,
+    /// Work of each second of the window.
+    pub per_second: Vec<RoleSecond>,
+    pub errors: BTreeMap<String, u64>,
+    pub retries: u64,
+    /// CPU time of its threads.
+    pub client_cpu_s: Second,
+    pub schedule: Option<WriteSchedule>,
+}
+
+/// Work that finished in one second: an array of its fields in this order.
+#[derive(Serialize, JsonSchema)]
+pub struct RoleSecond(
+    /// Statements.
+    pub u64,
+    /// Rows in all tables.
+    pub u64,
+    /// Largest response time, ns.
+    pub u64,
+    /// Lateness of the latest statement begun in that second behind its schedule, ns.
+    pub u64,
+);
+
+/// Schedule of a paced writer, and how it was kept.
+#[derive(Serialize, JsonSchema)]
+pub struct WriteSchedule {
+    /// Rows per second, of all connections of the role.
+    pub rate: f64,
+    /// Rows that were due by the end of the window.
+    pub due: u64,
+    /// Rows that were due by then, and neither written nor under way.
+    pub backlog: u64,
+    /// Statements that were due while their predecessor was still under way.
+    pub late_statements: u64,
+    pub max_lag_ns: u64,
+    pub mean_lag_ns: f64,
+}
+
+/// Response times as sparse buckets of fixed bounds (two significant digits).
+#[derive(Serialize, JsonSchema)]
+pub struct Latency {
+    pub values_ns: Vec<u64>,
+    pub counts: Vec<u64>,
+    pub max_ns: u64,
+    pub mean_ns: f64,
+}
+
+/// Resources that the driver's own threads used in the window.
+#[derive(Serialize, JsonSchema)]
+pub struct ClientUse {
+    pub cpu_user_s: Second,
+    pub cpu_system_s: Second,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub threads: u64,
+    /// CPU time of the busiest thread / length of the window.
+    pub busiest_thread: f64,
+}
+
+/// Schedule of an open loop, and how it was kept.
+#[derive(Serialize, JsonSchema)]
+pub struct Schedule {
+    pub rate: f64,
+    pub arrivals: Arrivals,
+    /// Operations that were due while their predecessor was still under way.
+    pub late_operations: u64,
+    pub max_lag_ns: u64,
+    pub mean_lag_ns: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ErrorEvent {
+    /// Number of the command; absent if the command could not be read.
+    pub id: Option<u64>,
+    pub kind: ErrorKind,
+    pub sqlstate: Option<String>,
+    pub message: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorKind {
+    Connection,
+    Server,
+    Protocol,
+    Usage,
+}

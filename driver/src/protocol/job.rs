@@ -1,0 +1,267 @@
+//! The commands that arrive on stdin, one JSON object a line.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub type Second = f64;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "command", rename_all = "lowercase")]
+pub enum Command {
+    Load(Load),
+    Open(Open),
+    Explain(Explain),
+    Run(Run),
+    Create(Create),
+    Prepare(Prepare),
+    Perform(Perform),
+    Close(Close),
+    Sql(Sql),
+}
+
+impl Command {
+    pub fn id(&self) -> u64 {
+        match self {
+            Self::Load(command) => command.id,
+            Self::Open(command) => command.id,
+            Self::Explain(command) => command.id,
+            Self::Run(command) => command.id,
+            Self::Create(command) => command.id,
+            Self::Prepare(command) => command.id,
+            Self::Perform(command) => command.id,
+            Self::Close(command) => command.id,
+            Self::Sql(command) => command.id,
+        }
+    }
+}
+
+/// Protocols the driver speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Dbms {
+    Postgres,
+    Mysql,
+    Mariadb,
+}
+
+/// A server: either `host` (TCP) or `socket`, the directory of its Unix socket (for MySQL and
+/// MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is
+/// never printed.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    pub dbms: Dbms,
+    #[serde(default)]
+    pub host: Option<String>,
+    #[serde(default)]
+    pub socket: Option<String>,
+    pub port: u16,
+    pub user: String,
+    #[serde(default)]
+    pub password: Option<String>,
+    pub database: String,
+    /// The storage engine in which tables are made, where the DBMS has several.
+    #[serde(default)]
+    pub engine: Option<String>,
+}
+
+/// Drops and creates the tables, fills them, and creates their secondary indexes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    pub id: u64,
+    pub target: Target,
+    /// The benchmark whose tables they are.
+    #[serde(default = "Load::sbtest")]
+    pub benchmark: String,
+    pub tables: u32,
+    pub rows: u32,
+    pub seed: u64,
+    /// Largest number of connections at once.
+    pub parallel: u32,
+}
+
+impl Load {
+    fn sbtest() -> String {
+        "sbtest".to_owned()
+    }
+}
+
+/// Opens a session: the connections and prepared statements of a test.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    pub id: u64,
+    pub session: String,
+    pub target: Target,
+    pub test: String,
+    pub clients: u32,
+    pub tables: u32,
+    pub rows: u32,
+    pub seed: u64,
+    /// Index of the operation with which the sequence begins: a session that goes on where another
+    /// has inserted or deleted rows must not do the same once more.
+    #[serde(default)]
+    pub first: u64,
+    /// The CPU of each client, which has a thread of its own then; absent: wherever the scheduler
+    /// puts the threads.
+    #[serde(default)]
+    pub cpus: Option<Vec<u32>>,
+}
+
+/// Asks for the plans of a session's statements.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Explain {
+    pub id: u64,
+    pub session: String,
+}
+
+/// Runs one slice of a session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    pub id: u64,
+    pub session: String,
+    pub stop: Stop,
+    #[serde(default)]
+    pub rate: Option<Rate>,
+}
+
+/// The end of a slice.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stop {
+    /// No operation begins after this time.
+    Seconds(Second),
+    /// Each client runs until it has done that many operations since the session was opened.
+    Positions(Vec<u64>),
+}
+
+/// An open loop: operations begin by a schedule, whether their predecessors are back or not.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Operations per second of all clients together.
+    pub per_second: f64,
+    pub arrivals: Arrivals,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    Poisson,
+    Uniform,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Close {
+    pub id: u64,
+    pub session: String,
+}
+
+/// Runs statements outside of any measurement, each in its own transaction.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sql {
+    pub id: u64,
+    pub target: Target,
+    pub statements: Vec<String>,
+    /// Largest number of connections at once.
+    pub parallel: u32,
+}
+
+/// Drops and creates the tables of the Insert Benchmark, empty and without secondary indexes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    pub id: u64,
+    pub target: Target,
+    pub tables: u32,
+    #[serde(default)]
+    pub partitions: Option<Partitions>,
+}
+
+/// Partitions of each table, by ranges of the primary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Partitions {
+    pub count: u32,
+    /// Keys of one partition; the last one takes what comes after.
+    pub rows_each: u64,
+}
+
+/// Opens a session that carries out one step of the Insert Benchmark: connects, prepares, and finds
+/// the first and the last row of each table.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prepare {
+    pub id: u64,
+    pub session: String,
+    pub target: Target,
+    pub clients: u32,
+    /// Number of tables: as many as clients, each with its own, or one that all share.
+    pub tables: u32,
+    pub seed: u64,
+    /// Rows that were ever inserted into each table, so that the next ones are other rows.
+    pub inserted: Vec<u64>,
+    pub statements: Statements,
+    pub work: Work,
+    /// Seconds for which a transaction that has read something is held open beside the work, again
+    /// and again.
+    #[serde(default)]
+    pub long_transaction: Option<Second>,
+    /// CPUs on which the clients' connections have their threads: the queries, or the inserts where
+    /// there are none, of client c on the CPU c, its writes beside them on the next one. Absent:
+    /// wherever the scheduler puts the threads.
+    #[serde(default)]
+    pub cpus: Option<Vec<u32>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Statements {
+    Prepared,
+    /// Complete statements that the server parses and plans each time.
+    Text,
+}
+
+/// Work of the clients in a step.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Work {
+    /// Each inserts rows in the order of their keys (l.i0).
+    Load { rows: u64, rows_per_commit: u32 },
+    /// Each creates the secondary indexes of its table, one after the other (l.x).
+    Index,
+    /// Each inserts rows by one connection and deletes as many from the head of the table by
+    /// another (l.i1, l.i2).
+    Replace { rows: u64, rows_per_commit: u32 },
+    /// Each queries as fast as possible by one connection, and inserts and deletes at a rate by two
+    /// others (qr, qp).
+    Query {
+        query: Query,
+        seconds: Second,
+        /// Rows of each client that are inserted, and as many that are deleted.
+        writes_per_second: f64,
+        rows_per_commit: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Query {
+    /// Ten rows in the order of a secondary index that covers the query; one of three, at random.
+    Range,
+    /// Ten random primary keys.
+    Point,
+}
+
+/// Carries out the step of a session, to its end.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Perform {
+    pub id: u64,
+    pub session: String,
+}

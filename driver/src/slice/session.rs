@@ -1,0 +1,242 @@
+//! A session: the connections and prepared statements of one test, kept from slice to slice.
+
+use std::num::NonZero;
+
+use crate::client::operation::Operation;
+use crate::client::readiness::Readiness;
+use crate::client::{Client, Place};
+use crate::measure::Recorder;
+use crate::protocol::event::Plan;
+use crate::protocol::job::{Open, Target};
+use crate::wire::{self, Failure, Request};
+use crate::workload::{self, Shape, Test};
+
+/// The most clients per core that have a thread of their own, which the scheduler can bring to the
+/// core of its server process. With more clients the cores are busy wherever threads run, and a
+/// thread that finds several replies at a wake-up costs less than switches between many threads.
+const OWN_THREADS_PER_CORE: usize = 3;
+
+pub struct Session {
+    pub test: Box<dyn Test>,
+    pub workers: Vec<Worker>,
+    pub total: Recorder,
+    /// True if a client has failed in the middle of an operation.
+    pub broken: bool,
+    /// The server's process of each client; empty if unknown.
+    pub server_processes: Vec<u32>,
+    pub seed: u64,
+    target: Target,
+}
+
+/// The clients of one thread.
+pub struct Worker {
+    pub clients: Vec<Client>,
+    pub waits: Waits,
+    pub recorder: Recorder,
+    /// The CPU on which its thread has to run.
+    pub cpu: Option<u32>,
+}
+
+pub enum Waits {
+    ForOne,
+    ForMany(Readiness),
+}
+
+/// The distribution of clients over threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Threads {
+    OneEach,
+    Shared(usize),
+}
+
+impl Threads {
+    /// Choose a thread for each client, or as many shared threads as cores: fewer would save a
+    /// little of the client's time, but leave a core idle while replies wait for a thread.
+    fn choose(clients: usize, cores: usize) -> Self {
+        if clients <= cores * OWN_THREADS_PER_CORE {
+            Self::OneEach
+        } else {
+            Self::Shared(cores)
+        }
+    }
+}
+
+impl Session {
+    pub fn open(job: &Open) -> Result<Self, Failure> {
+        check_cpus(job)?;
+        let shape = Shape {
+            tables: job.tables.into(),
+            rows: job.rows.into(),
+            clients: job.clients.into(),
+            seed: job.seed,
+        };
+        let test = workload::test(&job.test, shape)?;
+        let statements = test.prepared();
+        let mut connections = (0..shape.clients)
+            .map(|_| {
+                let mut connection = wire::connect(&job.target)?;
+                connection.prepare(&statements)?;
+                Ok(connection)
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let server_processes = match job.cpus {
+            None => Vec::new(),
+            Some(_) => {
+                let processes = connections.iter_mut().map(|client| client.server_process());
+                all_or_none(processes)?
+            }
+        };
+        let clients = (0..)
+            .zip(connections)
+            .map(|(client, connection)| {
+                let place = Place {
+                    first: job.first,
+                    client,
+                    clients: shape.clients,
+                };
+                Client::new(connection, test.generator(), place)
+            })
+            .collect();
+        Ok(Self {
+            workers: place(clients, job.cpus.as_deref())?,
+            server_processes,
+            total: Recorder::new(),
+            broken: false,
+            seed: job.seed,
+            target: job.target.clone(),
+            test,
+        })
+    }
+
+    pub fn clients(&self) -> impl Iterator<Item = &Client> {
+        self.workers.iter().flat_map(|worker| &worker.clients)
+    }
+
+    /// Return the plan of each statement that has one, over the first table. A connection of its
+    /// own asks for them, so that the clients' prepared statements stay unchanged.
+    pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
+        let test = self.test.alone();
+        let dialect = wire::dialect(&self.target);
+        let mut connection = wire::connect(&self.target)?;
+        connection.prepare(&test.prepared())?;
+        let mut operation = Operation::default();
+        test.generator().compose(0, &mut operation);
+        let statements = test.statements();
+        let mut plans: Vec<Plan> = Vec::new();
+        let mut last = None;
+        for (call, place) in test.statement_of_calls().into_iter().enumerate() {
+            let request = operation.request(call);
+            let repeated = last.replace(place) == Some(place);
+            if repeated || is_control(&request, &statements[place]) {
+                continue;
+            }
+            let statement = &statements[place];
+            plans.extend(connection.explain(request)?.map(|plan| Plan {
+                statement: dialect.with_placeholders(statement),
+                plan,
+            }));
+        }
+        Ok(plans)
+    }
+
+    pub fn statements(&self) -> Vec<String> {
+        let dialect = wire::dialect(&self.target);
+        self.test
+            .statements()
+            .iter()
+            .map(|statement| dialect.with_placeholders(statement))
+            .collect()
+    }
+}
+
+/// Return the processes if all are known: an incomplete list would be matched with the wrong
+/// clients. After the first unknown one, no further process is looked up.
+fn all_or_none(
+    processes: impl Iterator<Item = Result<Option<u32>, Failure>>,
+) -> Result<Vec<u32>, Failure> {
+    let all: Option<Vec<u32>> = processes.collect::<Result<_, Failure>>()?;
+    Ok(all.unwrap_or_default())
+}
+
+/// Return whether a request is BEGIN or COMMIT, which have no plan.
+fn is_control(request: &Request<'_>, statement: &str) -> bool {
+    matches!(request, Request::Prepared { .. }) && wire::is_transaction_control(statement)
+}
+
+fn check_cpus(job: &Open) -> Result<(), Failure> {
+    match &job.cpus {
+        Some(cpus) if cpus.len() != job.clients as usize => Err(Failure::usage(format!(
+            "{} CPUs are named for {} clients: name one for each",
+            cpus.len(),
+            job.clients
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Place the clients on threads: each on its own, on the CPU that is named for it, if CPUs are
+/// named.
+fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Failure> {
+    let Some(cpus) = cpus else {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = Threads::choose(clients.len(), cores);
+        return spread(clients, threads);
+    };
+    let mut workers = spread(clients, Threads::OneEach)?;
+    for (worker, &cpu) in workers.iter_mut().zip(cpus) {
+        worker.cpu = Some(cpu);
+    }
+    Ok(workers)
+}
+
+fn spread(mut clients: Vec<Client>, threads: Threads) -> Result<Vec<Worker>, Failure> {
+    let clients_of_a_thread = match threads {
+        Threads::OneEach => 1,
+        Threads::Shared(threads) => clients.len().div_ceil(threads),
+    };
+    let mut workers = Vec::new();
+    while !clients.is_empty() {
+        let rest = clients.split_off(clients_of_a_thread.min(clients.len()));
+        workers.push(Worker {
+            waits: match threads {
+                Threads::OneEach => Waits::ForOne,
+                Threads::Shared(_) => Waits::ForMany(Readiness::watch(&clients)?),
+            },
+            clients: std::mem::replace(&mut clients, rest),
+            recorder: Recorder::new(),
+            cpu: None,
+        });
+    }
+    Ok(workers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_known_of_all_clients_or_of_none() {
+        assert_eq!(
+            all_or_none([Ok(Some(7)), Ok(Some(9))].into_iter()),
+            Ok(vec![7, 9])
+        );
+        let mut lookups = 0;
+        let answers = [Some(7), None, Some(9)].into_iter().map(|answer| {
+            lookups += 1;
+            Ok(answer)
+        });
+        assert_eq!(all_or_none(answers), Ok(vec![]));
+        assert_eq!(lookups, 2);
+        let refused = Failure::usage("no");
+        let answers = [Ok(Some(7)), Err(refused.clone())];
+        assert_eq!(all_or_none(answers.into_iter()), Err(refused));
+    }
+
+    #[test]
+    fn few_clients_have_their_own_threads_and_many_share() {
+        assert_eq!(Threads::choose(1, 1), Threads::OneEach);
+        assert_eq!(Threads::choose(6, 2), Threads::OneEach);
+        assert_eq!(Threads::choose(7, 2), Threads::Shared(2));
+        assert_eq!(Threads::choose(64, 64), Threads::OneEach);
+    }
+}

@@ -1,0 +1,271 @@
+//! The threads of a step.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{mpsc, Barrier};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::retry_on_intr;
+use rustix::net::Shutdown;
+
+use super::connections::{until_inserter_ends, PacedClient, Role, StepConnection, Task};
+use crate::client::blocking::run_when;
+use crate::client::gate::{DeleterSide, InserterSide, Unconditional};
+use crate::client::Context;
+use crate::measure::{
+    prefer_punctual_sleep, stay_on, Clock, Nanosecond, Pace, Recorder, ThreadUse, Window,
+    WindowClock,
+};
+use crate::wire::{Connection, Failure, Traffic};
+
+/// The interval between checks whether a server has closed a connection whose thread sleeps.
+const CHECK: Duration = Duration::from_millis(200);
+const CHECKS_PER_PROGRESS: u32 = 5;
+
+/// The window of a step, and the results of its connections.
+pub struct StepRun {
+    /// Unix time at which the window opened.
+    pub started: f64,
+    /// One result for each connection.
+    pub results: Vec<ConnectionResult>,
+}
+
+/// The result of one connection in the window.
+#[derive(Clone, Copy)]
+pub struct ConnectionResult {
+    pub used: ThreadUse,
+    pub traffic: Traffic,
+    pub last_completion: Nanosecond,
+}
+
+/// Signals that end the work of threads before their own end.
+#[derive(Default)]
+struct Signals {
+    /// True if a connection has failed: the step is void.
+    abandoned: AtomicBool,
+    /// True if all connections but the long transactions are at their end.
+    over: AtomicBool,
+}
+
+/// Run a thread for each connection until all are at their end; the first failure ends them all.
+/// `progress` is called every second with the time since the window opened.
+pub fn run(
+    connections: &mut [StepConnection],
+    mut progress: impl FnMut(Nanosecond),
+) -> Result<StepRun, Failure> {
+    let descriptors = descriptors(connections)?;
+    let is_long = |connection: &&StepConnection| connection.role == Role::Transaction;
+    let long_transactions = connections.iter().filter(is_long).count();
+    let barrier = Barrier::new(connections.len() + 1);
+    let (window, signals) = (Window::default(), Signals::default());
+    let (report, reports) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = connections
+            .iter_mut()
+            .enumerate()
+            .map(|(place, connection)| {
+                let (barrier, window, signals) = (&barrier, &window, &signals);
+                let report = report.clone();
+                let handle = scope.spawn(move || {
+                    prefer_punctual_sleep();
+                    let placed = connection.cpu.map_or(Ok(()), stay_on);
+                    barrier.wait();
+                    let result =
+                        placed.and_then(|()| run_connection(connection, &window.clock(), signals));
+                    // The receiver waits for all threads.
+                    let _ = report.send((place, result));
+                });
+                handle.thread().clone()
+            })
+            .collect();
+        drop(report);
+        barrier.wait();
+        let threads = StepThreads {
+            threads,
+            descriptors,
+            long_transactions,
+            signals: &signals,
+        };
+        let clock = window.clock();
+        Ok(StepRun {
+            results: threads.wait(&reports, || progress(clock.now()))?,
+            started: window.opened().started,
+        })
+    })
+}
+
+/// Return a descriptor of each connection, by which another thread can shut it down.
+fn descriptors(connections: &[StepConnection]) -> Result<Vec<OwnedFd>, Failure> {
+    connections
+        .iter()
+        .map(|connection| {
+            let descriptor = connection.connection().descriptor();
+            descriptor.try_clone_to_owned().map_err(Failure::connection)
+        })
+        .collect()
+}
+
+type Report = (usize, Result<ConnectionResult, Failure>);
+
+struct StepThreads<'a> {
+    threads: Vec<Thread>,
+    descriptors: Vec<OwnedFd>,
+    /// The number of threads that end only when all others have ended.
+    long_transactions: usize,
+    signals: &'a Signals,
+}
+
+impl StepThreads<'_> {
+    /// Wait for all threads, and return the results of their connections.
+    fn wait(
+        &self,
+        reports: &mpsc::Receiver<Report>,
+        mut progress: impl FnMut(),
+    ) -> Result<Vec<ConnectionResult>, Failure> {
+        let mut results = vec![None; self.threads.len()];
+        let mut working = self.threads.len() - self.long_transactions;
+        let mut outcome = Ok(());
+        let mut checks = (1..=CHECKS_PER_PROGRESS).cycle();
+        let mut next_check = Instant::now() + CHECK;
+        let mut hung_up = false;
+        loop {
+            match reports.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
+                Ok((place, Ok(result))) => {
+                    results[place] = Some(result);
+                    working = working.saturating_sub(1);
+                    if working == 0 {
+                        self.signals.over.store(true, Ordering::SeqCst);
+                        self.wake();
+                    }
+                }
+                Ok((_, Err(failure))) => {
+                    if outcome.is_ok() {
+                        outcome = Err(failure);
+                        self.abandon();
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    next_check += CHECK;
+                    if checks.next() == Some(CHECKS_PER_PROGRESS) {
+                        progress();
+                    }
+                    // A thread that is not asleep sees the end itself, with the server's reason.
+                    let before = std::mem::replace(&mut hung_up, self.has_hung_up()?);
+                    if before && hung_up && outcome.is_ok() {
+                        outcome = Err(Failure::connection("the server closed the connection"));
+                        self.abandon();
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        outcome?;
+        Ok(results.into_iter().flatten().collect())
+    }
+
+    /// Return whether a server has closed a connection. A thread that sleeps until an operation is due
+    /// does not see it.
+    fn has_hung_up(&self) -> Result<bool, Failure> {
+        let descriptors = self.descriptors.iter();
+        let mut watched: Vec<_> = descriptors
+            .map(|descriptor| PollFd::new(descriptor, PollFlags::RDHUP))
+            .collect();
+        let closed = retry_on_intr(|| poll(&mut watched, Some(&Timespec::default())));
+        closed
+            .map(|connections| connections > 0)
+            .map_err(Failure::connection)
+    }
+
+    /// End all waiting for a server, another thread or a time.
+    fn abandon(&self) {
+        self.signals.abandoned.store(true, Ordering::SeqCst);
+        self.signals.over.store(true, Ordering::SeqCst);
+        for descriptor in &self.descriptors {
+            // It may be shut down already.
+            let _ = rustix::net::shutdown(descriptor, Shutdown::Both);
+        }
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.threads.iter().for_each(Thread::unpark);
+    }
+}
+
+/// Run a connection from the opening of the window to its end.
+fn run_connection(
+    connection: &mut StepConnection,
+    clock: &WindowClock,
+    signals: &Signals,
+) -> Result<ConnectionResult, Failure> {
+    let before = ThreadUse::now();
+    let result = |connection: &dyn Connection, last_completion| ConnectionResult {
+        used: ThreadUse::now().since(before),
+        traffic: connection.traffic(),
+        last_completion,
+    };
+    let recorder = &mut connection.recorder;
+    match &mut connection.task {
+        Task::LongTransaction(transaction) => {
+            let last = transaction.run(clock, recorder, &signals.over)?;
+            Ok(result(transaction.session.as_ref(), last))
+        }
+        Task::Client(paced) => {
+            let role = connection.role;
+            paced.client.open_window();
+            let outcome = paced.run(role, &mut Context { clock, recorder }, signals);
+            if let (Role::Insert, Some(gate)) = (role, &paced.gate) {
+                gate.close();
+            }
+            outcome?;
+            let client = &paced.client;
+            let result = result(client.connection(), client.tally.last_completion);
+            if role == Role::Delete {
+                paced.catch_up(clock, signals)?;
+            }
+            Ok(result)
+        }
+    }
+}
+
+impl PacedClient {
+    fn run(
+        &mut self,
+        role: Role,
+        context: &mut Context<'_, WindowClock>,
+        signals: &Signals,
+    ) -> Result<(), Failure> {
+        let Self { client, pace, gate } = self;
+        let abandoned = &signals.abandoned;
+        match (role, gate) {
+            (Role::Insert, Some(gate)) => {
+                run_when(&InserterSide(gate), client, pace, context, abandoned)
+            }
+            (Role::Delete, Some(gate)) => {
+                run_when(&DeleterSide(gate), client, pace, context, abandoned)
+            }
+            _ => run_when(&Unconditional, client, pace, context, abandoned),
+        }
+    }
+
+    /// Delete after the window, unmeasured, as many rows as were inserted and not deleted, so that the
+    /// table ends with as many rows as it began with.
+    fn catch_up(&mut self, clock: &WindowClock, signals: &Signals) -> Result<(), Failure> {
+        let recorder = &mut Recorder::new();
+        let mut pace: Pace = until_inserter_ends();
+        let Some(gate) = &self.gate else {
+            return Ok(());
+        };
+        let context = &mut Context { clock, recorder };
+        let condition = DeleterSide(gate);
+        run_when(
+            &condition,
+            &mut self.client,
+            &mut pace,
+            context,
+            &signals.abandoned,
+        )
+    }
+}

@@ -1,0 +1,137 @@
+//! Tests over sysbench's tables `sbtest1`..`sbtestN`: the microbenchmarks and the single-row family.
+
+mod catalog;
+mod generator;
+mod load;
+mod slap;
+mod statements;
+mod template;
+
+use super::{Benchmark, Shape, Test, Unit};
+use crate::client::operation::Generator;
+use crate::keys::Sequence;
+use crate::protocol::job::Statements;
+use crate::wire::Failure;
+use generator::SbGenerator;
+use template::{least_rows, Template};
+
+/// The benchmark over these tables.
+pub const BENCHMARK: Benchmark = Benchmark {
+    name: "sbtest",
+    load: load::load,
+    test,
+};
+
+/// The families of tests: each returns the transaction of a test that it has.
+const FAMILIES: [TransactionOf; 2] = [catalog::transaction, slap::transaction];
+
+type TransactionOf = fn(&str) -> Option<Vec<Template>>;
+
+/// Return the test of that name, if one of the families has it.
+fn test(name: &str, shape: Shape) -> Option<Result<Box<dyn Test>, Failure>> {
+    let templates = FAMILIES.iter().find_map(|family| family(name))?;
+    let test = check(name, shape, &templates).map(|()| SbTest {
+        shape,
+        sequence: Sequence::new(shape.seed, name),
+        table_choice: TableChoice::of(name, &templates),
+        templates,
+        unit: match name {
+            catalog::SCAN => Unit::RowsScanned(shape.rows),
+            _ => Unit::Operations,
+        },
+    });
+    Some(test.map(|test| Box::new(test) as Box<dyn Test>))
+}
+
+/// A test with its transaction, ready to produce operations.
+#[derive(Clone)]
+struct SbTest {
+    shape: Shape,
+    sequence: Sequence,
+    templates: Vec<Template>,
+    unit: Unit,
+    table_choice: TableChoice,
+}
+
+/// The table that an operation uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableChoice {
+    First,
+    Drawn,
+    /// The client's own table, as far as there are enough.
+    OfClient,
+    /// The table of the row whose turn it is.
+    InTurn,
+}
+
+impl TableChoice {
+    fn of(test: &str, templates: &[Template]) -> Self {
+        if test == catalog::SCAN {
+            Self::OfClient
+        } else if templates.iter().any(Template::takes_turns) {
+            Self::InTurn
+        } else if templates.iter().any(Template::shares_row) {
+            Self::First
+        } else {
+            Self::Drawn
+        }
+    }
+}
+
+impl Test for SbTest {
+    fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    fn prepared(&self) -> Vec<String> {
+        self.templates
+            .iter()
+            .filter(|template| template.form == Statements::Prepared)
+            .flat_map(|template| template.statements(self.shape.tables))
+            .collect()
+    }
+
+    fn statements(&self) -> Vec<String> {
+        let first = |template: &Template| template.statements(1).next();
+        self.templates.iter().filter_map(first).collect()
+    }
+
+    fn statement_of_calls(&self) -> Vec<usize> {
+        self.templates
+            .iter()
+            .enumerate()
+            .flat_map(|(place, template)| std::iter::repeat_n(place, template.repeat))
+            .collect()
+    }
+
+    fn alone(&self) -> Box<dyn Test> {
+        let mut alone = self.clone();
+        alone.shape.tables = 1;
+        alone.shape.clients = 1;
+        Box::new(alone)
+    }
+
+    fn generator(&self) -> Box<dyn Generator> {
+        Box::new(SbGenerator::new(self.clone()))
+    }
+}
+
+fn check(test: &str, shape: Shape, templates: &[Template]) -> Result<(), Failure> {
+    if shape.tables == 0 || shape.clients == 0 {
+        return Err(Failure::usage("a session needs a table and a client"));
+    }
+    if shape.rows > i32::MAX as u64 {
+        return Err(Failure::usage("ids are 32-bit integers: too many rows"));
+    }
+    let least = least_rows(templates, shape.clients);
+    if shape.rows < least {
+        return Err(Failure::usage(format!(
+            "{test} needs tables of at least {least} rows, these have {}",
+            shape.rows
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

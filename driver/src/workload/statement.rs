@@ -1,0 +1,92 @@
+//! Statements of a workload in the form in which they are sent.
+
+use std::ops::Range;
+
+use crate::client::operation::{Call, Expected, Form, Operation};
+use crate::protocol::job::Statements;
+
+/// A statement with its placeholders `?`.
+pub enum Statement {
+    /// The number under which the connection has prepared it.
+    Prepared(usize),
+    /// The parts between the placeholders of a complete text.
+    Text(Vec<String>),
+}
+
+impl Statement {
+    /// `number` is the statement's place among those that the connection prepares.
+    pub fn new(number: usize, sql: &str, form: Statements) -> Self {
+        match form {
+            Statements::Prepared => Self::Prepared(number),
+            Statements::Text => Self::Text(sql.split('?').map(str::to_owned).collect()),
+        }
+    }
+
+    /// Append a call with the operation's values from `first_value` on.
+    #[inline]
+    pub fn call(&self, first_value: usize, expected: Expected, operation: &mut Operation) {
+        let form = match self {
+            Self::Prepared(number) => Form::Prepared {
+                statement: *number,
+                values: first_value..operation.values.len(),
+            },
+            Self::Text(parts) => Form::Text(write_text(parts, first_value, operation)),
+        };
+        operation.calls.push(Call { form, expected });
+    }
+}
+
+/// Append the complete statement, its values as literals, to the operation's text; return its place.
+#[inline(never)]
+fn write_text(parts: &[String], first_value: usize, operation: &mut Operation) -> Range<usize> {
+    let start = operation.text.len();
+    for (place, part) in parts.iter().enumerate() {
+        if place > 0 {
+            operation.write_literal(operation.values[first_value + place - 1]);
+        }
+        operation.text.extend_from_slice(part.as_bytes());
+    }
+    start..operation.text.len()
+}
+
+/// Shorten a statement for people: write the first of its rows of values, and the number of rows.
+pub fn abbreviate(sql: &str) -> String {
+    let Some((head, rows)) = sql.split_once(" VALUES ") else {
+        return sql.to_owned();
+    };
+    let count = rows.matches('(').count();
+    match rows.find(')') {
+        Some(end) if count > 1 => {
+            format!("{head} VALUES {}, ... {count} rows", &rows[..=end])
+        }
+        _ => sql.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Request, Value};
+
+    #[test]
+    fn texts_have_their_values_in_place() {
+        let statement = Statement::new(0, "SELECT ? FROM t WHERE d = ?", Statements::Text);
+        let mut operation = Operation::default();
+        operation.text.extend_from_slice(b"abc");
+        operation.values.push(Value::Real(124.75));
+        operation.values.push(Value::Text { start: 1, end: 3 });
+        statement.call(0, Expected::Anything, &mut operation);
+        let Request::Text(sql) = operation.request(0) else {
+            panic!("not a text");
+        };
+        assert_eq!(sql, "SELECT 124.75 FROM t WHERE d = 'bc'");
+    }
+
+    #[test]
+    fn repeated_rows_are_counted() {
+        let short = abbreviate("INSERT INTO t (a, b) VALUES (?, ?), (?, ?), (?, ?)");
+        assert_eq!(short, "INSERT INTO t (a, b) VALUES (?, ?), ... 3 rows");
+        let single = "INSERT INTO t (a) VALUES (?)";
+        assert_eq!(abbreviate(single), single);
+    }
+}

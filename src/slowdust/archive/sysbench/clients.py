@@ -1,0 +1,171 @@
+"""The number of clients, where the files of a run or a table do not say it.
+
+A test without one has that of the other runs of the same test; else that of most tests of the run,
+but for point-query.warm, which ran with a client for each table. Some only names of files have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
+from slowdust.archive.sysbench.scanning import Directory
+from slowdust.benchmarks.archived import LOAD
+from slowdust.formats.sysbench.names import clients_in_name, parse_file
+from slowdust.formats.sysbench.rate_tables import usual_clients
+from slowdust.formats.text import beginning, readable
+from slowdust.wording import counted
+
+NOT_KNOWN = (
+    "the number of clients is not known (sb.met has it, or names: dop40, 40u): give --clients"
+)
+_MOST_LISTED = 3
+_OF_EACH_TABLE = ("point-query", "warm")
+"""Test and phase."""
+TestRun = tuple[str, str, int]
+"""Run, test as the names of files have it (or `LOAD`), clients."""
+
+
+@dataclass(frozen=True)
+class NamedClients:
+    """A number of clients that only a name tells, and that name: 'the directory dop8'."""
+
+    count: int
+    source: str
+
+
+def of_directories(directories: Iterable[Path]) -> NamedClients | None:
+    """Return the number of the first directory that has one in its name."""
+    for directory in directories:
+        if (count := clients_in_name(directory.name)) is not None:
+            return NamedClients(count, f"the directory {readable(directory.name)}")
+    return None
+
+
+def of_table(path: Path) -> NamedClients | None:
+    """Return the number in the name of a table's file."""
+    count = clients_in_name(path.name)
+    return None if count is None else NamedClients(count, readable(path.name))
+
+
+def notes_of_names(named: set[NamedClients]) -> list[str]:
+    """Return a line for each number, on the names that it was taken from."""
+    lines = []
+    for count in sorted({clients.count for clients in named}):
+        sources = sorted(clients.source for clients in named if clients.count == count)
+        listed = beginning(sources, _MOST_LISTED)
+        lines.append(
+            f"{counted(count, 'client')}, by the name of {listed} (--clients overrides it)"
+        )
+    return lines
+
+
+class RunClients:
+    """The clients of the tests of runs; it notes its assumptions."""
+
+    def __init__(
+        self, directory: Directory, runs: Sequence[RunDirectory], given: int | None
+    ) -> None:
+        """Count the clients of the tests that have a number; `given` is the user's."""
+        self.named: set[NamedClients] = set()
+        """Numbers that only names told."""
+        self._assumed: dict[str, None] = {}
+        self._given = given
+        self._around = directory.around
+        self._levels: dict[str, Counter[int]] = {}
+        tests = [test.file for run in runs for test in run.tests.values() if not test.is_load]
+        blocks = [
+            parse_file(name) for table in directory.tables.hardware for name in table.table.blocks
+        ]
+        for file in (*tests, *blocks):
+            if file is not None and file.dop:
+                self._levels.setdefault(file.common, Counter())[file.dop] += 1
+
+    @property
+    def assumed(self) -> list[str]:
+        """Sentences on the numbers that were assumed."""
+        return list(self._assumed)
+
+    def of(self, run: RunDirectory, test: ArchivedTest) -> int | None:
+        """Return the number of clients of a test; None where nothing tells."""
+        if test.dop:
+            return test.dop
+        levels = None if test.is_load else self._levels.get(test.file.common)
+        if levels:
+            usual = usual_clients(sum(self._levels.values(), Counter()))
+            likely = (count for count in (run.dop, usual) if count in levels)
+            return next(likely, None) or usual_clients(levels)
+        if not test.is_load and (test.file.test, test.file.phase) == _OF_EACH_TABLE:
+            return self._of_each_table(run, test)
+        return run.dop or self._otherwise()
+
+    def _of_each_table(self, run: RunDirectory, test: ArchivedTest) -> int | None:
+        count, why = run.tables, "one for each table"
+        if count is None:
+            count, why = run.dop or self._otherwise(), "like other tests, though it may be another"
+        if count is not None:
+            sentence = f"{test.file.suffix}: taken to be at {counted(count, 'client')}, {why}"
+            self._assumed[sentence] = None
+        return count
+
+    def _otherwise(self) -> int | None:
+        if self._given is None and (named := of_directories(self._around)):
+            self.named.add(named)
+            return named.count
+        return self._given
+
+
+class TableClients:
+    """The clients of the rows of tables."""
+
+    def __init__(
+        self, known: Iterable[TestRun], given: int | None, of_place: NamedClients | None
+    ) -> None:
+        """Count the clients of the `known` tests and loads; `given` is the user's number."""
+        self.named: set[NamedClients] = set()
+        """Numbers that only names told."""
+        self._given = given
+        self._of_place = of_place
+        self._loads: list[int] = []
+        self._levels: dict[str, dict[str, set[int]]] = {}
+        """Test as the names of files have it -> run -> its numbers of clients."""
+        for run, test, count in known:
+            if test == LOAD:
+                self._loads.append(count)
+            else:
+                self._levels.setdefault(test, {}).setdefault(run, set()).add(count)
+
+    def of(self, path: Path, runs: Collection[str], common: str) -> int | None:
+        """Return the number of clients of a test in a table of `runs`; None where nothing tells.
+
+        A table is of one number, that of most of its tests, but for tests that no run has so.
+        """
+        if common not in self._levels:
+            return self._otherwise(path)
+        levels, named = self._counted([common], runs), of_table(path)
+        if named and named.count in levels:
+            return named.count
+        usual = usual_clients(self._counted(self._levels, runs))
+        return usual if usual in levels else usual_clients(levels)
+
+    def of_load(self, path: Path, of_rows: Iterable[int]) -> int | None:
+        """Return that of other loads, else of most tests and rows: the load itself has none."""
+        counts = Counter(self._loads or [*of_rows, *self._counted(self._levels, ()).elements()])
+        return usual_clients(counts) if counts else self._otherwise(path)
+
+    def _counted(self, tests: Iterable[str], runs: Collection[str]) -> Counter[int]:
+        """Count the clients of tests of `runs`; of all runs where these have none."""
+        levels = [(run, counts) for test in tests for run, counts in self._levels[test].items()]
+        mine = Counter(count for run, counts in levels if run in runs for count in counts)
+        return mine or Counter(count for _, counts in levels for count in counts)
+
+    def _otherwise(self, path: Path) -> int | None:
+        named = of_table(path) or self._of_place
+        if self._given is None and named is not None:
+            self.named.add(named)
+            return named.count
+        counts = self._counted(self._levels, ())
+        return self._given or (usual_clients(counts) if counts else None)

@@ -1,0 +1,92 @@
+"""Archives of sysbench: run directories and their summary tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slowdust.archive.importing import ArchivedExperiment, ForeignKind, Mode, Option
+from slowdust.archive.problems import Problem
+from slowdust.archive.sysbench.experiment import Choices, make_experiment
+from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs
+from slowdust.archive.sysbench.scanning import Directory, scan
+from slowdust.benchmarks.archived import SYSBENCH
+from slowdust.formats.sysbench.rates import ScanRule
+
+_NOTHING_BESIDE = "there are neither runs nor rates beside it"
+_OWN = re.compile(r"(?:sb|qps\.abs|qps\.rel|o\.met|join\d+|conf\.diff)(?:\..*)?")
+_SCAN_RULES = {rule.value.replace(" ", "-"): rule for rule in ScanRule}
+
+
+class SysbenchKind:
+    """Archives of sysbench."""
+
+    name = SYSBENCH.name
+    summary = "Run directories of sysbench, and their summary tables."
+    help = """\
+Import run directories of sysbench and their summary tables, in any mixture.
+
+DIR is searched at any depth; each directory that holds run directories, or tables alone,
+becomes one experiment. Without --compat the numbers are clean: without the known errors of
+the published ones, whose size is printed. docs/import.md has the formats.
+
+\b
+slowdust import sysbench archive/mar25.pg.workmem.c48
+slowdust import sysbench archive --compat --device md2
+"""
+    options: Sequence[Option] = (
+        Option("--device", "Part of the device's name in iostat: md2.  [the busiest]"),
+        Option(
+            "--scan",
+            "Threads of the published rate of scan.  [those that reproduce it, or by date]",
+            values=tuple(_SCAN_RULES),
+        ),
+        Option("--clients", "Number of clients of tables that do not have it.", least=1),
+    )
+
+    def owns(self, file: str) -> bool:
+        """Return whether a file of that name is of sysbench."""
+        return _OWN.fullmatch(file) is not None
+
+    def find(
+        self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
+    ) -> list[_Candidate]:
+        """Find the directories of experiments, and read the files of their runs."""
+        scan_rule = _SCAN_RULES[options["scan"]] if options["scan"] else None
+        choices = Choices(mode, scan_rule, options["clients"])
+        directories = scan(roots, foreign)
+        # All files are read at once, so that two processes share them.
+        names = {path: names for home in directories for path, names in home.runs.items()}
+        runs = {run.path: run for run in read_runs(names, options["device"])}
+        return [
+            _Candidate(home, [runs[path] for path in home.runs], choices) for home in directories
+        ]
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A directory of runs or tables."""
+
+    directory: Directory
+    runs: list[RunDirectory]
+    choices: Choices
+
+    @property
+    def title(self) -> str | None:
+        return None if self.directory.empty else self.directory.name
+
+    @property
+    def problems(self) -> list[Problem]:
+        alone = [Problem(table.path, _NOTHING_BESIDE) for table in self.directory.tables.joined]
+        of_runs = [problem for run in self.runs for problem in run.problems]
+        return [*self.directory.problems, *alone, *of_runs]
+
+    @property
+    def by_products(self) -> Mapping[str, int]:
+        return self.directory.tables.by_products
+
+    def experiment(self, name: str) -> ArchivedExperiment | None:
+        return make_experiment(name, self.directory, self.runs, self.choices)

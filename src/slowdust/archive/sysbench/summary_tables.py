@@ -1,0 +1,278 @@
+"""Reading the summary tables of sysbench's runs in a directory.
+
+A table that is made of another one, or of the files of runs, tells nothing new where its source is
+there. Then it is `Derived`, and only compared with what it is made of; else it is read itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import ClassVar
+
+from slowdust.archive.problems import TWICE, Problem
+from slowdust.formats.sysbench import met_tables, perf_stat, rate_tables
+from slowdust.formats.sysbench.met_tables import MetTable
+from slowdust.formats.sysbench.names import FileName, parse_file, parse_label
+from slowdust.formats.sysbench.rate_tables import RateTable
+from slowdust.formats.text import DamagedError, beginning, ends_whole, lines_of, plain, read_content
+from slowdust.store.manifest import Fate
+
+_RATES = re.compile(r"qps\.(?P<kind>abs|rel)(?:\.(?P<tag>.+))?\.(?P<form>tsv|csv)")
+_HARDWARE = re.compile(r"o\.met(?:\.(?P<tag>.+))?")
+_COUNTERS = re.compile(
+    r"join(?P<iteration>\d+)\.(?P<kind>abs|rel)\.(?P<tag>.+?)\.(?P<file>sb\.perf\.hw\..+)"
+)
+_COPY = re.compile(r".+\.(?:edit|markup)")
+_ORDER = (("abs", "tsv"), ("abs", "csv"), ("rel", "tsv"), ("rel", "csv"))
+"""Kinds and forms of tables of rates: each has all the numbers of those behind it."""
+_MOST_QUOTED, _QUOTED = 2, 50
+"""Lines, and characters of each."""
+
+
+@dataclass
+class Rates:
+    """A table of rates; absolute ones where it has no base."""
+
+    path: Path
+    tag: str
+    table: RateTable
+    named: bool = True
+    """Whether the file, or one beside it, names its columns."""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs, the base first."""
+        base = self.table.base
+        return self.table.runs if base is None else (base, *self.table.runs)
+
+    def name(self, runs: Sequence[str]) -> None:
+        """Name the columns, the base first."""
+        base = None if self.table.base is None else runs[0]
+        columns = runs if base is None else runs[1:]
+        self.table = RateTable(tuple(columns), self.table.rows, base)
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A table of hardware per operation."""
+
+    path: Path
+    tag: str
+    table: MetTable
+    named: ClassVar[bool] = True
+
+    @property
+    def runs(self) -> list[str]:
+        """The runs of all blocks, in the order of the first."""
+        rows = self.table.blocks.values()
+        return list(dict.fromkeys(row.run for block in rows for row in block))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A table of one test's counters in one iteration."""
+
+    path: Path
+    tag: str
+    file: FileName
+    """The name of the counters' files that it joins."""
+    relative: bool
+    columns: list[dict[str, str]]
+    """Counter -> value as printed, for each run but a base that all are relative to."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A table of rates that is made of another one."""
+
+    path: Path
+    table: RateTable
+    source: Rates
+
+
+@dataclass
+class Tables:
+    """The tables of an experiment."""
+
+    rates: list[Rates] = field(default_factory=list)
+    relative: list[Rates] = field(default_factory=list)
+    """Relative rates beside which there are no absolute ones."""
+    hardware: list[Hardware] = field(default_factory=list)
+    joined: list[Joined] = field(default_factory=list)
+    derived: list[Derived] = field(default_factory=list)
+    used: int = 0
+    """Number of files that something was read from."""
+    checked: Counter[str] = field(default_factory=Counter)
+    """Kind -> files that were only compared with their sources."""
+    by_products: Counter[str] = field(default_factory=Counter)
+    """Kind -> files that are known and of no use here."""
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def of_runs(self) -> list[Rates | Hardware]:
+        """Tables with a column or a line for each run."""
+        return [*self.rates, *self.relative, *self.hardware]
+
+    @property
+    def runs(self) -> set[str]:
+        """Runs that the tables name."""
+        return {run for table in self.of_runs if table.named for run in table.runs}
+
+    @property
+    def counter_tags(self) -> list[str]:
+        """Tags of the joined tables."""
+        return list(dict.fromkeys(table.tag for table in self.joined))
+
+    def add(self, other: Tables) -> None:
+        """Add the tables of a directory below."""
+        for table in fields(self):
+            setattr(self, table.name, getattr(self, table.name) + getattr(other, table.name))
+
+
+def is_table(name: str) -> bool:
+    """Return whether a file of that name is one of these tables, or a copy of one."""
+    forms = (_RATES, _HARDWARE, _COUNTERS, _COPY)
+    return any(form.fullmatch(plain(name)) for form in forms)
+
+
+def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None:
+    """Read the tables of a directory, given by their names."""
+    rates: dict[str, dict[tuple[str, str], Path]] = {}
+    there = set(names)
+    for full_name in sorted(there):
+        path, name = directory / full_name, plain(full_name)
+        if name != full_name and name in there and _holds_something(directory / name):
+            tables.problems.append(Problem(path, TWICE))
+        elif _COPY.fullmatch(name):
+            tables.by_products["copies edited by hand (.edit, .markup)"] += 1
+        elif match := _RATES.fullmatch(name):
+            of_tag = rates.setdefault(match["tag"] or "", {})
+            if compressed_too := of_tag.get((match["kind"], match["form"])):
+                tables.problems.append(Problem(compressed_too, "empty"))
+            of_tag[match["kind"], match["form"]] = path
+        elif match := _HARDWARE.fullmatch(name):
+            _take_hardware(tables, path, match["tag"] or "")
+        elif match := _COUNTERS.fullmatch(name):
+            _take_joined(tables, path, match)
+    for tag, paths in rates.items():
+        _take_rates(tables, tag, paths)
+
+
+def _holds_something(path: Path) -> bool:
+    """Return whether a file is not empty; else its compressed twin is used."""
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _take_rates(tables: Tables, tag: str, paths: dict[tuple[str, str], Path]) -> None:
+    """Take the four files of a tag: the first that is usable is the source of the others."""
+    source: Rates | None = None
+    others: list[tuple[tuple[str, str], Path, RateTable]] = []
+    for kind in _ORDER:
+        if kind not in paths or (table := _read_rates(tables, paths[kind], kind)) is None:
+            continue
+        if source is None:
+            source = Rates(paths[kind], tag, table, named=kind[1] == "tsv")
+            tables.used += 1
+            (tables.rates if kind[0] == "abs" else tables.relative).append(source)
+        else:
+            others.append((kind, paths[kind], table))
+    for kind, path, table in others:
+        assert source is not None
+        if kind == ("rel", "tsv") and not source.named and _width(table) == len(source.runs):
+            source.name((table.base or "", *table.runs))
+            source.named = True
+        tables.checked[".".join(("qps", *kind))] += 1
+        tables.derived.append(Derived(path, table, source))
+
+
+def _width(table: RateTable) -> int:
+    """Return the number of columns, with that of the base."""
+    return len(table.runs) + (table.base is not None)
+
+
+def _read_rates(tables: Tables, path: Path, kind: tuple[str, str]) -> RateTable | None:
+    lines = _lines(tables, path)
+    if lines is None:
+        return None
+    read = rate_tables.read_tsv if kind[1] == "tsv" else rate_tables.read_csv
+    table, strange = read(lines)
+    known = {label: cells for label, cells in table.rows.items() if parse_label(label)}
+    strange += [label for label in table.rows if label not in known]
+    base = (table.base or "base") if kind[0] == "rel" else None
+    _complain_of_repeated(tables, path, [label for label in table.repeated if label in known])
+    table = RateTable(table.runs, known, base)
+    usable = bool(table.runs and table.rows)
+    _complain(tables, path, strange, Fate.PARTLY if usable else Fate.SKIPPED)
+    if not usable and not strange:
+        tables.problems.append(Problem(path, "no rows"))
+    return table if usable else None
+
+
+def _take_hardware(tables: Tables, path: Path, tag: str) -> None:
+    lines = _lines(tables, path)
+    if lines is None:
+        return
+    table, strange = met_tables.read(lines)
+    _complain_of_repeated(tables, path, table.repeated)
+    _complain(tables, path, strange, Fate.PARTLY if table.blocks else Fate.SKIPPED)
+    if table.blocks:
+        tables.hardware.append(Hardware(path, tag, table))
+        tables.used += 1
+    elif not strange:
+        tables.problems.append(Problem(path, "no rows"))
+
+
+def _take_joined(tables: Tables, path: Path, match: re.Match[str]) -> None:
+    file = parse_file(match["file"])
+    if file is None:
+        tables.problems.append(Problem(path, "of counters of no known test"))
+        return
+    lines = _lines(tables, path)
+    if lines is None:
+        return
+    relative = match["kind"] == "rel"
+    read = perf_stat.read_joined_relative if relative else perf_stat.read_joined
+    columns, strange = read(lines)
+    _complain(tables, path, strange, Fate.PARTLY if columns else Fate.SKIPPED)
+    if columns:
+        tables.joined.append(Joined(path, match["tag"], file, relative, columns))
+
+
+def _lines(tables: Tables, path: Path) -> list[str] | None:
+    """Read the whole lines of a file of text; return None where there is nothing to be read.
+
+    A line that is cut is noted.
+    """
+    try:
+        content = read_content(path)
+    except DamagedError as error:
+        tables.problems.append(Problem(path, str(error)))
+        return None
+    lines = lines_of(content)
+    if not ends_whole(content):
+        reason = f"its last line has no end and is left out: {lines.pop()[:50]!r}"
+        tables.problems.append(Problem(path, reason, Fate.PARTLY))
+    return lines
+
+
+def _complain_of_repeated(tables: Tables, path: Path, rows: Sequence[str]) -> None:
+    if rows:
+        names = beginning(list(dict.fromkeys(rows)), 2)
+        reason = f"more than once, of which the first counts: {names}"
+        tables.problems.append(Problem(path, reason, Fate.PARTLY))
+
+
+def _complain(tables: Tables, path: Path, strange: Sequence[str], fate: Fate) -> None:
+    """Note lines that a hand has put in, or that were torn."""
+    if strange:
+        shown = [repr(line.strip()[:_QUOTED]) for line in strange]
+        quoted = beginning(shown, _MOST_QUOTED, between=" / ")
+        reason = f"lines that are no part of a table, left out: {quoted}"
+        tables.problems.append(Problem(path, reason, fate))

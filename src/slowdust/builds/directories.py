@@ -1,0 +1,88 @@
+"""Directories of binaries that the user registered by a name, usable as `DBMS@NAME`.
+
+The names are in `builds.json` of the data directory; the directories stay in place.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from slowdust.builds.detection import from_directory
+from slowdust.builds.model import Build
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import DATA_VARIABLE, data_root, make_enterable
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+"""A name begins with a letter, unlike a version, and has no separator of a contender's name."""
+
+
+class _Names(msgspec.Struct):
+    directories: dict[str, dict[str, str]] = {}
+    """DBMS -> name -> directory."""
+
+
+def registered(dbms: str) -> dict[str, Path]:
+    """Return name -> directory of all directories that are registered for a DBMS."""
+    return {name: Path(path) for name, path in _read().directories.get(dbms, {}).items()}
+
+
+def all_registered() -> list[tuple[str, str, Path]]:
+    """Return (DBMS, name, directory) of all registered directories, sorted."""
+    return sorted(
+        (dbms, name, Path(path))
+        for dbms, named in _read().directories.items()
+        for name, path in named.items()
+    )
+
+
+def register(name: str, directory: Path) -> Build:
+    """Register a directory of binaries by a name, which may replace another directory."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a build: begin with a letter, and continue with "
+            "letters, digits, '_', '.' and '-'"
+        )
+    build = from_directory(directory)
+    with _lock():
+        names = _read()
+        names.directories.setdefault(build.dbms, {})[name] = str(build.root)
+        _write(names)
+    return build
+
+
+def forget(dbms: str, name: str) -> None:
+    """Forget a name; the directory itself is not touched."""
+    with _lock():
+        names = _read()
+        if name not in names.directories.get(dbms, {}):
+            raise UsageError(f"no directory is registered as {dbms}@{name}")
+        del names.directories[dbms][name]
+        _write(names)
+
+
+def _file() -> Path:
+    return data_root() / "builds.json"
+
+
+def _lock() -> filelock.FileLock:
+    make_enterable(data_root(), DATA_VARIABLE)
+    return filelock.FileLock(_file().with_suffix(".lock"))
+
+
+def _read() -> _Names:
+    try:
+        return msgspec.json.decode(_file().read_bytes(), type=_Names)
+    except FileNotFoundError:
+        return _Names()
+    except msgspec.DecodeError as error:
+        raise SlowdustError(f"{_file()} is damaged: {error}: repair or delete it") from error
+
+
+def _write(names: _Names) -> None:
+    new = _file().with_suffix(".new")
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(names)) + b"\n")
+    new.replace(_file())

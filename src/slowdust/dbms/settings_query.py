@@ -1,0 +1,35 @@
+"""Questions to the server of a build about its settings, without starting it as a server."""
+
+from __future__ import annotations
+
+import difflib
+import subprocess
+from collections.abc import Iterable, Sequence
+
+from slowdust.accounts import Account
+from slowdust.builds.model import Build
+from slowdust.errors import SlowdustError, UsageError
+
+
+def query_server(
+    build: Build, account: Account, arguments: Sequence[str], text: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the server with arguments that make it print something and end."""
+    try:
+        return account.run([*build.command(build.server), *arguments], text=text)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SlowdustError(f"cannot read the settings of {build.server}: {error}") from error
+
+
+def check_complaints(build: Build, complaints: Sequence[str]) -> None:
+    """Raise UsageError for the server's complaints about values, if there are any."""
+    if complaints:
+        reasons = "; ".join(complaints)
+        raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {reasons}")
+
+
+def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a setting that the server does not know."""
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    hint = f"did you mean {close[0]}?" if close else "leave it out or put it under [optional]"
+    return UsageError(f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}")

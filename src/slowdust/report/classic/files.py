@@ -1,0 +1,78 @@
+"""Writing the classic files of an experiment: which functions make them, and where they may go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from slowdust.analysis.model import Report
+from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
+from slowdust.errors import UsageError
+from slowdust.formats.text import readable
+from slowdust.report.classic import insert, insert_measured, sysbench, sysbench_measured
+from slowdust.store.manifest import Manifest
+from slowdust.store.slice import Slice
+
+_OF_ARCHIVES: dict[str, Callable[[Manifest, Sequence[Slice]], dict[Path, str]]] = {
+    SYSBENCH.name: sysbench.archived_files,
+    IIBENCH: insert.archived_files,
+}
+"""Kind of archive -> the function that makes its files."""
+
+
+def write_classic(
+    manifest: Manifest, report: Report, slices: Sequence[Slice], directory: Path
+) -> list[Path]:
+    """Write the classic files below `directory`; return their paths.
+
+    Raises:
+        UsageError: the experiment was imported from there, or a file is there with other content;
+            then none is written.
+    """
+    _refuse_source(manifest, directory)
+    files = _classic_files(manifest, report, slices)
+    for path, text in files.items():
+        _refuse_other(directory / path, text)
+    for path, text in files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text(text, newline="")
+    return [directory / path for path in files]
+
+
+def _classic_files(
+    manifest: Manifest, report: Report, slices: Sequence[Slice]
+) -> Mapping[Path, str]:
+    if manifest.imported is not None:
+        return _OF_ARCHIVES[manifest.imported.kind](manifest, slices)
+    if manifest.method.insert is not None:
+        return insert_measured.measured_files(manifest, report, slices)
+    return sysbench_measured.measured_files(report, slices)
+
+
+def _refuse_source(manifest: Manifest, directory: Path) -> None:
+    """Keep classic files out of the directory that they were imported from, and of its runs."""
+    imported = manifest.imported
+    if imported is None or imported.path is None:
+        return
+    wanted, source = Path(readable(str(directory.resolve()))), Path(imported.path)
+    if wanted == source:
+        raise UsageError(f"{directory} was imported from: classic files go into another directory")
+    runs = [source / contender.archived for contender in manifest.contenders if contender.archived]
+    inside = [
+        path for path in ([source] if imported.whole else runs) if wanted.is_relative_to(path)
+    ]
+    if inside:
+        raise UsageError(
+            f"{directory} is in {inside[0]}, which was imported from: "
+            "classic files go into another directory"
+        )
+
+
+def _refuse_other(path: Path, text: str) -> None:
+    if not path.exists():
+        above = next((parent for parent in path.parents if parent.exists()), path)
+        if above.is_file():
+            raise UsageError(f"{above} is a file: choose another directory")
+        return
+    if not path.is_file() or path.read_bytes() != text.encode():
+        raise UsageError(f"{path} is there with other content: choose another directory")

@@ -1,0 +1,174 @@
+"""Extensions of Slowdust that ARCHITECTURE.md describes, made in a copy of the sources."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from slowdust.builds import Build
+from tests.same_output.__main__ import ROOT
+
+PROBE = '''
+"""Page faults of the whole host."""
+
+from pathlib import Path
+
+
+class PageFaults:
+    """Reads the page faults that the host counts."""
+
+    name = "faults"
+    parts = {}
+
+    def read(self):
+        """Read the faults since the host's start."""
+        lines = Path("/proc/vmstat").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("pgfault "))
+
+    def use(self, before, after):
+        """Return the page faults between two readings."""
+        return {"page_faults": after - before}
+
+
+def probe_of(subject):
+    """Return the probe of the host's page faults."""
+    return PageFaults()
+'''
+METRIC = '''
+    Metric("faults", "faults/o", "Page faults of the whole host", "faults", ("page_faults",),
+        evidence=Evidence(Cause.CPU, "page faults", 10.0), markdown="faults/o"),
+)  # fmt: skip
+"""All metrics.'''
+EXPLANATION = """
+from slowdust.analysis.model import Result
+from slowdust.analysis.story.explain import explain
+from slowdust.store.latency import LatencyUs
+
+def result(contender, rqps, faults):
+    return Result(
+        benchmark="micro", test="point-query", group="point", clients=1, contender=contender,
+        unit="operations/s", qps=1000.0 * rqps, rqps=rqps, slices=9, incarnations=2,
+        per_op={"faults": faults}, per_op_relative={"faults": faults / 40.0},
+        latency_us=LatencyUs(p50=1000.0),
+    )
+
+print(explain(result("b", 0.5, 80.0), result("a", 1.0, 40.0)))
+"""
+
+
+@dataclass
+class Copy:
+    """The sources of Slowdust in a folder, to be extended and run there."""
+
+    folder: Path
+
+    def write(self, module: str, text: str) -> None:
+        """Add a file to the package."""
+        (self.folder / "src/slowdust" / module).write_text(text)
+
+    def replace(self, module: str, old: str, new: str) -> None:
+        """Replace a text that a file has once."""
+        path = self.folder / "src/slowdust" / module
+        text = path.read_text()
+        assert text.count(old) == 1, (module, old)
+        path.write_text(text.replace(old, new))
+
+    def python(self, *arguments: str) -> str:
+        """Run the interpreter on the copy; return what it printed."""
+        variables = {"PYTHONPATH": str(self.folder / "src"), "COLUMNS": "200"}
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.folder,
+            env=os.environ | variables | {"SLOWDUST_CACHE": str(self.folder / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    def slowdust(self, *arguments: str) -> str:
+        """Run the command of the copy."""
+        return self.python("-c", "from slowdust.cli.main import main; main()", *arguments)
+
+
+@pytest.fixture
+def copy(open_dir: Path) -> Copy:
+    shutil.copytree(ROOT / "src", open_dir / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    return Copy(open_dir)
+
+
+def test_a_probe_with_its_metric_is_a_module_and_a_row(copy: Copy, postgres_build: Build) -> None:
+    copy.write("probes/host/faults.py", PROBE)
+    copy.replace("analysis/metrics.py", '\n)  # fmt: skip\n"""All metrics.', METRIC)
+
+    copy.slowdust(
+        *(
+            "compare",
+            str(postgres_build.root),
+            str(postgres_build.root) + ":durable",
+            "--tests",
+            "point-query",
+        ),
+        *("--name", "faults", "--rows", "1000", "--slice", "50ms"),
+        *("--budget", "2s", "--incarnations", "1"),
+    )
+    base, contender = json.loads(copy.slowdust("report", "faults", "--json"))["results"]
+    assert base["per_op"]["faults"] > 0
+    assert contender["per_op_relative"]["faults"] > 0
+    rows = list(csv.DictReader(io.StringIO(copy.slowdust("report", "faults", "--csv"))))
+    assert float(rows[0]["per_op_faults"]) == base["per_op"]["faults"]
+    assert "faults/o" in copy.slowdust("report", "faults", "--md")
+    copy.slowdust("report", "faults", "--html", "page.html")
+    page = (copy.folder / "page.html").read_text()
+    assert "Page faults of the whole host per operation" in page
+    schema = copy.python("-c", "from slowdust.report import json; print(json.schema())")
+    assert '"description": "Page faults of the whole host per operation"' in schema
+    assert "page faults per operation" in copy.python("-c", EXPLANATION)
+
+
+SOURCE = '''
+"""Builds that lie in a folder of this machine."""
+
+import shutil
+from pathlib import Path
+
+from slowdust.builds.model import Unpacked
+
+
+def describe(origin):
+    """Describe an origin: 'folder PATH'."""
+    return f"folder {origin.version}"
+
+
+def provide(origin, folder, progress):
+    """Copy a build into an empty folder."""
+    progress(f"copying {origin.version}")
+    shutil.copytree(origin.version, folder / "copied", symlinks=True)
+    return Unpacked(folder / "copied", describe(origin))
+'''
+
+
+def test_a_source_of_builds_is_a_module_and_a_line(copy: Copy, postgres_build: Build) -> None:
+    copy.write("builds/sources/folder.py", SOURCE)
+    copy.replace("builds/sources/__init__.py", "import archive, ", "import archive, folder, ")
+    copy.replace(
+        "builds/sources/__init__.py", '    "npm": npm,', '    "npm": npm, "folder": folder,'
+    )
+
+    # The catalog says which versions a source has: that is data, a table and a line.
+    catalog = "builds/catalog/postgres.toml"
+    copy.replace(catalog, "\n[versions]\n", '\n[sources.here]\nkind = "folder"\n\n[versions]\n')
+    line = '"17.6" = { npm = "17.6.0-beta.15", maven = "17.6.0" }'
+    copy.replace(catalog, line, f'"17.6" = {{ here = "{postgres_build.root}" }}')
+
+    assert f"17.6 from folder {postgres_build.root}" in copy.slowdust(
+        "builds", "get", "postgres@17.6"
+    )

