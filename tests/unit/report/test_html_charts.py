@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 import pytest
 
 from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.seconds import MOST_PIECES, pieces, seconds_chart
+from slowdust.report.html.charts.scale import Ratio
+from slowdust.report.html.charts.seconds import MOST_SPANS, seconds_chart, spans
 from slowdust.store.measured import PerSecond
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import synthetic_experiment, synthetic_slice
@@ -30,7 +31,7 @@ def _dots(chart: str, css_class: str) -> int:
 
 
 def _point(rqps: float, low: float | None, high: float | None) -> ForestPoint:
-    return ForestPoint("b", MARKS["b"], rqps, low, high, "slower")
+    return ForestPoint(rqps, low, high, "b", MARKS["b"], "slower")
 
 
 def test_twenty_contenders_all_look_different() -> None:
@@ -68,7 +69,7 @@ def test_every_slice_is_a_dot_and_every_pair_a_ratio() -> None:
     plan = layout(slices)
 
     rates = rate_chart(plan, MARKS, "a", "operations/s")
-    ratios = ratio_chart(plan, MARKS, "a", 0.03, {"b": Compared(0.9, 0.8, 1.0)})
+    ratios = ratio_chart(plan, MARKS, "a", 0.03, {"b": Ratio(0.9, 0.8, 1.0)})
 
     assert _dots(rates, "k0") + _dots(rates, "k1") == len(slices)
     strays = re.findall(r'class="stray[^"]*" d="([^"]*)"', ratios)
@@ -109,7 +110,7 @@ def test_pieces_are_the_seconds_of_a_slice_at_their_real_times() -> None:
     one.measured.seconds, one.measured.operations, one.qps = 3.2, 320, 200.0
     one.measured.per_second = [PerSecond(n, n * 1000) for n in (90, 110, 80, 40)]
 
-    found = pieces([one], origin=990.0)
+    found = spans([one], origin=990.0)
 
     assert [(piece.start, piece.end) for piece in found] == [
         (10, 11),
@@ -126,9 +127,9 @@ def test_a_long_series_is_thinned_and_keeps_its_worst_response() -> None:
     one.measured.per_second = [PerSecond(10, 1000)] * 9999 + [PerSecond(10, 7_000_000)]
     one.measured.seconds, one.measured.operations, one.qps = 10_000.0, 100_000, 10.0
 
-    found = pieces([one], origin=0.0)
+    found = spans([one], origin=0.0)
 
-    assert len(found) <= MOST_PIECES
+    assert len(found) <= MOST_SPANS
     assert max(piece.max_us for piece in found) == 7000
     assert found[-1].end == 10_000
     assert {round(piece.rate, 6) for piece in found} == {10}
@@ -142,7 +143,7 @@ def test_a_slice_without_operations_is_one_piece_at_zero() -> None:
     one.measured.operations, one.qps, one.measured.per_second = 0, 0.0, []
     latency.max_ns = 0
 
-    assert [piece.rate for piece in pieces([one], started)] == [0]
+    assert [piece.rate for piece in spans([one], started)] == [0]
     ElementTree.fromstring(f"<x>{seconds_chart([one], started, MARKS, 'operations/s')}</x>")
 
 

@@ -132,7 +132,7 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
     marks = marks_of(["", *labels], "")
     versions = [version.label for version in line.versions]
     labelled = list(zip(all_series, labels, strict=True))
-    courses = [_course(versions, series, label, marks[label]) for series, label in labelled]
+    lines = [_line(versions, series, label, marks[label]) for series, label in labelled]
     signs = [sign for series, label in labelled for sign in _signs(versions, series, marks[label])]
     words = f"{title} of {line.line}: throughput relative to {line.base}, by version"
     return Panel(
@@ -147,7 +147,7 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
             )
             for series, label in labelled
         ),
-        chart=history_chart(versions, courses, signs, words),
+        chart=history_chart(versions, lines, signs, words),
         changes=tuple(
             f"{label}: {', '.join(change.words for change in series.change_points)}"
             for series, label in labelled
@@ -156,12 +156,12 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
     )
 
 
-def _course(versions: Sequence[str], series: Series, label: str, mark: Mark) -> RatioLine:
+def _line(versions: Sequence[str], series: Series, label: str, mark: Mark) -> RatioLine:
     return RatioLine(
         label=f"{label}, relative throughput by version",
         mark=mark,
         points=tuple(
-            RatioPoint(versions.index(point.version), point.rqps, point.low, point.high)
+            RatioPoint(point.rqps, point.low, point.high, versions.index(point.version))
             for point in series.points
         ),
     )

@@ -1,4 +1,4 @@
-"""Relative rate over the number of clients, both on logarithmic axes: who overtakes whom, where."""
+"""Relative rate over the number of clients, both on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from slowdust.report.html.charts.scale import Logarithmic
 HEIGHT = 190.0
 
 CLOSEST_LABELS = 60.0
-"""Drawing units between two numbers of clients on the axis."""
+"""Drawing units between two labels of the axis."""
 
 
-def concurrency_chart(courses: Sequence[RatioLine], margin: float, title: str) -> Markup:
-    """One line for each contender, the base the level at 1; nothing without two levels.
+def concurrency_chart(lines: Sequence[RatioLine], margin: float, title: str) -> Markup:
+    """Return a line for each contender, the base at 1; nothing without two numbers of clients.
 
     `margin` is the share around 1 within which a difference does not matter.
     """
-    levels = sorted({point.at for one in courses for point in one.points})
+    levels = sorted({point.at for line in lines for point in line.points})
     if len(levels) < 2:
         return Markup()
     x = Logarithmic(levels[0], levels[-1], EDGE, svg.WIDTH - EDGE)
-    ground = Axes(x, axis_of_ratios(courses, margin, HEIGHT), levels, margin, HEIGHT)
-    return draw(title, courses, ground, _clients, _level_labels(levels, x))
+    axes = Axes(x, axis_of_ratios(lines, margin, HEIGHT), levels, margin, HEIGHT)
+    return draw(title, lines, axes, _clients, _level_labels(levels, x))
 
 
 def _clients(level: float) -> str:
@@ -34,7 +34,7 @@ def _clients(level: float) -> str:
 
 
 def _level_labels(levels: Sequence[float], x: Logarithmic) -> list[Markup]:
-    """The numbers of clients below the chart, while they do not touch."""
+    """Return the numbers of clients below the chart, without those that would touch another."""
     labels: list[Markup] = []
     last = -CLOSEST_LABELS
     for level in levels:

@@ -10,30 +10,26 @@ from markupsafe import Markup
 from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Logarithmic, ratio_domain, ratio_ticks
+from slowdust.report.html.charts.scale import Logarithmic, Ratio, ratio_domain, ratio_ticks
 
 ROW = 17.0
 GROUP = 30.0
 EDGE = 26.0
-"""Height (pixels) of a row, of a group's heading, and of the axis above and below."""
+"""The height (pixels) of a row, of a group's heading, and of the axis above and below."""
 
 WIDEST_STRAY = 1.35
-"""How far an interval may reach beyond all points before it is cut off with an arrow."""
+"""The ratio to the outermost point from which an interval is cut off with an arrow."""
 
 LONGEST_LABEL = 30
 
 
 @dataclass(frozen=True)
-class ForestPoint:
-    """One comparison: `contender` against the base."""
+class ForestPoint(Ratio):
+    """One comparison of a contender with the base."""
 
     contender: str
     mark: Mark
-    rqps: float
-    low: float | None
-    high: float | None
-    words: str
-    """The verdict."""
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class ForestGroup:
 
 
 def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
-    """The plot of all `groups`; nothing where nothing was compared.
+    """Return the plot of all `groups`; nothing where nothing was compared.
 
     `margin` is the share around 1 within which a difference does not matter.
     """
@@ -105,7 +101,7 @@ def _background(scale: Logarithmic, margin: float, height: float) -> list[Markup
 
 
 def _stripes(groups: Sequence[ForestGroup]) -> list[Markup]:
-    """A hairline above every row of several lines: which lines belong together."""
+    """Return a hairline above every row of several lines, to show which lines belong together."""
     drawn: list[Markup] = []
     y = EDGE
     for group in groups:
@@ -139,14 +135,14 @@ def _interval(point: ForestPoint, scale: Logarithmic, y: float) -> Markup:
             data += f"M993 {svg.brief(y - 4)}L1000 {svg.brief(y)}L993 {svg.brief(y + 4)}"
     return Markup('<g class="{}"><title>{}</title>{}{}</g>').format(
         point.mark.css_class,
-        f"{point.contender}: {_in_words(point)}, {point.words}",
+        f"{point.contender}: {_in_words(point)}, {point.verdict}",
         svg.path("whisker", data),
         svg.path("dot big", svg.dots([(centre, y)])),
     )
 
 
 def _value(point: ForestPoint, y: float) -> Markup:
-    return svg.text("100%", y + 4, f"value {point.words}", _in_words(point), dx=12)
+    return svg.text("100%", y + 4, f"value {point.verdict}", _in_words(point), dx=12)
 
 
 def _in_words(point: ForestPoint) -> str:

@@ -51,7 +51,7 @@ def _chart(page: Page, rows: Sequence[Row], test: str) -> Markup:
             f"{name}, rqps by clients",
             page.marks[name],
             tuple(
-                RatioPoint(row.step.clients, cell.rqps, cell.low, cell.high)
+                RatioPoint(cell.rqps, cell.low, cell.high, row.step.clients)
                 for row in rows
                 for cell in row.cells
                 if cell is not None and cell.contender == name and cell.rqps

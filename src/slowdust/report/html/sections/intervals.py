@@ -44,12 +44,12 @@ def _rows(group: TableGroup, names: Sequence[str], page: Page) -> list[ForestRow
     for row in group.rows:
         points = tuple(
             ForestPoint(
-                cell.contender,
-                page.marks[cell.contender],
-                cell.rqps,
-                cell.low,
-                cell.high,
-                cell.verdict or "not judged",
+                rqps=cell.rqps,
+                low=cell.low,
+                high=cell.high,
+                contender=cell.contender,
+                mark=page.marks[cell.contender],
+                verdict=cell.verdict or "not judged",
             )
             for cell in row.cells
             if cell is not None and cell.rqps and cell.contender in names

@@ -12,7 +12,8 @@ from slowdust.analysis.metrics import Metric, shown
 from slowdust.analysis.model import PlanDifference
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.report.absent import timed_slices
-from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.scale import Ratio
 from slowdust.report.html.charts.seconds import seconds_chart
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page
@@ -113,7 +114,7 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Sl
     marks = {name: mark for name, mark in page.marks.items() if name in present}
     plan = layout(slices)
     compared = {
-        cell.contender: Compared(cell.rqps, cell.low, cell.high)
+        cell.contender: Ratio(cell.rqps, cell.low, cell.high)
         for cell in row.cells
         if cell is not None and cell.rqps
     }
