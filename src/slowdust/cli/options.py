@@ -49,22 +49,22 @@ bands_option = click.option(
 )
 
 
-def format_options(formats: Sequence[Format[...]]) -> Callable[[_Function], _Function]:
+def format_options(
+    formats: Sequence[Format[*tuple[Any, ...]]],
+) -> Callable[[_Function], _Function]:
     """Return a decorator that gives a command an option for each format.
 
-    A format that is written to a file has its path as the argument of its own name; `form` is the
-    name of the one to print.
+    The parameter `form` is the name of the format to print; one that is written to a file has a
+    parameter of its own name, the path.
     """
 
     def add_options(function: _Function) -> _Function:
         for form in reversed(formats):
-            option = f"--{form.name}"
+            option = click.option(f"--{form.name}", "form", flag_value=form.name, help=form.help)
             if form.destination is Destination.FILE:
                 path = click.Path(dir_okay=False, path_type=Path)
-                function = click.option(option, type=path, help=form.help)(function)
-            else:
-                flag = {"flag_value": form.name, "help": form.help}
-                function = click.option(option, "form", **flag)(function)
+                option = click.option(f"--{form.name}", type=path, help=form.help)
+            function = option(function)
         return function
 
     return add_options

@@ -10,14 +10,14 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Generic, ParamSpec
+from typing import TYPE_CHECKING, Generic, TypeVarTuple
 
 if TYPE_CHECKING:
     from slowdust.analysis.history.model import History
     from slowdust.analysis.model import Report
     from slowdust.store.slice import Slice
 
-_Content = ParamSpec("_Content")
+_Content = TypeVarTuple("_Content")
 
 
 class Destination(Enum):
@@ -28,7 +28,7 @@ class Destination(Enum):
 
 
 @dataclass(frozen=True)
-class Format(Generic[_Content]):
+class Format(Generic[*_Content]):
     """A format: its option of the command line, and the module that renders it."""
 
     name: str
@@ -37,14 +37,14 @@ class Format(Generic[_Content]):
     """The module's name within this package."""
     destination: Destination = Destination.OUTPUT
 
-    def render(self, *content: _Content.args, **named: _Content.kwargs) -> str:
+    def render(self, *content: *_Content) -> str:
         """Return the content in this format."""
         module = importlib.import_module(f"slowdust.report.{self.module}")
-        text: str = module.render(*content, **named)
+        text: str = module.render(*content)
         return text
 
 
-REPORTS: tuple[Format[[Report, Sequence[Slice]]], ...] = (
+REPORTS: tuple[Format[Report, Sequence[Slice]], ...] = (
     Format("html", "Write the page to FILE.", "html", Destination.FILE),
     Format("md", "Print Markdown.", "markdown.report"),
     Format("csv", "Print CSV, one row per result.", "csv"),
@@ -52,18 +52,13 @@ REPORTS: tuple[Format[[Report, Sequence[Slice]]], ...] = (
 )
 """The formats of a report; each gets the report and the slices that it was computed from."""
 
-HISTORIES: tuple[Format[[History]], ...] = (
+HISTORIES: tuple[Format[History], ...] = (
     Format("html", "Write the page to FILE.", "html.history", Destination.FILE),
     Format("md", "Print Markdown, test by test.", "markdown.history"),
     Format("json", "Print JSON (docs/history.schema.json).", "json"),
 )
 
 
-def render_as(
-    name: str,
-    formats: Sequence[Format[_Content]],
-    *content: _Content.args,
-    **named: _Content.kwargs,
-) -> str:
+def render_as(name: str, formats: Sequence[Format[*_Content]], *content: *_Content) -> str:
     """Return the content in the format of that name, which has to be one of `formats`."""
-    return next(form for form in formats if form.name == name).render(*content, **named)
+    return next(form for form in formats if form.name == name).render(*content)

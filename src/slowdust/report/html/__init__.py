@@ -15,15 +15,12 @@ from slowdust.store.slice import Slice
 def render(report: Report, slices: Sequence[Slice]) -> str:
     """Return the page: tables from the report, charts from the slices it was computed from."""
     page = page_of(report)
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
-            page=page,
-            report=report,
-            sections=sections_of(page, slices),
-            statements_of=STATEMENTS,
-            style=shipped("page.css", "steps.css"),
-            script=shipped("page.js", "zoom.js"),
-        )
+    template = environment().get_template("page.html")
+    return template.render(
+        page=page,
+        report=report,
+        sections=sections_of(page, slices),
+        statements_of=STATEMENTS,
+        style=shipped("page.css", "steps.css"),
+        script=shipped("page.js", "zoom.js"),
     )

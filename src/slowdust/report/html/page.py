@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from slowdust.analysis.model import ContenderInfo, Report
+from slowdust.analysis.model import Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.report.absent import Runs, runs_of
 from slowdust.report.html.charts.marks import Mark, marks_of
@@ -23,15 +24,7 @@ MOST_IN_OVERVIEW = 10
 
 HOST_FACTS_IN_LINE = 4
 
-_VERDICTS = ("slower", "faster", "same", "unsure")
-
-
-@dataclass(frozen=True)
-class Tally:
-    """How many steps ended with each verdict, for one contender."""
-
-    contender: str
-    counts: Mapping[str, int]
+_VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
 
 
 @dataclass(frozen=True)
@@ -116,14 +109,17 @@ class Page:
         return self.rows if many and len(self.rows) <= MOST_IN_OVERVIEW else ()
 
     @cached_property
-    def tallies(self) -> list[Tally]:
-        """The verdicts of each contender."""
-        return [_tally(name, self.rows) for name in self.others]
-
-    @property
-    def failed(self) -> list[ContenderInfo]:
-        """The contenders that dropped out."""
-        return [info for info in self.report.contender_info if info.failed]
+    def tallies(self) -> Mapping[str, Mapping[str, int]]:
+        """Contender -> verdict -> the number of steps that ended with it."""
+        cells = [cell for row in self.rows for cell in row.cells if cell is not None]
+        verdicts = {
+            name: Counter(cell.verdict for cell in cells if cell.contender == name)
+            for name in self.others
+        }
+        return {
+            name: {word: counts[word] for word in _VERDICTS if word in counts}
+            for name, counts in verdicts.items()
+        }
 
     @cached_property
     def host_line(self) -> str:
@@ -147,13 +143,3 @@ def page_of(report: Report) -> Page:
         short=short_names(report.contenders),
         failures=failures_of(report.failed_steps, rows),
     )
-
-
-def _tally(contender: str, rows: tuple[Row, ...]) -> Tally:
-    verdicts = [
-        cell.verdict
-        for row in rows
-        for cell in row.cells
-        if cell is not None and cell.contender == contender and cell.verdict
-    ]
-    return Tally(contender, {word: verdicts.count(word) for word in _VERDICTS if word in verdicts})

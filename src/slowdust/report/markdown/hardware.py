@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-
-from slowdust.analysis.metrics import HOST, METRICS, PerOperation
+from slowdust.analysis.metrics import HOST, METRICS
 from slowdust.analysis.model import Memory, Report
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, ratio, shown, table
 from slowdust.report.results import by_step
-from slowdust.store.latency import LatencyUs
 from slowdust.wording import TRANSACTION_RATES, change, listing, operation
 
 _ALWAYS = ("server", "client")
@@ -41,23 +38,17 @@ def _memory_row(peaks: Memory) -> list[str]:
     return [peaks.contender, rqps, *(shown(size, _absolute) for size in sizes)]
 
 
-def hardware(report: Report) -> list[str]:
+def per_operation(report: Report) -> list[str]:
     """Return the base's values per operation, and below them each contender relative to it."""
     columns = _columns(report)
-    rows = [
-        [
-            step.test,
-            str(step.clients),
-            name,
-            *(
-                _per_operation(result.per_op, _absolute, columns)
-                if name == report.base
-                else _per_operation(result.per_op_relative, _multiple, columns)
-            ),
-        ]
-        for step, results in by_step(report.results).items()
-        for name, result in results.items()
-    ]
+    rows = []
+    for step, results in by_step(report.results).items():
+        for name, result in results.items():
+            base = name == report.base
+            values = result.per_op if base else result.per_op_relative or {}
+            show = _absolute if base else _multiple
+            cells = (shown(values.get(key), show) for key in columns)
+            rows.append([step.test, str(step.clients), name, *cells])
     return [
         "## Hardware per operation",
         "",
@@ -99,12 +90,6 @@ def _what_operations_are(report: Report) -> list[str]:
     return [f"An operation (o) is, in {'; '.join(steps)}."] if steps else []
 
 
-def _per_operation(
-    values: PerOperation | None, show: Callable[[float], str], keys: Iterable[str]
-) -> list[str]:
-    return [shown((values or {}).get(key), show) for key in keys]
-
-
 def _absolute(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
@@ -138,7 +123,12 @@ def latency(report: Report) -> list[str]:
     if not columns or all(result.latency_us is None for result in report.results):
         return []
     rows = [
-        [step.test, str(step.clients), name, *_percentiles(result.latency_us, columns)]
+        [
+            step.test,
+            str(step.clients),
+            name,
+            *(shown(getattr(result.latency_us, key, None), "{:,.0f}".format) for key in columns),
+        ]
         for step, results in by_step(report.results).items()
         for name, result in results.items()
     ]
@@ -149,7 +139,3 @@ def latency(report: Report) -> list[str]:
         *([TRANSACTION_RATES, ""] if runs.rates_count_queries else []),
         *table(header, rows, left=1),
     ]
-
-
-def _percentiles(latency: LatencyUs | None, columns: Sequence[str]) -> list[str]:
-    return [shown(getattr(latency, name, None), "{:,.0f}".format) for name in columns]

@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
-from slowdust.report.markdown.changes import group_changes, list_of_changes
-from slowdust.report.markdown.contenders import contenders
-from slowdust.report.markdown.hardware import counters, hardware, latency, memory
-from slowdust.report.markdown.rates import concurrency, response_times, throughput
-from slowdust.report.markdown.steps import (
-    buckets,
-    failed_steps,
-    roles,
-    sizes,
-    stalls,
-    summaries,
-    writers,
-)
+from slowdust.report.markdown import changes, contenders, hardware, rates, steps
 from slowdust.report.markdown.table import table
 from slowdust.report.tldr import passages
 from slowdust.store.slice import Slice
@@ -46,7 +34,7 @@ def tldr(report: Report) -> list[str]:
     """Return the sentences of the tl;dr and the changes of its groups as a list."""
     lines = ["## tl;dr", ""]
     for passage in passages(report):
-        lines += [f"- {passage}"] if isinstance(passage, str) else list_of_changes(passage)
+        lines += [f"- {passage}"] if isinstance(passage, str) else changes.list_of_changes(passage)
     return lines
 
 
@@ -94,24 +82,24 @@ SECTIONS = (
     title,
     notes,
     tldr,
-    summaries,
-    throughput,
-    group_changes,
-    response_times,
-    concurrency,
-    memory,
-    hardware,
-    counters,
-    latency,
-    failed_steps,
-    writers,
-    roles,
-    buckets,
-    sizes,
-    stalls,
+    steps.summaries,
+    rates.throughput,
+    changes.group_changes,
+    rates.response_times,
+    rates.concurrency,
+    hardware.memory,
+    hardware.per_operation,
+    hardware.counters,
+    hardware.latency,
+    steps.failed_steps,
+    steps.writers,
+    steps.roles,
+    steps.buckets,
+    steps.sizes,
+    steps.stalls,
     warnings,
     plans,
-    contenders,
+    contenders.contenders,
     method,
     host,
 )

@@ -112,16 +112,8 @@ def writers(report: Report) -> list[str]:
     ]
     if not rows:
         return []
-    header = [
-        *_STEP,
-        "target rows/s",
-        "inserts/s",
-        "deletes/s",
-        "inserts due",
-        "deletes due",
-        "lag s",
-        "SLA",
-    ]
+    header = [*_STEP, "target rows/s", "inserts/s", "deletes/s"]
+    header += ["inserts due", "deletes due", "lag s", "SLA"]
     sla = "The SLA is 95% of the target for inserts and for deletes."
     repeated = [
         "Of the worst incarnation. Due: rows that the schedule had and that were not written by",
@@ -258,22 +250,8 @@ def stalls(report: Report) -> list[str]:
         return []
     first = all_stalls[:MOST_STALLS]
     left = len(all_stalls) - len(first)
-    header = [
-        *_STEP,
-        _INCARNATION,
-        "second",
-        "role",
-        "rate",
-        "median",
-        "server CPUs",
-        "host CPUs",
-        "iowait",
-        "steal",
-        "rMB/s",
-        "wMB/s",
-        "host wMB/s",
-        "cs/s",
-    ]
+    header = [*_STEP, _INCARNATION, "second", "role", "rate", "median", "server CPUs", "host CPUs"]
+    header += ["iowait", "steal", "rMB/s", "wMB/s", "host wMB/s", "cs/s"]
     rows = [_stall(run, stall) for run, stall in first]
     logged = [
         f"- {run.test}, {run.contender}, incarnation {run.incarnation}, second {stall.second}: "
@@ -296,15 +274,8 @@ def stalls(report: Report) -> list[str]:
 
 
 def _stall(run: StepRun, stall: Stall) -> list[str]:
-    readings = (
-        stall.server_cpu,
-        stall.host_cpu,
-        stall.iowait,
-        stall.steal,
-        stall.read_mb,
-        stall.write_mb,
-        stall.host_write_mb,
-    )
+    cpus = (stall.server_cpu, stall.host_cpu, stall.iowait, stall.steal)
+    megabytes = (stall.read_mb, stall.write_mb, stall.host_write_mb)
     return [
         *_named(_key(run)),
         str(run.incarnation),
@@ -312,7 +283,7 @@ def _stall(run: StepRun, stall: Stall) -> list[str]:
         stall.role,
         rate(stall.rate),
         rate(stall.median),
-        *(shown(value, "{:.2f}".format) for value in readings),
+        *(shown(value, "{:.2f}".format) for value in (*cpus, *megabytes)),
         shown(stall.context_switches, _count),
     ]
 

@@ -8,10 +8,23 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.model import Course
-from slowdust.report.html.charts.concurrency import concurrency_chart
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
+from slowdust.report.html.charts import svg
+from slowdust.report.html.charts.ratio_lines import (
+    EDGE,
+    Axes,
+    RatioLine,
+    RatioPoint,
+    axis_of_ratios,
+    draw,
+)
+from slowdust.report.html.charts.scale import Logarithmic
 from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row
+
+HEIGHT = 190.0
+
+CLOSEST_LABELS = 60.0
+"""Drawing units between two labels of the axis."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,10 @@ def concurrency_views(page: Page) -> list[ConcurrencyView]:
 
 
 def _chart(page: Page, rows: Sequence[Row], test: str) -> Markup:
+    """Return a line for each contender, the base at 1; nothing without two numbers of clients.
+
+    Both axes are logarithmic.
+    """
     lines = [
         RatioLine(
             f"{name}, rqps by clients",
@@ -59,5 +76,23 @@ def _chart(page: Page, rows: Sequence[Row], test: str) -> Markup:
         )
         for name in page.others
     ]
+    lines = [line for line in lines if line.points]
+    levels = sorted({point.at for line in lines for point in line.points})
+    if len(levels) < 2:
+        return Markup()
+    x = Logarithmic(levels[0], levels[-1], EDGE, svg.WIDTH - EDGE)
+    margin = page.report.margin
+    axes = Axes(x, axis_of_ratios(lines, margin, HEIGHT), levels, margin, HEIGHT)
     title = f"Rate of {test} relative to {page.report.base}, by number of clients"
-    return concurrency_chart([line for line in lines if line.points], page.report.margin, title)
+    return draw(title, lines, axes, "{:.0f}".format, _level_labels(levels, x))
+
+
+def _level_labels(levels: Sequence[float], x: Logarithmic) -> list[Markup]:
+    """Return the numbers of clients below the chart, without those that would touch another."""
+    labels: list[Markup] = []
+    last = -CLOSEST_LABELS
+    for level in levels:
+        if x(level) - last >= CLOSEST_LABELS:
+            last = x(level)
+            labels.append(svg.text(svg.share(last), HEIGHT + 15, "tick middle", f"{level:.0f}"))
+    return labels
