@@ -5,7 +5,7 @@ docs/report.schema.json and docs/history.schema.json describe them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,8 +15,6 @@ from slowdust.analysis.metrics import METRICS
 from slowdust.analysis.model import Report
 from slowdust.store.slice import Slice
 
-_Complete = Callable[[dict[str, Any]], None]
-
 
 def render(content: msgspec.Struct, _slices: Sequence[Slice] = ()) -> str:
     """Return a report or a history as JSON, indented; what is None is absent."""
@@ -25,31 +23,7 @@ def render(content: msgspec.Struct, _slices: Sequence[Slice] = ()) -> str:
 
 def report_schema() -> str:
     """Return the JSON Schema of a report, in the same layout."""
-    return _schema_of(Report, "slowdust-report-1", "The report of one experiment", _with_metrics)
-
-
-def history_schema() -> str:
-    """Return the JSON Schema of a history, in the same layout."""
-    title = "Throughput from version to version"
-    return _schema_of(History, "slowdust-history-1", title, lambda described: None)
-
-
-def _schema_of(
-    content: type[msgspec.Struct], identifier: str, title: str, complete: _Complete
-) -> str:
-    """Return the schema of such an object; `complete` adds to it what types do not tell."""
-    described = {name: _without_null(part) for name, part in msgspec.json.schema(content).items()}
-    complete(described)
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": identifier,
-        "title": title,
-    }
-    return _pretty(msgspec.json.encode(head | described, order="deterministic"))
-
-
-def _with_metrics(described: dict[str, Any]) -> None:
-    """Describe the values per operation, one for each row of the table of metrics."""
+    described = _described(Report)
     for field, relative in (("per_op", ""), ("per_op_relative", ", relative to the base's")):
         described["$defs"]["Result"]["properties"][field]["properties"] = {
             metric.key: {
@@ -59,6 +33,26 @@ def _with_metrics(described: dict[str, Any]) -> None:
             }
             for metric in METRICS
         }
+    return _schema("slowdust-report-1", "The report of one experiment", described)
+
+
+def history_schema() -> str:
+    """Return the JSON Schema of a history, in the same layout."""
+    described = _described(History)
+    return _schema("slowdust-history-1", "Throughput from version to version", described)
+
+
+def _described(content: type[msgspec.Struct]) -> dict[str, Any]:
+    return {name: _without_null(part) for name, part in msgspec.json.schema(content).items()}
+
+
+def _schema(identifier: str, title: str, described: dict[str, Any]) -> str:
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": identifier,
+        "title": title,
+    }
+    return _pretty(msgspec.json.encode(head | described, order="deterministic"))
 
 
 def _without_null(part: object) -> object:

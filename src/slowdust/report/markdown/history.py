@@ -58,13 +58,10 @@ def _head(line: LineHistory) -> list[str]:
 def _groups(line: LineHistory) -> list[str]:
     if not line.groups:
         return []
-    return [
-        f"Throughput relative to {line.base}: geometric mean of the tests that all versions have.",
-        "",
-        *_table(line, line.groups, "group"),
-        "",
-        *_legend(line.groups),
-    ]
+    mean = (
+        f"Throughput relative to {line.base}: geometric mean of the tests that all versions have."
+    )
+    return [mean, "", *_table(line, line.groups, "group"), "", *_legend(line.groups)]
 
 
 def _changes(line: LineHistory) -> list[str]:
@@ -73,16 +70,8 @@ def _changes(line: LineHistory) -> list[str]:
 
 
 def _tests(line: LineHistory) -> list[str]:
-    return [
-        "",
-        "## Tests",
-        "",
-        f"Throughput relative to {line.base}.",
-        "",
-        *_table(line, line.tests, "test"),
-        "",
-        *_legend(line.tests),
-    ]
+    head = ["", "## Tests", "", f"Throughput relative to {line.base}.", ""]
+    return [*head, *_table(line, line.tests, "test"), "", *_legend(line.tests)]
 
 
 def _table(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[str]:

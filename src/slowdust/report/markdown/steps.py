@@ -10,7 +10,7 @@ import numpy as np
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
 from slowdust.analysis.summary import Shade, SummaryCell, SummaryTable, summary_tables
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, known_columns, rate, ratio, shown, table
+from slowdust.report.markdown.table import ABSENT, rate, ratio, shown, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
 
@@ -161,13 +161,14 @@ def roles(report: Report) -> list[str]:
 
 def _step_table(report: Report, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the table; of single runs without incarnations and what none of them has."""
-    if not runs_of(report).repeated:
-        place = header.index(_INCARNATION) if _INCARNATION in header else None
-        hidden = [
-            [ABSENT if index == place else cell for index, cell in enumerate(row)] for row in rows
-        ]
-        header, rows = known_columns(header, hidden)
-    return table(header, rows, left=1)
+    columns = [
+        place
+        for place, title in enumerate(header)
+        if runs_of(report).repeated
+        or (title != _INCARNATION and any(row[place] != ABSENT for row in rows))
+    ]
+    rows = [[row[place] for place in columns] for row in rows]
+    return table([header[place] for place in columns], rows, left=1)
 
 
 def buckets(report: Report) -> list[str]:

@@ -43,13 +43,5 @@ def ratio(value: float) -> str:
     return f"{value:.2g}" if 0 < value < _TINY else f"{value:.2f}"
 
 
-def known_columns(
-    header: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows without columns in which all is absent."""
-    kept = [place for place in range(len(header)) if any(row[place] != ABSENT for row in rows)]
-    return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
-
-
 def _escaped(cell: str) -> str:
     return cell.replace("|", "\\|").replace("\n", " ")

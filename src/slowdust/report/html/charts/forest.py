@@ -59,7 +59,7 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
         return Markup()
     low, high = ratio_domain(points, margin, WIDEST_STRAY)
     scale = Logarithmic(low, high, 0, svg.WIDTH)
-    height = _height(groups)
+    stripes: list[Markup] = []
     labels: list[Markup] = []
     marks: list[Markup] = []
     y = EDGE
@@ -68,23 +68,21 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
         y += GROUP
         for row in group.rows:
             labels.append(_row_label(row, y))
+            if len(row.points) > 1:  # a hairline shows which lines belong together
+                stripes.append(svg.level(y, "grid"))
             for point in row.points:
                 marks.append(_interval(point, scale, y + ROW / 2))
                 labels.append(_value(point, y + ROW / 2))
                 y += ROW
+    height = y + EDGE
     return svg.Frame(
         title=title,
         height=height,
         css_class="forest",
-        behind=(*_background(scale, margin, height), *_stripes(groups)),
+        behind=(*_background(scale, margin, height), *stripes),
         marks=tuple(marks),
         labels=tuple(labels),
     ).markup()
-
-
-def _height(groups: Sequence[ForestGroup]) -> float:
-    lines = sum(len(row.points) for group in groups for row in group.rows)
-    return 2 * EDGE + GROUP * len(groups) + ROW * lines
 
 
 def _background(scale: Logarithmic, margin: float, height: float) -> list[Markup]:
@@ -97,19 +95,6 @@ def _background(scale: Logarithmic, margin: float, height: float) -> list[Markup
         drawn.extend(
             svg.text(svg.share(x), y, "tick middle", f"{tick:g}") for y in (top - 9, bottom + 17)
         )
-    return drawn
-
-
-def _stripes(groups: Sequence[ForestGroup]) -> list[Markup]:
-    """Return a hairline above every row of several lines, to show which lines belong together."""
-    drawn: list[Markup] = []
-    y = EDGE
-    for group in groups:
-        y += GROUP
-        for row in group.rows:
-            if len(row.points) > 1:
-                drawn.append(svg.level(y, "grid"))
-            y += ROW * len(row.points)
     return drawn
 
 

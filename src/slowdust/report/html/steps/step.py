@@ -57,22 +57,6 @@ MOST_STALLS = 12
 
 
 @dataclass(frozen=True)
-class DrawnGraph:
-    """A per-second graph and its caption."""
-
-    title: str
-    chart: Markup
-
-
-@dataclass(frozen=True)
-class RoleLine:
-    """The work of one role of one contender in one incarnation."""
-
-    run: StepRun
-    use: RoleReport
-
-
-@dataclass(frozen=True)
 class StallLine:
     """A stall, and the stretch of the graphs that shows it."""
 
@@ -95,10 +79,12 @@ class StepView:
     """Whether it is too short for graphs by the second."""
     several_incarnations: bool
     bars: Markup
-    graphs: tuple[DrawnGraph, ...]
+    graphs: tuple[tuple[str, Markup], ...]
+    """The titles of the per-second graphs, and the graphs."""
     targets: bool
     """Whether writers kept to a rate."""
-    roles: tuple[RoleLine, ...]
+    roles: tuple[tuple[StepRun, RoleReport], ...]
+    """The work of each role in each run."""
     histograms: tuple[RoleHistogram, ...]
     runs: tuple[StepRun, ...]
     stalls: tuple[StallLine, ...]
@@ -152,11 +138,7 @@ def step_view(page: Page, row: Row, slices: Sequence[Slice]) -> StepView | None:
         graphs=tuple(_drawn(_graphs(measured, roles, units), length, page.marks)),
         targets=any(run.detail.target is not None for run in measured),
         roles=tuple(
-            RoleLine(run, use)
-            for role in roles
-            for run in runs
-            for use in run.roles
-            if use.role == role
+            (run, use) for role in roles for run in runs for use in run.roles if use.role == role
         ),
         histograms=histograms(runs, roles),
         runs=runs,
@@ -182,11 +164,11 @@ def _bars(page: Page, row: Row, measured: Sequence[_Detailed], failed: Collectio
 
 def _drawn(
     graphs: Sequence[Graph], length: Second | None, marks: Mapping[str, Mark]
-) -> list[DrawnGraph]:
+) -> list[tuple[str, Markup]]:
     if length is None or length < SHORTEST_WITH_GRAPHS:
         return []
-    drawn = [DrawnGraph(graph.title, step_graph(graph, length, marks)) for graph in graphs]
-    return [graph for graph in drawn if graph.chart]
+    drawn = [(graph.title, step_graph(graph, length, marks)) for graph in graphs]
+    return [(title, chart) for title, chart in drawn if chart]
 
 
 def _graphs(
