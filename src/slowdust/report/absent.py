@@ -1,4 +1,4 @@
-"""What the runs of a report lack, and the words for what they have.
+"""Kinds of runs, what is absent from each, and the words for it.
 
 Archived runs have no intervals, incarnations or settings. This is the one module of the reports
 that tells them from the runs that Slowdust measured; all others ask it.

@@ -8,7 +8,7 @@ from slowdust.wording import GROUP_TITLES
 MARKS_ABOVE_NOISE = "▲ ▼"
 """Signs of change points from which on throughput is higher, and lower."""
 MARKS_BY_SIZE_ALONE = "△ ▽"
-"""The same signs where nothing but the size of the change speaks for it."""
+"""Signs of change points of which nothing is known but the size."""
 CHAINED = "*"
 MEAN_AND_MEDIAN = (
     "The table has the geometric mean of a group's tests, of those that all versions have; the "

@@ -40,10 +40,10 @@ def relative_time(time: ResponseTime) -> Markup:
     """Return a mean response time relative to the base's, with its interval if there is one."""
     if time.relative is None:
         return ABSENT
-    shown = Markup("\N{MULTIPLICATION SIGN}") + numbers.ratio(time.relative)
+    multiple = Markup("\N{MULTIPLICATION SIGN}") + numbers.ratio(time.relative)
     if time.low is None or time.high is None:
-        return shown
-    return shown + f" ({numbers.interval(time.low, time.high)})"
+        return multiple
+    return multiple + f" ({numbers.interval(time.low, time.high)})"
 
 
 def icon(rqps: float | None) -> str:
@@ -94,10 +94,10 @@ seconds = or_absent(numbers.duration)
 
 def with_relative(value: float | None, factor: float | None) -> str | Markup:
     """Return a value per operation, and below it the multiple of the base's where it is known."""
-    shown = measured(value)
+    cell = measured(value)
     if factor is None:
-        return shown
-    return Markup(f"{shown}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
+        return cell
+    return Markup(f"{cell}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
 
 
 def interval(low: float | None, high: float | None) -> str | Markup:

@@ -36,7 +36,7 @@ class Cell:
     """A version of a test or group; `rqps` is None where there is none."""
 
     rqps: float | None
-    shown: str = ""
+    text: str = ""
     mark: str = ""
     """The sign of a change point."""
     title: str = ""
@@ -187,7 +187,7 @@ def _cell(series: Series, version: str) -> Cell:
     change = change_at(series, version)
     return Cell(
         rqps=point.rqps,
-        shown=numbers.ratio(point.rqps) + (CHAINED if point.through else ""),
+        text=numbers.ratio(point.rqps) + (CHAINED if point.through else ""),
         mark=mark_of(change) if change else "",
         title="; ".join((*([change.words] if change else []), *_origin(point))),
     )

@@ -1,4 +1,4 @@
-"""What the head and the sections of the page share: names and marks of contenders, rows."""
+"""The names, marks and rows that the head and the sections of the page share."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Page:
     runs: Runs
     rows: tuple[Row, ...]
     marks: Mapping[str, Mark]
-    shown: Mapping[str, str]
+    names: Mapping[str, str]
     """Contender -> its name, without what a matrix leaves the same for all."""
-    short: Mapping[str, str]
+    short_names: Mapping[str, str]
     """Contender -> its name where there is little room."""
     failures: tuple[Failure, ...]
 
@@ -55,7 +55,11 @@ class Page:
     @cached_property
     def heads(self) -> Mapping[str, str]:
         """Contender -> its name at the head of a column: the short one where one is too long."""
-        return self.short if max(map(len, self.shown.values())) > LONGEST_UNBROKEN else self.shown
+        return (
+            self.short_names
+            if max(map(len, self.names.values())) > LONGEST_UNBROKEN
+            else self.names
+        )
 
     @cached_property
     def groups(self) -> tuple[TableGroup, ...]:
@@ -139,7 +143,7 @@ def page_of(report: Report) -> Page:
         runs=runs_of(report),
         rows=tuple(rows),
         marks=marks_of(report.contenders, report.base),
-        shown=matrix_labels(report.contenders) or {name: name for name in report.contenders},
-        short=short_names(report.contenders),
+        names=matrix_labels(report.contenders) or {name: name for name in report.contenders},
+        short_names=short_names(report.contenders),
         failures=failures_of(report.failed_steps, rows),
     )

@@ -1,4 +1,4 @@
-"""How many tests of each group changed, as lists in Markdown."""
+"""Changes of the groups of tests, as lists in Markdown."""
 
 from __future__ import annotations
 

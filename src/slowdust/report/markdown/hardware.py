@@ -1,4 +1,4 @@
-"""What operations cost, as Markdown: memory, hardware per operation, counters, response times."""
+"""Memory, hardware per operation, counters and response times as Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from slowdust.analysis.metrics import HOST, METRICS
 from slowdust.analysis.model import Memory, Report
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, ratio, shown, table
+from slowdust.report.markdown.table import ABSENT, or_absent, ratio, table
 from slowdust.report.results import by_step
 from slowdust.wording import TRANSACTION_RATES, change, listing, operation
 
@@ -35,7 +35,7 @@ def _memory_row(peaks: Memory) -> list[str]:
     if peaks.rqps_median is not None:
         rqps = f"{peaks.rqps_median:.2f} ({peaks.rqps_lowest:.2f} to {peaks.rqps_highest:.2f})"
     sizes = (peaks.peak_vsz_gb, peaks.peak_rss_gb, peaks.rss_per_buffer_pool)
-    return [peaks.contender, rqps, *(shown(size, _absolute) for size in sizes)]
+    return [peaks.contender, rqps, *(or_absent(size, _absolute) for size in sizes)]
 
 
 def per_operation(report: Report) -> list[str]:
@@ -47,7 +47,7 @@ def per_operation(report: Report) -> list[str]:
             base = name == report.base
             values = result.per_op if base else result.per_op_relative or {}
             show = _absolute if base else _multiple
-            cells = (shown(values.get(key), show) for key in columns)
+            cells = (or_absent(values.get(key), show) for key in columns)
             rows.append([step.test, str(step.clients), name, *cells])
     return [
         "## Hardware per operation",
@@ -105,7 +105,7 @@ def counters(report: Report) -> list[str]:
         compared = [r for r in report.results if r.contender == name and r.counters_relative]
         values = [result.counters_relative or {} for result in compared]
         rows = [
-            [counter, *(shown(ratios.get(counter), change) for ratios in values)]
+            [counter, *(or_absent(ratios.get(counter), change) for ratios in values)]
             for counter in dict.fromkeys(key for ratios in values for key in ratios)
         ]
         if rows:
@@ -122,16 +122,12 @@ def latency(report: Report) -> list[str]:
     columns = runs.columns_of_latency(report.results)
     if not columns or all(result.latency_us is None for result in report.results):
         return []
-    rows = [
-        [
-            step.test,
-            str(step.clients),
-            name,
-            *(shown(getattr(result.latency_us, key, None), "{:,.0f}".format) for key in columns),
-        ]
-        for step, results in by_step(report.results).items()
-        for name, result in results.items()
-    ]
+    rows = []
+    for step, results in by_step(report.results).items():
+        for name, result in results.items():
+            values = (getattr(result.latency_us, column, None) for column in columns)
+            cells = (or_absent(value, "{:,.0f}".format) for value in values)
+            rows.append([step.test, str(step.clients), name, *cells])
     header = ["test", "clients", "contender", *columns]
     return [
         "## Response time, microseconds",

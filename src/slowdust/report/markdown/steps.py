@@ -10,7 +10,7 @@ import numpy as np
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
 from slowdust.analysis.summary import Shade, SummaryCell, SummaryTable, summary_tables
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, rate, ratio, shown, table
+from slowdust.report.markdown.table import ABSENT, or_absent, rate, ratio, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
 
@@ -73,7 +73,7 @@ def _units(summary: SummaryTable) -> str:
 
 def _cell(cell: SummaryCell, show: Callable[[float], str]) -> str:
     mark = _MARKS[cell.shade] + ("*" if cell.missed_sla and cell.shade is Shade.WORST else "")
-    return f"{shown(cell.value, show)}{mark}"
+    return f"{or_absent(cell.value, show)}{mark}"
 
 
 def _count(value: float) -> str:
@@ -101,10 +101,10 @@ def writers(report: Report) -> list[str]:
             result.contender,
             _count(kept.target),
             rate(kept.inserts),
-            shown(kept.deletes, rate),
-            shown(kept.insert_backlog, _count),
-            shown(kept.delete_backlog, _count),
-            shown(kept.max_lag_s, "{:.2f}".format),
+            or_absent(kept.deletes, rate),
+            or_absent(kept.insert_backlog, _count),
+            or_absent(kept.delete_backlog, _count),
+            or_absent(kept.max_lag_s, "{:.2f}".format),
             "met" if kept.sla_met else "MISSED",
         ]
         for result in report.results
@@ -136,11 +136,11 @@ def roles(report: Report) -> list[str]:
             str(run.clients),
             run.contender,
             str(run.incarnation),
-            shown(run.seconds, "{:.1f}".format),
+            or_absent(run.seconds, "{:.1f}".format),
             ABSENT if role.rate is None else f"{rate(role.rate)} {role.unit}",
-            *(shown(value, _count) for value in (role.p50_us, role.p99_us, role.max_us)),
-            shown(role.client_cpu_us, "{:.3g}".format),
-            *(shown(count, str) for count in (role.errors, role.retries)),
+            *(or_absent(value, _count) for value in (role.p50_us, role.p99_us, role.max_us)),
+            or_absent(role.client_cpu_us, "{:.3g}".format),
+            *(or_absent(count, str) for count in (role.errors, role.retries)),
         ]
         for run in report.step_runs
         for role in run.roles
@@ -185,7 +185,7 @@ def buckets(report: Report) -> list[str]:
             *_named(key),
             name,
             *_counts(roles),
-            shown(max(known(role.max_us for role in roles), default=None), _count),
+            or_absent(max(known(role.max_us for role in roles), default=None), _count),
         ]
         for (key, name), roles in by_role.items()
     ]
@@ -284,8 +284,8 @@ def _stall(run: StepRun, stall: Stall) -> list[str]:
         stall.role,
         rate(stall.rate),
         rate(stall.median),
-        *(shown(value, "{:.2f}".format) for value in (*cpus, *megabytes)),
-        shown(stall.context_switches, _count),
+        *(or_absent(value, "{:.2f}".format) for value in (*cpus, *megabytes)),
+        or_absent(stall.context_switches, _count),
     ]
 
 

@@ -28,9 +28,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> li
     return [f"| {' | '.join(row)} |" for row in padded]
 
 
-def shown(value: float | None, show: Callable[[float], str]) -> str:
-    """Return a value as `show` prints it, or the sign that there is none."""
-    return ABSENT if value is None else show(value)
+def or_absent(value: float | None, form: Callable[[float], str]) -> str:
+    """Return a value as `form` prints it, or the sign that there is none."""
+    return ABSENT if value is None else form(value)
 
 
 def rate(value: float) -> str:

@@ -117,8 +117,8 @@ def _drawn(signs: Sequence[Sign], lines: Sequence[RatioLine], axes: Axes) -> Ite
         else:
             top, down = max(heights) + _FROM_POINT + _BASELINE, _SIGN
         if len(stack) > MOST_SIGNS:
-            shown = "".join(dict.fromkeys(sign.sign for sign in stack))
-            yield svg.text(at, top, "shift middle", f"{shown} {len(stack)}")
+            kinds = "".join(dict.fromkeys(sign.sign for sign in stack))
+            yield svg.text(at, top, "shift middle", f"{kinds} {len(stack)}")
             continue
         for index, sign in enumerate(stack):
             yield svg.text(at, top + down * index, f"shift middle {sign.mark.css_class}", sign.sign)

@@ -1,4 +1,4 @@
-"""How contenders look: the same colour and shape everywhere on the page."""
+"""Marks of contenders: each has the same colour and shape everywhere on the page."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def draw(
     y = axes.y
     ticks = ratio_ticks(y.low, y.high, _MOST_TICKS)
     top, bottom = y(min(y.high, 1 + axes.margin)), y(max(y.low, 1 - axes.margin))
-    shown = with_whiskers(lines)
+    whiskers = with_whiskers(lines)
     middle = (len(lines) - 1) / 2
     return svg.Frame(
         title=title,
@@ -94,7 +94,7 @@ def draw(
             *(svg.upright(axes.x(stop), 0, axes.height, "grid") for stop in axes.stops),
         ),
         marks=tuple(
-            _line(line, axes, name_of, (index - middle) * axes.apart, whiskers=shown)
+            _line(line, axes, name_of, (index - middle) * axes.apart, whiskers=whiskers)
             for index, line in enumerate(lines)
         ),
         labels=tuple(labels),

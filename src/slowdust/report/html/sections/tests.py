@@ -28,7 +28,7 @@ from slowdust.wording import operation
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """How a contender kept the schedule of an open-loop run, over all its slices."""
+    """A contender's record of keeping the schedule of an open-loop run, over all its slices."""
 
     contender: str
     rate: float

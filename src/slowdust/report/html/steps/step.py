@@ -47,7 +47,7 @@ SHORTEST_WITH_GRAPHS: Second = 2.0
 """A shorter step has at most one whole second: a point, and no line."""
 
 LEAST_LATENESS: Second = 0.2
-"""How late a write must have begun for lateness and backlog to be worth graphs."""
+"""The least lateness of a write from which lateness and backlog have graphs."""
 
 AROUND_A_STALL = 10
 """Seconds before and after a stall that its link zooms to."""
@@ -158,7 +158,7 @@ def _bars(page: Page, row: Row, measured: Sequence[_Detailed], failed: Collectio
         rates = tuple(run.rate for run in measured if run.contender == name)
         rate = None if result is None else result.qps
         note = "" if result is None else sla_failure(result.writers)
-        bars.append(Bar(page.shown[name], mark, rate, rates, note))
+        bars.append(Bar(page.names[name], mark, rate, rates, note))
     return bars_chart(bars, row.results[0].unit)
 
 
