@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.servers.side_by_side import ROWS, SideBySide, side_by_side
-from slowdust.analysis.comparison.location import trimmed_mean
+from slowdust.analysis.comparison.estimate import trimmed_mean
 from slowdust.experiment.slices.schedule import block_order
 from slowdust.units import Second
 

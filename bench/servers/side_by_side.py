@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.experiment.contenders import Contender, Field
-from slowdust.experiment.driver.process import Data, Driver, Work
+from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.setup import enter, field_of
+from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.probes.window import Window
 from slowdust.store.folder import Folder
 from slowdust.units import Second
 
@@ -28,21 +28,20 @@ class SideBySide:
     """Contenders with one open, warm session each, named like the contender."""
 
     driver: Driver
-    field: Field
+    all: Contenders
 
     @property
-    def contenders(self) -> list[Contender]:
+    def contenders(self) -> list[RunningContender]:
         """The running contenders in their order."""
-        return self.field.running()
+        return self.all.running()
 
-    def qps(self, contender: Contender, seconds: Second) -> float:
+    def qps(self, contender: RunningContender, seconds: Second) -> float:
         """Measure the QPS of one run that nobody probes."""
         return self.driver.run(contender.name, ForSeconds(seconds)).qps
 
-    def probed_qps(self, contender: Contender, seconds: Second) -> float:
+    def probed_qps(self, contender: RunningContender, seconds: Second) -> float:
         """Measure the QPS of one run between two readings of all probes, as in a slice."""
-        idle = [other.idle_probe for other in self.contenders if other is not contender]
-        window = Window([*idle, *contender.probes])
+        window = contender.window(self.contenders)
         window.open()
         qps = self.qps(contender, seconds)
         window.close()
@@ -58,9 +57,10 @@ def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide
     with tempfile.TemporaryDirectory() as path, Driver() as driver:
         folder = Folder(Path(path))
         folder.logs.mkdir()
-        with field_of(enter(spec, view), folder, view) as field:
-            field.start(driver, data)
-            for contender in field.running():
-                driver.open(contender.name, contender.target, Work(test, 1), data)
+        resolved = resolve_contenders(spec, view)
+        with create_contenders(resolved, driver, folder, view) as contenders:
+            LoadedTables(contenders, data, view).start()
+            for contender in contenders.running():
+                driver.open(contender.name, contender.target, data, test=test, clients=1)
                 driver.run(contender.name, ForSeconds(WARM_UP))
-            yield SideBySide(driver, field)
+            yield SideBySide(driver, contenders)

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from slowdust.benchmarks.micro import MICRO
-from slowdust.experiment.contenders import Field
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import Step
-from slowdust.experiment.setup import enter, field_of
-from slowdust.experiment.slices.blocks import Pace, StepRun, StepTurn
+from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.slices.blocks import Pace, StepRun
+from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.store.slice import Slice
@@ -30,26 +31,27 @@ def test_data_ages_alike(data_root: Path, tmp_path: Path, clients: int, question
     spec = parse_spec({"name": "ageing", "contenders": [slower, "postgres@17.6"]})
     folder, view = Folder(tmp_path), PlainView()
     folder.logs.mkdir()
-    with Driver() as driver, field_of(enter(spec, view), folder, view) as field:
-        field.start(driver, DATA)
+    resolved = resolve_contenders(spec, view)
+    with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
+        LoadedTables(contenders, DATA, view).start()
         for test in WRITES:
-            done = run_two_blocks(driver, field, test, clients)
-            assert done[field.names[0]] != done[field.names[1]], "both were as fast"
-            old, new = (contents(driver, field, place, question) for place in (0, 1))
+            done = run_two_blocks(contenders, test, clients)
+            assert done[contenders.names[0]] != done[contenders.names[1]], "both were as fast"
+            old, new = (contents(contenders, place, question) for place in (0, 1))
             assert old == new, test
 
 
-def run_two_blocks(driver: Driver, field: Field, test: str, clients: int) -> dict[str, int]:
+def run_two_blocks(contenders: Contenders, test: str, clients: int) -> dict[str, int]:
     """Operations that were measured, by contender."""
     pace = Pace(slice=0.05, discard=0.01, warmup=0.05, rate=None)
     (chosen,) = MICRO.matching([test])
-    run = StepRun(driver, field, StepTurn(Step(chosen, clients), 1, 0), pace)
-    done = dict.fromkeys(field.names, 0)
+    run = StepRun(contenders, Step(chosen, clients), 1, pace, data=DATA)
+    done = dict.fromkeys(contenders.names, 0)
 
     def keep(record: Slice) -> None:
         done[record.place.contender] += record.measured.operations or 0
 
-    run.open(DATA)
+    run.open()
     run.warm_up()
     for number in range(2):
         run.block(number, random.Random(1), keep)
@@ -57,9 +59,7 @@ def run_two_blocks(driver: Driver, field: Field, test: str, clients: int) -> dic
     return done
 
 
-def contents(
-    driver: Driver, field: Field, place: int, question: str
-) -> list[list[list[str | None]]]:
-    target = field.running()[place].target
+def contents(contenders: Contenders, place: int, question: str) -> list[list[list[str | None]]]:
+    target = contenders.running()[place].target
     statements = [question.format(table) for table in range(1, DATA.tables + 1)]
-    return [result.rows for result in driver.sql(target, statements)]
+    return [result.rows for result in contenders.driver.sql(target, statements)]

@@ -172,3 +172,106 @@ def test_a_source_of_builds_is_a_module_and_a_line(copy: Copy, postgres_build: B
     assert f"17.6 from folder {postgres_build.root}" in copy.slowdust(
         "builds", "get", "postgres@17.6"
     )
+
+
+BENCHMARK = '''
+"""A benchmark of one long step: the load of its tables."""
+
+from dataclasses import dataclass, field, replace
+
+from slowdust.benchmarks.model import DEFAULT_SUITE, Group, Phase
+from slowdust.benchmarks.options import Option
+from slowdust.benchmarks.steps import (
+    Counted, LongStep, Maintenance, StepBenchmark, StepTable, StepWork, Workload,
+)
+
+
+class BulkTable(StepTable):
+    """The table [bulk]."""
+
+    bulk_rows: int = 500
+
+
+@dataclass(frozen=True)
+class BulkWorkload(Workload):
+    """The load, the same for all servers."""
+
+    def work(self, step, clients):
+        """Return the load."""
+        rows = self.settings.bulk_rows
+        return StepWork({"kind": "load", "rows": rows, "rows_per_commit": 50}, rows, 0)
+
+    def check_room(self, levels, free_bytes):
+        """Let everything pass."""
+
+    def add_to(self, method, levels):
+        """Add the rows."""
+        method.tables, method.rows = self.settings.tables(max(levels)), self.settings.bulk_rows
+
+
+@dataclass(frozen=True)
+class Bulk(StepBenchmark):
+    """The benchmark."""
+
+    settings: BulkTable = field(default_factory=BulkTable)
+
+    def configured(self, table):
+        """Return the benchmark as its table describes it."""
+        return replace(self, settings=table)
+
+    def workload(self, servers):
+        """Return the load."""
+        return BulkWorkload(self.settings, 2, 1.0)
+
+
+BULK = Bulk(
+    name="bulk",
+    tests=(
+        LongStep(
+            benchmark="bulk", name="fill", group=Group.WRITE, phase=Phase.WRITE,
+            main_role="insert", counted=Counted.ROWS, unit="rows/s",
+            maintenance=Maintenance.AFTER_LOAD, makes_tables=True,
+        ),
+    ),
+    suites={DEFAULT_SUITE: ("fill",)},
+    table="purchases",
+    options_type=BulkTable,
+    options=(Option("--bulk-rows", "INTEGER", "rows of each client.  [500]"),),
+    unused_keys={"budget": "it ends by itself"},
+    guide="The bulk benchmark fills a table.",
+)
+'''
+
+
+def test_a_benchmark_with_its_options_is_a_module_and_a_line(
+    copy: Copy, postgres_build: Build
+) -> None:
+    """Only the driver's work is one that is there: it loads the tables of the Insert Benchmark."""
+    copy.write("benchmarks/bulk.py", BENCHMARK)
+    lists = "benchmarks/__init__.py"
+    copy.replace(
+        lists, "import INSERT\n", "import INSERT\nfrom slowdust.benchmarks.bulk import BULK\n"
+    )
+    copy.replace(lists, "in (MICRO, INSERT, SLAP)", "in (MICRO, INSERT, SLAP, BULK)")
+
+    text = copy.slowdust("compare", "--help")
+    assert "bulk: rows of each client.  [500]" in text
+    assert "Not of bulk: it ends by itself." in text
+    assert "The bulk benchmark fills a table." in text
+    contenders = (str(postgres_build.root), str(postgres_build.root) + ":durable")
+    copy.slowdust(
+        *("compare", *contenders, "--benchmark", "bulk", "--bulk-rows", "700"),
+        *("--name", "bulk", "--clients", "2"),
+    )
+    file = (copy.folder / "results/bulk/experiment.toml").read_text()
+    assert "\n[bulk]\n" in file
+    assert "\nbulk_rows = 700\n" in file
+    slices = [
+        json.loads(line) for line in (copy.folder / "results/bulk/slices.ndjson").open().readlines()
+    ]
+    assert [record["place"]["test"] for record in slices] == ["fill"] * 4
+    assert all(record["measured"]["operations"] == 1400 for record in slices)
+    assert all(record["step"]["rows_counted"] == 1400 for record in slices)
+    results = json.loads(copy.slowdust("report", "bulk", "--json"))["results"]
+    assert {result["benchmark"] for result in results} == {"bulk"}
+    assert results[1]["rqps"] > 0

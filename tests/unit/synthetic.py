@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Noise:
-    """What a shared machine does to ln QPS; each is a standard deviation unless it says not."""
+    """Noise of a shared machine in ln QPS; each is a standard deviation unless it says not."""
 
     slice: float = 0.02
     """Noise of one slice, Student's t with `tail_freedom`."""
@@ -60,7 +60,7 @@ QUIET = Noise(slice=0.002, tail_freedom=30.0, stolen_share=0.0, drift=0.0, resta
 
 @dataclass(frozen=True)
 class Hardware:
-    """What one operation of a contender costs, as multiples of the base's."""
+    """Costs of an operation of a contender, as multiples of the base's."""
 
     cpu: float = 1.0
     switches: float = 1.0
@@ -114,7 +114,7 @@ def synthetic_rates(
 
 
 def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
-    """What `block_ratios` makes of the slices: by test `t0`..., then contender `c1`..."""
+    """Return the block ratios of slices: by test `t0`..., then contender `c1`..."""
     by_contender = [
         np.where(rates.contender == index, rates.log_qps, 0.0).sum(axis=3) / 2
         for index in range(contenders)
@@ -124,8 +124,8 @@ def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
             step=Step("micro", f"t{test}", 1),
             contender=f"c{index}",
             by_incarnation=tuple(by_contender[index][test] - by_contender[0][test]),
-            torn=0,
-            silent=0,
+            incomplete=0,
+            with_zero=0,
         )
         for test in range(len(rates.log_qps))
         for index in range(1, contenders)
@@ -177,7 +177,7 @@ def synthetic_experiment(
         row, incarnation, block, slot = place
         name, (test, count) = contenders[int(rates.contender[place])], steps[row]
         shift = _of_step(shifts or {}, name, steps[row], 1.0)
-        piece = synthetic_slice(
+        record = synthetic_slice(
             contender=name,
             test=test,
             clients=count,
@@ -186,10 +186,10 @@ def synthetic_experiment(
             hardware=_of_step(hardware or {}, name, steps[row], Hardware(cpu=1 / shift)),
             idle=[other for other in contenders if other != name],
         )
-        piece.place.incarnation, piece.place.block = incarnation + 1, block
-        piece.place.slot = slot
-        slices.append(piece)
-    slices.sort(key=lambda piece: piece.measured.started or 0.0)
+        record.place.incarnation, record.place.block = incarnation + 1, block
+        record.place.slot = slot
+        slices.append(record)
+    slices.sort(key=lambda record: record.measured.started or 0.0)
     return synthetic_manifest(contenders, tests, clients, incarnations, seed), slices
 
 

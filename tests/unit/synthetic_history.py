@@ -10,7 +10,7 @@ import msgspec
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import Choice
-from slowdust.analysis.story.bands import USUAL, Bands
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.store.folder import SLICES_FILE, Folder, writing
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -74,10 +74,10 @@ def as_build(
 ) -> tuple[Manifest, list[Slice]]:
     """The same with one of its versions as a directory of binaries of that name."""
     manifest, slices = pair
-    (contender,) = [one for one in manifest.contenders if one.name.endswith(f"@{version}")]
-    for piece in slices:
-        if piece.place.contender == contender.name:
-            piece.place.contender = name
+    (contender,) = [facts for facts in manifest.contenders if facts.name.endswith(f"@{version}")]
+    for record in slices:
+        if record.place.contender == contender.name:
+            record.place.contender = name
     contender.name, contender.build.sha256 = name, sha256
     return pair
 
@@ -100,7 +100,7 @@ def keep(results: Path, manifest: Manifest, slices: Sequence[Slice]) -> None:
     with writing(folder) as writer:
         writer.write_spec("")
         writer.write_manifest(manifest)
-        lines = b"".join(msgspec.json.encode(piece) + b"\n" for piece in slices)
+        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in slices)
         (folder.path / SLICES_FILE).write_bytes(lines)
 
 
@@ -109,7 +109,7 @@ def choice(
     benchmark: str | None = None,
     test: str | None = None,
     base: str | None = None,
-    bands: Bands = USUAL,
+    bands: Bands = DEFAULT_BANDS,
     configs: str | None = None,
     host: str | None = None,
 ) -> Choice:

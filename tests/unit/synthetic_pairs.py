@@ -12,7 +12,7 @@ from tests.unit.synthetic import FloatArray
 
 @dataclass(frozen=True)
 class PairNoise:
-    """What happens to the ln rates of whole steps."""
+    """Noise of the ln rates of whole steps."""
 
     pair: float | tuple[float, ...] = 0.03
     """Standard deviation of ln rqps of one pair, restart and noise together; by step."""
@@ -49,8 +49,8 @@ def synthetic_pairs(
             step=Step("insert", f"s{step}", 1),
             contender=f"c{contender}",
             by_incarnation=tuple((of_step[:, contender] - of_step[:, 0])[:, None]),
-            torn=0,
-            silent=0,
+            incomplete=0,
+            with_zero=0,
             long_steps=True,
         )
         for step, of_step in enumerate(rates)

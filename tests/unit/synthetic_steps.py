@@ -102,9 +102,9 @@ def insert_experiment(
     `noise` is the standard deviation of ln rate of one step on one contender.
     """
     rng = np.random.default_rng(seed)
-    overloads = {(one.contender, one.test): one for one in overloaded}
+    overloads = {(overload.contender, overload.test): overload for overload in overloaded}
     silences = _silences(standstills)
-    ended = {(one.contender, one.test, one.incarnation): one for one in broken}
+    ended = {(b.contender, b.test, b.incarnation): b for b in broken}
     failures, slices = [], []
     clock = _STARTED
     for count in clients:
@@ -114,8 +114,8 @@ def insert_experiment(
                 assert step is not None
                 order = list(contenders)[:: 1 if (place + incarnation) % 2 else -1]
                 for slot, contender in enumerate(order):
-                    if found := ended.get((contender, name, incarnation)):
-                        failures.append(_failure(found, count))
+                    if failure := ended.get((contender, name, incarnation)):
+                        failures.append(_failure(failure, count))
                         continue
                     speed = _shift(shifts or {}, contender, name) * np.exp(rng.normal(0, noise))
                     course = _Course(
@@ -128,9 +128,11 @@ def insert_experiment(
                         silent=silences.get((contender, name), {}),
                         overload=overloads.get((contender, name)),
                     )
-                    piece = _slice(course, started=clock, idle=[o for o in order if o != contender])
-                    piece.place.incarnation, piece.place.slot = incarnation, slot
-                    slices.append(piece)
+                    record = _slice(
+                        course, started=clock, idle=[o for o in order if o != contender]
+                    )
+                    record.place.incarnation, record.place.slot = incarnation, slot
+                    slices.append(record)
                     clock += SECONDS + 5.0
     manifest = synthetic_manifest(contenders, steps, clients, incarnations, seed)
     manifest.plans = []
@@ -140,11 +142,11 @@ def insert_experiment(
 
 
 def _silences(standstills: Iterable[Standstill]) -> dict[tuple[str, str], dict[str, set[int]]]:
-    found: dict[tuple[str, str], dict[str, set[int]]] = {}
-    for one in standstills:
-        roles = found.setdefault((one.contender, one.test), {})
-        roles.setdefault(one.role, set()).add(one.second)
-    return found
+    seconds: dict[tuple[str, str], dict[str, set[int]]] = {}
+    for standstill in standstills:
+        roles = seconds.setdefault((standstill.contender, standstill.test), {})
+        roles.setdefault(standstill.role, set()).add(standstill.second)
+    return seconds
 
 
 def _shift(shifts: Shifts, contender: str, test: str) -> float:

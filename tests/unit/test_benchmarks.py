@@ -6,24 +6,25 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Headline, Phase
 from slowdust.benchmarks.slap import SLAP
 from slowdust.cli.tests import command
+from slowdust.errors import UsageError
 
-EVERY = pytest.mark.parametrize("one", BENCHMARKS.values(), ids=BENCHMARKS)
+EVERY = pytest.mark.parametrize("each", BENCHMARKS.values(), ids=BENCHMARKS)
 
 
 @EVERY
-def test_names_are_unique_and_suites_name_tests_that_exist(one: Benchmark) -> None:
-    names = [test.name for test in one.tests]
+def test_names_are_unique_and_suites_name_tests_that_exist(each: Benchmark) -> None:
+    names = [test.name for test in each.tests]
     assert len(set(names)) == len(names)
-    assert {test.benchmark for test in one.tests} == {one.name}
-    for suite in one.suites.values():
+    assert {test.benchmark for test in each.tests} == {each.name}
+    for suite in each.suites.values():
         assert set(suite) <= set(names)
-    assert one.suites[DEFAULT_SUITE]
+    assert each.suites[DEFAULT_SUITE]
 
 
 @EVERY
-def test_phases_follow_each_other(one: Benchmark) -> None:
+def test_phases_follow_each_other(each: Benchmark) -> None:
     order = list(Phase)
-    places = [order.index(test.phase) for test in one.tests]
+    places = [order.index(test.phase) for test in each.tests]
     assert places == sorted(places)
 
 
@@ -51,12 +52,12 @@ def test_slap_is_told_in_response_times() -> None:
 
 
 def test_tests_are_found_by_benchmark_and_name() -> None:
-    found = known_test("micro", "scan")
-    assert found is not None
-    assert found.group is Group.RANGE
+    scan = known_test("micro", "scan")
+    assert scan is not None
+    assert scan.group is Group.RANGE
     assert known_test("slap", "scan") is None
     assert known_test("tpcc", "scan") is None
-    with pytest.raises(ValueError, match="unknown benchmark"):
+    with pytest.raises(UsageError, match="unknown benchmark"):
         benchmark("tpcc")
 
 

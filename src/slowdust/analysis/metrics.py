@@ -32,9 +32,9 @@ class Evidence:
     cause: Cause
     words: str
     """The metric in a sentence, before 'per operation': 'context switches'."""
-    dearest: Microsecond
-    """Time that one unit of it may cost where it is dear: a KB of small reads or writes on a slow
-    disk, a switch that wakes another CPU of a virtual machine."""
+    highest_cost: Microsecond
+    """Most time that a unit of it may cost: a KB of small reads or writes on a slow disk, a switch
+    that wakes another CPU of a virtual machine."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,15 @@ class Metric:
     """Title of its column on the page."""
     meaning: str
     probe: str
-    """The probe whose reading it is made of."""
+    """The probe that reads it."""
     quantities: tuple[str, ...]
     """Quantities of that probe's use; their sum counts."""
     unit: str = ""
     factor: float = 1.0
-    """From the quantities' unit to the metric's."""
+    """Multiplier from the quantities' unit to the metric's."""
     evidence: Evidence | None = None
     markdown: str | None = None
-    """Title of its column in Markdown; None: the page and the data formats alone show it."""
+    """Title of its column in Markdown; None if only the page and the data formats show it."""
 
     def total(self, measured: Measured) -> float | None:
         """Return the sum of its quantities in one slice; None where one was not measured."""
@@ -107,8 +107,8 @@ METRICS = (
         ("write_bytes",), "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB written", 20.0),
         "host wKB/o"),
 )  # fmt: skip
-"""All metrics. The time of the whole host has no quantity: archived runs alone have it, of which
-nothing says how many CPUs the host has."""
+"""All metrics. The time of the whole host has no quantity: only archives have it, of hosts whose
+number of CPUs is unknown."""
 
 _BY_KEY = {metric.key: metric for metric in METRICS}
 ESSENTIAL = tuple(
@@ -118,7 +118,9 @@ ESSENTIAL = tuple(
 has to be seen."""
 
 
-def shown(uses: Iterable[PerOperation], always: Collection[Metric] = ESSENTIAL) -> list[Metric]:
+def shown_metrics(
+    uses: Iterable[PerOperation], always: Collection[Metric] = ESSENTIAL
+) -> list[Metric]:
     """Return the metrics that are `always` shown or in any of `uses`, the essential first."""
     measured = {key for use in uses for key in use}
     others = [metric for metric in METRICS if metric not in ESSENTIAL]

@@ -1,4 +1,4 @@
-"""What an analysis says: the shapes that every report format prints.
+"""Shapes of an analysis, which every report format prints.
 
 `Report` is the object that `slowdust report --json` writes; docs/report.schema.json describes it.
 A field that was not measured is `None` and absent from the JSON.
@@ -11,7 +11,6 @@ from typing import Literal
 import msgspec
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.story.group_changes import GroupChanges
 from slowdust.store.archived import Counters
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import StepFailure
@@ -23,21 +22,21 @@ SCHEMA = 1
 
 
 class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The mean response time, relative to the base's as rqps is: paired by blocks."""
+    """Mean response time, relative to the base's as rqps is: paired by blocks."""
 
     mean_us: Microsecond
-    """Over all operations of all slices."""
+    """Mean over all operations of all slices."""
     relative: float | None = None
-    """Above 1: answers take longer. 1 for the base; absent where no block could be paired."""
+    """Ratio, above 1 if answers take longer; 1 for the base; absent if no block could be paired."""
     low: float | None = None
     high: float | None = None
     """95% interval of `relative`; absent for the base and with fewer than two blocks."""
 
 
 class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How the writers beside the queries of an Insert Benchmark step kept their rate.
+    """Rates that the writers beside the queries of an Insert Benchmark step kept.
 
-    Of several incarnations it is the worst that counts.
+    The worst of several incarnations counts.
     """
 
     target: float
@@ -49,7 +48,7 @@ class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Rows that were due by the end of the step and not written by then."""
     delete_backlog: int | None = None
     max_lag_s: Second | None = None
-    """How far behind its schedule a write began."""
+    """Longest time that a write began behind its schedule."""
     sla_met: bool
     """Whether both rates reached 95% of the target; else the step's query rate is not compared."""
 
@@ -67,13 +66,13 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     qps: float
     """Median of the slices, in `unit`."""
     rqps: float | None = None
-    """1 for the base; absent where no block has both contenders' throughput."""
+    """Relative throughput, 1 for the base; absent if no block has that of both contenders."""
     low: float | None = None
     high: float | None = None
     """95% interval of rqps; absent for the base and with fewer than two blocks."""
     verdict: Verdict | None = None
-    """None for the base, where nothing could be compared, and for archived runs: one says
-    nothing of how far another would be from it."""
+    """None for the base, where nothing could be compared, and for archived runs: one run does not
+    say how far another would be from it."""
     slices: int
     incarnations: int
     measured_s: Second | None = None
@@ -82,9 +81,9 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     errors_by_state: dict[str, int] = {}
     retries: int | None = None
     latency_us: LatencyUs | None = None
-    """Absent where no operation succeeded."""
+    """Percentiles of response times; absent if no operation succeeded."""
     response_time: ResponseTime | None = None
-    """Where results are told in response times: benchmark slap, and every open loop."""
+    """Headline of some results: benchmark slap, and every open loop."""
     per_op: PerOperation
     """Totals over slices / operations; analysis/metrics.py has the keys."""
     per_op_relative: PerOperation | None = None
@@ -102,11 +101,11 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     backends_changed: int | None = None
     """Server processes that came or went inside the windows."""
     writers: Writers | None = None
-    """Insert Benchmark, steps with queries."""
+    """Writers beside the queries of the Insert Benchmark."""
     late_operations: int | None = None
-    """Open loop only: operations that started later than scheduled."""
+    """Operations of an open loop that started later than scheduled."""
     notes: list[str] = []
-    """Warnings in words: 'client was the limit', 'errors', 'plan differs', ..."""
+    """Remarks in words: 'client was the limit', 'errors', 'plan differs', ..."""
 
 
 class PlanDifference(msgspec.Struct, kw_only=True):
@@ -119,12 +118,12 @@ class PlanDifference(msgspec.Struct, kw_only=True):
 
 
 class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A contender as the report introduces it."""
+    """A contender as the report lists it."""
 
     name: str
     dbms: str
     version: str
-    """As the server itself prints it."""
+    """The version that the server itself prints."""
     source: str
     sha256: str | None = None
     """Absent for archived runs, as is the next."""
@@ -134,44 +133,36 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     settings: dict[str, str]
     """Every setting that Slowdust gave the server."""
     differing: dict[str, str] = {}
-    """Those that are not the base's (a setting the base has and this one lacks: '(not set)')."""
+    """Settings that are not the base's; one that only the base has is '(not set)'."""
     skipped_settings: list[str] = []
     """Optional settings of the config that this version does not know."""
     engine: str | None = None
     """The storage engine, where the DBMS has several."""
     environment: list[str] = []
-    """As written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
+    """Parts written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
     allocator: str | None = None
-    """The malloc library that was found at work in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
+    """The malloc library that was loaded in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
     failed: str | None = None
-    """Why it dropped out, with the last lines of its log."""
+    """Reason why it dropped out, with the last lines of its log."""
     data_bytes: int | None = None
 
 
 BUCKETS_US: tuple[int, ...] = (
-    256,
-    1_000,
-    4_000,
-    16_000,
-    64_000,
-    256_000,
-    1_000_000,
-    4_000_000,
-    16_000_000,
-)
+    256, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000, 16_000_000,
+)  # fmt: skip
 """Upper bounds of the classic response-time histogram, in microseconds; one more holds the rest."""
 
 
 class RoleReport(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What one role of a step did: inserts, deletes, queries."""
+    """Work of one role of a step: inserts, deletes, queries."""
 
     role: str
     """insert, delete, query, index, transaction."""
     connections: int | None = None
     rate: float | None = None
-    """In `unit`."""
+    """Rate in `unit`."""
     unit: str
     """inserts/s and deletes/s are rows, queries/s statements."""
     statements: int | None = None
@@ -179,16 +170,16 @@ class RoleReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     buckets: list[int] | None = None
     """Statements by response time: one count for each of `BUCKETS_US`, and one for the rest."""
     p50_us: Microsecond | None = None
-    """Absent where no statement succeeded, as the two below."""
+    """Absent if no statement succeeded, as the two below."""
     p99_us: Microsecond | None = None
     max_us: Microsecond | None = None
     client_cpu_us: Microsecond | None = None
-    """Per row, or per query."""
+    """CPU time of the client per row, or per query."""
     errors: int | None = None
     """Absent for archived runs, as are retries."""
     retries: int | None = None
     target: float | None = None
-    """In `unit`; absent where the role is unpaced."""
+    """Rate that was asked for, in `unit`; absent if the role is unpaced."""
     backlog: int | None = None
     late_statements: int | None = None
     max_lag_s: Second | None = None
@@ -200,20 +191,20 @@ class Stall(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     role: str
     second: int
-    """Since the beginning of the step."""
+    """Number of whole seconds since the beginning of the step."""
     rate: float
     """Rows of an inserter or deleter, statements of queries, in that second."""
     median: float
-    """Of the step's whole seconds; their mean where most have none."""
+    """Median of the step's whole seconds; their mean if most have none."""
     server_cpu: float | None = None
-    """CPUs that the server used, as the probes saw it in that second; so are all below."""
+    """CPUs that the server used; this and all below is what the probes read in that second."""
     host_cpu: float | None = None
     iowait: float | None = None
     """CPUs that waited for storage."""
     steal: float | None = None
     """CPUs that another virtual machine took."""
     read_mb: float | None = None
-    """Of the server, per second."""
+    """MB that the server read, per second."""
     write_mb: float | None = None
     host_write_mb: float | None = None
     context_switches: float | None = None
@@ -231,7 +222,7 @@ class StepRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnation: int
     seconds: Second | None = None
     qps: float
-    """In `unit`."""
+    """Rate in `unit`."""
     unit: str
     roles: list[RoleReport]
     stalls: list[Stall] = []
@@ -241,7 +232,7 @@ class StepRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     table_bytes: int | None = None
     index_bytes: int | None = None
     settled_s: Second | None = None
-    """Maintenance and waiting after it."""
+    """Time of maintenance and waiting after it."""
 
 
 CourseKind = Literal[
@@ -264,7 +255,7 @@ class Course(msgspec.Struct, kw_only=True, omit_defaults=True):
     """`overtakes` and `falls behind`: from slower to faster, or the reverse, once. `sometimes`:
     at some levels, and at the others neither faster nor slower."""
     at: int | None = None
-    """Clients from which on it has overtaken, or fallen behind."""
+    """Number of clients from which it has overtaken, or fallen behind."""
     words: str
     """'overtakes at 16 clients: slower up to 8 clients and faster from 16 clients on'."""
 
@@ -278,18 +269,58 @@ class TestConcurrency(msgspec.Struct, kw_only=True):
 
 
 class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What a contender's memory came to, beside its throughput."""
+    """A contender's memory beside its throughput."""
 
     contender: str
     rqps_median: float | None = None
-    """Over its results with a relative rate; absent for the base, and with the two below."""
+    """Median over its results with a relative rate; absent for the base, as the two below."""
     rqps_lowest: float | None = None
     rqps_highest: float | None = None
     peak_vsz_gb: float | None = None
-    """Of all slices."""
+    """Peak of all slices."""
     peak_rss_gb: float | None = None
     buffer_pool_gb: float | None = None
     rss_per_buffer_pool: float | None = None
+
+
+class ChangeCounts(msgspec.Struct, kw_only=True):
+    """Counts of the tests of a group that two versions, or contenders, have, by their change."""
+
+    before: str
+    after: str
+    tests: int
+    """Sum of the five counts below."""
+    big_improvements: int
+    small_improvements: int
+    no_changes: int
+    small_regressions: int
+    big_regressions: int
+    median: float
+    """Median of the tests' throughput of `after` / that of `before`."""
+
+
+class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Changes of a group of tests over the versions of a line."""
+
+    line: str | None = None
+    """DBMS, engine, configuration and environment that its versions share; absent if contenders
+    are described beside the base."""
+    group: str
+    clients: int | None = None
+    """Absent if there is only one number of clients."""
+    steps: list[ChangeCounts]
+    """Changes from each version to the next newer one."""
+    overall: ChangeCounts | None = None
+    """Change from the first version to the last; absent if they have no test in common."""
+    title: str
+    """'Point queries (9 tests)', with the line or the clients if there are several."""
+    clauses: list[str]
+    """'from 5.6 to 5.7 there are big regressions for all tests', ..."""
+
+    @property
+    def sentence(self) -> str:
+        """Title and clauses as one sentence."""
+        return f"{self.title}: {'; '.join(self.clauses)}."
 
 
 class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -298,31 +329,31 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     schema: int = SCHEMA
     experiment: str
     started: str | None = None
-    """ISO 8601, UTC; of archived runs the day, where they tell it."""
+    """Start in ISO 8601, UTC; the day of archived runs, if they have it."""
     imported: str | None = None
-    """What its archived runs are of: sysbench, iibench; absent where Slowdust itself measured."""
+    """Kind of its archived runs: sysbench, iibench; absent if Slowdust itself measured."""
     base: str
     contenders: list[str]
     margin: float
     results: list[Result]
     tldr: list[str]
-    """Sentences."""
+    """Sentences of the tl;dr."""
     group_changes: list[GroupChanges] = []
-    """By line of versions, then group; of contenders beside the base where none has versions."""
+    """Changes by line of versions, then group; contenders beside the base if there is no line."""
     contender_info: list[ContenderInfo]
     notes: list[str] = []
-    """What else differs than one would expect of a comparison: DBMS, engines, allocators."""
+    """Remarks on what differs beside what is compared: DBMS, engines, allocators."""
     step_runs: list[StepRun] = []
-    """Of long steps, in the order of `results`, then by incarnation."""
+    """Runs of long steps, in the order of `results`, then by incarnation."""
     failed_steps: list[StepFailure] = []
     concurrency: list[TestConcurrency] = []
     """Empty unless there are several numbers of clients."""
     memory: list[Memory] = []
-    """By contender; empty unless they differ in engine, environment or allocator."""
+    """Memory by contender; empty unless they differ in engine, environment or allocator."""
     plan_differences: list[PlanDifference] = []
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
     warnings: list[str] = []
-    """Of the whole experiment."""
+    """Warnings about the whole experiment."""
     method: dict[str, str] = {}
     """Label -> value: slice length, rows, tables, seed, budget, ..."""

@@ -1,7 +1,7 @@
-"""How the writers beside the queries of an Insert Benchmark step kept their rate.
+"""The SLA of the writers beside the queries of an Insert Benchmark step: to keep their rate.
 
-A query rate that was reached because the writers did not do their work says nothing: where they
-missed their SLA, it is not compared.
+A query rate that was reached because the writers did not do their work has no meaning: it is not
+compared if they missed their SLA.
 """
 
 from __future__ import annotations
@@ -9,56 +9,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Result, Writers
+from slowdust.analysis.origin import lists_all_roles
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail
 from slowdust.units import Second, known
 
 SHARE = 0.95
-"""Of the target that inserts, and deletes, have to reach."""
+"""Share of the target that inserts, and deletes, have to reach."""
 _WRITERS = ("insert", "delete")
 _NS_PER_S = 1e9
 
 
 def writers_of(slices: Sequence[Slice]) -> Writers | None:
-    """The worst of a step's incarnations on one contender, number by number.
+    """Return the worst of a step's incarnations on one contender, number by number.
 
-    None for steps whose writers had no rate to keep.
+    Returns None for steps whose writers had no rate to keep.
     """
-    kept = [found for record in slices if (found := _writers(record)) is not None]
-    if not kept:
+    runs = known(map(_writers, slices))
+    if not runs:
         return None
     return Writers(
-        target=kept[0].target,
-        inserts=min(one.inserts for one in kept),
-        deletes=min(known(one.deletes for one in kept), default=None),
-        insert_backlog=max(known(one.insert_backlog for one in kept), default=None),
-        delete_backlog=max(known(one.delete_backlog for one in kept), default=None),
-        max_lag_s=max(known(one.max_lag_s for one in kept), default=None),
-        sla_met=all(one.sla_met for one in kept),
+        target=runs[0].target,
+        inserts=min(run.inserts for run in runs),
+        deletes=min(known(run.deletes for run in runs), default=None),
+        insert_backlog=max(known(run.insert_backlog for run in runs), default=None),
+        delete_backlog=max(known(run.delete_backlog for run in runs), default=None),
+        max_lag_s=max(known(run.max_lag_s for run in runs), default=None),
+        sla_met=all(run.sla_met for run in runs),
     )
 
 
 def missed_its_sla(result: Result) -> bool:
-    """Whether its writers did; a step without writers at a rate has no SLA to miss."""
+    """Return whether a result's writers missed their SLA; without writers there is none."""
     return result.writers is not None and not result.writers.sla_met
 
 
-def achieved(writers: Writers) -> str:
-    """'950 inserts/s and 940 deletes/s instead of 1,000'; deletes only where they are known."""
+def achieved_rates(writers: Writers) -> str:
+    """Return '950 inserts/s and 940 deletes/s instead of 1,000'; deletes only if known."""
     deletes = "" if writers.deletes is None else f" and {writers.deletes:,.0f} deletes/s"
     return f"{writers.inserts:,.0f} inserts/s{deletes} instead of {writers.target:,.0f}"
 
 
 def meets_sla(record: Slice) -> bool:
-    """Whether its writers kept their rate; without such writers there is nothing to miss."""
+    """Return whether a slice's writers met their SLA; without writers there is none."""
     writers = _writers(record)
     return writers is None or writers.sla_met
 
 
 def paced_seconds(role: RoleUse, window: Second | None) -> Second | None:
-    """How long a writer at a rate was at work: a window can last longer, for its last query.
+    """Return how long a paced writer worked: a window can last longer, for its last query.
 
-    None where neither is known.
+    Returns None if neither is known.
     """
     if role.schedule is None or not role.schedule.due:
         return window
@@ -67,7 +68,7 @@ def paced_seconds(role: RoleUse, window: Second | None) -> Second | None:
 
 
 def rate_of(count: int | None, seconds: Second | None) -> float | None:
-    """Per second; None where either is not known."""
+    """Return the rate per second; None if either is unknown."""
     return None if count is None or not seconds else count / seconds
 
 
@@ -96,13 +97,10 @@ def _writers(record: Slice) -> Writers | None:
 
 
 def _rate(record: Slice, step: StepDetail, name: str) -> float | None:
-    """Rows per second; 0 where nobody wrote, None where nothing says how many.
-
-    An archived run need not have deleted anything.
-    """
+    """Return rows per second; 0 if the step has no such writer, None if they are unknown."""
     role = step.roles.get(name)
     if role is None:
-        return None if record.archived else 0.0
+        return 0.0 if lists_all_roles(record) else None
     if role.rate is not None:
         return role.rate
     return rate_of(role.rows, paced_seconds(role, record.measured.seconds))

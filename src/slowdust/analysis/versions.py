@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from slowdust.analysis.origin import is_known_by_name_alone
 from slowdust.benchmarks.model import DEFAULT_CONFIG
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts
@@ -22,7 +23,7 @@ _NAMED = re.compile(
 """A contender that is named by its version: `mysql@9.7.4+jemalloc`, a matrix's points behind it."""
 _PARTS = re.compile(r"(?P<engine>/[^:+]+)?(?::(?P<config>[^+]*))?(?P<additions>.*)")
 _FEWEST_DIGITS, _ALL_DIGITS = 4, 64
-"""Of a sha256, in a label."""
+"""Digits of a sha256 in a label."""
 
 
 @dataclass(frozen=True)
@@ -31,46 +32,46 @@ class Release:
 
     version: str
     build: str = ""
-    """The contender's name where that is no version: a directory of binaries."""
+    """The contender's name if that is no version: a directory of binaries."""
     sha256: str = ""
-    """Of a `build`'s binary, which may be another tomorrow."""
+    """Checksum of a `build`'s binary, which may be another tomorrow."""
 
     @property
     def title(self) -> str:
-        """What it is called, also by others of its line: a rebuilt directory keeps its name."""
+        """Name among the releases of its line; a rebuilt directory keeps it."""
         return f"{self.version} {self.build}" if self.build else self.version
 
 
 @dataclass(frozen=True)
 class LineParts:
-    """What makes a contender's line."""
+    """Parts that a contender's line is made of."""
 
     system: str
     """DBMS and engine: `mysql/innodb`."""
     config: str
     additions: str
-    """Environment, or how it was compiled: `+jemalloc`."""
+    """Environment, or flags that it was compiled with: `+jemalloc`."""
     rest: str
     """A copy's number, a matrix's points: `#2 fsync=off`."""
 
     @property
     def line(self) -> str:
-        """`mysql/innodb:small+jemalloc fsync=off`; without the config if that is the default."""
+        """The line's name, without a default config: `mysql/innodb:small+jemalloc fsync=off`."""
         config = f":{self.config}" if self.config != DEFAULT_CONFIG else ""
         return f"{self.system}{config}{self.additions}{self.rest}"
 
 
 def parts_of(facts: ContenderFacts) -> LineParts:
-    """The contender without its version, in parts."""
+    """Return the parts of the contender's name and facts that are not its version."""
     named = _NAMED.fullmatch(facts.name)
-    if facts.archived and named is None:
+    if is_known_by_name_alone(facts) and named is None:
         # Without a version it is no release of any line.
         return LineParts(facts.name, DEFAULT_CONFIG, "", "")
     rest = (named["copy"] or "") + named["points"] if named else ""
-    if named and facts.archived and (found := _PARTS.fullmatch(named["parts"])):
+    if named and is_known_by_name_alone(facts) and (parts := _PARTS.fullmatch(named["parts"])):
         # How it was compiled is in its name alone.
-        config = found["config"] or DEFAULT_CONFIG
-        return LineParts(facts.dbms + (found["engine"] or ""), config, found["additions"], rest)
+        config = parts["config"] or DEFAULT_CONFIG
+        return LineParts(facts.dbms + (parts["engine"] or ""), config, parts["additions"], rest)
     return LineParts(
         system=f"{facts.dbms}/{facts.engine}" if facts.engine else facts.dbms,
         config=facts.config,
@@ -80,20 +81,20 @@ def parts_of(facts: ContenderFacts) -> LineParts:
 
 
 def line_of(facts: ContenderFacts) -> str:
-    """The contender without its version: `mysql/innodb:small+jemalloc fsync=off`."""
+    """Return the contender's line: `mysql/innodb:small+jemalloc fsync=off`."""
     return parts_of(facts).line
 
 
 def release_of(facts: ContenderFacts) -> Release:
-    """The version a contender is of its line."""
+    """Return the version of its line that a contender is."""
     version = facts.build.version.removeprefix(f"{facts.dbms} ")
     if _NAMED.fullmatch(facts.name):
         return Release(version)
     return Release(version, facts.name, facts.build.sha256 or "")
 
 
-def contender_called(wanted: str, contenders: Sequence[ContenderFacts]) -> str:
-    """The contender that a user means: by its name, what sentences call it, or its version.
+def find_contender(wanted: str, contenders: Sequence[ContenderFacts]) -> str:
+    """Return the contender that a user means by its name, its short name, or its version.
 
     `postgres@17.4:x10a_c32r128+o2nofp` may be written `17.4` or `postgres@17.4` where no other has
     that version. Raises `UsageError` if there is none, or several.
@@ -103,20 +104,21 @@ def contender_called(wanted: str, contenders: Sequence[ContenderFacts]) -> str:
         return wanted
     short = short_names(names)
     versions = {facts.name: release_of(facts).version for facts in contenders}
-    meant = [
-        one.name
-        for one in contenders
-        if wanted in {short[one.name], versions[one.name], f"{one.dbms}@{versions[one.name]}"}
+    matching = [
+        facts.name
+        for facts in contenders
+        if wanted
+        in {short[facts.name], versions[facts.name], f"{facts.dbms}@{versions[facts.name]}"}
     ]
-    if len(meant) == 1:
-        return meant[0]
-    if meant:
-        raise UsageError(f"{wanted} may be {' or '.join(meant)}: write the whole name")
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise UsageError(f"{wanted} may be {' or '.join(matching)}: write the whole name")
     raise UsageError(f"{wanted} is not a contender; those are: {', '.join(names)}")
 
 
 def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:
-    """Line -> its releases, the oldest first -> the contender of each.
+    """Return line -> its releases, the oldest first -> the contender of each.
 
     Of several contenders of one release the first counts.
     """
@@ -124,23 +126,23 @@ def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, st
     for facts in contenders:
         lines.setdefault(line_of(facts), {}).setdefault(release_of(facts), facts.name)
     return {
-        name: {release: releases[release] for release in in_order(releases)}
+        name: {release: releases[release] for release in sorted_releases(releases)}
         for name, releases in lines.items()
     }
 
 
-def in_order(releases: Iterable[Release]) -> list[Release]:
-    """The oldest first; builds behind the published release of their version.
+def sorted_releases(releases: Iterable[Release]) -> list[Release]:
+    """Return the oldest first; builds follow the published release of their version.
 
-    What was built anew under the same name keeps the order it comes in.
+    Builds of the same name keep the order they come in.
     """
-    return sorted(releases, key=lambda one: (version_order(one.version), one.build))
+    return sorted(releases, key=lambda release: (version_order(release.version), release.build))
 
 
 def labels_of(releases: Sequence[Release]) -> dict[Release, str]:
-    """Release -> what tells it apart from all others, as a table's column has it.
+    """Return release -> the label of its column, which tells it apart from all others.
 
-    Where several have one title, the first digits of their binaries' sha256 follow it.
+    If several have one title, the first digits of their binaries' sha256 follow it.
     """
     titled: dict[str, list[Release]] = {}
     for release in releases:
@@ -155,7 +157,7 @@ def _label(release: Release, same: Sequence[Release]) -> str:
 
 
 def _digits(releases: Sequence[Release]) -> int:
-    """How many of the sha256 tell these releases apart."""
+    """Return how many digits of the sha256 tell these releases apart."""
     counts = range(_FEWEST_DIGITS, _ALL_DIGITS)
-    apart = (n for n in counts if len({one.sha256[:n] for one in releases}) == len(releases))
-    return next(apart, _ALL_DIGITS)
+    enough = (n for n in counts if len({r.sha256[:n] for r in releases}) == len(releases))
+    return next(enough, _ALL_DIGITS)

@@ -7,6 +7,7 @@ from slowdust.benchmarks.insert import INSERT
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import Benchmark, Measuring, Test
 from slowdust.benchmarks.slap import SLAP
+from slowdust.errors import UsageError
 
 DEFAULT = MICRO
 BENCHMARKS: dict[str, Benchmark] = {
@@ -20,10 +21,10 @@ def benchmark(name: str) -> Benchmark:
     """Return the benchmark of a name.
 
     Raises:
-        ValueError: the name is unknown; the message lists the known ones.
+        UsageError: the name is unknown; the message lists the known ones.
     """
     if name not in BENCHMARKS:
-        raise ValueError(f"unknown benchmark '{name}': choose {', '.join(BENCHMARKS)}")
+        raise UsageError(f"unknown benchmark '{name}': choose {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]
 
 

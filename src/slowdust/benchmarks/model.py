@@ -1,24 +1,26 @@
-"""What a benchmark is to the rest of Slowdust: named tests in order, groups, phases, suites.
+"""The model of a benchmark: named tests in order, their groups and phases, suites.
 
 The statements themselves are the driver's; a benchmark knows what a test is, not its SQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from fnmatch import fnmatchcase
 
+from slowdust.benchmarks.options import Option, Table
+
 DEFAULT_SUITE = "default"
 DEFAULT_CONFIG = "default"
-"""What most benchmarks run contenders with that name no configuration."""
+"""The configuration of most benchmarks for contenders that name none."""
 FEWEST_ROWS = 100
-"""What every test's table has at least."""
+"""The least rows that a test's table has."""
 
 
 class Group(StrEnum):
-    """What a test exercises; the rows of the report's tl;dr."""
+    """The part of a server that a test exercises; a row of the report's tl;dr."""
 
     POINT = "point"
     RANGE = "range"
@@ -29,7 +31,7 @@ class Group(StrEnum):
 
 
 class Phase(StrEnum):
-    """When a test runs: the data ages from one phase to the next."""
+    """The time at which a test runs: the data ages from one phase to the next."""
 
     PRE = "pre"
     WRITE = "write"
@@ -38,19 +40,19 @@ class Phase(StrEnum):
 
 
 class Headline(Enum):
-    """What a benchmark's results are told in, beside the verdict on the rate."""
+    """The number that a report shows of a benchmark beside the verdict on the rate."""
 
     RATE = "rate"
     RESPONSE_TIME = "response time"
 
 
 class Measuring(Enum):
-    """How a benchmark's tests are measured."""
+    """The way in which a benchmark's tests are measured."""
 
     SLICES = "slices"
-    """Short ones, contender by contender, as often as it takes."""
+    """Short slices, contender by contender, as often as it takes."""
     STEPS = "steps"
-    """Each once in every incarnation, from beginning to end."""
+    """Long steps, each run once in every incarnation, from beginning to end."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,12 @@ class Test:
 
     @property
     def driver_test(self) -> str:
-        """What the driver calls it: the id without `.pre`, the same operations on younger data."""
+        """The test's name in the driver: without `.pre`, since only the data are younger."""
         return self.name.removesuffix(f".{Phase.PRE}")
 
     @property
     def writes(self) -> bool:
-        """Whether it changes the data, so that contenders have to age alike."""
+        """Whether the test changes the data, so that contenders have to age alike."""
         return self.group is Group.WRITE
 
 
@@ -89,13 +91,34 @@ class Benchmark:
     measuring: Measuring = Measuring.SLICES
     config: str = DEFAULT_CONFIG
     """The configuration of contenders that name none."""
+    table: str = "sbtest"
+    """The name of its tables in the driver, before their numbers."""
+    connections: int = 1
+    """Connections that each client holds at once, at most."""
+    options_type: type[Table] | None = None
+    """Its own table of the experiment file, which is called like the benchmark."""
+    options: tuple[Option, ...] = ()
+    """Options of `slowdust compare` that set keys of that table."""
+    unused_keys: Mapping[str, str] = field(default_factory=dict)
+    """Keys of the experiment file that mean nothing to it -> why."""
+    guide: str = ""
+    """The paragraphs about it in the help of `slowdust compare`, in click's markup."""
+
+    def configured(self, table: Table) -> Benchmark:
+        """Return the benchmark as its own table of an experiment file describes it."""
+        del table
+        return self
+
+    def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:
+        """Return each test at each number of clients, in the order of one incarnation."""
+        return [(test, clients) for test in tests for clients in levels]
 
     def test(self, name: str) -> Test | None:
-        """The test of that name, if there is one."""
+        """Return the test of that name; None where there is none."""
         return next((test for test in self.tests if test.name == name), None)
 
     def suite(self, name: str) -> list[Test]:
-        """A suite's tests in the order in which they run.
+        """Return a suite's tests in the order in which they run.
 
         Raises:
             ValueError: there is no such suite; says which there are.
@@ -105,9 +128,9 @@ class Benchmark:
         return self._in_order(self.suites[name])
 
     def matching(self, patterns: Iterable[str]) -> list[Test]:
-        """The tests that match any of `patterns`, in the order in which they run.
+        """Return the tests that match any of `patterns`, in the order in which they run.
 
-        Tests on younger data are meant only by patterns that name `.pre`.
+        Only patterns that name `.pre` mean tests on younger data.
 
         Raises:
             ValueError: a pattern matches none.
@@ -131,6 +154,6 @@ class Benchmark:
 
 
 def rows_of_range(name: str) -> int:
-    """The rows that a test called `NAME.ROWS` reads at once; `FEWEST_ROWS` where it says none."""
+    """Return the rows that a test called `NAME.ROWS` reads at once; `FEWEST_ROWS` by default."""
     suffix = name.removesuffix(f".{Phase.PRE}").rpartition(".")[2]
     return int(suffix) if suffix.isdecimal() else FEWEST_ROWS

@@ -8,14 +8,14 @@ import click
 
 from slowdust.analysis.analyse import analyse
 from slowdust.errors import UsageError
-from slowdust.experiment.journal import Beginning
+from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
 from slowdust.experiment.run import run_experiment
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report import html, tldr
 
 
-def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
+def conduct(spec: Spec, results: Path, mode: StartMode) -> int:
     """Run an experiment, write its `report.html`, print its tl;dr and return the exit code.
 
     The code is 1 when a contender dropped out or did not finish a step.
@@ -23,7 +23,7 @@ def conduct(spec: Spec, results: Path, beginning: Beginning) -> int:
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     try:
         with watching() as view:
-            folder = run_experiment(spec, results, beginning, view)
+            folder = run_experiment(spec, results, mode, view)
     except UsageError:
         raise
     except BaseException:

@@ -65,21 +65,20 @@ def command(
     slowdust history --config 'cz10a*,cz11a*'
     """
     from slowdust.analysis.history.configs import Configs
-    from slowdust.analysis.history.history import Choice, history_of
-    from slowdust.analysis.history.same_source import once
-    from slowdust.analysis.story.bands import USUAL
+    from slowdust.analysis.history.history import Choice, deduplicate, history_of
+    from slowdust.analysis.story.bands import DEFAULT_BANDS
     from slowdust.errors import UsageError
     from slowdust.report.markdown.history import brief
     from slowdust.wording import counted
 
-    experiments, notes = once(_read_experiments(names, results))
+    experiments, notes = deduplicate(_read_experiments(names, results))
     experiments.sort(key=lambda run: (run.manifest.started or "", _place(run.name, names)))
     patterns = [part.strip() for part in (tests or "*").split(",")]
     choice = Choice(
         benchmark=lambda name: benchmark in {None, name},
         test=lambda name: any(fnmatchcase(name, pattern) for pattern in patterns),
         base=base,
-        bands=bands or USUAL,
+        bands=bands or DEFAULT_BANDS,
         configs=None if config is None else Configs.of(config),
         host=host,
     )

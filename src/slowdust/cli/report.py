@@ -45,14 +45,14 @@ def command(
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.analyse import analyse
-    from slowdust.analysis.story.bands import USUAL, untold
+    from slowdust.analysis.story.bands import DEFAULT_BANDS, changes_beside_tldr
     from slowdust.report import tldr
     from slowdust.report.markdown.changes import list_of_changes
 
     folder = _find_folder(name, results)
     slices = folder.read_slices()
     manifest = folder.read_manifest()
-    report = analyse(manifest, slices, base, bands or USUAL)
+    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS)
     if classic is not None:
         from slowdust.report.classic.files import write_classic
 
@@ -65,7 +65,7 @@ def command(
         destination = html or folder.path / "report.html"
         destination.write_text(render_as("html", REPORTS, report, slices))
         if form is None:
-            more = list_of_changes(untold(report)) if bands is not None else []
+            more = list_of_changes(changes_beside_tldr(report)) if bands is not None else []
             click.echo("\n".join((*tldr.lines(report), *more)))
         click.echo(f"report: {destination}", err=form is not None)
 

@@ -20,11 +20,11 @@ def command(file: Path, results: Path, **options: bool) -> int:
     a killed experiment stopped, and never measures a finished slice again.
     """
     from slowdust.cli.conduct import conduct
-    from slowdust.experiment.journal import Beginning
+    from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.spec import read_spec
     from slowdust.store.folder import MANIFEST_FILE
 
     if options["resume"] and (file.parent / MANIFEST_FILE).is_file():
         results = file.absolute().parent.parent
-    beginning = Beginning.RESUME if options["resume"] else Beginning.FRESH
-    return conduct(read_spec(file), results, beginning)
+    mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
+    return conduct(read_spec(file), results, mode)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
-from slowdust.errors import UsageError
 
 
 @click.command("tests")
@@ -18,10 +17,7 @@ from slowdust.errors import UsageError
 )
 def command(name: str) -> None:
     """List a benchmark's tests in order, with their groups and the suites that include them."""
-    try:
-        chosen = benchmark(name)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    chosen = benchmark(name)
     for test in chosen.tests:
         suites = [suite for suite, tests in chosen.suites.items() if test.name in tests]
         click.echo(f"{test.name:<26}{test.group.value:<24}{', '.join(suites)}")

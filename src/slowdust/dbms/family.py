@@ -159,10 +159,10 @@ class Family(ABC):
         return override(roomy, {setting_name(key): v for key, v in overrides.items()})
 
     @abstractmethod
-    def bytes_per_purchase(self, engine: str | None) -> int:
-        """Return the bytes of a row of the Insert Benchmark with its share of the three indexes.
+    def bytes_per_row(self, engine: str | None) -> int:
+        """Return the bytes of a row of seven columns with its share of three secondary indexes.
 
-        Measured after l.i1, when the indexes are less dense than after their creation.
+        Measured after rows were replaced, when indexes are less dense than after their creation.
         """
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:

@@ -52,7 +52,7 @@ _FATAL_STATES = {
 }
 """Beginning of a state -> its meaning, in the words of the PostgreSQL manual, appendix A."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
-_BYTES_PER_PURCHASE = 320
+_BYTES_PER_ROW = 320
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 
@@ -67,10 +67,10 @@ class Postgres(Family):
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),
     }
 
-    def bytes_per_purchase(self, engine: str | None) -> int:
+    def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes in the heap and in B-trees."""
         del engine
-        return _BYTES_PER_PURCHASE
+        return _BYTES_PER_ROW
 
     def render_bytes(self, size: int) -> str:
         """Write a size in whole megabytes, at least one."""

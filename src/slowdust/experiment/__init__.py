@@ -1,1 +1,1 @@
-"""From a specification to measured slices."""
+"""Experiments, from a specification to measured slices."""

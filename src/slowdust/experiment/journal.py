@@ -1,39 +1,37 @@
-"""What a run knows and has on disk: the manifest and the slices of every step."""
+"""The journal of a run: the manifest and the slices of every step, in memory and on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
 
 import msgspec
 
 from slowdust import __version__
+from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import UsageError
+from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.protocol import PlanText
-from slowdust.experiment.plan import Step, plan, restore
+from slowdust.experiment.plan import Step, plan
 from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.view import View
+from slowdust.probes.host import advice
+from slowdust.probes.host.machine import read_machine
 from slowdust.store.folder import Folder, Writer
-from slowdust.store.manifest import (
-    ContenderFacts,
-    InsertMethod,
-    Manifest,
-    Method,
-    Plan,
-    StepFailure,
-)
+from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepFailure
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.units import Second
 
 
-class Beginning(Enum):
-    """How an experiment treats what is in its folder."""
+class StartMode(Enum):
+    """How an experiment treats the contents of its folder."""
 
     FRESH = "fresh"
     RESUME = "resume"
 
 
-def check_beginning(folder: Folder, beginning: Beginning) -> None:
+def check_start(folder: Folder, mode: StartMode) -> None:
     """Refuse a fresh experiment whose name is taken, and to resume what was never begun.
 
     Raises:
@@ -41,12 +39,12 @@ def check_beginning(folder: Folder, beginning: Beginning) -> None:
     """
     if folder.has_manifest():
         folder.read_manifest()
-        if beginning is Beginning.FRESH:
+        if mode is StartMode.FRESH:
             raise UsageError(
                 f"there is an experiment named '{folder.name}' already: choose another --name, or "
                 f"go on with it by `slowdust run {folder.spec_file} --resume`"
             )
-    elif beginning is Beginning.RESUME:
+    elif mode is StartMode.RESUME:
         raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
 
 
@@ -58,7 +56,10 @@ class Journal:
         self.steps = plan(spec)
         self._writer = writer
         self._discard = spec.discard
-        restore(self.steps, writer.folder.read_slices())
+        by_place = {(step.test.name, step.clients): step for step in self.steps}
+        for record in writer.folder.read_slices():
+            if step := by_place.get((record.place.test, record.place.clients)):
+                step.slices.append(record)
         for step in self.steps:
             step.settled = step.key in manifest.settled
             step.turns_done = manifest.turns_done.get(step.key, 0)
@@ -68,7 +69,7 @@ class Journal:
 
     @property
     def spent(self) -> Second:
-        """Seconds of the budget that are used: up to the last turn, or what slices on disk took."""
+        """Seconds of the budget that are used: up to the last turn, or by the slices on disk."""
         return max(
             self.manifest.spent_s, sum(step.wall_clock(self._discard) for step in self.steps)
         )
@@ -76,13 +77,9 @@ class Journal:
     @property
     def last_incarnation(self) -> int:
         """The number of the newest incarnation; 0 if there was none."""
-        numbers = [record.place.incarnation for record in self.slices()]
+        numbers = [record.place.incarnation for step in self.steps for record in step.slices]
         numbers += [failure.incarnation for failure in self.manifest.failed_steps]
         return max(numbers, default=0)
-
-    def slices(self) -> Iterable[Slice]:
-        """All slices so far."""
-        return (record for step in self.steps for record in step.slices)
 
     def add(self, step: Step, record: Slice) -> None:
         """Keep a slice; it is on disk when this returns."""
@@ -100,12 +97,12 @@ class Journal:
         ]
 
     def fail(self, failure: StepFailure) -> None:
-        """A contender did not finish a long step."""
+        """Keep that a contender did not finish a long step."""
         self.manifest.failed_steps.append(failure)
         self.save()
 
     def settle(self, step: Step) -> None:
-        """The step needs no more slices."""
+        """Keep that the step needs no more slices."""
         step.settled = True
         self.manifest.settled.append(step.key)
 
@@ -116,7 +113,7 @@ class Journal:
             self.manifest.aged_to[step.key] = positions
 
     def end_turn(self, step: Step, spent: Second) -> None:
-        """The step has had its turn in this incarnation."""
+        """Keep that the step has had its turn in this incarnation."""
         step.turns_done += 1
         self.manifest.turns_done[step.key] = step.turns_done
         self.manifest.spent_s = spent
@@ -128,8 +125,24 @@ class Journal:
             self.manifest.warnings.append(text)
 
     def facts(self, contender: str) -> ContenderFacts:
-        """A contender's entry in the manifest."""
+        """Return a contender's entry in the manifest."""
         return next(entry for entry in self.manifest.contenders if entry.name == contender)
+
+    def record_servers(self, contenders: Contenders) -> None:
+        """Keep what starting and loading the contenders showed of their servers.
+
+        Raises:
+            UsageError: a contender's malloc is not the one that it had when the experiment began.
+        """
+        for contender in contenders.running():
+            facts = self.facts(contender.name)
+            check_same_allocator(facts, contender.server.allocator)
+            facts.allocator = contender.server.allocator or facts.allocator
+            facts.buffer_pool_bytes = contender.buffer_pool_bytes
+            if contender.sizes is not None:
+                facts.data_bytes = contender.sizes.data_bytes
+                facts.table_bytes = contender.sizes.table_bytes
+                facts.index_bytes = contender.sizes.index_bytes
 
     def save(self) -> None:
         """Write the manifest."""
@@ -141,36 +154,53 @@ class Journal:
         self.save()
 
 
-def method_of_slices(spec: Spec, incarnations: int) -> Method:
-    """How a benchmark of slices is measured."""
-    return Method(
-        seed=spec.seed,
-        tables=spec.tables,
-        rows=spec.rows,
-        slice_s=spec.slice,
-        discard_s=spec.discard,
-        warmup_s=spec.warmup,
-        budget_s=spec.budget,
-        margin=spec.margin,
-        incarnations=incarnations,
-        rate=spec.rate.per_second if spec.rate else None,
-        arrivals=spec.rate.arrivals if spec.rate else None,
-    )
+OpenJournal = Callable[[Method], Journal]
+"""Opens the journal of an experiment that is measured by a method."""
 
 
-def method_of_steps(spec: Spec, incarnations: int, insert: InsertMethod) -> Method:
-    """How a benchmark of long steps is measured: without slices, until they end."""
-    return Method(
-        seed=spec.seed,
-        tables=spec.insert_options.tables(max(spec.clients)),
-        rows=max(insert.rows.values()),
-        slice_s=0.0,
-        discard_s=0.0,
-        warmup_s=0.0,
-        budget_s=0.0,
-        margin=spec.margin,
-        incarnations=incarnations,
-        insert=insert,
+def open_journal(
+    spec: Spec, writer: Writer, contenders: Contenders, view: View, method: Method
+) -> Journal:
+    """Open the journal of a new experiment, or of one that goes on; failures are kept in it.
+
+    Raises:
+        UsageError: what goes on is not what began.
+    """
+    machine = read_machine(contenders.data_dir)
+    facts = [_facts(contender) for contender in contenders.all]
+    version = contenders.driver.version
+    manifest = new_manifest(spec, facts, method, version, advice.facts(machine))
+    if writer.folder.has_manifest():
+        manifest = _continued(writer.folder.read_manifest(), manifest)
+    else:
+        writer.write_spec(spec.to_toml())
+    journal = Journal(spec, writer, manifest)
+    for warning in advice.warnings(machine):
+        journal.warn(warning)
+
+    def report(contender: RunningContender) -> None:
+        journal.facts(contender.name).failed = contender.failed
+        journal.save()
+        view.warning(f"a contender dropped out: {contender.failed}")
+
+    contenders.on_failure(report)
+    return journal
+
+
+def _facts(contender: RunningContender) -> ContenderFacts:
+    resolved = contender.resolved
+    accepted = contender.instance.settings if contender.instance else None
+    library = resolved.environment.library
+    return ContenderFacts(
+        name=contender.name,
+        dbms=resolved.build.dbms,
+        build=resolved.build.facts,
+        config=resolved.settings.config,
+        settings=dict(accepted.values) if accepted else {},
+        skipped_settings=list(accepted.skipped) if accepted else [],
+        engine=resolved.engine,
+        environment=resolved.environment.written,
+        allocator_sha256=None if library is None else sha256_of(library),
     )
 
 
@@ -181,7 +211,7 @@ def new_manifest(
     driver_version: str,
     host: dict[str, str],
 ) -> Manifest:
-    """The manifest of an experiment that begins now."""
+    """Return the manifest of an experiment that begins now."""
     return Manifest(
         schema=SCHEMA,
         experiment=spec.name,
@@ -195,6 +225,17 @@ def new_manifest(
         method=method,
         host=host,
     )
+
+
+def _continued(before: Manifest, now: Manifest) -> Manifest:
+    """Return the manifest of an experiment that goes on, with its new length."""
+    check_same(before, now)
+    before.method.budget_s = now.method.budget_s
+    before.method.incarnations = now.method.incarnations
+    before.finished = None
+    for contender in before.contenders:
+        contender.failed = None
+    return before
 
 
 def check_same(before: Manifest, now: Manifest) -> None:
@@ -225,22 +266,22 @@ def check_same(before: Manifest, now: Manifest) -> None:
         elif old.allocator_sha256 != new.allocator_sha256:
             changed.append(f"the malloc library of {new.name}")
     if changed:
-        may_change = "the budget" if now.method.insert is None else "the number of incarnations"
+        may_change = "the budget" if now.method.budget_s else "the number of incarnations"
         raise UsageError(
             f"cannot resume '{before.experiment}': {', '.join(changed)} changed since it was "
             f"started (only {may_change} may)"
         )
 
 
-def check_same_allocator(before: ContenderFacts, found: str | None) -> None:
-    """Refuse to add slices of a server with another malloc; what could not be seen is no other.
+def check_same_allocator(before: ContenderFacts, now: str | None) -> None:
+    """Refuse to add slices of a server with another malloc, where both could be seen.
 
     Raises:
         UsageError: naming both.
     """
-    if None not in (before.allocator, found) and before.allocator != found:
+    if None not in (before.allocator, now) and before.allocator != now:
         raise UsageError(
-            f"cannot go on: the malloc of {before.name} is now {found}, and was "
+            f"cannot go on: the malloc of {before.name} is now {now}, and was "
             f"{before.allocator} when the experiment was started"
         )
 

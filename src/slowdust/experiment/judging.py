@@ -7,11 +7,12 @@ from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import Step
-from slowdust.experiment.view import Standing
+from slowdust.experiment.view import InterimVerdict, Status
+from slowdust.units import Second
 
 
 class Judge:
-    """Judges a step with what all steps of the experiment tell about restarts.
+    """Judges a step, with restarts as all steps of the experiment show them.
 
     The block ratios of steps that do not change are kept; only the running step's are new.
     """
@@ -22,12 +23,27 @@ class Judge:
         self._steps = journal.steps
         self._ratios: dict[str, tuple[int, list[BlockRatios]]] = {}
 
-    def standings(self, step: Step) -> list[Standing]:
-        """How the contenders stand in the step; empty where nothing was compared."""
-        cells = [cell for known in self._steps for cell in self._cells(known)]
+    def status(
+        self, step: Step, extent: str, measured: Second, budget: Second, settled: int | None
+    ) -> Status:
+        """Return the experiment's status in a step; `measured` seconds of `budget` are used."""
+        return Status(
+            test=step.test.name,
+            clients=step.clients,
+            step_number=self._steps.index(step) + 1,
+            steps=len(self._steps),
+            extent=extent,
+            verdicts=self._verdicts(step),
+            measured=measured,
+            budget=budget,
+            settled=settled,
+        )
+
+    def _verdicts(self, step: Step) -> list[InterimVerdict]:
+        cells = [cell for other in self._steps for cell in self._cells(other)]
         judged = judge_estimates(estimate_all(cells), self._margin)
         own = {id(cell) for cell in self._cells(step)}
-        return [_standing(j) for cell, j in zip(cells, judged, strict=True) if id(cell) in own]
+        return [_verdict(j) for cell, j in zip(cells, judged, strict=True) if id(cell) in own]
 
     def _cells(self, step: Step) -> list[BlockRatios]:
         count, cells = self._ratios.get(step.key, (0, []))
@@ -37,10 +53,10 @@ class Judge:
         return cells
 
 
-def _standing(judgement: Judgement) -> Standing:
+def _verdict(judgement: Judgement) -> InterimVerdict:
     estimate = judgement.estimate
     interval = estimate.interval
-    return Standing(
+    return InterimVerdict(
         contender=estimate.contender,
         rqps=estimate.ratio,
         low=interval.low if interval else None,

@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from slowdust.experiment.view import Standing, Status, View
+from slowdust.experiment.view import InterimVerdict, Status, View
 from slowdust.units import Second, format_duration
 from slowdust.wording import clients
 
@@ -23,24 +23,24 @@ _STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yel
 
 @contextmanager
 def watching() -> Iterator[View]:
-    """The view that suits standard error: live in a terminal, else plain lines."""
+    """Open the view that suits standard error: live in a terminal, else plain lines."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield PlainView()
         return
-    view = LiveView(console)
+    view = _LiveView(console)
     with Live(view, console=console, refresh_per_second=4, transient=True):
         yield view
 
 
-def describe(standing: Standing) -> str:
-    """`postgres@17.6 1.028 [1.022, 1.037] faster`."""
-    if standing.rqps is None:
-        return f"{standing.contender} not measured beside the base"
+def describe(verdict: InterimVerdict) -> str:
+    """Write a verdict in a line: `postgres@17.6 1.028 [1.022, 1.037] faster`."""
+    if verdict.rqps is None:
+        return f"{verdict.contender} not measured beside the base"
     interval = ""
-    if standing.low is not None and standing.high is not None:
-        interval = f" [{standing.low:.3f}, {standing.high:.3f}]"
-    return f"{standing.contender} {standing.rqps:.3f}{interval} {standing.verdict}"
+    if verdict.low is not None and verdict.high is not None:
+        interval = f" [{verdict.low:.3f}, {verdict.high:.3f}]"
+    return f"{verdict.contender} {verdict.rqps:.3f}{interval} {verdict.verdict}"
 
 
 class PlainView:
@@ -51,32 +51,32 @@ class PlainView:
 
     def phase(self, text: str) -> None:
         """Print the phase."""
-        self._say(text)
+        self._print(text)
 
     def progress(self, done: int, total: int) -> None:
-        """Print it now and then."""
+        """Print the share done now and then."""
         if time.monotonic() - self._last >= _PLAIN_EVERY and total:
-            self._say(f"  {done / total:.0%}")
+            self._print(f"  {done / total:.0%}")
 
     def block(self, status: Status) -> None:
-        """Print it now and then."""
+        """Print the status now and then."""
         if time.monotonic() - self._last >= _PLAIN_EVERY:
-            self._say(f"  {_line(status)}")
+            self._print(f"  {_line(status)}")
 
     def step_done(self, status: Status) -> None:
-        """Print how the test stands."""
-        self._say(_line(status))
+        """Print the status of the test."""
+        self._print(_line(status))
 
     def warning(self, text: str) -> None:
-        """Print it."""
-        self._say(f"warning: {text}")
+        """Print the warning."""
+        self._print(f"warning: {text}")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._last = time.monotonic()
         print(text, file=sys.stderr, flush=True)
 
 
-class LiveView:
+class _LiveView:
     """A few lines that follow the experiment; finished turns scroll away above them."""
 
     def __init__(self, console: Console) -> None:
@@ -89,7 +89,7 @@ class LiveView:
     def __rich__(self) -> Group:
         parts: list[Text | Table | ProgressBar] = []
         if self._status is not None:
-            parts += [_headline(self._status), _standings(self._status.standings)]
+            parts += [_headline(self._status), _verdicts(self._status.verdicts)]
             parts.append(
                 ProgressBar(total=self._status.budget, completed=self._status.measured, width=60)
             )
@@ -99,32 +99,27 @@ class LiveView:
         return Group(*parts)
 
     def phase(self, text: str) -> None:
-        """Show the phase."""
         self._phase, self._done, self._total = text, 0, 0
 
     def progress(self, done: int, total: int) -> None:
-        """Show the phase's share done."""
         self._done, self._total = done, total
 
     def block(self, status: Status) -> None:
-        """Show the status."""
         self._phase = ""
         self._status = status
 
     def step_done(self, status: Status) -> None:
-        """Leave a line behind."""
         self.block(status)
         self._console.print(_line(status), highlight=False)
 
     def warning(self, text: str) -> None:
-        """Leave a line behind."""
         self._console.print(f"warning: {text}", style="yellow", highlight=False)
 
 
 def _line(status: Status) -> str:
     at = f" x{status.clients}" if status.clients > 1 else ""
-    stand = "; ".join(map(describe, status.standings)) or "no comparison yet"
-    return f"{status.test}{at}: {stand} ({status.extent}, {format_duration(_left(status))} left)"
+    verdicts = "; ".join(map(describe, status.verdicts)) or "no comparison yet"
+    return f"{status.test}{at}: {verdicts} ({status.extent}, {format_duration(_left(status))} left)"
 
 
 def _left(status: Status) -> Second:
@@ -141,8 +136,8 @@ def _headline(status: Status) -> Text:
     )
 
 
-def _standings(standings: list[Standing]) -> Table:
+def _verdicts(verdicts: list[InterimVerdict]) -> Table:
     table = Table.grid(padding=(0, 2))
-    for standing in standings:
-        table.add_row(Text(describe(standing), style=_STYLES.get(standing.verdict, "default")))
+    for verdict in verdicts:
+        table.add_row(Text(describe(verdict), style=_STYLES.get(verdict.verdict, "default")))
     return table

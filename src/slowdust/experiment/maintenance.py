@@ -1,4 +1,4 @@
-"""The carrying out of maintenance, whatever the family of the server."""
+"""Maintenance, carried out stage by stage on a server of any family."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def carry_out(
     rows: int,
     warn: Callable[[str], None],
 ) -> None:
-    """Carry out the stages one after the other; `warn` is told of those that took too long.
+    """Carry out the stages one after the other; `warn` gets a sentence where one took too long.
 
-    They are about tables of so many `rows`, by which the patience with statements goes.
+    The stages are about tables of so many `rows`, which decide how long a statement may take.
     """
     for stage in stages:
         if isinstance(stage, Statements):
@@ -39,12 +39,20 @@ def carry_out(
             driver.sql(target, [stage.write(*pair) for pair in stage.values.items()])
             carry_out(driver, target, stage.stages, rows, warn)
             driver.sql(target, [stage.write(*pair) for pair in reversed(before.items())])
-        elif not _comes_true(driver, target, stage):
+        elif not _wait_for(driver, target, stage):
             warn(f"{stage.limit:.0f} s were not enough until {stage.what}")
 
 
+def longest_wait(rows: int, share: float) -> Second:
+    """Return how long to wait for idle servers after writes to so many rows.
+
+    60 s and 1 s per million rows, at most 1200 s, in a run that is `share` of a full one.
+    """
+    return min(1200.0, 60.0 + rows / 1e6) * min(1.0, share)
+
+
 def _values(driver: Driver, target: Target, stage: WithSettings) -> dict[str, str]:
-    """What is in force of the settings that are changed."""
+    """Read the values in force of the settings that are changed."""
     values: dict[str, str] = {}
     answers = driver.sql(target, [stage.read(name) for name in stage.values])
     for name, answer in zip(stage.values, answers, strict=True):
@@ -55,7 +63,7 @@ def _values(driver: Driver, target: Target, stage: WithSettings) -> dict[str, st
     return values
 
 
-def _comes_true(driver: Driver, target: Target, stage: WaitUntil) -> bool:
+def _wait_for(driver: Driver, target: Target, stage: WaitUntil) -> bool:
     deadline = time.monotonic() + stage.limit
     while True:
         (answer,) = driver.sql(target, [stage.statement])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 
-from slowdust.benchmarks.model import Measuring, Phase, Test
+from slowdust.benchmarks.model import Test
 from slowdust.experiment.spec.spec import Spec
-from slowdust.store.slice import Slice
+from slowdust.store.slice import Place, Slice
 from slowdust.units import Second
 
 
@@ -24,84 +22,36 @@ class Step:
     """Incarnations in which it had all of its turn; one that was cut short is none of them."""
     aged_to: list[int] | None = None
     """Operations per client that a write test does to every contender's data before any test on
-    aged data: what its first incarnation came to."""
+    aged data: the positions that its first incarnation reached."""
 
     @property
     def key(self) -> str:
-        """`TEST@CLIENTS`: its name in the manifest."""
+        """The step's name in the manifest: `TEST@CLIENTS`."""
         return f"{self.test.name}@{self.clients}"
 
-    def wall_clock(self, discard: Second) -> Second:
-        """What its slices took of the budget, with what was discarded before each."""
-        return sum(
-            (s.measured.probe_seconds or s.measured.seconds or 0.0) + discard for s in self.slices
+    def session(self, contender: str, incarnation: int) -> str:
+        """Return the driver's name for the step's session on a contender."""
+        return f"{contender}|{self.key}|{incarnation}"
+
+    def place(self, contender: str, incarnation: int, slot: int, block: int = 0) -> Place:
+        """Return the place in the experiment of a slice of the step."""
+        return Place(
+            benchmark=self.test.benchmark,
+            test=self.test.name,
+            clients=self.clients,
+            contender=contender,
+            incarnation=incarnation,
+            block=block,
+            slot=slot,
         )
+
+    def wall_clock(self, discard: Second) -> Second:
+        """Return the share of the budget that its slices took, with what each discarded."""
+        lengths = (s.measured.probe_seconds or s.measured.seconds or 0.0 for s in self.slices)
+        return sum(length + discard for length in lengths)
 
 
 def plan(spec: Spec) -> list[Step]:
-    """The steps of one incarnation, in order: tests as the benchmark has them, clients as given.
-
-    Long steps need what those before them left: all of them run with so many clients, then with
-    more.
-    """
-    tests = spec.chosen_tests()
-    if spec.measuring is Measuring.STEPS:
-        return [Step(test, clients) for clients in spec.clients for test in tests]
-    return [Step(test, clients) for test in tests for clients in spec.clients]
-
-
-def restore(steps: Iterable[Step], slices: Iterable[Slice]) -> None:
-    """Hand the slices of a stopped experiment back to their steps."""
-    by_name = {(step.test.name, step.clients): step for step in steps}
-    for record in slices:
-        if step := by_name.get((record.place.test, record.place.clients)):
-            step.slices.append(record)
-
-
-class Deed(Enum):
-    """What one incarnation does with a step."""
-
-    MEASURE = "measure"
-    AGE = "age"
-    """Run its writes up to `aged_to` and measure nothing."""
-
-
-@dataclass(frozen=True)
-class Turn:
-    """A step's part in one incarnation."""
-
-    step: Step
-    deed: Deed
-
-
-def turns(steps: list[Step], round_number: int) -> list[Turn]:
-    """What one incarnation does, in order.
-
-    Measured is what is neither settled nor already measured in `round_number` whole turns. Write
-    tests that are not measured still age the data where a test on aged data comes after them.
-    """
-    due = [not step.settled and step.turns_done < round_number for step in steps]
-    result = []
-    for place, step in enumerate(steps):
-        aged_follows = any(
-            due[later] and steps[later].test.phase is Phase.AGED
-            for later in range(place + 1, len(steps))
-        )
-        if due[place]:
-            result.append(Turn(step, Deed.MEASURE))
-        elif step.test.phase is Phase.WRITE and aged_follows and step.aged_to:
-            result.append(Turn(step, Deed.AGE))
-    return result
-
-
-def maintenance_after(todo: list[Turn]) -> Turn | None:
-    """The turn after which maintenance runs, if tests on aged data follow it."""
-    if not any(turn.step.test.phase is Phase.AGED for turn in todo):
-        return None
-    writes = [turn for turn in todo if turn.step.test.phase is Phase.WRITE]
-    return writes[-1] if writes else None
-
-
-def unsettled(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps that want more slices."""
-    return (step for step in steps if not step.settled)
+    """Return the steps of one incarnation, in the benchmark's order."""
+    sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), spec.clients)
+    return [Step(test, clients) for test, clients in sequence]

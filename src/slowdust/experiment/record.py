@@ -1,8 +1,8 @@
-"""The one place where a record is made, of a slice and of a long step alike."""
+"""The making of a record, of a slice and of a long step alike."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 import msgspec
 
@@ -14,8 +14,9 @@ from slowdust.store.slice import Place, Slice
 from slowdust.store.step import StepDetail
 
 
-class Totals(Protocol):
-    """Totals of a window over all clients: the driver's answer has them, or they follow from it."""
+@dataclass
+class Totals:
+    """Totals of a long step over all of its roles; those of a slice are in the driver's answer."""
 
     operations: int
     statements: int
@@ -26,13 +27,13 @@ class Totals(Protocol):
     per_second: list[PerSecond]
     errors: dict[str, int]
     retries: int
-    schedule: Schedule | None
+    schedule: Schedule | None = None
 
 
 def slice_of(
     place: Place,
     answer: Ran | Performed,
-    totals: Totals,
+    totals: Ran | Totals,
     window: WindowUse,
     step: StepDetail | None = None,
 ) -> Slice:

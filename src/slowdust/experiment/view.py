@@ -1,4 +1,4 @@
-"""What a running experiment tells whoever watches it."""
+"""The events of a running experiment, for a view that shows them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from slowdust.units import Second
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How one contender stands in the test that runs, relative to the base."""
+class InterimVerdict:
+    """The verdict on one contender in the test that runs, relative to the base."""
 
     contender: str
     rqps: float | None
-    """None where no block is complete."""
+    """The ratio to the base; None where no block is complete."""
     low: float | None
     high: float | None
     verdict: str
     settled: bool
-    """More slices of it would be wasted."""
+    """Whether more slices would be wasted."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Status:
     step_number: int
     steps: int
     extent: str
-    """How much of it there is, in words: '40 slices, incarnation 2'."""
-    standings: list[Standing]
+    """The slices so far, in words: '40 slices, incarnation 2'."""
+    verdicts: list[InterimVerdict]
     measured: Second
     budget: Second
     settled: int | None
@@ -43,16 +43,16 @@ class View(Protocol):
     """Receives the events of a run; never blocks it for long."""
 
     def phase(self, text: str) -> None:
-        """Something other than measuring is under way: fetching, loading, maintenance."""
+        """Begin something other than measuring: fetching, loading, maintenance."""
 
     def progress(self, done: int, total: int) -> None:
-        """How far the phase has come."""
+        """Show how far the phase has come."""
 
     def block(self, status: Status) -> None:
-        """A block has been measured."""
+        """Show the status after a block has been measured."""
 
     def step_done(self, status: Status) -> None:
-        """A test has had its turn in this incarnation."""
+        """Show the status after a test has had its turn in this incarnation."""
 
     def warning(self, text: str) -> None:
-        """Something the user should know, that does not stop the experiment."""
+        """Show what the user should know, though it does not stop the experiment."""

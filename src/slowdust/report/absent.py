@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from slowdust.analysis.metrics import ESSENTIAL, Metric
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.latency import columns_of_latency
+from slowdust.analysis.origin import columns_of_latency
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.store.slice import Slice

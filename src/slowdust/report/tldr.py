@@ -6,8 +6,7 @@ a wall of words: where they follow each other, they are shown as groups with a l
 
 from __future__ import annotations
 
-from slowdust.analysis.model import Report
-from slowdust.analysis.story.group_changes import GroupChanges
+from slowdust.analysis.model import GroupChanges, Report
 from slowdust.report.markdown.changes import list_of_changes
 
 Passage = str | list[GroupChanges]

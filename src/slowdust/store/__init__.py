@@ -1,1 +1,1 @@
-"""Experiments on disk: a manifest and one record per slice."""
+"""Experiments on disk: a manifest, and a record for each slice."""

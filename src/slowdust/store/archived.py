@@ -18,8 +18,8 @@ class Counters(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether one process of many was counted, beside the operations of all: then
     `per_operation` has a meaning only relative to another contender's."""
     relative_to: str | None = None
-    """The archived run whose counters are 1, where only what the others are relative to these
-    was published; None where counters are what was counted."""
+    """The archived run whose counters are 1, if only counters relative to these were published;
+    None if counters are what was counted."""
 
 
 class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -30,18 +30,18 @@ class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):
     file: str | None = None
     """The test in names of files: `hot-points.range100.pk1`."""
     rate: str | None = None
-    """Rate by which the published numbers per operation were divided, as printed."""
+    """Rate by which the published numbers per operation were divided, in its printed form."""
     whole_rate: str | None = None
-    """The rate of the published tables: an integer, with the text that stands behind it in its
-    file after a tab."""
+    """The rate of the published tables: an integer, with the text that follows it in its file after
+    a tab."""
     storage: list[float] | None = None
     """Samples, and sums over them: reads/s, KB read/s, writes/s, KB written/s."""
     cpu: list[float] | None = None
     """Samples by the published rule, and sums over them: context switches/s, percent of CPU."""
     met: list[str] | None = None
-    """The fourteen numbers of a file sb.met as printed, where nothing else is left of it."""
+    """The fourteen numbers of a file sb.met as printed, if nothing else is left of it."""
     table_row: list[str] | None = None
-    """The numbers of a row of a table, as printed, where the run directory is not there."""
+    """The numbers of a row of a table as printed, if the run directory is missing."""
     counters: dict[str, dict[str, str]] = {}
     """Iteration -> counter -> value as printed."""
 
@@ -55,4 +55,4 @@ class Archived(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Metric of analysis/metrics.py -> its value: the files have means per operation, no totals."""
     counters: Counters | None = None
     notes: list[str] = []
-    """Remarks about the run's numbers that a reader has to know."""
+    """Remarks about the run's numbers for a reader."""

@@ -21,34 +21,34 @@ def slice_of_schema_1(line: bytes) -> Slice:
         MsgspecError: it is not such a record.
     """
     record: Record = msgspec.json.decode(line, type=dict[str, Any])
-    slice_: Record = {"place": _taken(record, _PLACE), **_taken(record, ("qps", "unit"))}
+    slice_: Record = {"place": _take(record, _PLACE), **_take(record, ("qps", "unit"))}
     if (archived := record.pop("archived", None)) is not None:
         slice_["archived"] = {
             "classic": archived,
-            **_renamed(record, {"per_op": "per_operation", "flags": "notes"}),
-            **_taken(record, ("counters",)),
-            **_response(record),
+            **_take_renamed(record, {"per_op": "per_operation", "flags": "notes"}),
+            **_take(record, ("counters",)),
+            **_take_response(record),
         }
     if (step := record.pop("step", None)) is not None:
         for role in step["roles"].values():
-            role.update(_taken(role.get("response", {}), ("buckets",)), **_response(role))
+            role.update(_take(role.get("response", {}), ("buckets",)), **_take_response(role))
         for sample in step.get("samples", ()):
-            sample["uses"] = _taken(sample, _PROBES)
+            sample["uses"] = _take(sample, _PROBES)
         slice_["step"] = step
     idle = {f"idle.{name}": {"cpu_s": cpu} for name, cpu in record.pop("idle_cpu_s", {}).items()}
-    slice_["measured"] = record | {"uses": _taken(record, _PROBES) | idle}
+    slice_["measured"] = record | {"uses": _take(record, _PROBES) | idle}
     return msgspec.convert(slice_, Slice)
 
 
-def _taken(record: Record, keys: tuple[str, ...]) -> Record:
+def _take(record: Record, keys: tuple[str, ...]) -> Record:
     return {key: record.pop(key) for key in keys if key in record}
 
 
-def _renamed(record: Record, names: dict[str, str]) -> Record:
+def _take_renamed(record: Record, names: dict[str, str]) -> Record:
     return {new: record.pop(old) for old, new in names.items() if old in record}
 
 
-def _response(record: Record) -> Record:
+def _take_response(record: Record) -> Record:
     """Take the response times that an archived run printed."""
     if (times := record.pop("response", None)) is None:
         return {}

@@ -3,9 +3,9 @@
     experiment.toml   the specification as run
     manifest.json     contenders, builds, host, plans; replaced atomically
     slices.ndjson     one record a slice, appended and synced before the next slice starts
-    logs/             what the servers said
+    logs/             the servers' logs
 
-A writer holds the folder's lock for as long as it lives; readers need none.
+A writer holds the folder's lock until it ends; readers need none.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MANIFEST_FILE = "manifest.json"
 SLICES_FILE = "slices.ndjson"
 LOGS = "logs"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
-"""What an experiment may be called: its folder lies in the results folder itself."""
+"""Pattern of an experiment's name, which is that of its folder in the results folder."""
 
 
-_TODAYS = b'{"place":'
-"""The beginning of a record of today's schema."""
+_BEGINNING = b'{"place":'
+"""Beginning of a record of today's schema."""
 
 
 class _SchemaOnly(msgspec.Struct):
@@ -58,20 +58,20 @@ class Folder:
         return self.path / SPEC_FILE
 
     def has_manifest(self) -> bool:
-        """Whether the experiment has been started."""
+        """Return whether the experiment has been started."""
         return (self.path / MANIFEST_FILE).is_file()
 
     def is_imported(self) -> bool:
-        """Whether what is in it was imported, so that it can be imported again."""
+        """Return whether its content was imported, so that it can be imported again."""
         return self.has_manifest() and self.read_manifest().imported is not None
 
     @property
     def logs(self) -> Path:
-        """Where server logs are kept."""
+        """The folder of the servers' logs."""
         return self.path / LOGS
 
     def refuse_if_running(self) -> None:
-        """Raises UsageError where another process writes to this folder."""
+        """Raise UsageError if another process writes to this folder."""
         if not self.lock_file.exists():
             return
         with self.lock_file.open("w") as lock:
@@ -79,11 +79,11 @@ class Folder:
 
     @property
     def lock_file(self) -> Path:
-        """Held by whoever writes to the folder."""
+        """The file whose lock a writer of the folder holds."""
         return self.path / ".lock"
 
     def take(self, lock: IO[str]) -> None:
-        """Lock the folder by its open lock file. Raises UsageError where somebody else has."""
+        """Lock the folder by its open lock file; raise UsageError if another process has."""
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -92,7 +92,7 @@ class Folder:
             ) from None
 
     def read_spec(self) -> str:
-        """The specification (TOML) as it was run.
+        """Return the specification (TOML) as it was run.
 
         Raises:
             UsageError: there is no such experiment.
@@ -103,7 +103,7 @@ class Folder:
             raise UsageError(f"no experiment '{self.name}' in {self.path.parent}") from None
 
     def read_manifest(self) -> Manifest:
-        """The manifest.
+        """Return the manifest.
 
         Raises:
             UsageError: there is none, or a newer Slowdust wrote it.
@@ -127,7 +127,7 @@ class Folder:
             raise SlowdustError(f"{self.path / MANIFEST_FILE} is damaged: {error}") from error
 
     def read_slices(self) -> list[Slice]:
-        """All complete records; a torn last line is ignored.
+        """Return all complete records; an incomplete last line is ignored.
 
         Raises:
             SlowdustError: a line that is not the last is damaged.
@@ -136,26 +136,26 @@ class Folder:
             content = (self.path / SLICES_FILE).read_bytes()
         except FileNotFoundError:
             return []
-        whole = content[: content.rfind(b"\n") + 1]
+        complete = content[: content.rfind(b"\n") + 1]
         try:
-            return _decode(whole)
+            return _decode(complete)
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
 
 
 class Writer:
-    """The one process that adds to an experiment's folder; made by `writing`."""
+    """The only process that writes to an experiment's folder; `writing` makes it."""
 
     def __init__(self, folder: Folder, slices: IO[bytes]) -> None:
         self.folder = folder
         self._slices = slices
 
     def clear(self) -> None:
-        """Forget all slices."""
+        """Remove all slices."""
         self._slices.truncate(0)
 
     def write_spec(self, toml: str) -> None:
-        """Keep the specification as run."""
+        """Write the specification as run."""
         _replace(self.folder.spec_file, toml.encode())
 
     def write_manifest(self, manifest: Manifest) -> None:
@@ -164,7 +164,7 @@ class Writer:
         _replace(self.folder.path / MANIFEST_FILE, content)
 
     def append(self, *records: Slice) -> None:
-        """Add slices; they are on disk when this returns."""
+        """Append slices; they are on disk when this returns."""
         try:
             self._slices.writelines(msgspec.json.encode(record) + b"\n" for record in records)
             self._slices.flush()
@@ -187,29 +187,29 @@ def writing(folder: Folder) -> Iterator[Writer]:
         folder.logs.mkdir(exist_ok=True)
         try:
             with (folder.path / SLICES_FILE).open("a+b") as slices:
-                _cut_torn_line(slices)
+                _cut_incomplete_line(slices)
                 yield Writer(folder, slices)
         finally:
             if not folder.has_manifest() and not (folder.path / SLICES_FILE).stat().st_size:
-                # It failed before it began: nothing of it is worth keeping.
+                # It failed before it began: there is nothing to keep.
                 shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def experiments(results: Path) -> list[Folder]:
-    """The experiments below `results`, newest first."""
-    folders = [entry for entry in results.glob("*") if (entry / MANIFEST_FILE).is_file()]
-    folders.sort(key=lambda entry: (entry / MANIFEST_FILE).stat().st_mtime, reverse=True)
-    return [Folder(entry) for entry in folders]
+    """Return the experiments below `results`, newest first."""
+    manifests = [path for path in results.glob(f"*/{MANIFEST_FILE}") if path.is_file()]
+    manifests.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    return [Folder(path.parent) for path in manifests]
 
 
-def _cut_torn_line(slices: IO[bytes]) -> None:
+def _cut_incomplete_line(slices: IO[bytes]) -> None:
     slices.seek(0)
     content = slices.read()
     slices.truncate(content.rfind(b"\n") + 1)
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Replace a file so that a reader sees the old or the new content, also after a crash."""
+    """Replace a file so that a reader sees the old or the new content, even after a crash."""
     beside = path.with_name(f".{path.name}.new")
     try:
         with beside.open("wb") as file:
@@ -224,9 +224,9 @@ def _replace(path: Path, content: bytes) -> None:
 def _decode(lines: bytes) -> list[Slice]:
     """Decode records; those that an earlier Slowdust wrote are of its schema."""
     decoder = msgspec.json.Decoder(Slice)
-    if all(line.startswith(_TODAYS) for line in lines.splitlines()):
+    if all(line.startswith(_BEGINNING) for line in lines.splitlines()):
         return decoder.decode_lines(lines)
     return [
-        decoder.decode(line) if line.startswith(_TODAYS) else slice_of_schema_1(line)
+        decoder.decode(line) if line.startswith(_BEGINNING) else slice_of_schema_1(line)
         for line in lines.splitlines()
     ]

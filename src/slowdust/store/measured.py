@@ -1,7 +1,7 @@
 """Measurements of one window.
 
-All numbers belong to the same window: the driver stands still before it and after it, and the
-probes read their counters at those two moments.
+All numbers belong to the same window: the driver is idle before it and after it, and the probes
+read their counters at those two moments.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from slowdust.store.latency import Histogram
 from slowdust.units import Second
 
 Use = dict[str, int | float]
-"""Quantities that a probe saw used in a window, by name; the probe's module documents them. What it
+"""Quantities that a probe measured in a window, by name; its module documents them, and one that it
 could not measure is absent."""
 
 
 def total_of(uses: Mapping[str, Use], probe: str, quantities: Collection[str]) -> float | None:
-    """Return the sum of a probe's quantities; None where one of them was not measured."""
+    """Return the sum of a probe's quantities; None if one of them was not measured."""
     use = uses.get(probe, {})
     return sum(use[name] for name in quantities) if use.keys() >= set(quantities) else None
 
@@ -48,7 +48,7 @@ class ClientUse(msgspec.Struct, kw_only=True):
 
 
 class Schedule(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How an open-loop slice (`--rate`) kept its schedule."""
+    """Lag of an open-loop slice (`--rate`) behind its schedule."""
 
     rate: float
     arrivals: str
@@ -77,13 +77,13 @@ class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):
     retries: int = 0
     schedule: Schedule | None = None
     uses: dict[str, Use] = {}
-    """Probe -> what it saw used: `server`, `host`, `client` (the driver about itself), and
-    `idle.CONTENDER` of each contender that should have been idle."""
+    """Probe -> its use: `server`, `host`, `client` (the driver about itself), and `idle.CONTENDER`
+    of each contender that should have been idle."""
     probe_seconds: Second | None = None
-    """Distance of the probes' two readings; never shorter than `seconds`."""
+    """Time between the probes' two readings; never shorter than `seconds`."""
     skipped_probes: list[str] = []
     """Probes, and parts of their uses (`server.io`), that could not be measured."""
 
     def used(self, probe: str, *quantities: str) -> float | None:
-        """Return the sum of quantities that a probe saw used; None where one was not measured."""
+        """Return the sum of a probe's quantities; None if one of them was not measured."""
         return total_of(self.uses, probe, quantities)

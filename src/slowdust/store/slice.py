@@ -1,4 +1,4 @@
-"""The record of one slice: what `slices.ndjson` holds, one JSON object a line."""
+"""Records of slices: `slices.ndjson` has one JSON object a line."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from slowdust.store.measured import Measured
 from slowdust.store.step import StepDetail
 
 SCHEMA = 2
-"""Version of the results folder: the manifest's and each record's shape."""
+"""Version of the shapes in the results folder: of the manifest and of each record."""
 
 
 class Place(msgspec.Struct, kw_only=True):
-    """Where a slice belongs in its experiment."""
+    """Place of a slice in its experiment."""
 
     benchmark: str
     test: str
     clients: int
     contender: str
     incarnation: int = 1
-    """1-based: which start of the servers."""
+    """Number of the servers' start, 1-based."""
     block: int = 0
-    """0-based within (test, clients, incarnation): slices of one block are compared."""
+    """Number within (test, clients, incarnation), 0-based: slices of one block are compared."""
     slot: int = 0
-    """0-based place within its block (A B B A: 0 1 2 3)."""
+    """Position within its block, 0-based (A B B A: 0 1 2 3)."""
 
 
 class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):

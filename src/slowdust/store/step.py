@@ -17,14 +17,14 @@ class RoleSecond(msgspec.Struct, array_like=True):
     max_ns: int
     """Largest response time."""
     late_ns: int
-    """How far behind its schedule the latest of the statements begun in it was; 0 unpaced."""
+    """Longest time that a statement begun in it was behind its schedule; 0 if unpaced."""
 
 
 class WriteSchedule(msgspec.Struct, kw_only=True):
-    """How a paced writer kept its absolute schedule."""
+    """Lag and backlog of a paced writer with an absolute schedule."""
 
     rate: float
-    """Rows per second that were asked of all connections of the role."""
+    """Rows per second that all connections of the role had to write."""
     due: int
     """Rows that were due by the end of the window."""
     backlog: int
@@ -43,12 +43,12 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     rows: int | None = None
     """Rows inserted, deleted, returned or indexed."""
     rate: float | None = None
-    """Rows, or queries, per second of an archived step of which nothing else is known."""
+    """Rows, or queries, per second of an archived step without any other number."""
     seconds: Second | None = None
     """Time from the opening of the window to the role's last completion."""
     latency: Histogram | None = None
     response: LatencyUs | None = None
-    """Response times as an archived step has them, in place of `latency`."""
+    """Response times of an archived step, in place of `latency`."""
     buckets: list[int] | None = None
     """Statements of an archived step by response time, in the classic buckets."""
     per_second: list[RoleSecond] = []
@@ -65,9 +65,9 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time since the opening of the window."""
     seconds: Second
     uses: dict[str, Use] = {}
-    """Probe -> what it saw used; a probe that could not be read is absent."""
+    """Probe -> its use; a probe that could not be read is absent."""
     log: list[str] = []
-    """Lines that the server wrote into its log meanwhile, the first few."""
+    """The first few lines that the server wrote into its log meanwhile."""
 
     def per_second(self, probe: str, *quantities: str) -> float | None:
         """Return the sum of a probe's quantities / s; None where one was not measured."""
@@ -79,9 +79,9 @@ class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Part of a slice that only a long step has."""
 
     roles: dict[str, RoleUse]
-    """`insert`, `delete`, `query`, `index`, `transaction`: those that took part."""
+    """The roles that took part: `insert`, `delete`, `query`, `index`, `transaction`."""
     target: float | None = None
-    """Rows per second that all inserters, and all deleters, had to keep; None where unpaced."""
+    """Rows per second that all inserters, and all deleters, had to keep; None if unpaced."""
     samples: list[Sample] = []
     rows_expected: int | None = None
     """Rows in all tables at the end of the step, if inserts and deletes kept pace."""
@@ -91,4 +91,4 @@ class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
     table_bytes: int | None = None
     index_bytes: int | None = None
     settled_s: Second | None = None
-    """Maintenance and waiting after the step, outside of the window."""
+    """Time of maintenance and waiting after the step, outside of the window."""

@@ -79,8 +79,8 @@ def test_results_are_in_the_methods_order() -> None:
 
 def test_steps_of_other_benchmarks_keep_the_order_in_which_they_ran() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["l.i0", "l.x", "l.i1"], blocks=2)
-    for piece in slices:
-        piece.place.benchmark = "of a later version"
+    for record in slices:
+        record.place.benchmark = "of a later version"
 
     results = analyse(manifest, slices).results
 
@@ -106,8 +106,8 @@ def test_totals_of_a_result() -> None:
 
 def test_without_server_probes_their_values_are_absent() -> None:
     manifest, slices = quiet()
-    for piece in slices:
-        piece.measured.uses = {"host": piece.measured.uses["host"]}
+    for record in slices:
+        record.measured.uses = {"host": record.measured.uses["host"]}
 
     result = analyse(manifest, slices).results[0]
 
@@ -119,11 +119,11 @@ def test_without_server_probes_their_values_are_absent() -> None:
 
 def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> None:
     manifest, slices = quiet()
-    for piece in slices:
-        if piece.place.contender == "a@2":
-            piece.qps, piece.measured.operations, piece.measured.errors = 0.0, 0, {"53300": 7}
-            assert piece.measured.latency is not None
-            piece.measured.latency.values_ns, piece.measured.latency.counts = [], []
+    for record in slices:
+        if record.place.contender == "a@2":
+            record.qps, record.measured.operations, record.measured.errors = 0.0, 0, {"53300": 7}
+            assert record.measured.latency is not None
+            record.measured.latency.values_ns, record.measured.latency.counts = [], []
 
     report = analyse(manifest, slices)
 
@@ -177,7 +177,7 @@ def test_a_plan_for_other_rows_is_the_same_plan() -> None:
     report = analyse(manifest, slices)
 
     assert report.plan_differences == []
-    assert not any("plan differs" in note for one in report.results for note in one.notes)
+    assert not any("plan differs" in note for result in report.results for note in result.notes)
 
 
 def test_plans_of_different_dbms_are_not_compared() -> None:
@@ -222,12 +222,12 @@ def test_what_the_slices_suffered_is_noted() -> None:
     manifest, slices = synthetic_experiment(
         ["a", "b"], ["point-query"], noise=Noise(drift=0.4, restart=0.1), blocks=4, seed=3
     )
-    for piece in slices:
-        piece.measured.uses["client"]["busiest_thread"] = 0.95
-        piece.measured.uses |= {
+    for record in slices:
+        record.measured.uses["client"]["busiest_thread"] = 0.95
+        record.measured.uses |= {
             f"idle.{name}": {"cpu_s": cpu_s} for name, cpu_s in {"other": 0.1}.items()
         }
-        piece.measured.skipped_probes = ["disk"]
+        record.measured.skipped_probes = ["disk"]
 
     report = analyse(manifest, slices)
 

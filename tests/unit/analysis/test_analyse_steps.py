@@ -36,9 +36,9 @@ def test_hardware_is_per_insert_per_indexed_row_and_per_query() -> None:
 
     report = analyse(manifest, slices)
 
-    for piece, test in ((inserts, "l.i1"), (rows, "l.x"), (queries, "qr100")):
-        assert piece.measured.operations is not None
-        expected = piece.measured.uses["server"]["cpu_s"] * 1e6 / piece.measured.operations
+    for record, test in ((inserts, "l.i1"), (rows, "l.x"), (queries, "qr100")):
+        assert record.measured.operations is not None
+        expected = record.measured.uses["server"]["cpu_s"] * 1e6 / record.measured.operations
         assert the(report, test, A).per_op["server_cpu_us"] == pytest.approx(expected)
     assert queries.step is not None
     assert queries.measured.operations == queries.step.roles["query"].statements
@@ -158,16 +158,16 @@ def test_the_tldr_says_what_rates_mean_what_failed_and_what_stood_still() -> Non
         )
     )
 
-    told = report.tldr
-    assert told[0] == "l.i2 failed on 17.6 in incarnation 2: the server ended: signal 9."
-    assert told[1].startswith("From 15.8 to 17.6: ")
-    assert told[1].endswith("1 not comparable.")
-    assert any(one.startswith("Writes (inserts/s): ") for one in told)
-    assert any(one.startswith("Index creation (indexed rows/s): ") for one in told)
-    assert any(one.startswith("Range queries (range queries/s): ") for one in told)
-    assert any(one.startswith("Point queries (point queries/s): ") for one in told)
-    assert any("% slower in range queries/s (rqps 0." in one for one in told)
-    assert told[-2:] == [
+    sentences = report.tldr
+    assert sentences[0] == "l.i2 failed on 17.6 in incarnation 2: the server ended: signal 9."
+    assert sentences[1].startswith("From 15.8 to 17.6: ")
+    assert sentences[1].endswith("1 not comparable.")
+    assert any(sentence.startswith("Writes (inserts/s): ") for sentence in sentences)
+    assert any(sentence.startswith("Index creation (indexed rows/s): ") for sentence in sentences)
+    assert any(sentence.startswith("Range queries (range queries/s): ") for sentence in sentences)
+    assert any(sentence.startswith("Point queries (point queries/s): ") for sentence in sentences)
+    assert any("% slower in range queries/s (rqps 0." in sentence for sentence in sentences)
+    assert sentences[-2:] == [
         "Not compared, because the writers beside the queries missed their SLA, 95% of the rate: "
         "qp1000 on 17.6 (700 inserts/s and 1,000 deletes/s instead of 1,000).",
         "Stalls, seconds under a tenth of a step's median: 3 on 15.8 (l.i1 3) and none on 17.6.",
@@ -199,13 +199,13 @@ def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named
 
 def test_one_incarnation_beside_busy_idlers_is_noted_and_named() -> None:
     manifest, slices = insert_experiment([A, B], ["l.i0"], incarnations=3)
-    for piece in slices:
-        busy = piece.place.incarnation == 2 and piece.place.contender == B
-        window = piece.measured.probe_seconds or piece.measured.seconds
+    for record in slices:
+        busy = record.place.incarnation == 2 and record.place.contender == B
+        window = record.measured.probe_seconds or record.measured.seconds
         assert window is not None
-        uses = piece.measured.uses
-        piece.measured.uses = {name: uses[name] for name in ("client", "server", "host")}
-        piece.measured.uses["idle.another"] = {"cpu_s": (0.08 if busy else 0.001) * window}
+        uses = record.measured.uses
+        record.measured.uses = {name: uses[name] for name in ("client", "server", "host")}
+        record.measured.uses["idle.another"] = {"cpu_s": (0.08 if busy else 0.001) * window}
 
     report = analyse(manifest, slices)
 
@@ -222,15 +222,15 @@ def test_many_failed_steps_are_counted() -> None:
         for incarnation in (1, 2, 3)
     ]
 
-    told = analyse(*insert_experiment([A, B], broken=broken)).tldr
+    sentences = analyse(*insert_experiment([A, B], broken=broken)).tldr
 
-    assert sum("failed on 17.6" in sentence for sentence in told) == 6
-    assert "3 more steps failed." in told
+    assert sum("failed on 17.6" in sentence for sentence in sentences) == 6
+    assert "3 more steps failed." in sentences
 
 
 def test_a_calm_experiment_tells_of_no_stalls_and_no_sla() -> None:
-    told = " ".join(analyse(*insert_experiment([A, B])).tldr)
+    sentences = " ".join(analyse(*insert_experiment([A, B])).tldr)
 
-    assert "Stalls" not in told
-    assert "SLA" not in told
-    assert "failed" not in told
+    assert "Stalls" not in sentences
+    assert "SLA" not in sentences
+    assert "failed" not in sentences

@@ -1,4 +1,4 @@
-"""What the analysis makes of archived runs: one slice each, of which most is not known."""
+"""Analysis of archived runs: one slice each, about which little is known."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ import pytest
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.counters import notes_about_clock, relative_counters
-from slowdust.analysis.results.per_op import per_operation
+from slowdust.analysis.results.notes import notes_about_clock
+from slowdust.analysis.results.per_op import per_operation, relative_counters
 from slowdust.store.archived import Archived, Classic, Counters
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method
@@ -47,7 +47,7 @@ def judged(*slices: Slice, others: Sequence[str] = ()) -> Report:
         slowdust="0",
         base=OLD,
         contenders=contenders,
-        tests=list(dict.fromkeys(one.place.test for one in slices)),
+        tests=list(dict.fromkeys(record.place.test for record in slices)),
         clients=[40],
         method=Method(margin=0.03, incarnations=1),
     )
@@ -104,9 +104,9 @@ def test_the_time_of_an_archived_operation_is_of_what_its_rate_counts(
         archived(OLD, test, qps, unit, cpu=cpu),
         archived(NEW, test, 0.92 * qps, unit, cpu=1.09 * cpu),
     ]
-    for one in slices:
-        assert one.archived is not None
-        one.archived.response = LatencyUs(mean=event_us)
+    for record in slices:
+        assert record.archived is not None
+        record.archived.response = LatencyUs(mean=event_us)
 
     text = " ".join(judged(*slices).tldr)
 
@@ -151,7 +151,7 @@ def test_what_stands_behind_all_versions_alike_is_left_out() -> None:
 
 
 def test_steps_between_versions_need_no_test_of_the_base() -> None:
-    """Only units that differ cannot be told together."""
+    """Only units that differ cannot be compared."""
     newest = "postgres@17.7:x10a+o2"
     slices = [
         archived(OLD, "hot-points.range100", 100.0),

@@ -1,15 +1,15 @@
 import pytest
 
 from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.story.bands import (
-    USUAL,
+    DEFAULT_BANDS,
     Bands,
     Change,
     changes_against,
+    changes_beside_tldr,
     changes_of_group,
-    untold,
 )
-from slowdust.analysis.story.group_changes import GroupChanges
 from slowdust.wording import distinct_names
 from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
 
@@ -23,9 +23,9 @@ def changes(versions: str, *rates: str) -> GroupChanges:
         }
         for index, row in enumerate(rates)
     }
-    found = changes_of_group("point", None, names, by_test, USUAL)
-    assert found is not None
-    return found
+    changed = changes_of_group("point", None, names, by_test, DEFAULT_BANDS)
+    assert changed is not None
+    return changed
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def changes(versions: str, *rates: str) -> GroupChanges:
     ],
 )
 def test_the_usual_bands_begin_at_the_printed_numbers(ratio: float, change: Change) -> None:
-    assert USUAL.of(ratio) is change
+    assert DEFAULT_BANDS.of(ratio) is change
 
 
 def test_bands_are_parameters() -> None:
@@ -57,15 +57,15 @@ def test_bands_are_parameters() -> None:
 
 
 def test_a_step_is_told_as_the_posts_tell_it() -> None:
-    found = changes("5.6 5.7", *["1 1.3"] * 5, *["1 1.01"] * 2, *["1 0.92"] * 2)
+    changed = changes("5.6 5.7", *["1 1.3"] * 5, *["1 1.01"] * 2, *["1 0.92"] * 2)
 
-    assert found.title == "Point queries (9 tests)"
-    assert found.clauses == [
+    assert changed.title == "Point queries (9 tests)"
+    assert changed.clauses == [
         "from 5.6 to 5.7 there are big improvements for 5 tests, no changes for 2 tests and small "
         "regressions for 2 tests",
         "for 5.7 the common result is about 30% more throughput than 5.6",
     ]
-    (step,) = found.steps
+    (step,) = changed.steps
     assert (step.tests, step.big_improvements, step.no_changes, step.small_regressions) == (
         9,
         5,
@@ -75,25 +75,25 @@ def test_a_step_is_told_as_the_posts_tell_it() -> None:
 
 
 def test_the_common_result_is_the_median_test_of_the_last_version_against_the_first() -> None:
-    found = changes("5.6 5.7 8.0", "1 0.9 0.79", "1 0.9 0.80", "1 0.9 0.82", "1 3 0.95")
+    changed = changes("5.6 5.7 8.0", "1 0.9 0.79", "1 0.9 0.80", "1 0.9 0.82", "1 3 0.95")
 
-    assert found.clauses[-1] == "for 8.0 the common result is about 19% less throughput than 5.6"
-    assert found.overall is not None
-    assert found.overall.median == pytest.approx(0.81)
+    assert changed.clauses[-1] == "for 8.0 the common result is about 19% less throughput than 5.6"
+    assert changed.overall is not None
+    assert changed.overall.median == pytest.approx(0.81)
 
 
 def test_where_tests_disagree_there_is_no_common_result() -> None:
-    found = changes("5.6 9.5", *["1 0.8"] * 5, *["1 1"] * 3, *["1 1.2"] * 2)
+    changed = changes("5.6 9.5", *["1 0.8"] * 5, *["1 1"] * 3, *["1 1.2"] * 2)
 
-    assert found.clauses[-1] == (
+    assert changed.clauses[-1] == (
         "for 9.5 there is no common result: 5 slower, 3 similar and 2 faster"
     )
 
 
 def test_versions_without_a_change_are_told_together() -> None:
-    found = changes("5.7 8.0 8.4 9.5", "1 0.7 0.7 0.69", "1 0.7 0.71 0.7")
+    changed = changes("5.7 8.0 8.4 9.5", "1 0.7 0.7 0.69", "1 0.7 0.71 0.7")
 
-    assert found.clauses == [
+    assert changed.clauses == [
         "from 5.7 to 8.0 there are big regressions for all tests",
         "from 8.0 through 9.5 throughput is stable",
         "for 9.5 the common result is about 31% less throughput than 5.7",
@@ -101,9 +101,9 @@ def test_versions_without_a_change_are_told_together() -> None:
 
 
 def test_small_steps_that_add_up_are_not_called_stable() -> None:
-    found = changes("a b c", "1 0.97 0.94", "1 0.97 0.94")
+    changed = changes("a b c", "1 0.97 0.94", "1 0.97 0.94")
 
-    assert found.clauses == [
+    assert changed.clauses == [
         "from a to b throughput is stable",
         "from b to c throughput is stable",
         "for c the common result is about 6% less throughput than a",
@@ -115,19 +115,19 @@ def test_nothing_is_said_twice_where_nothing_changed() -> None:
 
 
 def test_a_step_counts_the_tests_that_have_both_versions() -> None:
-    found = changes("a b c", "1 0.5 0.5", "1 - 0.5", "- 1 1")
+    changed = changes("a b c", "1 0.5 0.5", "1 - 0.5", "- 1 1")
 
-    assert [step.tests for step in found.steps] == [1, 2]
-    assert found.clauses[:2] == [
+    assert [step.tests for step in changed.steps] == [1, 2]
+    assert changed.clauses[:2] == [
         "from a to b (1 of 3 tests) there is a big regression",
         "from b to c (2 of 3 tests) throughput is stable",
     ]
 
 
 def test_versions_without_a_test_in_common_are_told() -> None:
-    found = changes("a b c d", "1 0.5 - -", "1 0.5 - -", "- - 1 1")
+    changed = changes("a b c d", "1 0.5 - -", "1 0.5 - -", "- - 1 1")
 
-    assert found.clauses == [
+    assert changed.clauses == [
         "from a to b (2 of 3 tests) there are big regressions for all of these",
         "b and c have no test in common",
         "from c to d (1 of 3 tests) throughput is stable",
@@ -135,9 +135,9 @@ def test_versions_without_a_test_in_common_are_told() -> None:
 
 
 def test_steps_of_other_tests_are_not_told_together() -> None:
-    found = changes("a b c", "1 1 1", "1 1 -")
+    changed = changes("a b c", "1 1 1", "1 1 -")
 
-    assert found.clauses[:2] == [
+    assert changed.clauses[:2] == [
         "from a to b throughput is stable",
         "from b to c (1 of 2 tests) throughput is stable",
     ]
@@ -161,10 +161,10 @@ def test_percent_ends_at_99_and_goes_on_as_a_factor(rate: str, words: str) -> No
 def test_contenders_that_are_no_versions_are_told_beside_the_first() -> None:
     rates = {"t": {"glibc": 1.0, "jemalloc": 1.2, "tcmalloc": 1.01}}
 
-    found = changes_against("point", 8, ["glibc", "jemalloc", "tcmalloc"], rates, USUAL)
+    changed = changes_against("point", 8, ["glibc", "jemalloc", "tcmalloc"], rates, DEFAULT_BANDS)
 
-    assert found is not None
-    assert found.sentence == (
+    assert changed is not None
+    assert changed.sentence == (
         "Point queries (1 test) at 8 clients: with jemalloc instead of glibc there is a big "
         "improvement, and the result is about 20% more throughput than glibc; with tcmalloc "
         "instead of glibc throughput is the same."
@@ -193,12 +193,12 @@ def test_measured_versions_have_their_changes_beside_the_verdicts() -> None:
     assert report.group_changes[0].clauses[0] == (
         "from 5.6.51 to 8.0.28 there are big regressions for all tests"
     )
-    assert untold(report) == report.group_changes
+    assert changes_beside_tldr(report) == report.group_changes
 
 
 def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -> None:
     rows = ["1 0.9", "1 0.9", "1 0.9", "1 3"]
-    found = changes("5.6 5.7", *rows)
+    changed = changes("5.6 5.7", *rows)
     beside = changes_against(
         "point",
         None,
@@ -207,19 +207,19 @@ def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -
             f"t{i}": dict(zip("ab", map(float, row.split()), strict=True))
             for i, row in enumerate(rows)
         },
-        USUAL,
+        DEFAULT_BANDS,
     )
 
     opposed = "there is no common result: 3 slower and 1 faster, yet the geometric mean is 1.22"
-    assert found.clauses[-1] == f"for 5.7 {opposed}"
+    assert changed.clauses[-1] == f"for 5.7 {opposed}"
     assert beside is not None
     assert beside.clauses[-1].endswith(opposed)
 
 
 def test_the_mean_is_of_the_tests_that_all_versions_have() -> None:
-    found = changes("5.6 5.7 8.0", "1 1 0.9", "1 1 0.9", "1 1 0.9", "1 - 3")
+    changed = changes("5.6 5.7 8.0", "1 1 0.9", "1 1 0.9", "1 1 0.9", "1 - 3")
 
-    assert found.clauses[-1] == "for 8.0 the common result is about 10% less throughput than 5.6"
+    assert changed.clauses[-1] == "for 8.0 the common result is about 10% less throughput than 5.6"
 
 
 def test_the_tldr_of_single_runs_is_told_in_bands() -> None:
@@ -238,7 +238,7 @@ def test_the_tldr_of_single_runs_is_told_in_bands() -> None:
         "from 5.7.44 to 8.0.28 there are big regressions for all tests; for 8.0.28 the common "
         "result is about 20% less throughput than 5.6.51."
     )
-    assert untold(report) == []
+    assert changes_beside_tldr(report) == []
 
 
 def test_what_limits_single_runs_is_told_behind() -> None:

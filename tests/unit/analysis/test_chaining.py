@@ -1,4 +1,4 @@
-"""Ratios within an experiment are its report's, and no more of them are made than are needed."""
+"""Ratios within an experiment are its report's, and no more are computed than are needed."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history import chaining
 from slowdust.analysis.history.chaining import Experiment, Member, ratios_to
 from slowdust.analysis.model import PlanDifference, Result
-from slowdust.analysis.results.results import Summary, results_of
+from slowdust.analysis.results.results import Summarise, results_of
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -24,7 +24,7 @@ LEVELS = {"5.6": 1.0, "5.7": 0.8, "8.0": 0.5}
 
 def member(pair: Pair, *versions: str) -> Member:
     experiment = Experiment(*pair)
-    return experiment, {Release(one): f"mysql@{one}" for one in versions}
+    return experiment, {Release(version): f"mysql@{version}" for version in versions}
 
 
 @pytest.mark.parametrize("base", ["mysql@5.6", "mysql@8.0"])
@@ -35,16 +35,16 @@ def test_ratios_are_those_of_the_report(base: str, pair: Pair) -> None:
     manifest, slices = pair
     report = analyse(manifest, slices, base)
 
-    found = Experiment(manifest, slices).against(base)
+    ratios = Experiment(manifest, slices).against(base)
 
     assert report.results
     for result in report.results:
-        ratio = found[Step(result.benchmark, result.test, result.clients)][result.contender]
+        ratio = ratios[Step(result.benchmark, result.test, result.clients)][result.contender]
         assert result.rqps == pytest.approx(math.exp(ratio.log))
         known = result.low is not None
-        assert (ratio.reach is not None) == known
-        if result.low is not None and ratio.reach is not None:
-            assert result.low == pytest.approx(math.exp(ratio.log - ratio.reach))
+        assert (ratio.half_width is not None) == known
+        if result.low is not None and ratio.half_width is not None:
+            assert result.low == pytest.approx(math.exp(ratio.log - ratio.half_width))
 
 
 def test_steps_are_in_the_reports_order_with_groups_and_units() -> None:
@@ -56,7 +56,9 @@ def test_steps_are_in_the_reports_order_with_groups_and_units() -> None:
         Step(result.benchmark, result.test, result.clients): (result.group, result.unit)
         for result in analyse(manifest, slices).results
     }
-    assert [(step, (one.group, one.unit)) for step, one in steps.items()] == list(groups.items())
+    assert [(step, (measured.group, measured.unit)) for step, measured in steps.items()] == list(
+        groups.items()
+    )
 
 
 @pytest.mark.parametrize("base", ["5.6", "8.0"])
@@ -66,9 +68,9 @@ def test_what_one_experiment_has_is_compared_once(
     releases = [Release(version) for version in LEVELS]
     calls = counted(monkeypatch)
 
-    found = ratios_to(Release(base), releases, [member(measured("one", LEVELS), *LEVELS)])
+    ratios_by_step = ratios_to(Release(base), releases, [member(measured("one", LEVELS), *LEVELS)])
 
-    assert all(list(ratios) == releases for ratios in found.values())
+    assert all(list(ratios) == releases for ratios in ratios_by_step.values())
     assert calls == [("one", f"mysql@{base}")]
 
 
@@ -79,14 +81,16 @@ def test_a_chain_compares_each_experiment_with_the_version_that_leads_into_it(
     late = member(measured("late", {"5.7": 1.0, "8.0": 0.5}, seed=2), "5.7", "8.0")
     calls = counted(monkeypatch)
 
-    found = ratios_to(Release("5.6"), [Release(one) for one in LEVELS], [early, late])
+    ratios_by_step = ratios_to(
+        Release("5.6"), [Release(version) for version in LEVELS], [early, late]
+    )
 
-    assert all(len(ratios) == 3 for ratios in found.values())
+    assert all(len(ratios) == 3 for ratios in ratios_by_step.values())
     assert calls == [("early", "mysql@5.6"), ("late", "mysql@5.7")]
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Experiment and base of each comparison that is made from now on."""
+    """Record experiment and base of each comparison from now on."""
     calls: list[tuple[str, str]] = []
     original = results_of
 
@@ -95,7 +99,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         slices: Sequence[Slice],
         contenders: Sequence[str],
         differences: Sequence[PlanDifference],
-        summarise: Summary,
+        summarise: Summarise,
     ) -> list[Result]:
         calls.append((manifest.experiment, contenders[0]))
         return original(manifest, slices, contenders, differences, summarise)

@@ -1,4 +1,4 @@
-"""What is found in seeded noise: nothing, and in a true step: that step."""
+"""Change points: none in seeded noise, and a true step where it is."""
 
 import math
 import subprocess
@@ -12,25 +12,25 @@ import pytest
 from slowdust.analysis.history import partition
 from slowdust.analysis.history.change_points import (
     FALSE_ALARM,
-    NoiseOf,
-    changes,
-    changes_by_size,
+    Noise,
+    find_changes,
+    find_changes_by_size,
     noise_of_intervals,
     noise_of_scatter,
-    penalty,
+    penalty_of,
 )
 from slowdust.analysis.history.partition import ChangePointsUnavailableError
-from slowdust.analysis.story.bands import USUAL, Bands
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 
 KNOWN = float("inf")
 
 
-def known(deviation: float, count: int) -> NoiseOf:
-    return NoiseOf([deviation] * count, KNOWN)
+def known(deviation: float, count: int) -> Noise:
+    return Noise([deviation] * count, KNOWN)
 
 
-def places(series: list[float], noise: NoiseOf, count: int = 1, least: float = 0.0) -> list[int]:
-    return [change.place for change in changes(series, noise, count, least)]
+def places(series: list[float], noise: Noise, count: int = 1, least: float = 0.0) -> list[int]:
+    return [change.place for change in find_changes(series, noise, count, least)]
 
 
 @pytest.mark.parametrize("deviation", [0.005, 0.05, 0.5])
@@ -53,7 +53,7 @@ def test_a_true_step_is_found_where_it_is() -> None:
         series = rng.normal(0, 0.02, 12)
         series[7:] -= 0.16
 
-        (change,) = changes(list(series), known(0.02, 12), count=30)
+        (change,) = find_changes(list(series), known(0.02, 12), count=30)
 
         assert change.place == 7
         assert change.shift == pytest.approx(-0.16, abs=0.05)
@@ -74,7 +74,7 @@ def test_a_step_below_the_noise_is_not_found() -> None:
 def test_a_noisy_version_is_no_change_where_the_others_are_quiet() -> None:
     series = [0.0, 0.0, -0.2, 0.0, 0.0]
 
-    assert places(series, NoiseOf([0.01, 0.01, 0.2, 0.01, 0.01], KNOWN)) == []
+    assert places(series, Noise([0.01, 0.01, 0.2, 0.01, 0.01], KNOWN)) == []
     assert places(series, known(0.01, 5)) == [2, 3]
 
 
@@ -86,9 +86,9 @@ def test_steps_that_do_not_matter_are_left_out() -> None:
 
 
 def test_the_more_series_the_more_a_change_has_to_show() -> None:
-    assert penalty(8, 1) < penalty(8, 30) < penalty(8, 300)
-    assert penalty(4, 1) < penalty(20, 1)
-    assert penalty(8, 30) < penalty(8, 30, freedom=6)
+    assert penalty_of(8, 1) < penalty_of(8, 30) < penalty_of(8, 300)
+    assert penalty_of(4, 1) < penalty_of(20, 1)
+    assert penalty_of(8, 30) < penalty_of(8, 30, freedom=6)
 
 
 def test_the_segments_are_the_best_there_are() -> None:
@@ -97,8 +97,8 @@ def test_the_segments_are_the_best_there_are() -> None:
         series = list(np.cumsum(rng.normal(0, 2, 7)))
         deviations = list(rng.uniform(0.5, 2, 7))
 
-        assert places(series, NoiseOf(deviations, KNOWN)) == _best(
-            series, deviations, penalty(7, 1)
+        assert places(series, Noise(deviations, KNOWN)) == _best(
+            series, deviations, penalty_of(7, 1)
         )
 
 
@@ -149,23 +149,23 @@ def test_the_noise_of_single_runs_is_what_neighbours_differ_by_but_for_the_large
 
 def test_single_runs_of_any_noise_have_no_change_point_and_a_step_has() -> None:
     rng = np.random.default_rng(5)
-    alarms = found = 0
+    alarms = hits = 0
     for _ in range(60):
         spread = rng.choice([0.01, 0.02, 0.05], (20, 1))
         series = [list(row) for row in rng.normal(0, 1, (20, 8)) * spread]
         noises = noise_of_scatter(series)
         alarms += any(
-            changes(row, noise, 20)
+            find_changes(row, noise, 20)
             for row, noise in zip(series, noises, strict=True)
             if noise is not None
         )
         stepped = list(rng.normal(0, 0.02, 8) - 0.3 * (np.arange(8) >= 3))
         (noise,) = noise_of_scatter([stepped])
         assert noise is not None
-        found += places(stepped, noise, 20) == [3]
+        hits += places(stepped, noise, 20) == [3]
 
     assert alarms <= 7
-    assert found >= 55
+    assert hits >= 55
 
 
 @pytest.mark.parametrize("versions", [2, 3, 4, 5, 9])
@@ -181,38 +181,44 @@ def test_by_size_alone_a_lone_step_is_found_where_bands_call_it_one(
     for place in range(1, versions):
         series = [0.0] * place + [math.log(ratio)] * (versions - place)
 
-        assert [one.place for one in changes_by_size(series, USUAL)] == ([place] if change else [])
+        assert [change.place for change in find_changes_by_size(series, DEFAULT_BANDS)] == (
+            [place] if change else []
+        )
 
 
 def test_by_size_alone_several_steps_are_found_and_what_lies_between_is_not() -> None:
     series = [math.log(rqps) for rqps in (1.0, 1.01, 1.30, 1.28, 0.70)]
 
-    found = changes_by_size(series, USUAL)
+    changes = find_changes_by_size(series, DEFAULT_BANDS)
 
-    assert [change.place for change in found] == [2, 4]
-    assert [math.exp(change.shift) for change in found] == pytest.approx([1.284, 0.543], abs=0.001)
+    assert [change.place for change in changes] == [2, 4]
+    assert [math.exp(change.shift) for change in changes] == pytest.approx(
+        [1.284, 0.543], abs=0.001
+    )
 
 
 def test_by_size_alone_many_small_steps_add_up_to_one_that_counts() -> None:
     series = [0.0, -0.04, -0.08, -0.12]
 
-    (change,) = changes_by_size(series, USUAL)
+    (change,) = find_changes_by_size(series, DEFAULT_BANDS)
 
     assert abs(change.shift) > 0.05
 
 
-@pytest.mark.parametrize(("bands", "found"), [(Bands(0.10, 0.2), [2]), (Bands(0.03, 0.2), [2, 3])])
-def test_by_size_alone_the_bands_say_which_changes_count(bands: Bands, found: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("bands", "expected"), [(Bands(0.10, 0.2), [2]), (Bands(0.03, 0.2), [2, 3])]
+)
+def test_by_size_alone_the_bands_say_which_changes_count(bands: Bands, expected: list[int]) -> None:
     series = [0.0, 0.0, -0.2, -0.24]
 
-    assert [change.place for change in changes_by_size(series, bands)] == found
+    assert [change.place for change in find_changes_by_size(series, bands)] == expected
 
 
 def test_the_library_is_loaded_without_what_takes_a_second() -> None:
     code = (
-        "import sys; from slowdust.analysis.history.change_points import NoiseOf, changes; "
-        "found = changes([0.0, -0.5], NoiseOf([0.01, 0.01], 1e9), 1); "
-        "assert [change.place for change in found] == [1]; "
+        "import sys; from slowdust.analysis.history.change_points import Noise, find_changes; "
+        "changes = find_changes([0.0, -0.5], Noise([0.01, 0.01], 1e9), 1); "
+        "assert [change.place for change in changes] == [1]; "
         "assert not {'scipy.stats', 'scipy.signal', 'ruptures'} & set(sys.modules); "
         "import ruptures; assert ruptures.Pelt and ruptures.KernelCPD"
     )
@@ -239,4 +245,4 @@ def test_without_the_library_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "ruptures", None)
 
     with pytest.raises(ChangePointsUnavailableError):
-        changes([0.0, 1.0], known(0.1, 2), 1)
+        find_changes([0.0, 1.0], known(0.1, 2), 1)

@@ -4,7 +4,7 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Course, CourseKind, Verdict
-from slowdust.analysis.story.concurrency import course, courses_of, summarise
+from slowdust.analysis.story.concurrency import course_of, courses_of, summary_of_courses
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
@@ -12,10 +12,10 @@ LEVELS = (1, 2, 4, 8, 16)
 _LETTERS: dict[str, Verdict] = {"+": "faster", "-": "slower", "=": "same", "?": "unsure"}
 
 
-def told(verdicts: str) -> Course:
+def course_of_letters(verdicts: str) -> Course:
     """The course of one letter for each of `LEVELS`."""
     judged = {n: _LETTERS[letter] for n, letter in zip(LEVELS, verdicts, strict=False)}
-    return course("b", judged)
+    return course_of("b", judged)
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,15 @@ def told(verdicts: str) -> Course:
     ],
 )
 def test_courses(verdicts: str, kind: CourseKind, at: int | None, words: str) -> None:
-    found = told(verdicts)
-    assert (found.kind, found.at, found.words) == (kind, at, words)
+    course = course_of_letters(verdicts)
+    assert (course.kind, course.at, course.words) == (kind, at, words)
 
 
 @pytest.mark.parametrize("neither", ["=", "?"])
 @pytest.mark.parametrize("side", ["+", "-"])
 def test_same_and_unsure_cross_nothing(side: str, neither: str) -> None:
-    assert told(f"{side}{neither}{side}{neither}{side}").at is None
-    assert told(f"{neither}{side}").at is None
+    assert course_of_letters(f"{side}{neither}{side}{neither}{side}").at is None
+    assert course_of_letters(f"{neither}{side}").at is None
 
 
 def test_levels_are_in_ascending_order_whatever_the_order_of_results() -> None:
@@ -97,9 +97,9 @@ def test_levels_are_in_ascending_order_whatever_the_order_of_results() -> None:
         a_result("b", clients=2, rqps=0.8, verdict="slower"),
         a_result("a", clients=2, rqps=1.0),
     ]
-    [found] = courses_of(results)
-    assert found.test == "point-query"
-    assert [(c.contender, c.kind, c.at) for c in found.courses] == [("b", "overtakes", 16)]
+    [concurrency] = courses_of(results)
+    assert concurrency.test == "point-query"
+    assert [(c.contender, c.kind, c.at) for c in concurrency.courses] == [("b", "overtakes", 16)]
 
 
 def test_one_level_has_no_course() -> None:
@@ -116,21 +116,25 @@ def test_each_contender_and_test_has_its_own_course() -> None:
         for level in (1, 8)
         for name in ("b", "c")
     ]
-    assert [(one.test, [c.contender for c in one.courses]) for one in courses_of(results)] == [
+    assert [(test.test, [c.contender for c in test.courses]) for test in courses_of(results)] == [
         ("scan", ["b", "c"]),
         ("insert", ["b", "c"]),
     ]
 
 
 def test_a_summary_names_each_kind_once() -> None:
-    summary = summarise(
-        [("scan", told("---++")), ("insert", told("-----")), ("delete", told("-++++"))]
+    summary = summary_of_courses(
+        [
+            ("scan", course_of_letters("---++")),
+            ("insert", course_of_letters("-----")),
+            ("delete", course_of_letters("-++++")),
+        ]
     )
     assert (
         summary
         == "always slower in insert; overtakes in scan (at 8 clients) and delete (at 2 clients)"
     )
-    assert summarise([]) == ""
+    assert summary_of_courses([]) == ""
 
 
 def test_a_known_crossing_is_found_in_an_experiment() -> None:
@@ -151,5 +155,5 @@ def test_a_known_crossing_is_found_in_an_experiment() -> None:
         16,
     )
     assert (scan.test, scan.courses[0].kind) == ("scan", "never differs")
-    [told] = [sentence for sentence in report.tldr if sentence.startswith("By number of clients")]
-    assert told.endswith("overtakes in point-query (at 16 clients); the same or unsure in scan.")
+    [clause] = [sentence for sentence in report.tldr if sentence.startswith("By number of clients")]
+    assert clause.endswith("overtakes in point-query (at 16 clients); the same or unsure in scan.")

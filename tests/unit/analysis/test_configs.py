@@ -56,7 +56,10 @@ def test_versions_that_need_different_configs_have_one_line() -> None:
 def test_others_are_left_out() -> None:
     assert versions(lines_of(EACH_ITS_OWN, configs="cz10*")[0]) == ["5.6.51", "5.7.44"]
     one_config = archived("one", {"8.0:cz11a": 1.0, "8.4:cz11a": 0.9})
-    assert [one.configs for one in lines_of(one_config, configs="*")[0].versions] == [[], []]
+    assert [version.configs for version in lines_of(one_config, configs="*")[0].versions] == [
+        [],
+        [],
+    ]
     assert lines_of(EACH_ITS_OWN, configs="cz12*") == []
 
 

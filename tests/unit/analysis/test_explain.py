@@ -53,9 +53,9 @@ def test_what_could_not_have_taken_the_time_explains_nothing() -> None:
     ours = PerOperation(cs=16.0, write_kb=32.0, server_cpu_us=34_000.0)
     result = a_result("b", rqps=0.5, per_op=ours, per_op_relative=relative_to(base, ours))
 
-    found = explain(result, a_result("a", p50=18_000.0, per_op=base))
+    explanations = explain(result, a_result("a", p50=18_000.0, per_op=base))
 
-    assert [explanation.cause for explanation in found] == [Cause.CPU]
+    assert [explanation.cause for explanation in explanations] == [Cause.CPU]
 
 
 def test_without_probes_nothing_is_explained() -> None:
@@ -73,10 +73,10 @@ def test_the_time_of_a_long_step_is_of_one_row_not_of_a_statement_of_many() -> N
     for result in results:
         result.benchmark, result.unit, result.qps = "insert", "inserts/s", 10_000.0
 
-    [found] = explain(results[1], results[0])
+    [explanation] = explain(results[1], results[0])
 
-    assert found.cause is Cause.CONTENTION
-    assert found.metric == "context switches per insert"
+    assert explanation.cause is Cause.CONTENTION
+    assert explanation.metric == "context switches per insert"
 
 
 def test_what_the_writers_beside_queries_write_explains_no_query() -> None:
@@ -94,6 +94,6 @@ def test_what_the_writers_beside_queries_write_explains_no_query() -> None:
     result = a_result("b", rqps=0.64, per_op=ours, per_op_relative=relative_to(base, ours))
     result.writers = kept
 
-    [found] = explain(result, a_result("a", per_op=base))
+    [explanation] = explain(result, a_result("a", per_op=base))
 
-    assert found.cause is Cause.CPU
+    assert explanation.cause is Cause.CPU

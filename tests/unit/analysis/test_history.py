@@ -1,10 +1,10 @@
-"""What a history says of experiments whose true throughput is known."""
+"""Histories of experiments whose true throughput is known."""
 
 import math
 
 import pytest
 
-from slowdust.analysis.history.chaining import Ratio, together
+from slowdust.analysis.history.chaining import Ratio, combined
 from slowdust.analysis.history.circumstances import UNRECORDED, is_host
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, Series
@@ -31,7 +31,7 @@ def only_line(*pairs: Pair, **wanted: object) -> LineHistory:
 
 
 def series_of(line: LineHistory, name: str) -> Series:
-    return next(one for one in (*line.tests, *line.groups) if one.name == name)
+    return next(series for series in (*line.tests, *line.groups) if series.name == name)
 
 
 def rqps(series: Series) -> dict[str, float]:
@@ -87,8 +87,8 @@ def test_a_chained_interval_is_wider_than_its_links() -> None:
 def test_rates_of_two_experiments_are_never_compared() -> None:
     """The machine was ten times as fast when `late` was measured."""
     manifest, slices = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, seed=2)
-    for piece in slices:
-        piece.qps *= 10
+    for record in slices:
+        record.qps *= 10
 
     line = only_line(EARLY, (manifest, slices))
 
@@ -116,7 +116,7 @@ def test_versions_that_nothing_leads_to_are_left_out_and_named() -> None:
 
 def test_a_contender_without_results_is_no_version() -> None:
     manifest, slices = measured("failed", {"5.5.62": 1.0, "5.6.51": 1.0, "5.7.44": 0.8})
-    slices = [piece for piece in slices if piece.place.contender != "mysql@5.5.62"]
+    slices = [record for record in slices if record.place.contender != "mysql@5.5.62"]
     manifest.base = "mysql@5.6.51"
 
     line = only_line((manifest, slices))
@@ -138,16 +138,16 @@ def test_tests_that_the_base_does_not_have_are_left_out_and_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("direct", "told"),
+    ("direct", "words"),
     [
         (["scan"], "9.5.0 (in 3 tests)"),
         (["scan", "point-query", "hot-points"], "9.5.0 (in 1 test)"),
     ],
 )
-def test_it_is_told_in_how_many_tests_a_version_is_chained(direct: list[str], told: str) -> None:
+def test_notes_say_in_how_many_tests_a_version_is_chained(direct: list[str], words: str) -> None:
     both = measured("direct", {"5.6.51": 1.0, "9.5.0": 0.4}, tests=direct, seed=3)
 
-    assert any(told in note for note in only_line(EARLY, LATE, both).notes)
+    assert any(words in note for note in only_line(EARLY, LATE, both).notes)
 
 
 def test_a_rebuilt_directory_is_named_by_its_version_its_name_or_its_digits() -> None:
@@ -205,7 +205,7 @@ def test_a_true_step_is_marked_and_noise_is_not() -> None:
         assert (change.version, change.before) == ("8.0.28", "5.7.44")
         assert change.ratio == pytest.approx(0.8, abs=0.02)
         assert change.words == "20% slower from 8.0.28 on"
-    assert [one.name for one in (*flat.tests, *flat.groups) if one.change_points] == []
+    assert [series.name for series in (*flat.tests, *flat.groups) if series.change_points] == []
 
 
 def test_few_single_runs_have_no_interval_and_change_points_by_size_alone() -> None:
@@ -238,9 +238,9 @@ def test_by_size_alone_the_bands_say_what_is_a_change() -> None:
 def test_what_stands_above_noise_is_never_by_size_alone() -> None:
     line = only_line(LATE)
 
-    found = [change for one in (*line.tests, *line.groups) for change in one.change_points]
-    assert found
-    assert not any(change.by_size_alone for change in found)
+    changes = [c for series in (*line.tests, *line.groups) for c in series.change_points]
+    assert changes
+    assert not any(change.by_size_alone for change in changes)
     assert not any("by size alone" in note for note in line.notes)
 
 
@@ -255,14 +255,14 @@ def test_many_single_runs_say_themselves_how_noisy_they_are() -> None:
 
     line = only_line(single_runs("many", levels))
 
-    assert {c.version for one in line.tests for c in one.change_points} == {"8.0.3"}
-    assert all(one.change_points for one in line.tests)
-    assert not any(c.by_size_alone for one in line.tests for c in one.change_points)
+    assert {c.version for series in line.tests for c in series.change_points} == {"8.0.3"}
+    assert all(series.change_points for series in line.tests)
+    assert not any(c.by_size_alone for series in line.tests for c in series.change_points)
 
 
 def test_rates_of_different_units_are_not_compared() -> None:
     manifest, slices = single_runs("units", {"5.6": 1.0, "5.7": 2.0}, tests=["scan", "hot-points"])
-    next(one for one in slices if one.place.test == "scan").unit = "seconds"
+    next(record for record in slices if record.place.test == "scan").unit = "seconds"
 
     line = only_line((manifest, slices))
 
@@ -284,13 +284,13 @@ def test_a_group_that_some_versions_do_not_have_is_told_from_one_that_has_it_to_
     both = measured("both", {"5.6": 1.0, "8.0": 0.5}, tests=["scan"])
     other = measured("other", {"5.6": 1.0, "5.7": 1.0, "8.0": 1.0}, tests=["update-index"], seed=2)
 
-    (scan,) = [one for one in only_line(both, other).changes if one.group == "range"]
+    (scan,) = [changes for changes in only_line(both, other).changes if changes.group == "range"]
 
     assert scan.clauses[0] == "from 5.6 to 8.0 there is a big regression"
 
 
 def test_only_what_was_chosen_is_in_it() -> None:
-    assert [one.name for one in only_line(EARLY, test="scan").tests] == ["scan"]
+    assert [series.name for series in only_line(EARLY, test="scan").tests] == ["scan"]
     assert history_of(experiments(EARLY), choice(benchmark="insert")).lines == []
     assert history_of(experiments(EARLY), choice(test="no-such-test")).lines == []
 
@@ -306,9 +306,9 @@ def test_dbms_have_histories_of_their_own() -> None:
 def test_what_has_one_version_is_named() -> None:
     alone = measured("alone", {"11.4": 1.0}, dbms="mariadb", seed=9)
 
-    found = history_of(experiments(EARLY, alone), choice())
+    history = history_of(experiments(EARLY, alone), choice())
 
-    assert found.notes == ["Without two versions that can be compared: mariadb."]
+    assert history.notes == ["Without two versions that can be compared: mariadb."]
 
 
 @pytest.mark.parametrize(
@@ -398,22 +398,22 @@ def test_one_row_or_partition_is_not_told_in_the_plural() -> None:
 def test_the_same_ratio_of_several_experiments_is_weighted_by_its_intervals() -> None:
     sure, vague = Ratio(0.10, 0.01, ("a",)), Ratio(0.12, 0.1, ("b",))
 
-    found = together([sure, vague])
+    ratio = combined([sure, vague])
 
-    assert found.experiments == ("a", "b")
-    assert found.log == pytest.approx((0.10 + 0.0012) / 1.01)
-    assert found.reach is not None and found.reach < 0.0201
+    assert ratio.experiments == ("a", "b")
+    assert ratio.log == pytest.approx((0.10 + 0.0012) / 1.01)
+    assert ratio.half_width is not None and ratio.half_width < 0.0201
 
 
 def test_experiments_that_disagree_make_nobody_sure() -> None:
-    found = together([Ratio(0.0, 0.001, ("a",)), Ratio(0.2, 0.001, ("b",))])
+    ratio = combined([Ratio(0.0, 0.001, ("a",)), Ratio(0.2, 0.001, ("b",))])
 
-    assert found.log == pytest.approx(0.1)
-    assert found.reach is not None and found.reach > 0.1
+    assert ratio.log == pytest.approx(0.1)
+    assert ratio.half_width is not None and ratio.half_width > 0.1
 
 
 def test_single_runs_are_averaged_without_an_interval() -> None:
-    found = together([Ratio(0.0, None, ("a",)), Ratio(0.2, 0.01, ("b",))])
+    ratio = combined([Ratio(0.0, None, ("a",)), Ratio(0.2, 0.01, ("b",))])
 
-    assert found.log == pytest.approx(0.1)
-    assert found.reach is None
+    assert ratio.log == pytest.approx(0.1)
+    assert ratio.half_width is None

@@ -24,8 +24,8 @@ def test_merged_histograms_agree_with_the_sorted_operations() -> None:
 
     assert latency is not None
     everything = np.sort(operations, axis=None) / 1000
-    for share, found in ((0.5, latency.p50), (0.95, latency.p95), (0.99, latency.p99)):
-        assert found == everything[int(np.ceil(share * everything.size)) - 1]
+    for share, percentile in ((0.5, latency.p50), (0.95, latency.p95), (0.99, latency.p99)):
+        assert percentile == everything[int(np.ceil(share * everything.size)) - 1]
 
 
 def test_the_maximum_is_exact_and_bounds_the_percentiles() -> None:

@@ -67,7 +67,7 @@ def test_intervals_hold_for_four_contenders_that_share_their_base() -> None:
 
 
 def test_two_incarnations_do_not_give_the_width_of_one_degree_of_freedom() -> None:
-    widths = [half_width(one) for one in together(simulated(40, PairNoise(0.01), 2))]
+    widths = [half_width(estimate) for estimate in together(simulated(40, PairNoise(0.01), 2))]
 
     # Student's t over two pairs of 1% has a median half-width of 6%.
     assert np.median(widths) < 0.035
@@ -82,8 +82,8 @@ def test_an_unruly_step_widens_itself_more_than_its_neighbours() -> None:
 
     assert covered(unruly) >= 0.85
     assert covered(calm) >= 0.95
-    assert np.median([half_width(one) for one in unruly]) > 2 * np.median(
-        [half_width(one) for one in calm]
+    assert np.median([half_width(estimate) for estimate in unruly]) > 2 * np.median(
+        [half_width(estimate) for estimate in calm]
     )
 
 
@@ -147,7 +147,7 @@ def test_each_incarnation_gives_a_pair() -> None:
     for ratios in block_ratios(slices, "a", ["a", "b"]):
         assert ratios.long_steps
         assert [len(of_incarnation) for of_incarnation in ratios.by_incarnation] == [1, 1, 1]
-        assert ratios.torn == 0
+        assert ratios.incomplete == 0
 
 
 def test_a_step_that_missed_its_sla_is_not_paired() -> None:

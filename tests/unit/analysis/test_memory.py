@@ -23,16 +23,16 @@ def allocators() -> tuple[Manifest, list[Slice]]:
     manifest.contenders[1].environment = ["jemalloc"]
     for facts, allocator in zip(manifest.contenders, ("glibc", "jemalloc"), strict=True):
         facts.engine, facts.allocator, facts.buffer_pool_bytes = "rocksdb", allocator, 2 * GB
-    for piece in slices:
-        more = 3 if piece.place.contender == GLIBC else 1
-        piece.measured.uses["server"] |= {"rss_bytes": more * GB, "vsz_bytes": (more + 1) * GB}
+    for record in slices:
+        more = 3 if record.place.contender == GLIBC else 1
+        record.measured.uses["server"] |= {"rss_bytes": more * GB, "vsz_bytes": (more + 1) * GB}
     slices[-1].measured.uses["server"]["rss_bytes"] = 5 * GB
     return manifest, slices
 
 
 def of(memory: list[Memory], name: str) -> Memory:
-    [found] = [one for one in memory if one.contender == name]
-    return found
+    [entry] = [entry for entry in memory if entry.contender == name]
+    return entry
 
 
 def test_peaks_are_of_all_slices_and_relative_to_the_buffer_pool() -> None:
@@ -75,9 +75,9 @@ def test_engines_and_environments_make_a_table_too(field: str) -> None:
 def test_what_was_not_measured_is_absent() -> None:
     manifest, slices = allocators()
     manifest.contenders[1].buffer_pool_bytes = None
-    for piece in slices:
-        if piece.place.contender == GLIBC:
-            piece.measured.uses.pop("server", None)
+    for record in slices:
+        if record.place.contender == GLIBC:
+            record.measured.uses.pop("server", None)
     memory = analyse(manifest, slices).memory
 
     assert of(memory, JEMALLOC).rss_per_buffer_pool is None
@@ -89,7 +89,9 @@ def test_a_contender_without_results_is_not_in_the_table_and_does_not_make_one()
     names = [GLIBC, JEMALLOC, "mariadb@11.4/innodb"]
     manifest, slices = synthetic_experiment(names, ["scan"], blocks=3)
     manifest.contenders[1].allocator = "jemalloc"
-    without = {name: [piece for piece in slices if piece.place.contender != name] for name in names}
+    without = {
+        name: [record for record in slices if record.place.contender != name] for name in names
+    }
 
-    assert [one.contender for one in analyse(manifest, without[names[2]]).memory] == names[:2]
+    assert [entry.contender for entry in analyse(manifest, without[names[2]]).memory] == names[:2]
     assert analyse(manifest, without[JEMALLOC]).memory == []

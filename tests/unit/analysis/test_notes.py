@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 
 from slowdust.analysis.model import ContenderInfo
-from slowdust.analysis.results.contenders import introduce
+from slowdust.analysis.results.contenders import contender_info
 from slowdust.analysis.story.notes import notes_about_archive, notes_about_contenders
 from tests.unit.synthetic import synthetic_manifest
 
@@ -11,12 +11,12 @@ from tests.unit.synthetic import synthetic_manifest
 def infos(*names: str, **differing: object) -> list[ContenderInfo]:
     """Contenders by name; `differing` is field -> one value for each."""
     manifest = synthetic_manifest(names, ["scan"])
-    found = [introduce(facts, manifest.contenders[0]) for facts in manifest.contenders]
+    contenders = [contender_info(facts, manifest.contenders[0]) for facts in manifest.contenders]
     for field, values in differing.items():
         assert isinstance(values, list)
         for index, value in enumerate(values):
-            found[index] = msgspec.structs.replace(found[index], **{field: value})
-    return found
+            contenders[index] = msgspec.structs.replace(contenders[index], **{field: value})
+    return contenders
 
 
 def test_versions_of_one_dbms_need_no_note() -> None:

@@ -9,10 +9,10 @@ from tests.unit.synthetic import synthetic_slice
 
 
 def measured(operations: int, **server: int | float) -> Slice:
-    piece = synthetic_slice()
-    piece.measured.operations = operations
-    piece.measured.uses["server"] = {"cpu_s": 0.0, **server}
-    return piece
+    record = synthetic_slice()
+    record.measured.operations = operations
+    record.measured.uses["server"] = {"cpu_s": 0.0, **server}
+    return record
 
 
 def test_totals_over_slices_not_the_mean_of_quotients() -> None:
@@ -30,10 +30,10 @@ def test_units() -> None:
 
 
 def test_what_no_slice_measured_is_absent() -> None:
-    piece = synthetic_slice()
-    del piece.measured.uses["server"], piece.measured.uses["host"]
+    record = synthetic_slice()
+    del record.measured.uses["server"], record.measured.uses["host"]
 
-    per_op = per_operation([piece])
+    per_op = per_operation([record])
 
     assert not per_op.keys() & {"server_cpu_us", "host_cs"}
     assert "client_cpu_us" in per_op

@@ -14,9 +14,9 @@ def block(rates: dict[str, list[float]], number: int = 0, incarnation: int = 1) 
     slices = []
     for contender, values in rates.items():
         for qps in values:
-            piece = synthetic_slice(contender=contender, qps=max(qps, 1.0))
-            piece.qps, piece.place.block, piece.place.incarnation = qps, number, incarnation
-            slices.append(piece)
+            record = synthetic_slice(contender=contender, qps=max(qps, 1.0))
+            record.qps, record.place.block, record.place.incarnation = qps, number, incarnation
+            slices.append(record)
     return slices
 
 
@@ -47,7 +47,7 @@ def test_a_killed_block_is_dropped_and_counted() -> None:
     )
 
     assert ratios.blocks == 1
-    assert ratios.torn == 1
+    assert ratios.incomplete == 1
     assert math.exp(ratios.by_incarnation[0][0]) == pytest.approx(0.9)
 
 
@@ -57,7 +57,7 @@ def test_a_slice_without_throughput_takes_its_block_out() -> None:
         + block({"a": [100.0, 100.0], "b": [90.0, 90.0]}, number=1)
     )
 
-    assert (ratios.blocks, ratios.silent, ratios.torn) == (1, 1, 0)
+    assert (ratios.blocks, ratios.with_zero, ratios.incomplete) == (1, 1, 0)
 
 
 def test_a_failed_contender_leaves_the_others_their_blocks() -> None:
@@ -65,8 +65,8 @@ def test_a_failed_contender_leaves_the_others_their_blocks() -> None:
 
     failed, whole = block_ratios(slices, "a", ["a", "b", "c"])
 
-    assert (failed.blocks, failed.torn) == (0, 1)
-    assert (whole.blocks, whole.torn) == (1, 0)
+    assert (failed.blocks, failed.incomplete) == (0, 1)
+    assert (whole.blocks, whole.incomplete) == (1, 0)
 
 
 def test_blocks_of_two_incarnations_stay_apart() -> None:

@@ -15,21 +15,21 @@ def slap(*, rate: float | None = None) -> Report:
     manifest, slices = synthetic_experiment(
         ["a@1", "a@2"], [TEST], shifts={"a@2": 0.8}, noise=QUIET, clients=(4,), blocks=6
     )
-    for piece in slices:
-        piece.place.benchmark = "slap"
+    for record in slices:
+        record.place.benchmark = "slap"
         if rate is not None:
-            _schedule(piece, rate)
+            _schedule(record, rate)
     return analyse(manifest, slices)
 
 
-def _schedule(piece: Slice, rate: float) -> None:
-    piece.measured.schedule = Schedule(
+def _schedule(record: Slice, rate: float) -> None:
+    record.measured.schedule = Schedule(
         rate=rate, arrivals="poisson", late_operations=0, max_lag_ns=0, mean_lag_ns=0.0
     )
 
 
 def of(report: Report, contender: str) -> Result:
-    [result] = [one for one in report.results if one.contender == contender]
+    [result] = [result for result in report.results if result.contender == contender]
     return result
 
 
@@ -58,10 +58,10 @@ def test_the_mean_is_over_operations() -> None:
 
 def test_the_tldr_tells_it_beside_the_rate() -> None:
     assert "The mean response time / the base's has a median of 1.25." in slap().tldr
-    told = [sentence for sentence in slap().tldr if sentence.startswith(TEST)]
-    assert len(told) == 1
-    assert "20% slower" in told[0]
-    assert "its mean response time up 25%" in told[0]
+    sentences = [sentence for sentence in slap().tldr if sentence.startswith(TEST)]
+    assert len(sentences) == 1
+    assert "20% slower" in sentences[0]
+    assert "its mean response time up 25%" in sentences[0]
 
 
 def test_benchmarks_told_in_rates_have_none() -> None:
@@ -81,10 +81,10 @@ def test_an_open_loop_is_compared_by_it() -> None:
 
 def test_a_contender_that_never_answered_has_none() -> None:
     manifest, slices = synthetic_experiment(["a@1", "a@2"], [TEST], blocks=4)
-    for piece in slices:
-        piece.place.benchmark = "slap"
-        if piece.place.contender == "a@2":
-            assert piece.measured.latency is not None
-            piece.measured.latency.counts, piece.measured.latency.values_ns = [], []
-            piece.measured.latency.mean_ns, piece.qps = 0.0, 0.0
+    for record in slices:
+        record.place.benchmark = "slap"
+        if record.place.contender == "a@2":
+            assert record.measured.latency is not None
+            record.measured.latency.counts, record.measured.latency.values_ns = [], []
+            record.measured.latency.mean_ns, record.qps = 0.0, 0.0
     assert of(analyse(manifest, slices), "a@2").response_time is None

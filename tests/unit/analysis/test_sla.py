@@ -52,15 +52,15 @@ def test_rates_backlog_and_lag_are_told() -> None:
 def test_the_worst_incarnation_counts() -> None:
     slices = [*steps()[:1], *steps(inserts=0.6)[1:]]
 
-    assert [meets_sla(piece) for piece in slices] == [True, False]
+    assert [meets_sla(record) for record in slices] == [True, False]
     assert not kept(slices).sla_met
     assert kept(slices).inserts == pytest.approx(600, rel=0.01)
 
 
 def test_a_query_that_outlasts_the_window_does_not_make_the_writers_late() -> None:
     slices = steps()
-    for piece in slices:
-        piece.measured.seconds = (piece.measured.seconds or 0.0) + 5.0
+    for record in slices:
+        record.measured.seconds = (record.measured.seconds or 0.0) + 5.0
 
     assert kept(slices).sla_met
     assert kept(slices).inserts == pytest.approx(1000)
@@ -69,10 +69,10 @@ def test_a_query_that_outlasts_the_window_does_not_make_the_writers_late() -> No
 def test_writers_that_kept_the_schedule_kept_the_rate_however_it_falls_into_the_window() -> None:
     """A window of 1.9 s ends before the third statement of two in a second is due."""
     slices = steps(test="qr100")
-    for piece in slices:
-        assert piece.step is not None
-        piece.measured.seconds = 1.9
-        for role in piece.step.roles.values():
+    for record in slices:
+        assert record.step is not None
+        record.measured.seconds = 1.9
+        for role in record.step.roles.values():
             if role.schedule is not None:
                 role.rows, role.schedule.due, role.schedule.backlog = 150, 150, 0
 
@@ -83,14 +83,14 @@ def test_steps_without_paced_writers_have_no_sla() -> None:
     _, slices = insert_experiment(["a"], ["l.i0", "l.x", "l.i1"])
 
     assert writers_of(slices) is None
-    assert all(meets_sla(piece) for piece in slices)
+    assert all(meets_sla(record) for record in slices)
 
 
 def test_a_writer_that_is_missing_wrote_nothing() -> None:
     slices = steps()
-    for piece in slices:
-        assert piece.step is not None
-        del piece.step.roles["delete"]
+    for record in slices:
+        assert record.step is not None
+        del record.step.roles["delete"]
 
     assert kept(slices).deletes == 0
     assert not kept(slices).sla_met

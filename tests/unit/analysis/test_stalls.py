@@ -10,21 +10,21 @@ from tests.unit.synthetic_steps import Standstill, insert_experiment
 
 
 def a_step(test: str, *standstills: Standstill) -> Slice:
-    _, [piece] = insert_experiment(["a"], [test], standstills=standstills, incarnations=1)
-    return piece
+    _, [record] = insert_experiment(["a"], [test], standstills=standstills, incarnations=1)
+    return record
 
 
 def with_seconds(test: str, role: str, statements: list[int], rows: int = 50) -> Slice:
     """The role's seconds and window are these; no other role is left."""
-    piece = a_step(test)
-    assert piece.step is not None
-    use = piece.step.roles[role]
-    piece.step.roles = {role: use}
+    record = a_step(test)
+    assert record.step is not None
+    use = record.step.roles[role]
+    record.step.roles = {role: use}
     use.per_second = [RoleSecond(count, count * rows, 5_000_000, 0) for count in statements]
-    piece.measured.seconds = float(len(statements))
+    record.measured.seconds = float(len(statements))
     if use.schedule is not None:
         use.schedule.due = round(use.schedule.rate * len(statements))
-    return piece
+    return record
 
 
 def places(stalls: list[Stall]) -> list[tuple[str, int]]:
@@ -47,7 +47,7 @@ def test_a_second_without_work_is_a_stall_with_what_the_probes_saw() -> None:
 def test_a_calm_experiment_has_none() -> None:
     _, slices = insert_experiment(["a"])
 
-    assert [stalls_of(piece) for piece in slices] == [[]] * len(slices)
+    assert [stalls_of(record) for record in slices] == [[]] * len(slices)
 
 
 def test_the_limit_is_a_tenth_of_the_median() -> None:
@@ -63,17 +63,17 @@ def test_rates_of_queries_are_statements() -> None:
 
 
 def test_the_last_second_is_torn_and_counts_for_nothing() -> None:
-    piece = with_seconds("l.i1", "insert", [100, 100, 100, 3])
-    piece.measured.seconds = 3.04
+    record = with_seconds("l.i1", "insert", [100, 100, 100, 3])
+    record.measured.seconds = 3.04
 
-    assert stalls_of(piece) == []
+    assert stalls_of(record) == []
 
 
 def test_seconds_after_the_last_completion_are_stalls_too() -> None:
-    piece = with_seconds("l.i1", "insert", [100, 100, 100])
-    piece.measured.seconds = 5.5
+    record = with_seconds("l.i1", "insert", [100, 100, 100])
+    record.measured.seconds = 5.5
 
-    assert places(stalls_of(piece)) == [("insert", 3), ("insert", 4)]
+    assert places(stalls_of(record)) == [("insert", 3), ("insert", 4)]
 
 
 @pytest.mark.parametrize("statements", [[2, 2, 1, 3, 2, 0, 4, 2], [1, 1, 0, 2, 1], [0, 0, 1, 0, 0]])
@@ -82,32 +82,32 @@ def test_a_paced_writer_has_empty_seconds_without_any_trouble(statements: list[i
 
 
 def test_a_paced_writer_that_was_held_up_stalled() -> None:
-    piece = with_seconds("qr100", "insert", [2, 2, 0, 0, 6, 2])
-    assert piece.step is not None
-    piece.step.roles["insert"].per_second[4] = RoleSecond(6, 300, 2_300_000_000, 1_800_000_000)
+    record = with_seconds("qr100", "insert", [2, 2, 0, 0, 6, 2])
+    assert record.step is not None
+    record.step.roles["insert"].per_second[4] = RoleSecond(6, 300, 2_300_000_000, 1_800_000_000)
 
-    stalls = stalls_of(piece)
+    stalls = stalls_of(record)
 
     assert places(stalls) == [("insert", 2), ("insert", 3)]
     assert stalls[0].median == 100
 
 
 def test_a_writer_of_rare_statements_is_held_against_its_mean() -> None:
-    piece = with_seconds("qr100", "insert", [0, 0, 1, 0, 0, 0, 0, 1])
-    assert piece.step is not None
-    piece.step.roles["insert"].per_second[7] = RoleSecond(1, 50, 3_000_000_000, 0)
+    record = with_seconds("qr100", "insert", [0, 0, 1, 0, 0, 0, 0, 1])
+    assert record.step is not None
+    record.step.roles["insert"].per_second[7] = RoleSecond(1, 50, 3_000_000_000, 0)
 
-    stalls = stalls_of(piece)
+    stalls = stalls_of(record)
 
     assert places(stalls) == [("insert", 3), ("insert", 4), ("insert", 5), ("insert", 6)]
     assert stalls[0].median == pytest.approx(100 / 8)
 
 
 def test_writers_have_no_seconds_after_their_schedule() -> None:
-    piece = with_seconds("qr1000", "insert", [20] * 5)
-    piece.measured.seconds = 8.0
+    record = with_seconds("qr1000", "insert", [20] * 5)
+    record.measured.seconds = 8.0
 
-    assert stalls_of(piece) == []
+    assert stalls_of(record) == []
 
 
 def test_creating_indexes_has_no_stalls() -> None:
@@ -115,21 +115,21 @@ def test_creating_indexes_has_no_stalls() -> None:
 
 
 def test_without_a_sample_of_that_second_nothing_is_known_of_it() -> None:
-    piece = with_seconds("l.i1", "insert", [100, 0, 100])
-    assert piece.step is not None
-    piece.step.samples = [piece.step.samples[0]]
+    record = with_seconds("l.i1", "insert", [100, 0, 100])
+    assert record.step is not None
+    record.step.samples = [record.step.samples[0]]
 
-    [stall] = stalls_of(piece)
+    [stall] = stalls_of(record)
 
     assert (stall.server_cpu, stall.iowait, stall.log) == (None, None, [])
 
 
 def test_the_sample_that_covers_most_of_the_second_is_shown() -> None:
-    piece = a_step("l.i1", Standstill("a", "l.i1", "insert", 5))
-    assert piece.step is not None
-    for sample in piece.step.samples:
+    record = a_step("l.i1", Standstill("a", "l.i1", "insert", 5))
+    assert record.step is not None
+    for sample in record.step.samples:
         sample.start -= 0.45
 
-    [stall] = stalls_of(piece)
+    [stall] = stalls_of(record)
 
     assert stall.log == ["LOG:  checkpoint starting: wal"]

@@ -19,8 +19,8 @@ def runs(test: str, *, overloaded: Sequence[Overload] = ()) -> list[StepRun]:
 
 
 def role(run: StepRun, name: str) -> RoleReport:
-    [found] = [one for one in run.roles if one.role == name]
-    return found
+    [role] = [role for role in run.roles if role.role == name]
+    return role
 
 
 def test_each_contender_and_incarnation_has_its_run_in_order() -> None:
@@ -57,7 +57,7 @@ def test_each_contender_and_incarnation_has_its_run_in_order() -> None:
 def test_every_rate_says_what_it_counts(test: str, units: dict[str, str]) -> None:
     run = runs(test)[0]
 
-    assert {one.role: one.unit for one in run.roles} == units
+    assert {role.role: role.unit for role in run.roles} == units
 
 
 def test_the_rate_of_the_role_that_a_step_is_about_is_the_steps() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result, Verdict, Writers
-from slowdust.analysis.summary import Shade, Summary, SummaryTable, summary_tables
+from slowdust.analysis.results.summary import Shade, Summary, SummaryTable, summary_tables
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, insert_experiment

@@ -42,8 +42,8 @@ def estimate(
         blocks=10,
         incarnations=incarnations,
         restart_spread=0.0,
-        torn=0,
-        silent=0,
+        incomplete=0,
+        with_zero=0,
     )
 
 
@@ -176,8 +176,8 @@ def test_judge_reads_slices_of_several_steps_in_the_manifests_order() -> None:
 
     judgements = judge(slices, [facts.name for facts in manifest.contenders], MARGIN)
 
-    found = [(j.estimate.step.test, j.estimate.contender) for j in judgements]
-    assert found == [("point-query", "b"), ("point-query", "c"), ("scan", "b"), ("scan", "c")]
+    judged = [(j.estimate.step.test, j.estimate.contender) for j in judgements]
+    assert judged == [("point-query", "b"), ("point-query", "c"), ("scan", "b"), ("scan", "c")]
     assert judgements[3].verdict == "slower"
     assert judgements[3].settled
 

@@ -2,12 +2,12 @@ import pytest
 
 from slowdust.analysis.versions import (
     Release,
-    contender_called,
-    in_order,
+    find_contender,
     labels_of,
     line_of,
     lines_of,
     release_of,
+    sorted_releases,
 )
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts, ContenderFacts
@@ -40,9 +40,12 @@ def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
         "9.5.0 17-patches5 17-patches10 18beta1 8.0.11-20240710-abc1234 8.0.11-20230710"
     )
 
-    found = [one.version for one in in_order([Release(version) for version in written.split()])]
+    versions = [
+        release.version
+        for release in sorted_releases([Release(version) for version in written.split()])
+    ]
 
-    assert found == [
+    assert versions == [
         *("8.0.0-dmr", "8.0.0-rc1", "8.0.0", "8.0.11", "8.0.11-20230710"),
         *("8.0.11-20240710-abc1234", "9.5.0", "9.6.24", "10.2", "17devel", "17beta2"),
         *("17beta10", "17rc1"),
@@ -73,7 +76,7 @@ def test_a_directory_of_binaries_is_another_release_than_the_published_one() -> 
 
     assert published != own
     assert labels_of([published, own]) == {published: "9.7.4", own: "9.7.4 ./patched"}
-    assert in_order([own, published]) == [published, own]
+    assert sorted_releases([own, published]) == [published, own]
 
 
 def test_releases_of_a_line_are_in_order_and_copies_are_apart() -> None:
@@ -103,12 +106,12 @@ def test_releases_of_a_line_are_in_order_and_copies_are_apart() -> None:
 def test_what_was_built_anew_under_one_name_is_told_apart_and_keeps_its_order(
     sums: list[str], labels: list[str]
 ) -> None:
-    own = [Release("18", "./own", one) for one in sums]
+    own = [Release("18", "./own", sha256) for sha256 in sums]
     published = Release("18")
 
-    found = labels_of(in_order([*own, published]))
+    labels_found = labels_of(sorted_releases([*own, published]))
 
-    assert list(found.items()) == [(published, "18"), *zip(own, labels, strict=True)]
+    assert list(labels_found.items()) == [(published, "18"), *zip(own, labels, strict=True)]
 
 
 @pytest.mark.parametrize("wanted", ["mysql@9.7.4:z_c32+o2", "9.7.4", "mysql@9.7.4"])
@@ -118,14 +121,14 @@ def test_a_contender_may_be_called_by_its_version(wanted: str) -> None:
         facts("mysql@8.0.40:z_c32+o2", version="8.0.40", archived="x.my8040_o2.z_c32.pk1"),
     ]
 
-    assert contender_called(wanted, contenders) == "mysql@9.7.4:z_c32+o2"
+    assert find_contender(wanted, contenders) == "mysql@9.7.4:z_c32+o2"
 
 
 def test_a_name_that_several_contenders_have_is_none() -> None:
     contenders = [facts("mysql@9.7.4+jemalloc"), facts("mysql@9.7.4+tcmalloc")]
 
     with pytest.raises(UsageError, match=r"9\.7\.4 may be .*jemalloc or .*tcmalloc: write the"):
-        contender_called("9.7.4", contenders)
+        find_contender("9.7.4", contenders)
     with pytest.raises(UsageError, match=r"9\.7\.5 is not a contender; those are: mysql@9"):
-        contender_called("9.7.5", contenders)
-    assert contender_called("9.7.4+jemalloc", contenders) == "mysql@9.7.4+jemalloc"
+        find_contender("9.7.5", contenders)
+    assert find_contender("9.7.4+jemalloc", contenders) == "mysql@9.7.4+jemalloc"

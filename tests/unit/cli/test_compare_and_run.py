@@ -18,7 +18,7 @@ import pytest
 
 from slowdust.cli import conduct
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.journal import Beginning
+from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.store.folder import Folder
@@ -32,13 +32,13 @@ class Runs:
     """The runs that were asked for, and what becomes of them."""
 
     experiment: Path
-    calls: list[tuple[dict[str, Any], Path, Beginning]] = dataclasses.field(default_factory=list)
+    calls: list[tuple[dict[str, Any], Path, StartMode]] = dataclasses.field(default_factory=list)
     failure: Callable[[Path], BaseException] | None = None
 
-    def run_experiment(self, spec: Spec, results: Path, beginning: Beginning, view: View) -> Folder:
+    def run_experiment(self, spec: Spec, results: Path, mode: StartMode, view: View) -> Folder:
         """Keep the arguments; end as the test wants it."""
         del view
-        self.calls.append((tomllib.loads(spec.to_toml()), results, beginning))
+        self.calls.append((tomllib.loads(spec.to_toml()), results, mode))
         if self.failure is not None:
             raise self.failure(results / spec.name)
         return Folder(self.experiment)
@@ -116,9 +116,9 @@ def test_compare_begins_afresh_under_a_name_made_from_contenders_and_time(
     slowdust: Slowdust, runs: Runs
 ) -> None:
     outcome = slowdust("compare", OLD, NEW, "--results", "elsewhere")
-    [(spec, results, beginning)] = runs.calls
+    [(spec, results, mode)] = runs.calls
     assert re.fullmatch(r"postgres-15\.8-vs-postgres-17\.6-\d{8}-\d{6}", spec["name"])
-    assert (results, beginning) == (Path("elsewhere"), Beginning.FRESH)
+    assert (results, mode) == (Path("elsewhere"), StartMode.FRESH)
     assert outcome.err.splitlines()[0] == f"experiment {spec['name']} in elsewhere/{spec['name']}"
 
 
@@ -184,7 +184,7 @@ def test_an_experiment_without_a_slice_cannot_go_on(
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--clients", "one"], "--clients one: write numbers, such as 1 or 1,8,64"),
+        (["--clients", "one"], "--clients one: write a whole number"),
         (["--clients", "1,1"], "clients: the same number of clients stands there twice"),
         (["--margin", "banana"], "--margin banana: write a percentage, such as 3%"),
         (["--rows", "5"], "rows: Input should be greater than or equal to 100"),
@@ -197,8 +197,8 @@ def test_an_experiment_without_a_slice_cannot_go_on(
         (["--arrivals", "poisson"], "--arrivals is of an open loop: give --rate too"),
         (["--name", "a/b"], "name: "),
         (["--slice", "5"], "slice: "),
-        (["--workload", "cached"], "--workload is of the Insert Benchmark: give --benchmark"),
-        (["--shared-table"], "--shared-table is of the Insert Benchmark"),
+        (["--workload", "cached"], "--workload is of the benchmark insert: give --benchmark"),
+        (["--shared-table"], "--shared-table is of the benchmark insert"),
         (["--benchmark", "insert", "--budget", "5m"], "budget: not of the benchmark insert"),
         (["--benchmark", "insert", "--tables", "2"], "tables: not of the benchmark insert"),
         (["--benchmark", "insert", "--workload", "nope"], "unknown workload 'nope': there are"),
@@ -245,9 +245,9 @@ def test_run_reads_the_experiment_from_its_file(slowdust: Slowdust, runs: Runs) 
     Path("nightly.toml").write_text(f'contenders = ["{OLD}", "{NEW}"]\ntests = ["scan"]\n')
     outcome = slowdust("run", "nightly.toml")
     assert outcome.code == 0
-    [(spec, results, beginning)] = runs.calls
+    [(spec, results, mode)] = runs.calls
     assert (spec["name"], spec["tests"]) == ("nightly", ["scan"])
-    assert (results, beginning) == (Path("results"), Beginning.FRESH)
+    assert (results, mode) == (Path("results"), StartMode.FRESH)
 
 
 def test_resume_goes_on_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_path: Path) -> None:
@@ -255,8 +255,8 @@ def test_resume_goes_on_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_pa
     runs.experiment.parent.rename(moved)
     runs.experiment = moved / "micro"
     assert slowdust("run", "archive/micro/experiment.toml", "--resume").code == 0
-    [(spec, results, beginning)] = runs.calls
-    assert (spec["name"], results, beginning) == ("micro", moved, Beginning.RESUME)
+    [(spec, results, mode)] = runs.calls
+    assert (spec["name"], results, mode) == ("micro", moved, StartMode.RESUME)
 
 
 @pytest.mark.parametrize(

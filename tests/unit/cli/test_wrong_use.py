@@ -50,7 +50,7 @@ def test_a_running_experiments_name_is_taken(
 ) -> None:
     from slowdust.experiment import run as run_module
 
-    monkeypatch.setattr(run_module, "enter", lambda spec, view: [])
+    monkeypatch.setattr(run_module, "resolve_contenders", lambda spec, view: [])
     with writing(Folder(tmp_path / "results" / "mine")):
         outcome = slowdust("compare", "postgres@17.6", "--name", "mine")
     assert outcome.code == 2

@@ -11,19 +11,19 @@ from typing import cast
 
 import pytest
 
+from slowdust.benchmarks.steps import Server, StepBenchmark
 from slowdust.dbms.family import Stage
-from slowdust.experiment.contenders import Contender, Field
-from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, PlanText
-from slowdust.experiment.journal import Journal, method_of_steps, new_manifest
+from slowdust.experiment.journal import Journal, new_manifest
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.experiment.steps.loop import LongSteps
-from slowdust.experiment.steps.step import LongStep, Turn
-from slowdust.experiment.steps.workload import Server, workload_for
+from slowdust.experiment.steps.loop import StepLoop
+from slowdust.experiment.steps.step import ContenderTurn, StepRunner
 from slowdust.instances.instance import InstanceError
 from slowdust.store.folder import Folder, writing
-from slowdust.store.manifest import BuildFacts, ContenderFacts
+from slowdust.store.manifest import BuildFacts, ContenderFacts, Method
 from slowdust.store.slice import Slice
 from tests.unit.synthetic_steps import insert_experiment
 
@@ -33,6 +33,7 @@ SPEC = parse_spec(
         "contenders": ["postgres@17.6"],
         "benchmark": "insert",
         "tests": ["l.i1"],
+        "incarnations": 1,
         "insert": {"rows": [1000, 100]},
     }
 )
@@ -81,24 +82,25 @@ class PretendedServer:
         self.starts += 1
 
 
-class PretendedField:
-    """One contender; to measure sizes after a step goes wrong as told."""
+class PretendedContenders:
+    """One contender; measuring the sizes of its second step fails with an error."""
 
     def __init__(self, error: Exception) -> None:
-        self.contenders = [PretendedServer()]
+        self.all = [PretendedServer()]
         self.names = [NAME]
+        self.driver = SimpleNamespace(create=lambda *of: None, close=lambda session: None)
         self.measured = 0
         self._error = error
 
     def running(self) -> list[PretendedServer]:
-        return self.contenders
+        return self.all
 
     @contextmanager
     def guard(self, contender: PretendedServer) -> Iterator[None]:
         del contender
         yield
 
-    def start_servers(self) -> None:
+    def start(self) -> None:
         pass
 
     def stop(self) -> None:
@@ -116,13 +118,15 @@ class PretendedField:
 
 def pretend_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     _, slices = insert_experiment([NAME])
-    by_test = {piece.place.test: piece for piece in slices}
+    by_test = {record.place.test: record for record in slices}
 
-    def prepare(self: LongStep, turn: Turn) -> list[PlanText]:
+    def prepare(self: StepRunner, turn: ContenderTurn) -> list[PlanText]:
         del self, turn
         return []
 
-    def perform(self: LongStep, turn: Turn, idle: list[Contender], on_progress: object) -> Slice:
+    def perform(
+        self: StepRunner, turn: ContenderTurn, idle: list[RunningContender], on_progress: object
+    ) -> Slice:
         del self, idle, on_progress
         turn.tables.rows = turn.tables.written = 1000
         record = by_test[turn.test.name]
@@ -131,14 +135,13 @@ def pretend_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
         record.step.settled_s = None
         return record
 
-    def count_rows(self: LongStep, turn: Turn) -> int:
+    def count_rows(self: StepRunner, turn: ContenderTurn) -> int:
         del self, turn
         return 1000
 
-    monkeypatch.setattr(LongStep, "prepare", prepare)
-    monkeypatch.setattr(LongStep, "perform", perform)
-    monkeypatch.setattr(LongStep, "count_rows", count_rows)
-    monkeypatch.setattr(LongStep, "abandon", lambda self, turn: None)
+    monkeypatch.setattr(StepRunner, "prepare", prepare)
+    monkeypatch.setattr(StepRunner, "perform", perform)
+    monkeypatch.setattr(StepRunner, "count_rows", count_rows)
 
 
 @pytest.mark.parametrize(
@@ -152,18 +155,19 @@ def test_a_step_stays_measured_whatever_its_tables_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     pretend_to_measure(monkeypatch)
-    field = PretendedField(error)
-    workload = workload_for(SPEC.insert_options, [Server(200, None)])
-    method = method_of_steps(SPEC, 1, workload.method([1]))
-    driver = SimpleNamespace(create=lambda *of: None)
+    pretended = PretendedContenders(error)
+    benchmark = SPEC.configured_benchmark()
+    assert isinstance(benchmark, StepBenchmark)
+    workload = benchmark.workload([Server(200, None)])
     folder = Folder(tmp_path / "x")
     with writing(folder) as writer:
-        journal = Journal(SPEC, writer, new_manifest(SPEC, [FACTS], method, "1", {}))
-        long_steps = LongSteps(
-            cast("Driver", driver), cast("Field", field), journal, workload, PlainView(), seed=1
-        )
-        long_steps.run(1)
-        kept = {piece.place.test: piece.step for piece in folder.read_slices()}
+
+        def journal_of(method: Method) -> Journal:
+            return Journal(SPEC, writer, new_manifest(SPEC, [FACTS], method, "1", {}))
+
+        loop = StepLoop(SPEC, workload, cast("Contenders", pretended), journal_of, PlainView())
+        loop.run()
+        kept = {record.place.test: record.step for record in folder.read_slices()}
     assert list(kept) == ["l.i0", "l.x", "l.i1"]
     index = kept["l.x"]
     assert index is not None
@@ -173,10 +177,10 @@ def test_a_step_stays_measured_whatever_its_tables_say(
     after = kept["l.i1"]
     assert after is not None
     assert after.table_bytes == 2
-    manifest = journal.manifest
+    manifest = loop.journal.manifest
     assert not manifest.failed_steps
     finished, restarted = manifest.warnings
     assert finished.startswith(f"{NAME} finished l.x@1 of incarnation 1, and failed in what")
     assert "it went away" in finished
     assert "started again after l.x@1, before these steps: l.i1@1" in restarted
-    assert field.contenders[0].starts == 1
+    assert pretended.all[0].starts == 1

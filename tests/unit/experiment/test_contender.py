@@ -40,11 +40,11 @@ def test_takes_an_environment_of_a_directory() -> None:
 
 def test_parts_keep_the_order_of_a_contenders_name() -> None:
     small = parse_contender("a@1:small")
-    assert small.with_parts({"environment": "jemalloc", "engine": "heap"}) == (
+    assert small.with_parts({"environment": "jemalloc", "engine": "heap"}).text == (
         "a@1/heap:small+jemalloc"
     )
     variable = parse_contender("a@1+X=1")
-    assert variable.with_parts({"config": "small", "engine": ""}) == "a@1:small+X=1"
+    assert variable.with_parts({"config": "small", "engine": ""}).text == "a@1:small+X=1"
     assert variable.text == "a@1+X=1"
 
 

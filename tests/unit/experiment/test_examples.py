@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.benchmarks.model import Measuring
+from slowdust.benchmarks.insert import InsertBenchmark
 from slowdust.builds.catalog import catalog_of
 from slowdust.experiment.plan import plan
 from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, rounds
-from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.experiment.spec.spec import Spec, read_spec
 
 FILES = sorted((Path(__file__).parents[3] / "examples").glob("*.toml"))
@@ -24,11 +23,10 @@ def test_the_promised_ones_are_there() -> None:
 
 @EVERY
 def test_contenders_are_apart_and_in_the_catalogs(file: Path) -> None:
-    entrants = read_spec(file).entrants()
-    titles = [entrant.title(entrant.contender) for entrant in entrants]
+    contenders = read_spec(file).planned_contenders()
+    titles = [contender.title(None) for contender in contenders]
     assert len(set(titles)) == len(titles) > 1
-    for entrant in entrants:
-        name = parse_contender(entrant.contender)
+    for name in (contender.name for contender in contenders):
         assert name.dbms is not None
         assert name.version is not None
         assert catalog_of(name.dbms).find(name.version).version == name.version
@@ -37,8 +35,9 @@ def test_contenders_are_apart_and_in_the_catalogs(file: Path) -> None:
 @EVERY
 def test_the_budget_is_that_of_a_laptop_and_suffices_for_two_restarts(file: Path) -> None:
     spec = read_spec(file)
-    if spec.measuring is Measuring.STEPS:
-        assert spec.insert_options.workload == "quick"
+    benchmark = spec.configured_benchmark()
+    if isinstance(benchmark, InsertBenchmark):
+        assert benchmark.settings.workload == "quick"
         return
     steps = len(plan(spec))
     assert spec.budget <= LONGEST_BUDGET
@@ -46,21 +45,22 @@ def test_the_budget_is_that_of_a_laptop_and_suffices_for_two_restarts(file: Path
 
 
 def _shortest_turn(spec: Spec) -> float:
-    contenders = len(spec.entrants())
+    contenders = len(spec.planned_contenders())
     slices = 2 * contenders * MINIMUM_BLOCKS
     return contenders * spec.warmup + slices * (spec.slice + spec.discard)
 
 
 def test_the_published_durability_matrix_has_twelve_configurations() -> None:
-    entrants = read_spec(next(f for f in FILES if f.stem == "durability")).entrants()
-    assert len(entrants) == 12
-    assert entrants[0].set == {
+    file = next(f for f in FILES if f.stem == "durability")
+    contenders = read_spec(file).planned_contenders()
+    assert len(contenders) == 12
+    assert contenders[0].set == {
         "log_bin": "off",
         "innodb_flush_log_at_trx_commit": "2",
         "sync_binlog": "0",
         "innodb_doublewrite": "OFF",
     }
-    assert entrants[-1].label == "log_bin=on fsync=on doublewrite=detect_only"
+    assert contenders[-1].label == "log_bin=on fsync=on doublewrite=detect_only"
 
 
 def test_the_sweep_has_the_methods_levels() -> None:

@@ -9,11 +9,11 @@ from slowdust.errors import UsageError
 from slowdust.experiment.journal import (
     check_same,
     check_same_allocator,
-    method_of_slices,
     new_manifest,
 )
+from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.store.manifest import BuildFacts, ContenderFacts, InsertMethod, Manifest
+from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest
 
 FACTS = ContenderFacts(
     name="mine",
@@ -29,7 +29,7 @@ FACTS = ContenderFacts(
 
 def manifest(facts: ContenderFacts) -> Manifest:
     spec = parse_spec({"name": "x", "contenders": ["mysql@9.7.4"]})
-    return new_manifest(spec, [facts], method_of_slices(spec, 2), "1", {})
+    return new_manifest(spec, [facts], method_of_slices(spec), "1", {})
 
 
 def test_the_same_goes_on() -> None:
@@ -60,14 +60,14 @@ def test_what_may_change_is_said_as_the_benchmark_has_it() -> None:
     now = msgspec.structs.replace(FACTS, engine="memory")
     with pytest.raises(UsageError, match=r"\(only the budget may\)"):
         check_same(manifest(FACTS), manifest(now))
-    of_insert = [manifest(FACTS), manifest(now)]
-    for one in of_insert:
-        one.method.insert = InsertMethod(workload="quick", rows={}, rows_per_commit={}, seconds=1)
+    long_steps = [manifest(FACTS), manifest(now)]
+    for experiment in long_steps:
+        experiment.method.budget_s = 0.0
     with pytest.raises(UsageError, match=r"\(only the number of incarnations may\)"):
-        check_same(*of_insert)
-    of_insert[1].contenders = of_insert[0].contenders
-    of_insert[1].method.incarnations = 9
-    check_same(*of_insert)
+        check_same(*long_steps)
+    long_steps[1].contenders = long_steps[0].contenders
+    long_steps[1].method.incarnations = 9
+    check_same(*long_steps)
 
 
 def test_another_malloc_does_not_go_on() -> None:

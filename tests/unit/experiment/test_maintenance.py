@@ -27,7 +27,7 @@ class WritesDown:
     """Takes the place of a driver; what is read is its name with a star."""
 
     def __init__(self, *, knows_values: bool = True) -> None:
-        self.said: list[str] = []
+        self.statements: list[str] = []
         self.limits: list[float] = []
         self._knows_values = knows_values
 
@@ -40,7 +40,7 @@ class WritesDown:
     ) -> list[ResultSet]:
         del target, parallel
         self.limits.append(limit)
-        self.said += statements
+        self.statements += statements
         return [ResultSet(columns=["v"], rows=[[self._value(text)]]) for text in statements]
 
     def _value(self, statement: str) -> str | None:
@@ -50,7 +50,7 @@ class WritesDown:
 def test_what_was_in_force_is_restored_in_reverse_order() -> None:
     driver = WritesDown()
     carry_out(cast("Driver", driver), TARGET, [STAGE], 1000, lambda _: None)
-    assert driver.said == [
+    assert driver.statements == [
         "read low",
         "read high",
         "write low 0",
@@ -65,7 +65,7 @@ def test_nothing_is_changed_that_could_not_be_restored() -> None:
     driver = WritesDown(knows_values=False)
     with pytest.raises(SlowdustError, match="mysql has no value of low that could be restored"):
         carry_out(cast("Driver", driver), TARGET, [STAGE], 1000, lambda _: None)
-    assert driver.said == ["read low", "read high"]
+    assert driver.statements == ["read low", "read high"]
 
 
 def test_patience_with_statements_goes_by_the_rows() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.spec.contenders import Entrant
+from slowdust.experiment.spec.contender_name import parse_contender
+from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.matrix import MOST_COMBINATIONS, short_axis_names
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
 
@@ -14,18 +15,19 @@ def spec_of(toml: str) -> Spec:
 
 
 def titles(toml: str) -> list[str]:
-    return [entrant.title(entrant.contender) for entrant in spec_of(toml).entrants()]
+    return [contender.title(None) for contender in spec_of(toml).planned_contenders()]
 
 
 def test_without_a_matrix_contenders_are_as_written() -> None:
     spec = spec_of(
         'contenders = ["a@1", { contender = "a@2", name = "jit", set = { jit = true } }]'
     )
-    assert spec.entrants() == [
-        Entrant("a@1", None, "", {}),
-        Entrant("a@2", "jit", "", {"jit": "on"}),
+    assert spec.planned_contenders() == [
+        PlannedContender(parse_contender("a@1"), None, "", {}),
+        PlannedContender(parse_contender("a@2"), "jit", "", {"jit": "on"}),
     ]
-    assert [entrant.title("a@1.5") for entrant in spec.entrants()] == ["a@1.5", "jit"]
+    titles = [contender.title("1.5") for contender in spec.planned_contenders()]
+    assert titles == ["a@1.5", "jit"]
 
 
 def test_settings_are_crossed_and_the_first_combination_of_the_first_contender_is_the_base() -> (
@@ -45,24 +47,29 @@ def test_settings_are_crossed_and_the_first_combination_of_the_first_contender_i
         "mysql@5.6.24 doublewrite=off sync_binlog=0",
         "mysql@5.6.24 doublewrite=off sync_binlog=1",
     ]
-    assert spec_of(toml).entrants()[2].set == {"innodb_doublewrite": "OFF", "sync_binlog": "0"}
+    assert spec_of(toml).planned_contenders()[2].set == {
+        "innodb_doublewrite": "OFF",
+        "sync_binlog": "0",
+    }
 
 
 def test_booleans_are_on_and_off() -> None:
-    (on, off) = spec_of('contenders = ["a@1"]\nmatrix = { fsync = [true, false] }').entrants()
+    (on, off) = spec_of(
+        'contenders = ["a@1"]\nmatrix = { fsync = [true, false] }'
+    ).planned_contenders()
     assert (on.set, on.label) == ({"fsync": "on"}, "fsync=on")
     assert (off.set, off.label) == ({"fsync": "off"}, "fsync=off")
 
 
 def test_named_points_vary_several_settings_at_once() -> None:
-    entrants = spec_of("""
+    contenders = spec_of("""
         contenders = ["mysql@9.7.4"]
         [matrix.fsync]
         off = { innodb_flush_log_at_trx_commit = 2, sync_binlog = 0 }
         on = { innodb_flush_log_at_trx_commit = 1, sync_binlog = 1 }
-    """).entrants()
-    assert [entrant.label for entrant in entrants] == ["fsync=off", "fsync=on"]
-    assert entrants[1].set == {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
+    """).planned_contenders()
+    assert [contender.label for contender in contenders] == ["fsync=off", "fsync=on"]
+    assert contenders[1].set == {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
 
 
 def test_parts_of_the_contender_are_axes_too() -> None:
@@ -121,10 +128,10 @@ def test_a_label_holds_nothing_that_separates_names() -> None:
 
 
 def test_a_directory_can_have_a_matrix_of_settings(tmp_path: Path) -> None:
-    entrants = parse_spec(
+    contenders = parse_spec(
         {"name": "x", "contenders": [str(tmp_path)], "matrix": {"jit": [True, False]}}
-    ).entrants()
-    assert [entrant.contender for entrant in entrants] == [str(tmp_path)] * 2
+    ).planned_contenders()
+    assert [contender.name.text for contender in contenders] == [str(tmp_path)] * 2
 
 
 def test_a_specification_with_matrices_survives_its_file(tmp_path: Path) -> None:
@@ -134,8 +141,8 @@ def test_a_specification_with_matrices_survives_its_file(tmp_path: Path) -> None
     """)
     (tmp_path / "x.toml").write_text(spec.to_toml())
     assert read_spec(tmp_path / "x.toml") == spec
-    assert read_spec(tmp_path / "x.toml").entrants() == spec.entrants()
-    assert len(spec.entrants()) == 8
+    assert read_spec(tmp_path / "x.toml").planned_contenders() == spec.planned_contenders()
+    assert len(spec.planned_contenders()) == 8
 
 
 @pytest.mark.parametrize(
@@ -203,7 +210,7 @@ def test_an_axis_keeps_its_place_and_a_name_of_ones_own_its_spelling() -> None:
 
 
 def test_a_directory_can_have_a_matrix_of_environments(tmp_path: Path) -> None:
-    entrants = parse_spec(
+    contenders = parse_spec(
         {"name": "x", "contenders": [f"{tmp_path}:small"], "matrix": {"environment": ["jemalloc"]}}
-    ).entrants()
-    assert [entrant.contender for entrant in entrants] == [f"{tmp_path}:small+jemalloc"]
+    ).planned_contenders()
+    assert [contender.name.text for contender in contenders] == [f"{tmp_path}:small+jemalloc"]

@@ -1,4 +1,5 @@
-from slowdust.experiment.plan import Deed, Step, maintenance_after, plan, turns
+from slowdust.experiment.plan import Step, plan
+from slowdust.experiment.slices.schedule import Action, maintenance_after, turns
 from slowdust.experiment.spec.spec import parse_spec
 
 
@@ -6,29 +7,29 @@ def steps_of(*tests: str) -> list[Step]:
     return plan(parse_spec({"name": "x", "contenders": ["postgres@17"], "tests": list(tests)}))
 
 
-def described(steps: list[Step], round_number: int) -> list[tuple[str, Deed]]:
-    return [(turn.step.test.name, turn.deed) for turn in turns(steps, round_number)]
+def described(steps: list[Step], round_number: int) -> list[tuple[str, Action]]:
+    return [(turn.step.test.name, turn.action) for turn in turns(steps, round_number)]
 
 
 def test_everything_is_measured_in_the_first_round() -> None:
     steps = steps_of("update-index", "point-query", "insert")
     assert described(steps, 1) == [
-        ("update-index", Deed.MEASURE),
-        ("point-query", Deed.MEASURE),
-        ("insert", Deed.MEASURE),
+        ("update-index", Action.MEASURE),
+        ("point-query", Action.MEASURE),
+        ("insert", Action.MEASURE),
     ]
 
 
 def test_settled_writes_still_age_the_data_of_later_reads() -> None:
     steps = steps_of("update-index", "point-query", "insert")
     steps[0].settled, steps[0].aged_to = True, [500]
-    assert described(steps, 1)[0] == ("update-index", Deed.AGE)
+    assert described(steps, 1)[0] == ("update-index", Action.AGE)
 
 
 def test_nothing_is_aged_for_tests_that_do_not_need_it() -> None:
     steps = steps_of("update-index", "write-only", "insert")
     steps[0].settled, steps[0].aged_to = True, [500]
-    assert described(steps, 1) == [("write-only", Deed.MEASURE), ("insert", Deed.MEASURE)]
+    assert described(steps, 1) == [("write-only", Action.MEASURE), ("insert", Action.MEASURE)]
 
 
 def test_maintenance_follows_the_last_write() -> None:
@@ -49,6 +50,6 @@ def test_clients_are_steps_of_their_own() -> None:
 def test_a_turn_that_was_cut_short_is_not_done() -> None:
     steps = steps_of("update-index", "point-query")
     steps[0].turns_done, steps[0].aged_to = 1, [500]
-    assert described(steps, 1) == [("update-index", Deed.AGE), ("point-query", Deed.MEASURE)]
+    assert described(steps, 1) == [("update-index", Action.AGE), ("point-query", Action.MEASURE)]
     steps[0].turns_done, steps[0].aged_to = 0, None
-    assert described(steps, 1)[0] == ("update-index", Deed.MEASURE)
+    assert described(steps, 1)[0] == ("update-index", Action.MEASURE)

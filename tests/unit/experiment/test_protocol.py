@@ -8,6 +8,8 @@ import jsonschema
 import msgspec
 import pytest
 
+from slowdust.benchmarks.insert import INSERT
+from slowdust.benchmarks.steps import Server
 from slowdust.dbms.access import Target
 from slowdust.experiment.driver import protocol
 from slowdust.experiment.driver.protocol import (
@@ -16,19 +18,14 @@ from slowdust.experiment.driver.protocol import (
     Create,
     Explain,
     ForSeconds,
-    IndexWork,
     Load,
-    LoadWork,
     Open,
     Partitions,
     Perform,
     Prepare,
-    QueryWork,
     Rate,
-    ReplaceWork,
     Run,
     Sql,
-    StepWork,
     ToPositions,
 )
 
@@ -38,12 +35,8 @@ SCHEMA: dict[str, Any] = json.loads(
 TARGET = Target(
     dbms="postgres", host=None, socket="/s", port=1, user="u", password=None, database="d"
 )
-WORKS: list[StepWork] = [
-    LoadWork(rows=10, rows_per_commit=100),
-    IndexWork(),
-    ReplaceWork(rows=10, rows_per_commit=5),
-    QueryWork(query="point", seconds=1.0, writes_per_second=100.0, rows_per_commit=50),
-]
+WORKLOAD = INSERT.workload([Server(200, None)])
+WORKS = [WORKLOAD.work(step.name, 2).command for step in INSERT.tests]
 COMMANDS: list[Command] = [
     *(
         Prepare(
@@ -61,7 +54,7 @@ COMMANDS: list[Command] = [
     ),
     Create(target=TARGET, tables=1, partitions=Partitions(count=2, rows_each=100)),
     Perform(session="s"),
-    Load(target=TARGET, tables=1, rows=1000, seed=1, parallel=1),
+    Load(target=TARGET, benchmark="sbtest", tables=1, rows=1000, seed=1, parallel=1),
     Open(session="s", target=TARGET, test="scan", clients=1, tables=1, rows=1000, seed=1),
     Explain(session="s"),
     Run(session="s", stop=ForSeconds(0.25)),

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.setup import enter
+from slowdust.experiment.setup import resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.view import View
 
@@ -25,4 +25,4 @@ def test_an_engine_behind_a_directory_is_told_from_a_missing_directory(
 ) -> None:
     spec = parse_spec({"name": "x", "contenders": [str(tmp_path / name)]})
     with pytest.raises(UsageError, match=why):
-        enter(spec, cast("View", None))  # nothing is fetched that could be shown
+        resolve_contenders(spec, cast("View", None))  # nothing is fetched that could be shown

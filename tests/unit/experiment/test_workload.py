@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.benchmarks.insert import WORKLOADS
+from slowdust.benchmarks.insert import InsertBenchmark
+from slowdust.benchmarks.insert.options import WORKLOADS
+from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.steps import Server
 from slowdust.errors import UsageError
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
-from slowdust.experiment.steps.step import insert_step
-from slowdust.experiment.steps.workload import Server, Workload, workload_for
+from slowdust.experiment.steps.loop import partitions_of
 
 GB = 1 << 30
 
@@ -21,8 +23,14 @@ def spec_of(**table: object) -> Spec:
     return parse_spec({"name": "x", "contenders": ["a@1"], "benchmark": "insert", "insert": table})
 
 
-def workload(*servers: Server, **table: object) -> Workload:
-    return workload_for(spec_of(**table).insert_options, servers or (Server(200, GB),))
+def benchmark_of(spec: Spec) -> InsertBenchmark:
+    benchmark = spec.configured_benchmark()
+    assert isinstance(benchmark, InsertBenchmark)
+    return benchmark
+
+
+def workload(*servers: Server, **table: object) -> InsertWorkload:
+    return benchmark_of(spec_of(**table)).workload(servers or (Server(200, GB),))
 
 
 @pytest.mark.parametrize(
@@ -61,31 +69,30 @@ def test_without_a_buffer_pool_there_is_no_relative_size() -> None:
         workload(Server(4000, None), workload="cached").rows(1)
 
 
-def test_what_the_disk_has_no_room_for_is_refused(tmp_path: Path) -> None:
+def test_what_the_disk_has_no_room_for_is_refused() -> None:
     server = Server(200, GB)
-    workload(rows=1000).check_room([1], [server], tmp_path)
+    workload(server, rows=1000).check_room([1], GB)
     with pytest.raises(UsageError, match=r"GB are free: choose fewer --rows"):
-        workload(rows=10**12).check_room([1, 8], [server, server], tmp_path)
+        workload(server, server, rows=10**12).check_room([1, 8], GB)
 
 
 def test_partitions_have_room_for_all_keys_that_will_ever_be() -> None:
     sized = workload(rows=[1000, 200, 50], seconds=10, rates=[100], partitions=4)
-    steps = [insert_step(step) for step in plan(spec_of(rates=[100]))]
-    parts = sized.partitions(steps, 1)
+    steps = [step.test.name for step in plan(spec_of(rates=[100]))]
+    parts = partitions_of(sized, steps, 1)
     assert parts is not None
     assert parts.count == 4
     assert parts.rows_each * 4 >= 1000 + 200 + 50 + 2 * 10 * 100 > (parts.rows_each - 1) * 4
     shared = workload(rows=[1000, 200, 50], partitions=4, table="shared")
-    of_three = shared.partitions(steps[:1], 3)
+    of_three = partitions_of(shared, steps[:1], 3)
     assert of_three is not None
     assert of_three.rows_each == 750
-    assert workload().partitions([], 1) is None
+    assert partitions_of(workload(), [], 1) is None
 
 
 def test_rows_at_a_rate_are_whole_commits() -> None:
     sized = workload(rates=[33], seconds=1, rows_per_commit=[100, 50, 5, 50])
-    (step,) = (step for step in plan(spec_of(rates=[33])) if step.test.name == "qr33")
-    assert sized.inserted_in(insert_step(step), 2) == 50
+    assert sized.work("qr33", 2).inserted == sized.work("qr33", 2).deleted == 50
 
 
 def test_steps_follow_the_rates_and_l_i0_and_l_x_always_run() -> None:
@@ -104,11 +111,11 @@ def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
         "workload": "cached",
     }  # fmt: skip
     spec = spec_from_options(["postgres@17.6"], options)
-    table = spec.insert_options
+    table = benchmark_of(spec).settings
     assert (table.rows, table.rates, table.rows_per_commit) == ([1000, 200], [7], [4, 3, 2, 1])
     assert (table.shares_table, table.partitions, table.statements) == (True, 3, "text")
     assert (table.long_transaction, table.seconds, table.workload) == (30.0, 120.0, "cached")
-    assert [entrant.label for entrant in spec.entrants()] == ["fsync=on", "fsync=off"]
+    assert [contender.label for contender in spec.planned_contenders()] == ["fsync=on", "fsync=off"]
     assert spec.set == {"work_mem": "4MB"}
     (tmp_path / "experiment.toml").write_text(spec.to_toml())
     assert read_spec(tmp_path / "experiment.toml") == spec.model_copy(update={"name": spec.name})
@@ -141,7 +148,8 @@ def test_wrong_options_are_named(given: dict[str, object], complaint: str) -> No
 @pytest.mark.parametrize("option", ["workload", "rates", "shared_table", "seconds"])
 def test_its_options_are_of_no_other_benchmark(option: str) -> None:
     given: dict[str, object] = {"settings": (), option: "7"}
-    with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} is of the Insert"):
+    typed = f"--{option.replace('_', '-')}"
+    with pytest.raises(UsageError, match=f"{typed} is of the benchmark insert: give"):
         spec_from_options(["a@1"], given)
     with pytest.raises(UsageError, match="of the benchmark insert, not micro"):
         parse_spec({"name": "x", "contenders": ["a@1"], "insert": {}})

@@ -1,6 +1,6 @@
 """Relative throughput with its interval, from blocks nested in incarnations.
 
-The model, for one step and one contender, of the location m of incarnation i (`location.py`):
+The model, for one step and one contender, of the location m of incarnation i (`trimmed_mean`):
 
     m_i = theta + u_i + e_i        u_i ~ N(0, tau^2): what a restart does
                                    e_i ~ N(0, v_i):   what is left of the blocks' noise
@@ -12,22 +12,25 @@ a weakly informative half-Student prior (Gelman 2006, Bayesian Analysis 1) on th
 restarts are known to have, the incarnations of the step itself, and, discounted to a fixed
 weight, those of the experiment's other steps and contenders: a power prior (Ibrahim and Chen
 2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). A step whose
-restarts contradict the others' stands alone: a robust mixture (Schmidli et al. 2014, Biometrics
+restarts contradict the others' counts alone: a robust mixture (Schmidli et al. 2014, Biometrics
 70). docs/statistics.md has the formulas and how often the intervals hold.
 
-Long steps have one pair in each incarnation, so that restarts and noise cannot be told apart: u_i
-is both, v_i next to nothing, and the prior on tau is that of whole steps (`posterior.LONG_STEPS`).
+Long steps have one pair in each incarnation, so that restarts and noise cannot be separated: u_i
+is both, v_i next to nothing, and the prior on tau is that of long steps (`posterior.LONG_STEPS`).
+
+The noise of a shared machine is heavy-tailed: a mean follows the few worst blocks. So the location
+of an incarnation is the 20% trimmed mean, whose standard error comes from the winsorized sample
+(Tukey and McLaughlin 1963, Sankhya A 25; Yuen 1974, Biometrika 61).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import trimmed_mean
 from slowdust.analysis.comparison.posterior import (
     LONG_STEPS,
     RESTARTS,
@@ -37,11 +40,13 @@ from slowdust.analysis.comparison.posterior import (
 )
 from slowdust.analysis.comparison.relative import BlockRatios, FloatArray, Step
 
+TRIMMED_SHARE = 0.2
+"""Share of the values that is cut from each end."""
 SMALLEST_VARIANCE = 1e-12
-"""Of a location (a millionth of its value, squared): keeps noiseless input finite."""
+"""Least variance of a location (a millionth of its value, squared): for noiseless input."""
 STEP_NOISE = 0.001
-"""Least noise of a pair of long steps: what the clock, the last statement and the load's seconds
-come to. Everything beyond it is tau's."""
+"""Least noise of a pair of long steps: the clock, the last statement and whole seconds of a load.
+The rest is tau."""
 KNOWN = 1e6
 """Degrees of freedom of a variance that is not estimated."""
 CONFIDENCE = 0.95
@@ -51,7 +56,7 @@ SETTLED_DIFFERENT = 0.999
 """Confidence at which an interim look may stop for `faster` or `slower`."""
 
 _WIDEST = 10.0
-"""Of an interval, in ln rqps to each side: beyond a factor of 22,000 it only overflows."""
+"""Largest half-width of an interval, in ln rqps: beyond a factor of 22,000 it would overflow."""
 _HALVINGS = 20
 """Bisections of a half-width, from 100%: down to a millionth."""
 
@@ -64,42 +69,42 @@ class Interval:
     high: float
 
     def lies_inside(self, margin: float) -> bool:
-        """Whether all of it is within `margin` of 1, seen from either contender."""
+        """Return whether all of it is within `margin` of 1, seen from either contender."""
         return self.low >= 1 / (1 + margin) and self.high <= 1 + margin
 
     def excludes_one(self) -> bool:
-        """Whether the base and the contender differ, as far as the interval tells."""
+        """Return whether all of it is on one side of 1."""
         return self.low > 1 or self.high < 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """One contender relative to the base in one step: its throughput, or its response time."""
 
     step: Step
     contender: str
     ratio: float | None
-    """None where no block could be paired."""
-    interval: Interval | None
-    """At `CONFIDENCE`; None with fewer than two blocks."""
-    sameness_interval: Interval | None
-    """At `SETTLED_SAME`."""
-    difference_interval: Interval | None
-    """At `SETTLED_DIFFERENT`."""
-    p_value: float
-    """Two-sided, of 'the contender is like the base'; 1 without an interval."""
+    """None if no block could be paired."""
+    interval: Interval | None = None
+    """Interval at `CONFIDENCE`; None with fewer than two blocks."""
+    sameness_interval: Interval | None = None
+    """Interval at `SETTLED_SAME`."""
+    difference_interval: Interval | None = None
+    """Interval at `SETTLED_DIFFERENT`."""
+    p_value: float = 1.0
+    """Two-sided p-value of 'the contender equals the base'; 1 without an interval."""
     blocks: int
     incarnations: int
-    restart_spread: float | None
+    restart_spread: float | None = None
     """Standard deviation between the incarnations' ln ratios; None with one incarnation."""
-    torn: int
-    silent: int
+    incomplete: int
+    with_zero: int
 
 
 def estimate_all(cells: Sequence[BlockRatios]) -> list[Estimate]:
-    """Estimate each cell; the cells of one call share what they say about restarts.
+    """Estimate each cell; the cells of one call inform each other about restarts.
 
-    Those of long steps share it among themselves. The result has the order of `cells`.
+    Cells of long steps inform only each other. The result has the order of `cells`.
     """
     usable = [cell for cell in cells if cell.blocks >= 2]
     short = _solve([cell for cell in usable if not cell.long_steps], _locate, RESTARTS)
@@ -114,15 +119,10 @@ def _without_interval(cell: BlockRatios) -> Estimate:
         step=cell.step,
         contender=cell.contender,
         ratio=ratio,
-        interval=None,
-        sameness_interval=None,
-        difference_interval=None,
-        p_value=1.0,
         blocks=cell.blocks,
         incarnations=len(cell.by_incarnation),
-        restart_spread=None,
-        torn=cell.torn,
-        silent=cell.silent,
+        incomplete=cell.incomplete,
+        with_zero=cell.with_zero,
     )
 
 
@@ -136,7 +136,7 @@ def _solve(
     locations = locate(cells)
     posterior = integrate_restarts(locations, expected)
     center = (posterior.weight * posterior.center).sum(axis=1)
-    # Symmetric about the posterior mean: what the centers differ by goes into the scale.
+    # Symmetric about the posterior mean: differences of the centers are added to the scale.
     scale = np.hypot(posterior.scale, posterior.center - center[:, None])
     tails = (1 - np.array([CONFIDENCE, SETTLED_SAME, SETTLED_DIFFERENT])) / 2
     reach = _half_widths(posterior.weight, scale, posterior.freedom, tails)
@@ -144,19 +144,14 @@ def _solve(
     return [
         (
             cell,
-            Estimate(
-                step=cell.step,
-                contender=cell.contender,
+            replace(
+                _without_interval(cell),
                 ratio=math.exp(center[index]),
                 interval=_around(center[index], reach[index, 0]),
                 sameness_interval=_around(center[index], reach[index, 1]),
                 difference_interval=_around(center[index], reach[index, 2]),
                 p_value=float(p_values[index]),
-                blocks=cell.blocks,
-                incarnations=len(cell.by_incarnation),
                 restart_spread=_spread(locations, index),
-                torn=cell.torn,
-                silent=cell.silent,
             ),
         )
         for index, cell in enumerate(cells)
@@ -173,19 +168,44 @@ def _spread(locations: Locations, index: int) -> float | None:
     return float(means.std(ddof=1)) if len(means) > 1 else None
 
 
+@dataclass(frozen=True)
+class TrimmedMean:
+    """A trimmed mean, and the terms of its standard error."""
+
+    mean: float
+    kept: int
+    """Values left after trimming; the standard error has `kept - 1` degrees of freedom."""
+    squares: float
+    """Sum of squared deviations of the winsorized values: the squared standard error is
+    `squares / (kept * (kept - 1))`."""
+
+
+def trimmed_mean(values: FloatArray) -> TrimmedMean:
+    """Return the trimmed mean of one or more values; fewer than five are not trimmed."""
+    ordered = np.sort(values)
+    cut = int(TRIMMED_SHARE * len(ordered))
+    kept = ordered[cut : len(ordered) - cut]
+    winsorized = np.clip(ordered, kept[0], kept[-1])
+    return TrimmedMean(
+        mean=float(kept.mean()),
+        kept=len(kept),
+        squares=float(((winsorized - winsorized.mean()) ** 2).sum()),
+    )
+
+
 def _locate(cells: Sequence[BlockRatios]) -> Locations:
     shape = (len(cells), max(len(cell.by_incarnation) for cell in cells))
     mean, variance, present = np.zeros(shape), np.ones(shape), np.zeros(shape)
     freedom = np.zeros(len(cells))
     for row, cell in enumerate(cells):
-        found = [trimmed_mean(ratios) for ratios in cell.by_incarnation]
-        freedom[row] = sum(location.kept - 1 for location in found)
-        squares = sum(location.squares for location in found)
+        means = [trimmed_mean(ratios) for ratios in cell.by_incarnation]
+        freedom[row] = sum(location.kept - 1 for location in means)
+        squares = sum(location.squares for location in means)
         if freedom[row] == 0:
-            # One block per incarnation: noise and restarts cannot be told apart; all is noise.
+            # One block per incarnation: noise and restarts cannot be separated; all is noise.
             together = trimmed_mean(np.concatenate(cell.by_incarnation))
             freedom[row], squares = together.kept - 1, together.squares
-        for column, location in enumerate(found):
+        for column, location in enumerate(means):
             mean[row, column] = location.mean
             # Pooled over the incarnations: a few blocks alone say too little about their noise.
             pooled = squares / freedom[row] / location.kept
@@ -195,7 +215,7 @@ def _locate(cells: Sequence[BlockRatios]) -> Locations:
 
 
 def _locate_steps(cells: Sequence[BlockRatios]) -> Locations:
-    """One pair in each incarnation: its noise and what a restart does are tau together."""
+    """Return locations of one pair in each incarnation: noise and restarts together are tau."""
     shape = (len(cells), max(len(cell.by_incarnation) for cell in cells))
     mean, present = np.zeros(shape), np.zeros(shape)
     for row, cell in enumerate(cells):
@@ -213,7 +233,7 @@ def _locate_steps(cells: Sequence[BlockRatios]) -> Locations:
 def _tail(
     weight: FloatArray, scale: FloatArray, freedom: FloatArray, reach: FloatArray
 ) -> FloatArray:
-    """P(theta > center + reach) of shape (cells, reaches), for `reach` of that shape."""
+    """Return P(theta > center + reach) for `reach` of shape (cells, reaches), in that shape."""
     from scipy.special import stdtr
 
     scaled = reach[:, :, None] / scale[:, None, :]
@@ -225,7 +245,7 @@ def _tail(
 def _half_widths(
     weight: FloatArray, scale: FloatArray, freedom: FloatArray, tails: FloatArray
 ) -> FloatArray:
-    """Distance from the center beyond which each of `tails` lies, of shape (cells, tails)."""
+    """Return the distance from the center of each of `tails`, of shape (cells, tails)."""
     shape = (len(weight), len(tails))
     low, high = np.zeros(shape), np.full(shape, 1.0)
     while np.any(too_near := _tail(weight, scale, freedom, high) > tails):

@@ -17,41 +17,41 @@ _TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 0.5, 40)))
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is held of tau before an experiment's own incarnations speak."""
+    """Prior beliefs about tau, before an experiment's own incarnations."""
 
     scale: float
-    """Of the half-Student prior, in ln rqps."""
+    """Scale of the half-Student prior, in ln rqps."""
     prior_freedom: float
-    """Degrees of freedom of that prior: the fewer, the more easily a far larger tau is believed."""
+    """Degrees of freedom of that prior; with fewer, a far larger tau is more likely."""
     borrowed_freedom: float
-    """At most this many degrees of freedom about tau come from the other steps and contenders."""
+    """Most degrees of freedom about tau that come from other steps and contenders."""
     outsider_share: float
     """Prior probability that a step's tau has nothing in common with the others'."""
 
 
 RESTARTS = Expectation(scale=0.01, prior_freedom=4.0, borrowed_freedom=8.0, outsider_share=0.2)
-"""Of many short blocks, whose own noise is known: a restart moves rqps by up to about a percent."""
+"""Prior for many short blocks with known noise: a restart moves rqps by up to about a percent."""
 LONG_STEPS = Expectation(scale=0.05, prior_freedom=2.0, borrowed_freedom=8.0, outsider_share=0.4)
-"""Of one pair of long steps in each incarnation: tau is all of its scatter, restart and noise,
-from 1% to 15% on a shared machine. Loads, indexes and queries have less in common with each other
-than short tests have: what one step's pairs do is soon believed of it alone."""
+"""Prior for a pair of long steps in each incarnation: tau is all scatter, restart and noise, from
+1% to 15% on a shared machine. Loads, indexes and queries have less in common with each other than
+short tests have: a step's own pairs soon count more than the others."""
 
 
 @dataclass(frozen=True)
 class Locations:
-    """The incarnations of the cells as arrays of shape (cells, incarnations), 0 where missing."""
+    """Incarnations of the cells as arrays of shape (cells, incarnations), 0 where missing."""
 
     mean: FloatArray
     variance: FloatArray
     present: FloatArray
     """1 where the cell has that incarnation, else 0."""
     freedom: FloatArray
-    """Shape (cells,): degrees of freedom of `variance`, which the cell's incarnations share."""
+    """Degrees of freedom of `variance`, which a cell's incarnations share; shape (cells,)."""
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Given each tau, theta has Student's t; arrays of shape (cells, taus)."""
+    """Student's t of theta given each tau; arrays of shape (cells, taus)."""
 
     weight: FloatArray
     center: FloatArray
@@ -60,7 +60,7 @@ class Posterior:
 
 
 def integrate_restarts(locations: Locations, expected: Expectation) -> Posterior:
-    """Weigh each tau by prior, own incarnations and, discounted, everyone else's."""
+    """Weigh each tau by its prior, a cell's incarnations and, discounted, those of the others."""
     tau_squared = (_TAU_GRID**2)[None, :, None]
     noise = locations.variance[:, None, :]
     precision = locations.present[:, None, :] / (tau_squared + noise)
@@ -76,9 +76,9 @@ def integrate_restarts(locations: Locations, expected: Expectation) -> Posterior
     others = log_likelihood.sum(axis=0) - log_likelihood
     other_contrasts = contrasts.sum() - contrasts
     discount = np.minimum(1.0, expected.borrowed_freedom / np.maximum(other_contrasts, 1.0))
-    alone = _normalised(log_prior[None, :])
+    own = _normalised(log_prior[None, :])
     borrowed = _normalised(log_prior + discount[:, None] * others)
-    prior = (1 - expected.outsider_share) * borrowed + expected.outsider_share * alone
+    prior = (1 - expected.outsider_share) * borrowed + expected.outsider_share * own
     return Posterior(
         weight=_normalised(np.log(prior) + log_likelihood),
         center=center,
@@ -88,14 +88,14 @@ def integrate_restarts(locations: Locations, expected: Expectation) -> Posterior
 
 
 def _normalised(log_weight: FloatArray) -> FloatArray:
-    """Weights that add up to 1 in each row."""
+    """Return weights that add up to 1 in each row."""
     weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
     shares: FloatArray = weight / weight.sum(axis=1, keepdims=True)
     return shares
 
 
 def _log_prior(expected: Expectation) -> FloatArray:
-    """Half-Student density of tau times the width of each grid cell."""
+    """Return the half-Student density of tau times the width of each grid cell."""
     density = (1 + (_TAU_GRID / expected.scale) ** 2 / expected.prior_freedom) ** (
         -(expected.prior_freedom + 1) / 2
     )
@@ -106,10 +106,10 @@ def _log_prior(expected: Expectation) -> FloatArray:
 def _restart_likelihood(
     locations: Locations, precision: FloatArray, center: FloatArray, freedom: FloatArray
 ) -> FloatArray:
-    """ln of the restricted likelihood of tau, of shape (cells, taus).
+    """Return ln of the restricted likelihood of tau, of shape (cells, taus).
 
-    Of the contrasts between the incarnations (theta integrated out), as Student's t with the
-    freedom of the noise, so that a noise that was underestimated is not taken for restarts.
+    It is that of the contrasts between incarnations (theta integrated out), as Student's t with the
+    freedom of the noise, so that noise that was underestimated is not taken for restarts.
     """
     present = locations.present[:, None, :]
     contrasts = present.sum(axis=2) - 1

@@ -1,11 +1,11 @@
-"""From slices to log ratios: what one block says about a contender and the base.
+"""Log ratios of a contender and the base, block by block.
 
-What is compared is a positive quantity of each slice: its throughput unless another is named.
+A positive quantity of each slice is compared: its throughput unless another is named.
 
 Within a block every contender is measured twice, in an order and then its reverse, so that a
 drift of the machine that is linear over the block cancels in the ratio. Long steps are measured
-once in an incarnation: their block is one slice of each, and what drifts cancels only on average
-over the steps and incarnations, of which every other one has the contenders in reverse.
+once in an incarnation: their block is one slice of each, and a drift cancels only on average over
+steps and incarnations, since every other one has the contenders in reverse.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Step(NamedTuple):
-    """What is measured: one test of a benchmark at one number of clients."""
+    """A test of a benchmark at a number of clients: the unit that is measured and compared."""
 
     benchmark: str
     test: str
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 def step_of(record: Slice) -> Step:
-    """The step that a slice belongs to."""
+    """Return the step that a slice belongs to."""
     return Step(record.place.benchmark, record.place.test, record.place.clients)
 
 
@@ -46,21 +46,21 @@ class BlockRatios:
     contender: str
     by_incarnation: tuple[FloatArray, ...]
     """One array for each incarnation that has a complete block, in order."""
-    torn: int
+    incomplete: int
     """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
-    silent: int
-    """Blocks left out because one of the two had a slice in which the quantity was 0."""
+    with_zero: int
+    """Blocks left out because one of the two has a slice in which the quantity is 0."""
     long_steps: bool = False
-    """Whether a block is one pair of long steps, of which an incarnation has no second."""
+    """Whether a block is a pair of long steps, the only one of its incarnation."""
 
     @property
     def blocks(self) -> int:
-        """Complete blocks over all incarnations."""
+        """Number of complete blocks over all incarnations."""
         return sum(len(ratios) for ratios in self.by_incarnation)
 
 
 class _Place(NamedTuple):
-    """Where a block lies; blocks of one step are compared place by place."""
+    """Place of a block; contenders are compared place by place."""
 
     incarnation: int
     block: int
@@ -68,7 +68,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Blocks:
-    """The blocks of one step."""
+    """Blocks of one step."""
 
     quantities: dict[_Place, dict[str, list[float]]]
     """Place -> contender -> the quantity in each of its slices."""
@@ -76,12 +76,12 @@ class _Blocks:
 
 
 def throughput(record: Slice) -> float:
-    """QPS of a slice."""
+    """Return the QPS of a slice."""
     return record.qps
 
 
 def mean_response(record: Slice) -> float:
-    """Mean response time of a slice, in nanoseconds; 0 where no operation tells."""
+    """Return the mean response time of a slice, in nanoseconds; 0 if nothing succeeded."""
     return record.measured.latency.mean_ns if record.measured.latency else 0.0
 
 
@@ -120,25 +120,25 @@ def block_ratios(
 
 def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios:
     places = blocks.quantities
-    whole = max((len(rates) for block in places.values() for rates in block.values()), default=0)
+    full = max((len(rates) for block in places.values() for rates in block.values()), default=0)
     by_incarnation: dict[int, list[float]] = {}
-    torn = silent = 0
+    incomplete = with_zero = 0
     for place in sorted(places):
-        ours, theirs = places[place].get(contender, []), places[place].get(base, [])
-        if len(ours) < whole or len(theirs) < whole:
-            torn += 1 if ours or theirs else 0
-        elif min(ours) <= 0 or min(theirs) <= 0:
-            silent += 1
+        values, base_values = places[place].get(contender, []), places[place].get(base, [])
+        if len(values) < full or len(base_values) < full:
+            incomplete += 1 if values or base_values else 0
+        elif min(values) <= 0 or min(base_values) <= 0:
+            with_zero += 1
         else:
             by_incarnation.setdefault(place.incarnation, []).append(
-                _mean_log(ours) - _mean_log(theirs)
+                _mean_log(values) - _mean_log(base_values)
             )
     return BlockRatios(
         step=step,
         contender=contender,
         by_incarnation=tuple(np.asarray(ratios) for ratios in by_incarnation.values()),
-        torn=torn,
-        silent=silent,
+        incomplete=incomplete,
+        with_zero=with_zero,
         long_steps=blocks.long_steps,
     )
 

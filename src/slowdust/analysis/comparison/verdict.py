@@ -13,15 +13,15 @@ from slowdust.analysis.model import Verdict
 from slowdust.store.slice import Slice
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
-"""Share of the `faster` and `slower` that may be false (Benjamini and Hochberg 1995)."""
+"""Share of `faster` and `slower` verdicts that may be false (Benjamini and Hochberg 1995)."""
 FEWEST_INCARNATIONS = 2
-"""Before the servers were restarted once, nothing is settled."""
+"""Fewest incarnations with which a verdict is settled: the servers were restarted once."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """An estimate and what it means."""
+    """An estimate with its verdict."""
 
     estimate: Estimate
     verdict: Verdict
@@ -54,12 +54,12 @@ def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgem
 
 
 def verdict_alone(estimate: Estimate, margin: float) -> Verdict:
-    """The verdict as if this were the experiment's only test."""
-    return _read(estimate.interval, margin)
+    """Return the verdict as if this were the experiment's only test."""
+    return _verdict_of(estimate.interval, margin)
 
 
 def settled(estimate: Estimate, margin: float) -> bool:
-    """Whether the verdict holds so firmly that measuring can stop before the budget is spent.
+    """Return whether the verdict is so sure that measuring can stop before the budget is spent.
 
     Looking again after each block gives chance many tries. After Haybittle (1971, Br. J. Radiol.
     44) and Peto et al. (1976, Br. J. Cancer 34) an interim look has to reach a far stricter
@@ -70,13 +70,13 @@ def settled(estimate: Estimate, margin: float) -> bool:
     if estimate.incarnations < FEWEST_INCARNATIONS:
         return False
     return (
-        _read(estimate.sameness_interval, margin) == "same"
-        or _read(estimate.difference_interval, margin) in DIFFERENT
+        _verdict_of(estimate.sameness_interval, margin) == "same"
+        or _verdict_of(estimate.difference_interval, margin) in DIFFERENT
     )
 
 
 def discovery_threshold(p_values: Sequence[float]) -> float:
-    """The largest p-value that is a discovery, at `FALSE_DISCOVERIES`; 0 if there is none.
+    """Return the largest p-value that is a discovery, at `FALSE_DISCOVERIES`; 0 without any.
 
     Benjamini and Hochberg 1995, J. R. Stat. Soc. B 57: the largest p(k) with p(k) <= k q / n.
     """
@@ -86,7 +86,7 @@ def discovery_threshold(p_values: Sequence[float]) -> float:
     return float(passed[-1]) if len(passed) else 0.0
 
 
-def _read(interval: Interval | None, margin: float) -> Verdict:
+def _verdict_of(interval: Interval | None, margin: float) -> Verdict:
     if interval is None:
         return "unsure"
     if interval.lies_inside(margin):

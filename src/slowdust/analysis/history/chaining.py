@@ -1,9 +1,9 @@
 """Ratios of versions over several experiments, chained through versions that they share.
 
-Only ratios leave an experiment: its contenders were measured side by side, and what another
-experiment found on another day is not comparable with its rates. Where no experiment has a
-version beside the base, the ratio is the product of those along the shortest way of experiments;
-its interval has the logs' half-widths added as independent errors are, in squares.
+Experiments share ratios only: contenders of one were measured side by side, and rates of another
+day are not comparable with theirs. If no experiment has a version beside the base, its ratio is the
+product of the ratios along the shortest path of experiments; the half-widths of the logs add up as
+independent errors do, in squares.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from statistics import fmean, variance
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import Result
-from slowdust.analysis.results.results import group_of, in_order, outline, results_of
+from slowdust.analysis.results.results import group_of, outline, results_of, sorted_steps
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from slowdust.units import known
 
 
 @dataclass(frozen=True)
@@ -28,26 +29,27 @@ class Ratio:
     """Throughput of a release relative to another one."""
 
     log: float
-    """ln rqps."""
-    reach: float | None
-    """Half-width of its 95% interval; None where there is none."""
+    """Natural logarithm of rqps."""
+    half_width: float | None
+    """Half-width of the 95% interval of `log`; None without one."""
     experiments: tuple[str, ...]
     through: tuple[Release, ...] = ()
-    """Releases between the two, from the base on."""
+    """Releases that it is chained over, from the base on."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Of one step of an experiment: what it is, and who has it."""
+class MeasuredStep:
+    """One step of an experiment."""
 
     group: str
     unit: str
-    """The base's, or that of the first contender who has it."""
+    """The base's unit, or that of the first contender that was measured."""
     contenders: frozenset[str]
+    """Contenders that were measured in it."""
 
 
 class Experiment:
-    """One experiment, compared with whichever contender is asked for."""
+    """An experiment, whose contenders can be compared with any of them."""
 
     def __init__(self, manifest: Manifest, slices: Sequence[Slice]) -> None:
         self.manifest = manifest
@@ -56,38 +58,40 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """Of the experiment."""
+        """The experiment's name."""
         return self.manifest.experiment
 
     @cached_property
-    def steps(self) -> dict[Step, Measured]:
-        """What was measured, in the report's order."""
+    def steps(self) -> dict[Step, MeasuredStep]:
+        """The steps that were measured, in the report's order."""
         units: dict[Step, dict[str, str]] = {}
         for record in self._slices:
             units.setdefault(step_of(record), {}).setdefault(record.place.contender, record.unit)
-        ranks = self._with_first(self.manifest.base)
+        contenders = self._with_first(self.manifest.base)
         return {
-            step: Measured(
+            step: MeasuredStep(
                 group=group_of(step),
-                unit=next(units[step][name] for name in ranks if name in units[step]),
+                unit=next(units[step][name] for name in contenders if name in units[step]),
                 contenders=frozenset(units[step]),
             )
-            for step in in_order(units, self.manifest.tests)
+            for step in sorted_steps(units, self.manifest.tests)
         }
 
     def against(self, base: str) -> dict[Step, dict[str, Ratio]]:
-        """Step -> contender -> ratio, where a report relative to `base` compares it.
+        """Return step -> contender -> ratio, as a report relative to `base` has it.
 
-        The base is among them.
+        The base is one of the contenders.
         """
         if base not in self._ratios:
-            found: dict[Step, dict[str, Ratio]] = defaultdict(dict)
-            ranks = self._with_first(base)
-            for result in results_of(self.manifest, self._slices, ranks, [], outline):
+            ratios: dict[Step, dict[str, Ratio]] = defaultdict(dict)
+            contenders = self._with_first(base)
+            for result in results_of(self.manifest, self._slices, contenders, [], outline):
                 if (ratio := self._ratio(result)) is not None:
                     step = Step(result.benchmark, result.test, result.clients)
-                    found[step][result.contender] = ratio
-            self._ratios[base] = {step: rates for step, rates in found.items() if base in rates}
+                    ratios[step][result.contender] = ratio
+            self._ratios[base] = {
+                step: by_contender for step, by_contender in ratios.items() if base in by_contender
+            }
         return self._ratios[base]
 
     def _with_first(self, base: str) -> list[str]:
@@ -97,18 +101,18 @@ class Experiment:
     def _ratio(self, result: Result) -> Ratio | None:
         if result.rqps is None:
             return None
-        reach = None
+        half_width = None
         if result.low is not None and result.high is not None:
-            reach = math.log(result.high / result.low) / 2
-        return Ratio(math.log(result.rqps), reach, (self.name,))
+            half_width = math.log(result.high / result.low) / 2
+        return Ratio(math.log(result.rqps), half_width, (self.name,))
 
 
 Member = tuple[Experiment, Mapping[Release, str]]
-"""An experiment, and the contenders it has of a line."""
+"""An experiment, and its contenders of a line."""
 
 
-def connected(members: Sequence[Member]) -> list[set[Release]]:
-    """Releases that ratios can be chained over, in the order of their first one."""
+def connected_releases(members: Sequence[Member]) -> list[set[Release]]:
+    """Return the sets of releases that ratios can be chained over."""
     groups: list[set[Release]] = []
     for _, contenders in members:
         joined = set(contenders)
@@ -125,41 +129,41 @@ def connected(members: Sequence[Member]) -> list[set[Release]]:
 def ratios_to(
     base: Release, releases: Sequence[Release], members: Sequence[Member]
 ) -> dict[Step, dict[Release, Ratio]]:
-    """Step -> release -> ratio to `base`, over as few experiments as it takes.
+    """Return step -> release -> ratio to `base`, over as few experiments as possible.
 
-    `releases` is their order. A step that `base` does not have is left out.
+    `releases` is their order. Steps that `base` does not have are left out.
     """
     chains = {
-        step: {base: _alone(base, step, members)} | found
-        for step, found in _links(base, members).items()
+        step: {base: _ratio_of_base(base, step, members)} | ratios
+        for step, ratios in _direct_ratios(base, members).items()
     }
-    newest = {step: set(found) - {base} for step, found in chains.items()}
+    newest = {step: set(ratios) - {base} for step, ratios in chains.items()}
     while any(newest.values()):
-        further: dict[Step, dict[Release, list[tuple[int, Ratio]]]] = {}
-        for middle in [one for one in releases if any(one in new for new in newest.values())]:
-            further_on = _leading_on(middle, members, chains)
-            for step, links in _links(middle, further_on).items():
+        longer: dict[Step, dict[Release, list[tuple[int, Ratio]]]] = {}
+        for middle in [r for r in releases if any(r in reached for reached in newest.values())]:
+            useful = _members_beyond(middle, members, chains)
+            for step, ratios in _direct_ratios(middle, useful).items():
                 if middle not in newest.get(step, ()):
                     continue
-                for release in links.keys() - chains[step].keys():
-                    far = abs(releases.index(release) - releases.index(middle))
-                    way = _chain(chains[step][middle], middle, links[release])
-                    further.setdefault(step, {}).setdefault(release, []).append((far, way))
-        for step, candidates in further.items():
-            # Of ways that are equally short, the one over the version that is nearest.
-            for release, ways in candidates.items():
-                chains[step][release] = min(ways, key=lambda way: way[0])[1]
-        newest = {step: set(candidates) for step, candidates in further.items()}
+                for release in ratios.keys() - chains[step].keys():
+                    distance = abs(releases.index(release) - releases.index(middle))
+                    ratio = _chain(chains[step][middle], middle, ratios[release])
+                    longer.setdefault(step, {}).setdefault(release, []).append((distance, ratio))
+        for step, candidates in longer.items():
+            # Of paths that are equally short, the one over the nearest version counts.
+            for release, paths in candidates.items():
+                chains[step][release] = min(paths, key=lambda path: path[0])[1]
+        newest = {step: set(candidates) for step, candidates in longer.items()}
     return {
-        step: {release: found[release] for release in releases if release in found}
-        for step, found in chains.items()
+        step: {release: ratios[release] for release in releases if release in ratios}
+        for step, ratios in chains.items()
     }
 
 
-def _leading_on(
+def _members_beyond(
     middle: Release, members: Sequence[Member], chains: Mapping[Step, Mapping[Release, Ratio]]
 ) -> list[Member]:
-    """Experiments that have `middle` beside a release that nothing has led to yet."""
+    """Return the members that have `middle` beside a release that no chain has reached."""
     return [
         (experiment, contenders)
         for experiment, contenders in members
@@ -176,24 +180,24 @@ def _leading_on(
     ]
 
 
-def _links(base: Release, members: Sequence[Member]) -> dict[Step, dict[Release, Ratio]]:
-    """Ratios to `base` of what any one experiment has beside it."""
+def _direct_ratios(base: Release, members: Sequence[Member]) -> dict[Step, dict[Release, Ratio]]:
+    """Return the ratios to `base` of the releases that an experiment has beside it."""
     direct: dict[Step, dict[Release, list[Ratio]]] = defaultdict(lambda: defaultdict(list))
     for experiment, contenders in members:
         if base not in contenders:
             continue
         against = experiment.against(contenders[base])
-        for step, found in against.items():
+        for step, ratios in against.items():
             for release, contender in contenders.items():
-                if release != base and contender in found:
-                    direct[step][release].append(found[contender])
+                if release != base and contender in ratios:
+                    direct[step][release].append(ratios[contender])
     return {
-        step: {release: together(ratios) for release, ratios in found.items()}
-        for step, found in direct.items()
+        step: {release: combined(ratios) for release, ratios in by_release.items()}
+        for step, by_release in direct.items()
     }
 
 
-def _alone(base: Release, step: Step, members: Sequence[Member]) -> Ratio:
+def _ratio_of_base(base: Release, step: Step, members: Sequence[Member]) -> Ratio:
     names = [
         experiment.name
         for experiment, contenders in members
@@ -203,30 +207,31 @@ def _alone(base: Release, step: Step, members: Sequence[Member]) -> Ratio:
 
 
 def _chain(first: Ratio, middle: Release, second: Ratio) -> Ratio:
-    reach = None
-    if first.reach is not None and second.reach is not None:
-        reach = math.hypot(first.reach, second.reach)
+    half_width = None
+    if first.half_width is not None and second.half_width is not None:
+        half_width = math.hypot(first.half_width, second.half_width)
     return Ratio(
         log=first.log + second.log,
-        reach=reach,
+        half_width=half_width,
         experiments=tuple(dict.fromkeys((*first.experiments, *second.experiments))),
         through=(*first.through, middle),
     )
 
 
-def together(ratios: Sequence[Ratio]) -> Ratio:
-    """The same ratio from several experiments: the mean of its logs.
+def combined(ratios: Sequence[Ratio]) -> Ratio:
+    """Return the mean of the logs of one ratio from several experiments.
 
-    Weighted by the intervals, where all have one; and no surer than the experiments agree.
+    They are weighted by the intervals if all have one. The interval is no narrower than the
+    experiments' disagreement.
     """
     if len(ratios) == 1:
         return ratios[0]
     logs = [ratio.log for ratio in ratios]
-    reaches = [ratio.reach for ratio in ratios if ratio.reach is not None]
+    half_widths = known(ratio.half_width for ratio in ratios)
     experiments = tuple(name for ratio in ratios for name in ratio.experiments)
-    if len(reaches) < len(ratios):
+    if len(half_widths) < len(ratios):
         return Ratio(fmean(logs), None, experiments)
-    weights = [max(reach, 1e-6) ** -2 for reach in reaches]
+    weights = [max(half_width, 1e-6) ** -2 for half_width in half_widths]
     mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / sum(weights)
     disagreement = 1.959964 * math.sqrt(variance(logs) / len(logs))
     return Ratio(mean, max(sum(weights) ** -0.5, disagreement), experiments)

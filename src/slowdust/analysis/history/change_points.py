@@ -1,4 +1,4 @@
-"""Where a series of versions changes its level, and where it is only noise.
+"""Change points: where a series of versions changes its level, and is not only noise.
 
 The series x of versions 1..n are ln rqps with the noise s of each. Optimal partitioning (PELT:
 Killick, Fearnhead and Eckley 2012, J. Am. Stat. Assoc. 107; the library ruptures: Truong, Oudre
@@ -9,11 +9,11 @@ and Vayatis 2020, Signal Processing 167) minimises
 with means weighted by 1 / s^2. Without a change the most that one split can save is the largest
 of n - 1 variables that are the square of Student's t, whose degrees of freedom are those of s
 (the chi-squared where s is known); the penalty is the quantile that this exceeds with a
-probability of `FALSE_ALARM` over all series of a history together (Bonferroni). What is below
-the noise is so hardly ever found, however many series there are.
+probability of `FALSE_ALARM` over all series of a history together (Bonferroni). So noise is
+hardly ever taken for a change, however many series there are.
 
-Of a few single runs the noise is not known. All that can be said there is which changes are large
-enough to matter (`changes_by_size`); whether they are noise is not told.
+The noise of a few single runs is unknown. All that can be said of them is which changes are large
+enough to matter (`find_changes_by_size`), and not whether they are noise.
 """
 
 from __future__ import annotations
@@ -26,32 +26,45 @@ from statistics import median
 
 import numpy as np
 
-from slowdust.analysis.history.partition import FloatArray, segment_ends
+from slowdust.analysis.history.model import ChangePoint, Series
+from slowdust.analysis.history.partition import (
+    ChangePointsUnavailableError,
+    FloatArray,
+    segment_ends,
+)
 from slowdust.analysis.story.bands import Bands
 from slowdust.analysis.story.bands import Change as Band
+from slowdust.units import known
+from slowdust.wording import speed
 
 FALSE_ALARM = 0.05
 """Probability of any change point in a history in which nothing changed."""
 FEWEST_WITHOUT_INTERVALS = 6
-"""Versions from which the scatter of single runs says how large their noise is."""
+"""Fewest versions whose scatter says how large the noise of single runs is."""
 LEAST_SCATTER = 0.01
-"""Noise that a single run has at least, in ln rqps, however alike a few happen to be."""
+"""Least noise of a single run, in ln rqps, however alike a few happen to be."""
 _DECIDED_MOVES = 1e-9
+BY_SIZE_ALONE = "by size alone"
+_UNAVAILABLE = (
+    "Change points are not marked: the library that finds them, ruptures, is not installed; it "
+    "does not come for this version of Python."
+)
 
 
 @dataclass(frozen=True)
 class Change:
-    """From `place` (an index into the series, at least 1) on, the level is another."""
+    """A change of level."""
 
     place: int
+    """Index into the series of the first version of the new level, at least 1."""
     shift: float
-    """Mean of the segment that begins there less that of the one before it."""
+    """Mean of the segment that begins there, less the mean of the one before it."""
     versions: int
-    """In these two segments."""
+    """Number of versions in these two segments."""
 
 
 @dataclass(frozen=True)
-class NoiseOf:
+class Noise:
     """Standard deviations of the independent errors of a series, one for each version."""
 
     deviations: Sequence[float]
@@ -59,10 +72,10 @@ class NoiseOf:
     """Degrees of freedom with which they are known."""
 
 
-def changes(
-    series: Sequence[float], noise: NoiseOf, count: int, least: float = 0.0
+def find_changes(
+    series: Sequence[float], noise: Noise, count: int, least: float = 0.0
 ) -> list[Change]:
-    """The changes of level of one of `count` series, in ln rqps.
+    """Return the changes of level of one of `count` series, in ln rqps.
 
     Changes smaller than `least` do not count. Raises `ChangePointsUnavailableError`.
     """
@@ -70,32 +83,32 @@ def changes(
         return []
     values = np.asarray(series, dtype=np.float64)
     weights = np.asarray(noise.deviations, dtype=np.float64) ** -2.0
-    pen = penalty(len(series), count, noise.freedom)
+    penalty = penalty_of(len(series), count, noise.freedom)
     smallest = max(least, _DECIDED_MOVES)
-    return _changes(values, weights, pen, lambda shift: abs(shift) >= smallest)
+    return _changes(values, weights, penalty, lambda shift: abs(shift) >= smallest)
 
 
-def changes_by_size(series: Sequence[float], bands: Bands) -> list[Change]:
-    """The changes of level of a series whose noise nobody knows: those that are no small ones.
+def find_changes_by_size(series: Sequence[float], bands: Bands) -> list[Change]:
+    """Return the changes of level, but for small ones, of a series whose noise is unknown.
 
-    A lone step between two levels is found if and only if `bands` call it a change, wherever it
+    A lone step between two levels is one if and only if `bands` call it a change, wherever it
     is: at the ends of n versions, where it saves least, a step d saves d^2 (n - 1) / n. Raises
     `ChangePointsUnavailableError`.
     """
     if len(series) < 2:
         return []
     values = np.asarray(series, dtype=np.float64)
-    pen = bands.least_log**2 * (1 - 1 / len(series)) * (1 - _DECIDED_MOVES)
+    penalty = bands.least_log**2 * (1 - 1 / len(series)) * (1 - _DECIDED_MOVES)
     return _changes(
         values,
         np.ones_like(values),
-        pen,
+        penalty,
         lambda shift: bands.of(math.exp(shift)) is not Band.NONE,
     )
 
 
-def penalty(length: int, count: int, freedom: float = math.inf) -> float:
-    """What a segment more has to save, in units of the noise's variance."""
+def penalty_of(length: int, count: int, freedom: float = math.inf) -> float:
+    """Return what another segment has to save, in units of the noise's variance."""
     from scipy.special import ndtri, stdtrit
 
     tail = FALSE_ALARM / count / (length - 1) / 2
@@ -103,59 +116,59 @@ def penalty(length: int, count: int, freedom: float = math.inf) -> float:
 
 
 def _changes(
-    values: FloatArray, weights: FloatArray, pen: float, counts: Callable[[float], bool]
+    values: FloatArray, weights: FloatArray, penalty: float, counts: Callable[[float], bool]
 ) -> list[Change]:
-    """Where segments meet, but for the smallest steps, one by one, as long as they do not count."""
-    ends = segment_ends(values, weights, pen)
+    """Return where segments meet, without the steps that do not count, the smallest first."""
+    ends = segment_ends(values, weights, penalty)
     while True:
         starts = [0, *ends[:-1]]
         means = [
             float(np.average(values[start:end], weights=weights[start:end]))
             for start, end in zip(starts, ends, strict=True)
         ]
-        found = [
+        changes = [
             Change(place, after - before, end - start)
             for place, start, end, (before, after) in zip(
                 starts[1:], starts[:-1], ends[1:], pairwise(means), strict=True
             )
         ]
-        too_small = [change for change in found if not counts(change.shift)]
+        too_small = [change for change in changes if not counts(change.shift)]
         if not too_small:
-            return found
+            return changes
         ends.remove(min(too_small, key=lambda change: abs(change.shift)).place)
 
 
-def noise_of_intervals(reaches: Sequence[float | None]) -> NoiseOf | None:
-    """The noise of ratios to one version, from the half-widths in ln rqps of 95% intervals.
+def noise_of_intervals(half_widths: Sequence[float | None]) -> Noise | None:
+    """Return the noise of ratios to one version, from half-widths in ln rqps of 95% intervals.
 
-    None stands for that version itself. A ratio has the noise of two versions, each taken for
-    half of its variance; the version that all are relative to has the median one. None if any
-    other version has no interval.
+    The half-width of that version itself is None. A ratio has the noise of two versions, each taken
+    for half of its variance; the version that all are relative to has the median one. Returns None
+    if any other version has no interval.
     """
-    others = [reach for reach in reaches if reach is not None]
-    if not others or len(others) < len(reaches) - 1:
+    others = known(half_widths)
+    if not others or len(others) < len(half_widths) - 1:
         return None
     scale = 1.959964 * math.sqrt(2)
     typical = median(others)
-    deviations = [max(typical if reach is None else reach, 1e-6) / scale for reach in reaches]
-    return NoiseOf(deviations, math.inf)
+    deviations = [max(typical if half is None else half, 1e-6) / scale for half in half_widths]
+    return Noise(deviations, math.inf)
 
 
-def noise_of_scatter(all_series: Sequence[Sequence[float]]) -> list[NoiseOf | None]:
-    """The noise of each series of single runs, from what neighbouring versions differ by.
+def noise_of_scatter(all_series: Sequence[Sequence[float]]) -> list[Noise | None]:
+    """Return the noise of each series of single runs, from differences of neighbouring versions.
 
     The largest difference of a series is left out: it may be a true change. A series is taken to
     be at least as noisy as the typical one, and as `LEAST_SCATTER`. None for series of fewer than
     `FEWEST_WITHOUT_INTERVALS` versions.
     """
-    own = [_scatter(series) for series in all_series]
-    known = [one for one in own if one is not None]
-    typical = median(known) if known else 0.0
+    scatters = [_scatter(series) for series in all_series]
+    present = known(scatters)
+    typical = median(present) if present else 0.0
     return [
         None
-        if one is None
-        else NoiseOf([max(one, typical, LEAST_SCATTER)] * len(series), len(series) - 2)
-        for one, series in zip(own, all_series, strict=True)
+        if scatter is None
+        else Noise([max(scatter, typical, LEAST_SCATTER)] * len(series), len(series) - 2)
+        for scatter, series in zip(scatters, all_series, strict=True)
     ]
 
 
@@ -164,3 +177,62 @@ def _scatter(series: Sequence[float]) -> float | None:
         return None
     steps = sorted(abs(step) for step in np.diff(series))[:-1]
     return math.sqrt(sum(step**2 for step in steps) / len(steps) / 2)
+
+
+def mark_changes(all_series: Sequence[Series], margin: float, bands: Bands) -> list[str]:
+    """Set the change points of each series; return notes about what limits them.
+
+    Steps smaller than `margin` are no change points; where the noise is unknown, neither are
+    steps that are no change in `bands`.
+    """
+    noises = _noises(all_series)
+    try:
+        for series, noise in zip(all_series, noises, strict=True):
+            values = [math.log(point.rqps) for point in series.points]
+            if noise is None:
+                changes = find_changes_by_size(values, bands)
+            else:
+                changes = find_changes(values, noise, len(all_series), math.log1p(margin))
+            series.change_points = [
+                _change_point(series, change, by_size_alone=noise is None) for change in changes
+            ]
+    except ChangePointsUnavailableError:
+        return [_UNAVAILABLE]
+    return [_note_about_sizes(bands)] if any(noise is None for noise in noises) else []
+
+
+def _noises(all_series: Sequence[Series]) -> list[Noise | None]:
+    noises = [
+        noise_of_intervals([point.half_width for point in series.points]) for series in all_series
+    ]
+    unknown = [index for index, noise in enumerate(noises) if noise is None]
+    scatter = noise_of_scatter(
+        [[math.log(point.rqps) for point in all_series[index].points] for index in unknown]
+    )
+    for index, noise in zip(unknown, scatter, strict=True):
+        noises[index] = noise
+    return noises
+
+
+def _note_about_sizes(bands: Bands) -> str:
+    return (
+        f"Single runs of fewer than {FEWEST_WITHOUT_INTERVALS} versions do not say how large their "
+        f"noise is: there change points are marked {BY_SIZE_ALONE}, from {bands.change:.0%} on, "
+        f"and another run might not find them."
+    )
+
+
+def _change_point(series: Series, change: Change, *, by_size_alone: bool) -> ChangePoint:
+    ratio = math.exp(change.shift)
+    version = series.points[change.place].version
+    words = f"{speed(ratio)} from {version} on"
+    if change.versions > 2 and by_size_alone:
+        # Beside a ratio of 1.03 another number needs an explanation.
+        words = f"on average {words}"
+    return ChangePoint(
+        version=version,
+        before=series.points[change.place - 1].version,
+        ratio=ratio,
+        words=f"{words} ({BY_SIZE_ALONE})" if by_size_alone else words,
+        by_size_alone=by_size_alone,
+    )

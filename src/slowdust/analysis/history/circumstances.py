@@ -1,4 +1,4 @@
-"""What experiments must have in common for their ratios to be put together."""
+"""Circumstances that experiments must have in common for their ratios to be put together."""
 
 from __future__ import annotations
 
@@ -10,61 +10,47 @@ from slowdust.store.manifest import InsertMethod, Manifest
 from slowdust.wording import counted, listing
 
 SAME_HOST = (
-    "host",
-    "CPUs",
-    "CPU",
-    "Cores",
-    "SMT",
-    "Memory",
-    "Virtual machine",
-    "Filesystem",
-    "Device",
-)
-"""Facts that make two experiments' hosts the same: the machine and where its data lie.
+    "host", "CPUs", "CPU", "Cores", "SMT", "Memory", "Virtual machine", "Filesystem", "Device",
+)  # fmt: skip
+"""Facts that make two experiments' hosts the same: the machine and where its data are.
 
-Archived runs have at most the first two: the name that iostat printed, and the number of CPUs that
-the client printed or that follows from its tables. A number of CPUs alone is no identity.
+Archives have at most the first two: the name that iostat printed, and the number of CPUs that the
+client printed or that follows from its tables. A number of CPUs alone is no identity.
 Memory counts in whole GiB: kernels keep a little more or less of it for themselves. What a
 machine's owner may change between two experiments (kernel, governor, huge pages, mount options)
-makes no other host, since no rate is compared across experiments; differences are told.
+makes no other host, since no rate is compared across experiments; a note says what differs.
 """
-TOLD_IF_DIFFERENT = (
-    "Kernel",
-    "kernel",
-    "Operating system",
-    "Governor",
-    "Turbo",
-    "Transparent huge pages",
-    "Swap",
+NOTED_IF_DIFFERENT = (
+    "Kernel", "kernel", "Operating system", "Governor", "Turbo", "Transparent huge pages", "Swap",
     "Mounted",
-)
+)  # fmt: skip
 UNRECORDED = "unrecorded"
-"""What the user calls the host of experiments that do not say on what they ran."""
+"""The user's word for the host of experiments that do not say where they ran."""
 _AMOUNT = re.compile(r"(?P<number>[\d.]+) (?P<unit>[KMGT]i?B)")
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """A benchmark on a host with as much data: what one history is about."""
+    """A benchmark on a host with an amount of data: the subject of one history."""
 
     benchmark: str
     host: tuple[tuple[str, str], ...]
-    """Empty where it was not recorded."""
+    """Label and value of its facts; empty where it was not recorded."""
     data: str
     """Tables and rows, or the workload; empty where it was not recorded."""
-    alone: str = ""
-    """The one experiment that it is about, where nobody says on which host that ran."""
+    only_experiment: str = ""
+    """The only experiment it is about, if that does not say on which host it ran."""
 
 
 def circumstances_of(manifest: Manifest, benchmark: str) -> Circumstances:
-    """Those of an experiment."""
+    """Return the circumstances of an experiment."""
     host = host_of(manifest.host)
-    alone = "" if host else manifest.experiment
-    return Circumstances(benchmark, host, _data_of(manifest), alone)
+    only_experiment = "" if host else manifest.experiment
+    return Circumstances(benchmark, host, _data_of(manifest), only_experiment)
 
 
 def host_of(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The facts that say which host it was; empty with neither a CPU nor a name."""
+    """Return the facts that identify the host; empty with neither a CPU nor a name."""
     if not {"CPU", "host"} & facts.keys():
         return ()
     return tuple((label, _fact(label, facts[label])) for label in SAME_HOST if label in facts)
@@ -77,7 +63,7 @@ def _fact(label: str, value: str) -> str:
 
 
 def is_host(manifest: Manifest, wanted: str) -> bool:
-    """Whether the user's words mean this experiment's host: all of them are in its facts."""
+    """Return whether all the user's words are in the facts of this experiment's host."""
     facts = " ".join(f"{label} {value}" for label, value in host_of(manifest.host))
     if not facts:
         return wanted.casefold() == UNRECORDED
@@ -112,15 +98,15 @@ def _workload(insert: InsertMethod) -> str:
     return "; ".join(parts)
 
 
-def differences_of_hosts(manifests: Sequence[Manifest]) -> list[str]:
-    """Sentences: what of the one host was not the same in all experiments."""
-    told = []
-    for label in TOLD_IF_DIFFERENT:
+def notes_about_hosts(manifests: Sequence[Manifest]) -> list[str]:
+    """Return sentences on what of the one host was not the same in all experiments."""
+    notes = []
+    for label in NOTED_IF_DIFFERENT:
         values: dict[str, list[str]] = {}
         for manifest in manifests:
             if label in manifest.host:
                 values.setdefault(manifest.host[label], []).append(manifest.experiment)
         if len(values) > 1:
-            each = listing([f"{value} ({', '.join(names)})" for value, names in values.items()])
-            told.append(f"The host's {label.lower()} was not always the same: {each}.")
-    return told
+            by_value = listing([f"{value} ({', '.join(names)})" for value, names in values.items()])
+            notes.append(f"The host's {label.lower()} was not always the same: {by_value}.")
+    return notes

@@ -1,9 +1,9 @@
-"""Versions over time: the throughput of each relative to the first, from any set of experiments.
+"""Histories: the throughput of each version relative to the first, from any set of experiments.
 
-A group of tests is told by the geometric mean of their rqps. It is the one mean of ratios that
-does not depend on which version they are relative to, and whose chain of ratios is its ratio
-(Fleming and Wallace 1986, Commun. ACM 29(3)); a median of ratios has neither property. Only tests
-that every version has are in it, lest another mixture of tests look like a change.
+A group of tests is summarised by the geometric mean of their rqps. It is the one mean of ratios
+that does not depend on which version they are relative to, and whose chain of ratios is its ratio
+(Fleming and Wallace 1986, Commun. ACM 29(3)); a median of ratios has neither property. It has only
+the tests that every version has, so that another mixture of tests does not look like a change.
 """
 
 from __future__ import annotations
@@ -13,27 +13,34 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.history.chaining import Experiment, Member, Ratio, connected, ratios_to
-from slowdust.analysis.history.changes import mark_changes
+from slowdust.analysis.history.chaining import (
+    Experiment,
+    Member,
+    Ratio,
+    connected_releases,
+    ratios_to,
+)
+from slowdust.analysis.history.change_points import mark_changes
 from slowdust.analysis.history.circumstances import (
     Circumstances,
     circumstances_of,
-    differences_of_hosts,
     is_host,
+    notes_about_hosts,
 )
-from slowdust.analysis.history.config_hints import hints
-from slowdust.analysis.history.configs import Configs, configs_of, configs_told
-from slowdust.analysis.history.model import (
-    History,
-    LineHistory,
-    Series,
-    Version,
+from slowdust.analysis.history.configs import (
+    Configs,
+    configs_of,
+    notes_about_configs,
+    notes_about_lone_lines,
 )
+from slowdust.analysis.history.model import History, LineHistory, Series, Version
 from slowdust.analysis.history.series import Details, groups_of, series_of
-from slowdust.analysis.story.bands import Bands, Rates, changes_of_group
-from slowdust.analysis.story.group_changes import GroupChanges
-from slowdust.analysis.versions import Release, in_order, labels_of, lines_of
+from slowdust.analysis.model import GroupChanges
+from slowdust.analysis.origin import directory_of, run_of
+from slowdust.analysis.story.bands import Bands, changes_of_group
+from slowdust.analysis.versions import Release, labels_of, lines_of, sorted_releases
 from slowdust.store.manifest import ContenderFacts
+from slowdust.units import known
 from slowdust.wording import counted, listing, shortened
 
 _Line = tuple[Circumstances, str]
@@ -41,111 +48,110 @@ _Line = tuple[Circumstances, str]
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the experiments the history is wanted of."""
+    """The part of the experiments that a history is about."""
 
     benchmark: Callable[[str], bool]
     test: Callable[[str], bool]
     base: str | None
-    """A version; the first unless named."""
+    """A version; None for the first."""
     bands: Bands
     configs: Configs | None
-    """The only ones, taken for one; each its own if None."""
+    """The only configs, treated as one; None if each has lines of its own."""
     host: str | None
-    """Words of its facts, or `UNRECORDED`; any unless named."""
+    """Words of the host's facts, or `UNRECORDED`; None for any host."""
 
 
 def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
-    """A line's history for each benchmark, host and amount of data; the largest first."""
+    """Return each line's history for a benchmark, host and amount of data; the largest first."""
     gathered = _gathered(experiments, choice)
-    lines_found = []
-    single: dict[str, None] = {}
-    for (where, line), members in gathered.items():
-        found = _line_history(where, line, members, choice)
-        if found is None:
-            single[line] = None
-        else:
-            lines_found.append(found)
-    told = {found.line for found in lines_found}
-    alone = [line for line in single if line not in told]
-    notes = [f"Without two versions that can be compared: {shortened(alone)}."] if alone else []
+    lines = known(
+        _line_history(where, line, members, choice) for (where, line), members in gathered.items()
+    )
+    present = {history.line for history in lines}
+    lone = list(dict.fromkeys(line for _, line in gathered if line not in present))
+    notes = [f"Without two versions that can be compared: {shortened(lone)}."] if lone else []
     if choice.configs is None:
-        notes += hints(gathered, alone)
-    lines_found.sort(key=lambda one: (one.benchmark, -len(one.versions), one.line))
-    return History(lines=lines_found, notes=notes)
+        notes += notes_about_lone_lines(gathered, lone)
+    lines.sort(key=lambda history: (history.benchmark, -len(history.versions), history.line))
+    return History(lines=lines, notes=notes)
 
 
 def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, list[Member]]:
-    found: dict[_Line, list[Member]] = {}
+    gathered: dict[_Line, list[Member]] = {}
+    by_line = lines_of if choice.configs is None else choice.configs.releases
     for experiment in experiments:
         if choice.host is not None and not is_host(experiment.manifest, choice.host):
             continue
         for benchmark in filter(choice.benchmark, _benchmarks(experiment)):
             where = circumstances_of(experiment.manifest, benchmark)
             if choice.host is not None:
-                # The user's word for those that do not say on which host they ran.
-                where = replace(where, alone="")
-            present = _with_results(experiment, benchmark)
-            for line, releases in _lines_of(present, choice.configs).items():
-                found.setdefault((where, line), []).append((experiment, releases))
-    return found
+                # The user says that those without a host ran on one.
+                where = replace(where, only_experiment="")
+            measured = _measured_contenders(experiment, benchmark)
+            for line, releases in by_line(measured).items():
+                gathered.setdefault((where, line), []).append((experiment, releases))
+    return gathered
 
 
 def _benchmarks(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(step.benchmark for step in experiment.steps))
 
 
-def _with_results(experiment: Experiment, benchmark: str) -> list[ContenderFacts]:
-    """The contenders that did not drop out before they were measured."""
-    of_it = [one for step, one in experiment.steps.items() if step.benchmark == benchmark]
-    names = {name for one in of_it for name in one.contenders}
+def _measured_contenders(experiment: Experiment, benchmark: str) -> list[ContenderFacts]:
+    """Return the contenders that did not drop out before they were measured."""
+    names = {
+        name
+        for step, measured in experiment.steps.items()
+        if step.benchmark == benchmark
+        for name in measured.contenders
+    }
     return [contender for contender in experiment.manifest.contenders if contender.name in names]
-
-
-def _lines_of(
-    contenders: Sequence[ContenderFacts], configs: Configs | None
-) -> dict[str, dict[Release, str]]:
-    return lines_of(contenders) if configs is None else configs.releases(contenders)
 
 
 @dataclass(frozen=True)
 class _Chained:
-    """The versions of a line that are compared, and by what."""
+    """Versions of a line, and the ratios that compare them."""
 
     releases: Sequence[Release]
-    """All that the line has, the oldest first."""
+    """All releases of the line, the oldest first."""
     labels: Mapping[Release, str]
-    """Of each of these."""
+    """Label of each release."""
     versions: Sequence[Release]
-    """Those that have a ratio to the base, with the base."""
+    """Releases that have a ratio to the base, with the base."""
     base: Release
     ratios: Mapping[Step, Mapping[Release, Ratio]]
     members: Sequence[Member]
     """The experiments that have any of the versions."""
 
     def labelled(self, releases: Iterable[Release]) -> list[str]:
-        """What these releases are called."""
+        """Return the labels of these releases."""
         return [self.labels[release] for release in releases]
 
 
 def _chained(where: Circumstances, members: Sequence[Member], choice: Choice) -> _Chained | None:
-    """The largest set of versions that are chained; of equal ones that with the oldest.
+    """Return the largest set of versions that are chained; of equal ones that with the oldest.
 
-    None if there are no two.
+    Returns None if no set has two.
     """
-    releases = in_order(dict.fromkeys(release for _, known in members for release in known))
+    releases = sorted_releases(
+        dict.fromkeys(release for _, contenders in members for release in contenders)
+    )
     labels = labels_of(releases)
-    sets = sorted(connected(members), key=lambda one: (-len(one), min(map(releases.index, one))))
+    sets = sorted(
+        connected_releases(members),
+        key=lambda group: (-len(group), min(map(releases.index, group))),
+    )
     chosen = [release for release in releases if release in sets[0]]
     if len(chosen) < 2:
         return None
-    wanted = (one for one in chosen if choice.base in _names(one, labels))
+    wanted = (release for release in chosen if choice.base in _names(release, labels))
     base = next(wanted, chosen[0])
     ratios = {
-        step: found
-        for step, found in ratios_to(base, chosen, members).items()
-        if step.benchmark == where.benchmark and choice.test(step.test) and len(found) > 1
+        step: by_release
+        for step, by_release in ratios_to(base, chosen, members).items()
+        if step.benchmark == where.benchmark and choice.test(step.test) and len(by_release) > 1
     }
-    versions = [one for one in chosen if any(one in found for found in ratios.values())]
+    versions = [r for r in chosen if any(r in by_release for by_release in ratios.values())]
     if len(versions) < 2:
         return None
     kept = [member for member in members if set(versions) & set(member[1])]
@@ -153,7 +159,7 @@ def _chained(where: Circumstances, members: Sequence[Member], choice: Choice) ->
 
 
 def _names(release: Release, labels: Mapping[Release, str]) -> set[str]:
-    """What the user may call it."""
+    """Return the names by which the user may mean it."""
     return {release.version, release.title, labels[release]}
 
 
@@ -174,11 +180,13 @@ def _line_history(
     groups = groups_of(tests, labels)
     configs = configs_of(chained.versions, chained.members) if choice.configs else {}
     margin = max(experiment.manifest.method.margin for experiment, _ in chained.members)
-    untold = [step for step in details.order if step not in ratios and choice.test(step.test)]
+    missing = [step for step in details.order if step not in ratios and choice.test(step.test)]
     notes = [
-        *_notes(chained, tests, untold, choice),
-        *configs_told({config: chained.labelled(of_it) for config, of_it in configs.items()}),
-        *differences_of_hosts([experiment.manifest for experiment, _ in chained.members]),
+        *_notes(chained, tests, missing, choice),
+        *notes_about_configs(
+            {config: chained.labelled(releases) for config, releases in configs.items()}
+        ),
+        *notes_about_hosts([experiment.manifest for experiment, _ in chained.members]),
         *mark_changes([*groups, *tests], margin, choice.bands),
     ]
     return LineHistory(
@@ -201,7 +209,11 @@ def _versions(chained: _Chained, configs: Mapping[str, Sequence[Release]]) -> li
         Version(
             label=chained.labels[release],
             version=release.version,
-            experiments=[one.name for one, known in chained.members if release in known],
+            experiments=[
+                experiment.name
+                for experiment, contenders in chained.members
+                if release in contenders
+            ],
             configs=[config for config, releases in configs.items() if release in releases],
         )
         for release in chained.versions
@@ -213,52 +225,51 @@ def _in_bands(
 ) -> list[GroupChanges]:
     rates: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
     for test in tests:
-        known = {point.version: point.rqps for point in test.points}
-        rates.setdefault((test.group, test.clients), {})[test.name] = known
+        by_version = {point.version: point.rqps for point in test.points}
+        rates.setdefault((test.group, test.clients), {})[test.name] = by_version
     levels = {clients for _, clients in rates}
-    found = []
-    for (group, clients), of_group in rates.items():
-        told = clients if len(levels) > 1 else None
-        of_group_rates: Rates = of_group
-        present = [one for one in versions if any(one in known for known in of_group.values())]
-        counted = changes_of_group(group, told, present, of_group_rates, bands)
-        if counted is not None:
-            counted.line = line
-            found.append(counted)
-    return found
+    changes = []
+    for (group, clients), by_test in rates.items():
+        level = clients if len(levels) > 1 else None
+        present = [v for v in versions if any(v in by_version for by_version in by_test.values())]
+        of_group = changes_of_group(group, level, present, by_test, bands)
+        if of_group is not None:
+            of_group.line = line
+            changes.append(of_group)
+    return changes
 
 
 def _notes(
-    chained: _Chained, tests: Sequence[Series], untold: Sequence[Step], choice: Choice
+    chained: _Chained, tests: Sequence[Series], missing: Sequence[Step], choice: Choice
 ) -> list[str]:
-    """What was left out, and over what the rest is chained."""
+    """Return notes on what was left out, and over which versions the rest is chained."""
     base = chained.labels[chained.base]
     notes = []
-    missing = [release for release in chained.releases if release not in chained.versions]
-    if missing:
+    left_out = [release for release in chained.releases if release not in chained.versions]
+    if left_out:
         notes.append(
             f"Left out, because no experiment has them beside a version that leads to {base}: "
-            f"{listing(chained.labelled(missing))}."
+            f"{listing(chained.labelled(left_out))}."
         )
     if choice.base is not None and choice.base not in _names(chained.base, chained.labels):
         notes.append(f"It has no version {choice.base}: the first one, {base}, is the base.")
-    if names := list(dict.fromkeys(step.test for step in untold)):
+    if names := list(dict.fromkeys(step.test for step in missing)):
         notes.append(
             f"Left out, because nothing there can be compared with {base}: {shortened(names)}."
         )
-    return [*notes, *_ways(tests)]
+    return [*notes, *_notes_about_chains(tests)]
 
 
-def _ways(tests: Sequence[Series]) -> list[str]:
-    """Over which versions others are chained."""
-    ways: dict[tuple[str, ...], Counter[str]] = {}
+def _notes_about_chains(tests: Sequence[Series]) -> list[str]:
+    """Return a note on each path of versions over which others are chained."""
+    paths: dict[tuple[str, ...], Counter[str]] = {}
     all_points = [point for test in tests for point in test.points]
     measured = Counter(point.version for point in all_points)
     for point in all_points:
         if point.through:
-            ways.setdefault(tuple(point.through), Counter())[point.version] += 1
+            paths.setdefault(tuple(point.through), Counter())[point.version] += 1
     return [
-        f"Chained through {listing(list(way))}, for lack of an experiment with both: "
+        f"Chained through {listing(list(path))}, for lack of an experiment with both: "
         + listing(
             [
                 version
@@ -268,5 +279,44 @@ def _ways(tests: Sequence[Series]) -> list[str]:
             ]
         )
         + "."
-        for way, versions in ways.items()
+        for path, versions in paths.items()
     ]
+
+
+def deduplicate(experiments: Sequence[Experiment]) -> tuple[list[Experiment], list[str]]:
+    """Return one import of each directory, with notes on those that are left out.
+
+    `experiments` begin with the one that was stored last. It counts, unless another import of its
+    directory has more runs or tests; both count if each has some of its own.
+    """
+    kept: list[Experiment] = []
+    left_out: dict[str, list[str]] = {}
+    for experiment in sorted(experiments, key=_size, reverse=True):
+        counts = next((other for other in kept if _has_all_of(other, experiment)), None)
+        if counts is None:
+            kept.append(experiment)
+        else:
+            left_out.setdefault(counts.name, []).append(experiment.name)
+    notes = [
+        f"Left out, because {counts}, imported from the same directory, has all of it: "
+        f"{listing(names)}."
+        for counts, names in left_out.items()
+    ]
+    return kept, notes
+
+
+def _size(experiment: Experiment) -> tuple[int, int]:
+    return len(_runs(experiment)), len(experiment.manifest.tests)
+
+
+def _has_all_of(experiment: Experiment, other: Experiment) -> bool:
+    """Return whether both were imported from one directory, and `other` has no more of it."""
+    directory = directory_of(other.manifest)
+    if directory is None or directory != directory_of(experiment.manifest):
+        return False
+    tests = set(experiment.manifest.tests)
+    return _runs(other) <= _runs(experiment) and tests.issuperset(other.manifest.tests)
+
+
+def _runs(experiment: Experiment) -> set[str]:
+    return {run_of(facts) for facts in experiment.manifest.contenders}

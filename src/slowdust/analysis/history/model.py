@@ -1,4 +1,4 @@
-"""What `slowdust history --json` writes; docs/history.schema.json describes it."""
+"""Shapes of a history, which `slowdust history --json` writes; see docs/history.schema.json."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from slowdust.analysis.story.group_changes import GroupChanges
+from slowdust.analysis.model import GroupChanges
 
 SCHEMA = 1
 
@@ -21,13 +21,13 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     high: float | None = None
     """95% interval of rqps; absent for the base, and for single runs."""
     experiments: list[str]
-    """Whose ratios it is made of."""
+    """Names of the experiments whose ratios it is made of."""
     through: list[str] = []
     """The versions over which ratios of different experiments are chained, from the base on;
-    empty where one experiment has measured it beside the base."""
+    empty if one experiment measured it beside the base."""
 
     @property
-    def reach(self) -> float | None:
+    def half_width(self) -> float | None:
         """Half-width of the interval, in ln rqps; None without one."""
         if self.low is None or self.high is None:
             return None
@@ -35,7 +35,7 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ChangePoint(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """From a version on, throughput is at another level."""
+    """A version from which throughput is at another level."""
 
     version: str
     """The first of the new level."""
@@ -46,48 +46,48 @@ class ChangePoint(msgspec.Struct, kw_only=True, omit_defaults=True):
     words: str
     """'12% slower from 8.0.28 on'."""
     by_size_alone: bool = False
-    """Of single runs too few to say how large their noise is: the change is large enough to
-    matter, and may be noise. Otherwise it is more than noise."""
+    """Whether it may be noise: single runs too few to say how large their noise is, and a change
+    that is large enough to matter. Otherwise it is more than noise."""
 
 
 class Series(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A test, or the geometric mean of a group of tests, over the versions of a line."""
 
     name: str
-    """Of the test, or of the group."""
+    """The test's name, or the group's."""
     group: str
     """point, range, range with aggregation, write, ..."""
     clients: int
     unit: str | None = None
     """Absent for groups."""
     tests: list[str] = []
-    """Of a group: those that every version has."""
+    """The tests of a group that every version has; empty for a test."""
     points: list[Point]
-    """In the order of the line's versions, of which some may be missing."""
+    """Points in the order of the line's versions, of which some may be missing."""
     change_points: list[ChangePoint] = []
 
 
 class Version(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One place on the x axis."""
+    """A version: one place on the x axis."""
 
     label: str
     """The version, with what tells it apart from others of the line: the directory's name, and
-    digits of the sha256 where that was built anew. Points and changes call it so."""
+    digits of the sha256 if that was built again. Points and changes use it."""
     version: str
     experiments: list[str]
-    """That measured it."""
+    """Experiments that measured it."""
     configs: list[str] = []
-    """With which it was measured, and what follows them; absent where all versions have one."""
+    """Configs with which it was measured, and what follows them; absent if all share one."""
 
 
 class LineHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The versions of a line, on one host, with one benchmark."""
 
     line: str
-    """What its versions share: DBMS, engine, configuration, environment."""
+    """DBMS, engine, configuration and environment that its versions share."""
     benchmark: str
     host: dict[str, str] = {}
-    """What makes it one host; empty where it was not recorded."""
+    """Facts that identify the host; empty where it was not recorded."""
     data: str = ""
     """Tables and rows, or the workload; absent where it was not recorded."""
     base: str
@@ -97,9 +97,9 @@ class LineHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
     groups: list[Series] = []
     tests: list[Series]
     changes: list[GroupChanges] = []
-    """How many tests of each group changed, in bands."""
+    """Counts of the tests of each group that changed, in bands."""
     notes: list[str] = []
-    """Sentences: what was left out, and what limits the rest."""
+    """Sentences on what was left out, and what limits the rest."""
 
 
 class History(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -108,4 +108,4 @@ class History(msgspec.Struct, kw_only=True, omit_defaults=True):
     schema: int = SCHEMA
     lines: list[LineHistory]
     notes: list[str] = []
-    """Sentences: what has no history, and why."""
+    """Sentences on what has no history, and why."""

@@ -1,4 +1,4 @@
-"""The best segments of a series: PELT of the library ruptures, of which nothing else is loaded."""
+"""Segments of a series, by PELT of the library ruptures, of which nothing else is loaded."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _NOT_LOADED: Mapping[str, Sequence[str]] = {
 }
 """Packages of the library whose `__init__` is not run -> names that PELT imports from them.
 
-They import every search and every cost there is, and with them most of SciPy, which takes a
-second: more than all the rest of a history.
+They import every search and every cost, and with them most of SciPy, which takes a second: more
+than the rest of a history.
 """
 
 
 class ChangePointsUnavailableError(Exception):
-    """The library is not there for this Python."""
+    """The library is not installed for this Python."""
 
 
-def segment_ends(values: FloatArray, weights: FloatArray, pen: float) -> list[int]:
-    """Ends (exclusive) of the segments with the smallest weighted squares plus `pen` for each.
+def segment_ends(values: FloatArray, weights: FloatArray, penalty: float) -> list[int]:
+    """Return the ends (exclusive) of the segments with the least cost; a segment is >= 1 value.
 
-    A segment is one value or more. Raises `ChangePointsUnavailableError`.
+    A segment costs its weighted squares plus `penalty`. Raises `ChangePointsUnavailableError`.
     """
     squares = _Squares(values, weights)
-    if squares.of(0, len(values)) <= pen:
+    if squares.between(0, len(values)) <= penalty:
         return [len(values)]
     search, base = _pelt()
 
@@ -55,11 +55,11 @@ def segment_ends(values: FloatArray, weights: FloatArray, pen: float) -> list[in
             return self
 
         def error(self, start: int, end: int) -> float:
-            return squares.of(start, end)
+            return squares.between(start, end)
 
     # One version is enough for a segment: the newest one may be what changed.
-    found = search(custom_cost=WeightedMean(), min_size=1, jump=1).fit(values)
-    return [int(end) for end in found.predict(pen=pen)]
+    fitted = search(custom_cost=WeightedMean(), min_size=1, jump=1).fit(values)
+    return [int(end) for end in fitted.predict(pen=penalty)]
 
 
 class _Squares:
@@ -71,29 +71,28 @@ class _Squares:
             [0.0, *np.cumsum(weights * centered**power).tolist()] for power in (0, 1, 2)
         ]
 
-    def of(self, start: int, end: int) -> float:
-        """Those of the values from `start` up to `end`."""
+    def between(self, start: int, end: int) -> float:
+        """Return the sum over the values from `start` up to `end`."""
         weight, first, second = (sums[end] - sums[start] for sums in self._sums)
         return max(0.0, second - first**2 / weight)
 
 
 @cache
 def _pelt() -> tuple[Any, Any]:
-    """The library's search, and the class that costs are derived from."""
+    """Return the library's search, and the class that costs are derived from."""
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ChangePointsUnavailableError(f"no module named {_PACKAGE}")
     try:
-        with _hollow_packages(Path(spec.submodule_search_locations[0])):
+        with _stub_packages(Path(spec.submodule_search_locations[0])):
             module = import_module(f"{_PACKAGE}.detection.pelt")
-            found = module.Pelt, module.BaseCost
+            return module.Pelt, module.BaseCost
     except (ImportError, AttributeError):
-        return _whole()
-    return found
+        return _pelt_of_whole_library()
 
 
-def _whole() -> tuple[Any, Any]:
-    """From the library with everything, where a version of it is built otherwise."""
+def _pelt_of_whole_library() -> tuple[Any, Any]:
+    """Return the same from a version of the library whose modules are others."""
     try:
         return import_module(_PACKAGE).Pelt, import_module(f"{_PACKAGE}.base").BaseCost
     except ImportError as error:
@@ -101,9 +100,9 @@ def _whole() -> tuple[Any, Any]:
 
 
 @contextmanager
-def _hollow_packages(place: Path) -> Iterator[None]:
-    """Stand-ins for `_NOT_LOADED`, while the modules below them are imported; none is left."""
-    before = _loaded()
+def _stub_packages(place: Path) -> Iterator[None]:
+    """Provide empty packages for `_NOT_LOADED` while the modules below them are imported."""
+    before = _loaded_modules()
     for name in before:
         del sys.modules[name]
     for name, wanted in _NOT_LOADED.items():
@@ -115,12 +114,12 @@ def _hollow_packages(place: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        for name in _loaded():
+        for name in _loaded_modules():
             del sys.modules[name]
         sys.modules.update(before)
 
 
-def _loaded() -> dict[str, ModuleType]:
+def _loaded_modules() -> dict[str, ModuleType]:
     return {
         name: module
         for name, module in sys.modules.items()

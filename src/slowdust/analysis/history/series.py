@@ -1,4 +1,4 @@
-"""The series of a history: its tests, and the geometric means of their groups."""
+"""Series of a history: its tests, and the geometric means of their groups."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history.chaining import Member, Ratio
 from slowdust.analysis.history.model import Point, Series
 from slowdust.analysis.versions import Release
+from slowdust.units import known
 from slowdust.wording import GROUP_TITLES
 
 
 class Details:
-    """Groups, units and order of the tests, as the experiments' reports have them."""
+    """Groups, units and order of the tests, the same as in the experiments' reports."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.groups: dict[Step, str] = {}
@@ -26,29 +27,29 @@ class Details:
 
     @property
     def order(self) -> list[Step]:
-        """Groups in the posts' order, within them that of the report."""
+        """The steps: groups in the posts' order, tests within them in the report's."""
         titles = [*GROUP_TITLES, *dict.fromkeys(self.groups.values())]
         return sorted(self.groups, key=lambda step: titles.index(self.groups[step]))
 
 
 def series_of(
-    step: Step, found: Mapping[Release, Ratio], details: Details, labels: Mapping[Release, str]
+    step: Step, ratios: Mapping[Release, Ratio], details: Details, labels: Mapping[Release, str]
 ) -> Series:
-    """A test; `labels` is what each release is called."""
+    """Return the series of a test; `labels` is release -> its name."""
     return Series(
         name=step.test,
         group=details.groups[step],
         clients=step.clients,
         unit=details.units[step],
         points=[
-            _point(labels[release], ratio, [labels[one] for one in ratio.through])
-            for release, ratio in found.items()
+            _point(labels[release], ratio, [labels[version] for version in ratio.through])
+            for release, ratio in ratios.items()
         ],
     )
 
 
 def groups_of(tests: Sequence[Series], versions: Sequence[str]) -> list[Series]:
-    """A series for each group and number of clients, of the tests that all versions have."""
+    """Return a series for each group and number of clients, over tests that all versions have."""
     members: dict[tuple[str, int], list[Series]] = {}
     for test in tests:
         if len(test.points) == len(versions):
@@ -66,15 +67,15 @@ def groups_of(tests: Sequence[Series], versions: Sequence[str]) -> list[Series]:
 
 
 def _mean_of(points: Sequence[Point]) -> Point:
-    """The geometric mean; its half-width is the mean one, as if all tests erred together.
+    """Return the geometric mean; its half-width is the mean one, as if errors were the same.
 
-    They do in part, since they share restarts; as if each erred on its own would be too sure.
+    Errors are in part the same, since tests share restarts; independent ones would be too small.
     """
     log = fmean(math.log(point.rqps) for point in points)
-    reaches = [reach for point in points if (reach := point.reach) is not None]
+    half_widths = known(point.half_width for point in points)
     ratio = Ratio(
         log=log,
-        reach=fmean(reaches) if len(reaches) == len(points) else None,
+        half_width=fmean(half_widths) if len(half_widths) == len(points) else None,
         experiments=tuple(dict.fromkeys(name for point in points for name in point.experiments)),
     )
     through = dict.fromkeys(version for point in points for version in point.through)
@@ -82,12 +83,12 @@ def _mean_of(points: Sequence[Point]) -> Point:
 
 
 def _point(version: str, ratio: Ratio, through: list[str]) -> Point:
-    known = ratio.reach is not None
+    half = ratio.half_width
     return Point(
         version=version,
         rqps=math.exp(ratio.log),
-        low=math.exp(ratio.log - ratio.reach) if known and ratio.reach is not None else None,
-        high=math.exp(ratio.log + ratio.reach) if known and ratio.reach is not None else None,
+        low=None if half is None else math.exp(ratio.log - half),
+        high=None if half is None else math.exp(ratio.log + half),
         experiments=list(ratio.experiments),
         through=through,
     )

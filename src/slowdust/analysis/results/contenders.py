@@ -1,4 +1,4 @@
-"""The contenders as a report introduces them: settings and plans, and where they differ."""
+"""Contenders and method as a report lists them: settings, plans, and where they differ."""
 
 from __future__ import annotations
 
@@ -6,25 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
-from slowdust.store.manifest import (
-    ContenderFacts,
-    Imported,
-    InsertMethod,
-    Manifest,
-    Method,
-    Plan,
-)
+from slowdust.analysis.origin import describe_import, kind_of_import
+from slowdust.store.manifest import ContenderFacts, InsertMethod, Manifest, Method, Plan
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"
-_MODES = {"compat": "as published, to the last digit", "clean": "without known errors"}
-"""What an import made of the files."""
 _NUMBER = re.compile(r"'-?\d+'")
-"""As a plan prints a value: '351501'::bigint."""
+"""A value as a plan prints it: '351501'::bigint."""
 
 
-def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
-    """What is known about one contender, with its settings' differences from the base's."""
+def contender_info(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
+    """Return what is known about a contender, with its settings' differences from the base's."""
     names = [*base.settings, *(name for name in facts.settings if name not in base.settings)]
     return ContenderInfo(
         name=facts.name,
@@ -52,7 +44,7 @@ def introduce(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
 
 
 def unknown_settings(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Sentences: which version does not know which optional settings, so that it lacks them."""
+    """Return a sentence for each version about the optional settings that it does not know."""
     skipped: dict[str, set[str]] = {}
     for info in infos:
         skipped.setdefault(f"{info.dbms} {info.version}", set()).update(info.skipped_settings)
@@ -64,14 +56,14 @@ def unknown_settings(infos: Sequence[ContenderInfo]) -> list[str]:
 
 
 def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[PlanDifference]:
-    """The statements, in order, whose plan is not the same on all contenders of a DBMS.
+    """Return the statements, in order, whose plan differs between contenders of a DBMS.
 
     `dbms` is contender -> DBMS: what different DBMS print as a plan cannot be compared.
     """
     by_statement: dict[tuple[str, str, str], dict[str, str]] = {}
     for plan in plans:
-        alike = (plan.test, plan.statement, dbms[plan.contender])
-        by_statement.setdefault(alike, {})[plan.contender] = plan.plan
+        statement = (plan.test, plan.statement, dbms[plan.contender])
+        by_statement.setdefault(statement, {})[plan.contender] = plan.plan
     return [
         PlanDifference(test=test, statement=statement, plans=texts)
         for (test, statement, _), texts in by_statement.items()
@@ -80,46 +72,37 @@ def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[Pla
 
 
 def shape_of(plan: str) -> str:
-    """A plan without the numbers it was made for: each server's deletes stand at other rows."""
+    """Return a plan without its values: deletes of different servers are at different rows."""
     return _NUMBER.sub("?", plan)
 
 
 def describe_method(manifest: Manifest) -> dict[str, str]:
-    """How it was measured: label -> value, ready to print."""
+    """Return how the experiment was measured: label -> value, ready to print."""
     method = manifest.method
     return {
-        **(_imported(manifest.imported) if manifest.imported else {}),
+        **describe_import(manifest),
         **(_slices(method) if method.insert is None else _insert_steps(method.insert)),
         "clients": ", ".join(map(str, manifest.clients)),
-        **({} if manifest.imported else {"incarnations": str(method.incarnations)}),
+        **({"incarnations": str(method.incarnations)} if kind_of_import(manifest) is None else {}),
         "margin": f"{method.margin:.1%}",
-        **_told("seed", method.seed, "d"),
+        **_known_value("seed", method.seed, "d"),
         "slowdust": manifest.slowdust,
         **({"driver": manifest.driver} if manifest.driver else {}),
     }
 
 
-def _imported(imported: Imported) -> dict[str, str]:
-    return {
-        "archived run of": imported.kind,
-        "imported from": imported.source,
-        "numbers": _MODES.get(imported.mode, imported.mode),
-        **({"device": imported.device} if imported.device else {}),
-    }
-
-
 def _slices(method: Method) -> dict[str, str]:
     return {
-        **_told("tables", method.tables, "d"),
-        **_told("rows per table", method.rows, ",d"),
-        **_told("slice", method.slice_s, "g", " s"),
-        **_told("discarded before each slice", method.discard_s, "g", " s"),
-        **_told("budget", method.budget_s, "g", " s"),
+        **_known_value("tables", method.tables, "d"),
+        **_known_value("rows per table", method.rows, ",d"),
+        **_known_value("slice", method.slice_s, "g", " s"),
+        **_known_value("discarded before each slice", method.discard_s, "g", " s"),
+        **_known_value("budget", method.budget_s, "g", " s"),
     }
 
 
-def _told(label: str, value: float | None, form: str, unit: str = "") -> dict[str, str]:
-    """A line for a value that is known."""
+def _known_value(label: str, value: float | None, form: str, unit: str = "") -> dict[str, str]:
+    """Return a line if the value is known."""
     return {} if value is None else {label: f"{value:{form}}{unit}"}
 
 

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 import numpy as np
 
 from slowdust.analysis.comparison.estimate import Estimate
 from slowdust.analysis.model import Writers
-from slowdust.analysis.results.idle_cpu import notes_about_idle_cpu
-from slowdust.analysis.sla import achieved
+from slowdust.analysis.origin import printed_notes
+from slowdust.analysis.results.per_op import CLOCK
+from slowdust.analysis.sla import achieved_rates
+from slowdust.store.measured import IDLE
 from slowdust.store.slice import Slice
-from slowdust.units import known
-from slowdust.wording import counted
+from slowdust.units import Second
+from slowdust.wording import change, counted
 
 BUSY_CLIENT = 0.9
 """CPU share of the client's busiest thread from which the client was the limit."""
 FEW_BLOCKS = 5
-"""Fewer are not even trimmed of an outlier."""
+"""Blocks of an incarnation below which not even an outlier is trimmed."""
 REPORTED_DRIFT = 1.25
 """Ratio of the base's fast slices to its slow ones from which the drift is reported."""
+
+BUSY_IDLE = 0.05
+"""CPU share of the contenders that should be idle, of one core, from which it is reported."""
+OTHER_CLOCK = 0.02
+"""Relative difference of the clock rates from which it is reported."""
 
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
 NO_BASE = "not compared: the base has no rate here"
@@ -28,9 +36,8 @@ PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 
 def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
-    """What the slices of one step and contender say about themselves."""
-    archived = known(record.archived for record in slices)
-    notes = list(dict.fromkeys(note for run in archived for note in run.notes))
+    """Return notes about the slices of one step and contender."""
+    notes = printed_notes(slices)
     if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
         notes.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
     notes += notes_about_idle_cpu(slices)
@@ -42,15 +49,15 @@ def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) ->
         record.measured.schedule.late_operations for record in slices if record.measured.schedule
     ):
         notes.append(f"late operations: {late:,}")
-    if silent := sum(record.qps <= 0 for record in slices):
-        notes.append(f"slices without throughput: {silent} of {len(slices)}")
+    if empty := sum(record.qps <= 0 for record in slices):
+        notes.append(f"slices without throughput: {empty} of {len(slices)}")
     if skipped := sorted({probe for record in slices for probe in record.measured.skipped_probes}):
         notes.append(f"not measured: {', '.join(skipped)}")
     return notes
 
 
 def notes_about_estimate(estimate: Estimate, margin: float) -> list[str]:
-    """What the comparison with the base rests on."""
+    """Return notes about what the comparison with the base is based on."""
     notes = []
     if estimate.ratio is None:
         return ["not comparable: no complete block"]
@@ -63,18 +70,18 @@ def notes_about_estimate(estimate: Estimate, margin: float) -> list[str]:
         notes.append(
             f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between restarts"
         )
-    if estimate.torn:
-        notes.append(f"blocks left out that were cut short: {estimate.torn}")
-    if estimate.silent:
-        notes.append(f"blocks left out for lack of throughput: {estimate.silent}")
+    if estimate.incomplete:
+        notes.append(f"blocks left out that were cut short: {estimate.incomplete}")
+    if estimate.with_zero:
+        notes.append(f"blocks left out for lack of throughput: {estimate.with_zero}")
     return notes
 
 
 def notes_about_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]:
-    """What the long steps of one contender say about themselves, beside `notes_about_slices`."""
+    """Return notes about the long steps of one contender, beside `notes_about_slices`."""
     notes = []
     if writers is not None and not writers.sla_met:
-        notes.append(f"SLA missed, not compared: {achieved(writers)}{_backlog(writers)}")
+        notes.append(f"SLA missed, not compared: {achieved_rates(writers)}{_backlog(writers)}")
     for record in slices:
         if (step := record.step) is None or step.rows_counted is None:
             continue
@@ -96,7 +103,7 @@ def _backlog(writers: Writers) -> str:
 
 
 def notes_about_pairs(estimate: Estimate, margin: float) -> list[str]:
-    """What the comparison of a long step with the base rests on: a pair in each incarnation."""
+    """Return notes about the comparison of a long step: a pair in each incarnation."""
     if estimate.ratio is None:
         return ["not comparable: no incarnation has both contenders"]
     notes = []
@@ -106,15 +113,15 @@ def notes_about_pairs(estimate: Estimate, margin: float) -> list[str]:
         notes.append(
             f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between them"
         )
-    if estimate.torn:
-        notes.append(f"incarnations left out in which one of the two failed: {estimate.torn}")
-    if estimate.silent:
-        notes.append(f"incarnations left out for lack of throughput: {estimate.silent}")
+    if estimate.incomplete:
+        notes.append(f"incarnations left out in which one of the two failed: {estimate.incomplete}")
+    if estimate.with_zero:
+        notes.append(f"incarnations left out for lack of throughput: {estimate.with_zero}")
     return notes
 
 
 def notes_about_drift(slices: Sequence[Slice]) -> list[str]:
-    """How far the throughput of the base drifted, if it did: a fact about the machine."""
+    """Return a note if the throughput of the base drifted: a fact about the machine."""
     rates = [record.qps for record in slices if record.qps > 0]
     if len(rates) < FEW_BLOCKS:
         return []
@@ -122,3 +129,53 @@ def notes_about_drift(slices: Sequence[Slice]) -> list[str]:
     if fast < REPORTED_DRIFT * slow:
         return []
     return [f"the machine drifted: QPS of the base wandered between {slow:,.0f} and {fast:,.0f}"]
+
+
+def notes_about_clock(relative: dict[str, float] | None) -> list[str]:
+    """Return a note if contender and base ran at different clock rates."""
+    ratio = (relative or {}).get(CLOCK, 1.0)
+    if abs(ratio - 1) < OTHER_CLOCK:
+        return []
+    return [f"clock rate {change(ratio)} from the base's: rates and counters are of other clocks"]
+
+
+def idle_cpu_share(slices: Sequence[Slice]) -> float | None:
+    """Return the CPU share, of one core, of the contenders that should have been idle.
+
+    It is the mean over `slices`; None where it was not measured.
+    """
+    shares = [_idle_share(record) for record in slices if _has_idle_cpu(record)]
+    return fmean(shares) if shares else None
+
+
+def notes_about_idle_cpu(slices: Sequence[Slice]) -> list[str]:
+    """Return a note if idle contenders were busy beside the `slices` of one test and contender.
+
+    Slices are many, and their mean decides. Long steps are few, and the worst incarnation decides,
+    since it alone can move the estimate.
+    """
+    steps = [record for record in slices if record.step is not None and _has_idle_cpu(record)]
+    if steps:
+        worst = max(steps, key=_idle_share)
+        share, where = _idle_share(worst), f" in incarnation {worst.place.incarnation}"
+    else:
+        share, where = idle_cpu_share(slices) or 0.0, ""
+    return [f"idle contenders were busy: {share:.0%} of a CPU{where}"] if share > BUSY_IDLE else []
+
+
+def _has_idle_cpu(record: Slice) -> bool:
+    return bool(_idle_cpu_s(record) and _window(record))
+
+
+def _idle_share(record: Slice) -> float:
+    return sum(_idle_cpu_s(record)) / _window(record)
+
+
+def _idle_cpu_s(record: Slice) -> list[Second]:
+    """Return the CPU time of each contender that should have been idle."""
+    return [use["cpu_s"] for probe, use in record.measured.uses.items() if probe.startswith(IDLE)]
+
+
+def _window(record: Slice) -> Second:
+    """Return the window's length; 0 where it is unknown."""
+    return record.measured.probe_seconds or record.measured.seconds or 0.0

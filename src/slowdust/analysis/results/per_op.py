@@ -1,9 +1,9 @@
-"""Hardware per operation: totals over slices / operations.
+"""Hardware per operation: totals over slices / operations, and how they relate to the base's.
 
-An operation is one transaction of the test, also where the throughput is in rows/s: for `scan`
-it is one scan of a whole table. Each value counts the slices that measured it, and the
-operations of those slices alone; what no slice measured is absent. Over the totals, not the mean
-of the slices' quotients: short slices with few operations would weigh as much as full ones.
+An operation is one transaction of the test, even if throughput is in rows/s: for `scan` it is one
+scan of a whole table. Each value counts the slices that measured it, and the
+operations of those slices only; what no slice measured is absent. It is no mean of the slices'
+quotients, in which short slices with few operations would weigh as much as full ones.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from slowdust.analysis.metrics import METRICS, Metric, PerOperation
+from slowdust.analysis.origin import printed_per_operation
+from slowdust.store.archived import Counters
 from slowdust.store.slice import Slice
 from slowdust.units import known
+
+CLOCK = "GHz"
+"""Name of the counter that comes first: different clocks make different rates."""
 
 
 def per_operation(slices: Sequence[Slice]) -> PerOperation:
@@ -21,10 +26,10 @@ def per_operation(slices: Sequence[Slice]) -> PerOperation:
 
     Archived runs have no totals: for these it is the mean of the values that they printed.
     """
-    archived = [record.archived.per_operation for record in slices if record.archived]
+    means = printed_per_operation(slices)
     values: PerOperation = {}
     for metric in METRICS:
-        printed = known(use.get(metric.key) for use in archived)
+        printed = known(use.get(metric.key) for use in means)
         value = fmean(printed) if printed else _quotient(slices, metric)
         if value is not None:
             values[metric.key] = value
@@ -44,3 +49,18 @@ def _quotient(slices: Sequence[Slice], metric: Metric) -> float | None:
 def relative_to(base: PerOperation, contender: PerOperation) -> PerOperation:
     """Return each value of the contender / the base's; absent where the base's is 0 or absent."""
     return {key: value / base[key] for key, value in contender.items() if base.get(key)}
+
+
+def relative_counters(base: Counters | None, contender: Counters | None) -> dict[str, float] | None:
+    """Return each counter / the base's: the clock rate, then the other ratios, then the events.
+
+    Both are of the same kind, so that what one process of many was counted for, beside the
+    operations of all, cancels. None if one of the two has none, or only relative ones; a counter
+    that one of them lacks, or that the base has 0 of, is left out.
+    """
+    if base is None or contender is None or base.relative_to != contender.relative_to:
+        return None
+    base_values = base.ratios | base.per_operation
+    values = contender.ratios | contender.per_operation
+    names = sorted(values, key=lambda name: name != CLOCK)
+    return {name: values[name] / base_values[name] for name in names if base_values.get(name)}

@@ -1,4 +1,4 @@
-"""What each contender has of each step, and how its throughput compares with the base's."""
+"""Results of each step on each contender, and their relation to the base's."""
 
 from __future__ import annotations
 
@@ -9,26 +9,39 @@ from statistics import median
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import Judgement, judge
 from slowdust.analysis.model import PlanDifference, Result
+from slowdust.analysis.origin import (
+    counts_errors,
+    is_single_run,
+    printed_counters,
+    printed_response,
+)
 from slowdust.analysis.results.contenders import shape_of
-from slowdust.analysis.results.counters import notes_about_clock, relative_counters
+from slowdust.analysis.results.latency import latency_us
+from slowdust.analysis.results.memory import peak_gb
 from slowdust.analysis.results.notes import (
     NO_BASE,
     ONE_RUN,
     OPEN_LOOP,
     PLAN_DIFFERS,
+    idle_cpu_share,
+    notes_about_clock,
     notes_about_drift,
     notes_about_estimate,
     notes_about_pairs,
+    notes_about_slices,
+    notes_about_step,
 )
-from slowdust.analysis.results.per_op import relative_to
+from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
 from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_test, measured_in_steps
 from slowdust.benchmarks.model import Measuring
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from slowdust.units import known
 
-Summary = Callable[[Step, str, Sequence[Slice]], Result]
-"""Of a step on one contender: everything that needs no base."""
+Summarise = Callable[[Step, str, Sequence[Slice]], Result]
+"""Function of a step, a contender and its slices that returns all of a result but its relation to
+the base."""
 
 
 def results_of(
@@ -36,11 +49,11 @@ def results_of(
     slices: Sequence[Slice],
     contenders: Sequence[str],
     differences: Sequence[PlanDifference],
-    summarise: Summary,
+    summarise: Summarise,
 ) -> list[Result]:
-    """A result for each step and contender that has slices of it, the base first.
+    """Return a result for each step and contender that has slices of it, the base first.
 
-    Of `summarise` a comparison needs no more than `outline` has.
+    The comparison needs no more of `summarise` than `outline` returns.
     """
     margin = manifest.method.margin
     by_step: dict[Step, dict[str, list[Slice]]] = defaultdict(lambda: defaultdict(list))
@@ -51,7 +64,7 @@ def results_of(
         for judgement in judge(slices, contenders, margin)
     }
     results = []
-    for step in in_order(by_step, manifest.tests):
+    for step in sorted_steps(by_step, manifest.tests):
         of_step = [
             summarise(step, name, by_step[step][name])
             for name in contenders
@@ -63,20 +76,20 @@ def results_of(
                 result.rqps = None if missed_its_sla(base) else 1.0
                 result.notes += notes_about_drift(by_step[step][base.contender])
             else:
-                archived = any(record.archived for record in by_step[step][result.contender])
+                single_run = is_single_run(by_step[step][result.contender])
                 judgement = judgements[step, result.contender]
-                _compare(result, base, judgement, margin, archived=archived)
-                result.notes += _plans_of(result, contenders[0], differences)
+                _compare(result, base, judgement, margin, single_run=single_run)
+                result.notes += _notes_about_plan(result, contenders[0], differences)
         results += of_step
     return results
 
 
-def in_order(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
-    """The benchmarks' order, but long steps' is that of `tests`, in which they had to run.
+def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
+    """Return steps in the benchmarks' order; long steps in that of `tests`, in which they ran.
 
-    Tests that none of these knows follow in the order they ran in, that of `steps`.
+    Tests that neither has follow in the order of `steps`.
     """
-    known = {
+    known_places = {
         (benchmark.name, test.name): place
         for benchmark in BENCHMARKS.values()
         if benchmark.measuring is Measuring.SLICES
@@ -90,7 +103,7 @@ def in_order(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
     return sorted(
         steps,
         key=lambda step: (
-            known.get((step.benchmark, step.test), len(known)),
+            known_places.get((step.benchmark, step.test), len(known_places)),
             named.get(step.test, len(named)),
             ran[step.benchmark, step.test],
             step.clients,
@@ -99,10 +112,8 @@ def in_order(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
 
 
 def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
-    """What a result is of, and all that its comparison with the base depends on."""
-    schedules = [
-        record.measured.schedule for record in slices if record.measured.schedule is not None
-    ]
+    """Return a result with all that its comparison with the base depends on."""
+    schedules = known(record.measured.schedule for record in slices)
     return Result(
         benchmark=step.benchmark,
         test=step.test,
@@ -121,18 +132,52 @@ def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     )
 
 
+def summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
+    """Return a result with everything that needs no base."""
+    result = outline(step, contender, slices)
+    busy = known(record.measured.used("client", "busiest_thread") for record in slices)
+    lengths = known(record.measured.seconds for record in slices)
+    result.measured_s = sum(lengths) if lengths else None
+    for record in slices:
+        for state, count in record.measured.errors.items():
+            result.errors_by_state[state] = result.errors_by_state.get(state, 0) + count
+    if counts_errors(slices):
+        result.errors = sum(result.errors_by_state.values())
+        result.retries = sum(record.measured.retries for record in slices)
+    histograms = known(record.measured.latency for record in slices)
+    result.latency_us = latency_us(histograms) or printed_response(slices)
+    result.per_op = per_operation(slices)
+    result.peak_vsz_gb = peak_gb(slices, "vsz_bytes")
+    result.peak_rss_gb = peak_gb(slices, "rss_bytes")
+    result.counters = printed_counters(slices)
+    result.client_busiest_thread = median(busy) if busy else None
+    result.idle_cpu_share = idle_cpu_share(slices)
+    if known(record.measured.used("server", "cpu_s") for record in slices):
+        result.backends_changed = sum(
+            int(record.measured.used("server", quantity) or 0)
+            for record in slices
+            for quantity in ("processes_started", "processes_ended")
+        )
+    result.notes = [
+        *notes_about_step(slices, result.writers),
+        *notes_about_slices(slices, result.client_busiest_thread),
+    ]
+    return result
+
+
 def group_of(step: Step) -> str:
-    """That of its test; the benchmark's name where nobody knows the test."""
-    known = known_test(step.benchmark, step.test)
-    return known.group.value if known else step.benchmark
+    """Return the group of its test; the benchmark's name if the test is unknown."""
+    test = known_test(step.benchmark, step.test)
+    return test.group.value if test else step.benchmark
 
 
 def _compare(
-    result: Result, base: Result | None, judgement: Judgement, margin: float, *, archived: bool
+    result: Result, base: Result | None, judgement: Judgement, margin: float, *, single_run: bool
 ) -> None:
-    """`base` is None where the base has no result in this step.
+    """Set all that relates a result to the base's, with the reasons for what is missing.
 
-    Of an `archived` test there is one run, which has neither interval nor verdict.
+    `base` is None if the base has no result in this step. A single run has neither interval nor
+    verdict.
     """
     if missed_its_sla(result):
         return
@@ -151,23 +196,24 @@ def _compare(
         return
     estimate = judgement.estimate
     result.rqps = estimate.ratio
-    if archived:
+    if single_run:
         result.notes.append(NO_BASE if estimate.ratio is None else ONE_RUN)
         return
     result.verdict = None if estimate.ratio is None else judgement.verdict
     if estimate.interval is not None:
         result.low, result.high = estimate.interval.low, estimate.interval.high
     in_steps = measured_in_steps(result.benchmark)
-    notes_about = notes_about_pairs if in_steps else notes_about_estimate
-    result.notes += notes_about(estimate, margin)
+    result.notes += (notes_about_pairs if in_steps else notes_about_estimate)(estimate, margin)
 
 
-def _plans_of(result: Result, base: str, differences: Sequence[PlanDifference]) -> list[str]:
-    """The warning that the result's plan is not the base's, where that is so."""
+def _notes_about_plan(
+    result: Result, base: str, differences: Sequence[PlanDifference]
+) -> list[str]:
+    """Return a note if the result's plan is not the base's."""
     for difference in differences:
-        ours, theirs = difference.plans.get(result.contender), difference.plans.get(base)
-        if difference.test != result.test or not ours or not theirs:
+        plan, base_plan = difference.plans.get(result.contender), difference.plans.get(base)
+        if difference.test != result.test or not plan or not base_plan:
             continue
-        if shape_of(ours) != shape_of(theirs):
+        if shape_of(plan) != shape_of(base_plan):
             return [PLAN_DIFFERS]
     return []

@@ -1,4 +1,4 @@
-"""Seconds of a long step in which a role got next to nothing done, and what the probes saw then."""
+"""Stalls: seconds of a long step in which a role did next to nothing, and the probes' readings."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from slowdust.store.step import RoleSecond, RoleUse, Sample
 from slowdust.units import Second
 
 SHARE = 0.1
-"""Of the role's median second below which a second is a stall."""
+"""Share of the role's median second below which a second is a stall."""
 DENSE = 10
-"""Statements of the median second from which on an empty second cannot be chance."""
+"""Statements of the median second from which an empty second cannot be chance."""
 HANGING_NS = 1_000_000_000
 """Response time of a statement that was waiting, not the schedule."""
 _COUNTED = {"insert": "rows", "delete": "rows", "query": "statements"}
-"""Role -> what its rate counts; the others finish too little for a rate by the second."""
+"""Role -> unit of its rate; the others finish too little for a rate by the second."""
 _MB = 1 << 20
 
 
 def stalls_of(record: Slice) -> list[Stall]:
-    """The stalls of a long step, by second.
+    """Return the stalls of a long step, by second.
 
     Only whole seconds count. A role with few statements a second (a writer at 100 rows/s with 50
-    rows per commit has two) has empty seconds without any trouble: there a second is a stall only
-    if nothing was finished in it and the statement that ended the silence took a second or more.
+    rows per commit has two) has empty seconds without any trouble: then a second is a stall only
+    if nothing was finished in it and the next statement to end took a second or more.
     """
     if record.step is None:
         return []
-    found = [
+    stalls = [
         stall
         for name, role in record.step.roles.items()
         if name in _COUNTED
         for stall in _of_role(name, role, record.measured.seconds)
     ]
-    for stall in found:
+    for stall in stalls:
         _add_sample(stall, record.step.samples)
-    return sorted(found, key=lambda stall: (stall.second, stall.role))
+    return sorted(stalls, key=lambda stall: (stall.second, stall.role))
 
 
 def _of_role(name: str, role: RoleUse, window: Second | None) -> list[Stall]:
@@ -47,38 +47,38 @@ def _of_role(name: str, role: RoleUse, window: Second | None) -> list[Stall]:
     if not seconds:
         return []
     rates = [float(getattr(second, _COUNTED[name])) for second in seconds]
-    dense = median(second.statements for second in seconds) >= DENSE
-    usual = median(rates) if dense else median(rates) or fmean(rates)
+    is_dense = median(second.statements for second in seconds) >= DENSE
+    usual = median(rates) if is_dense else median(rates) or fmean(rates)
     return [
         Stall(role=name, second=place, rate=rate, median=usual)
         for place, rate in enumerate(rates)
-        if rate < SHARE * usual and (dense or _hung(seconds[place:], role))
+        if rate < SHARE * usual and (is_dense or _was_hanging(seconds[place:], role))
     ]
 
 
 def _whole_seconds(role: RoleUse, window: Second | None) -> list[RoleSecond]:
-    """Those of the window that ended within it; after a role's last completion they are empty.
+    """Return the whole seconds of the window; after a role's last completion they are empty.
 
-    None where nothing was written down second by second.
+    There are none if nothing was recorded by the second.
     """
     length = paced_seconds(role, window)
     if length is None or not role.per_second:
         return []
     count = int(length)
-    silent = [RoleSecond(0, 0, 0, 0)] * (count - len(role.per_second))
-    return [*role.per_second[:count], *silent]
+    empty = [RoleSecond(0, 0, 0, 0)] * (count - len(role.per_second))
+    return [*role.per_second[:count], *empty]
 
 
-def _hung(rest: Sequence[RoleSecond], role: RoleUse) -> bool:
-    """Whether the statement that ended the silence at the beginning of `rest` took so long."""
+def _was_hanging(rest: Sequence[RoleSecond], role: RoleUse) -> bool:
+    """Return whether the first statement to end in `rest` took as long as a hanging one."""
     last = role.latency.max_ns if role.latency else 0
     ended_by = next((second.max_ns for second in rest if second.statements), last)
     return ended_by >= HANGING_NS
 
 
 def _add_sample(stall: Stall, samples: Sequence[Sample]) -> None:
-    """What the probes saw in most of that second, as rates per second."""
-    sample = max(samples, key=lambda one: _overlap(one, stall.second), default=None)
+    """Add the probes' readings of most of that second, as rates per second."""
+    sample = max(samples, key=lambda sample: _overlap(sample, stall.second), default=None)
     if sample is None or _overlap(sample, stall.second) < 0.5:
         return
     stall.log = sample.log

@@ -1,4 +1,4 @@
-"""Long steps, one by one: what each role did on each contender in each incarnation."""
+"""Long steps, one by one: the work of each role on each contender in each incarnation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, StepRun
+from slowdust.analysis.origin import counts_errors
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.stalls import stalls_of
 from slowdust.analysis.sla import paced_seconds, rate_of
@@ -16,14 +17,14 @@ from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail
 
 ROLES = ("query", "insert", "delete", "index", "transaction")
-"""In the order in which a report shows them."""
+"""Roles in the order in which a report shows them."""
 _UNITS = {
     "insert": "inserts/s",
     "delete": "deletes/s",
     "index": "indexed rows/s",
     "transaction": "transactions/s",
 }
-"""Of queries it is the step's own."""
+"""Units of rates; the queries' is the step's own."""
 _WRITERS = {"insert", "delete"}
 BY_STATEMENT = {"query", "transaction"}
 """Roles whose rates count statements; the others' count rows."""
@@ -33,7 +34,7 @@ _US_PER_S = 1e6
 
 
 def step_runs_of(results: Iterable[Result], slices: Sequence[Slice]) -> list[StepRun]:
-    """The slices that are long steps, in the order of `results`, then by incarnation."""
+    """Return the slices that are long steps, in the order of `results`, then by incarnation."""
     by_result: dict[tuple[Step, str], list[Slice]] = {}
     for record in slices:
         if record.step is not None:
@@ -85,8 +86,8 @@ def _role(name: str, use: RoleUse, record: Slice) -> RoleReport:
         client_cpu_us=(
             use.client_cpu_s * _US_PER_S / done if done and use.client_cpu_s is not None else None
         ),
-        errors=None if record.archived else sum(use.errors.values()),
-        retries=None if record.archived else use.retries,
+        errors=sum(use.errors.values()) if counts_errors([record]) else None,
+        retries=use.retries if counts_errors([record]) else None,
     )
     if use.latency is not None:
         report.buckets = classic_buckets(use.latency)
@@ -106,7 +107,7 @@ def _role(name: str, use: RoleUse, record: Slice) -> RoleReport:
 
 
 def _rate(done: int | None, use: RoleUse, record: Slice) -> float | None:
-    """Over the time that the role was at work; 0 for one that finished nothing."""
+    """Return the rate over the time that the role worked; 0 if it finished nothing."""
     if done == 0:
         return 0.0
     seconds = paced_seconds(use, record.measured.seconds) if use.schedule else use.seconds
@@ -114,10 +115,10 @@ def _rate(done: int | None, use: RoleUse, record: Slice) -> float | None:
 
 
 def classic_buckets(histogram: Histogram) -> list[int]:
-    """Its population by the bounds of `BUCKETS_US`, and in the last place the rest.
+    """Return its population by the bounds of `BUCKETS_US`, and in the last place the rest.
 
-    A bucket of the histogram goes where its representative value belongs, so that what lies within
-    its two significant digits of a bound may be counted on the other side of it.
+    A bucket of the histogram counts where its representative value belongs: what is within its two
+    significant digits of a bound may be counted on the other side of it.
     """
     bounds = np.array(BUCKETS_US) * _NS_PER_US
     places = np.searchsorted(bounds, histogram.values_ns)

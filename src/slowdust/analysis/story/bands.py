@@ -1,10 +1,10 @@
-"""The tl;dr of the published posts: per group of tests and step of versions, how many changed.
+"""Changes in bands, as the published posts tell them: how many tests of a group changed.
 
     from 5.6 to 5.7 there are big improvements for 5 tests, no changes for 2 tests and small
     regressions for 2 tests ... for 9.5 the common result is about 20% less throughput than 5.6
 
-Bands, not verdicts: they say how large a change is, and nothing of how sure. For single runs
-they are all there is.
+Bands, not verdicts: they say how large a change is, and not how sure. Single runs have nothing
+else.
 """
 
 from __future__ import annotations
@@ -17,18 +17,11 @@ from enum import Enum
 from itertools import pairwise
 from statistics import geometric_mean, median
 
-from slowdust.analysis.model import Report, Result
+from slowdust.analysis.model import ChangeCounts, GroupChanges, Report, Result
 from slowdust.analysis.results.notes import NO_BASE
-from slowdust.analysis.story.group_changes import ChangeCounts, GroupChanges
-from slowdust.analysis.versions import Release, in_order, labels_of
-from slowdust.wording import (
-    GROUP_TITLES,
-    counted,
-    distinct_names,
-    group_title,
-    listing,
-    throughput,
-)
+from slowdust.analysis.versions import Release, labels_of, sorted_releases
+from slowdust.units import known
+from slowdust.wording import GROUP_TITLES, counted, distinct_names, group_title, listing, throughput
 from slowdust.wording import clients as number_of_clients
 
 Rates = Mapping[str, Mapping[str, float]]
@@ -40,7 +33,7 @@ _HALF_OF_LAST_DIGIT = 0.005
 
 
 class Change(Enum):
-    """How large a change is; its value is the singular and the plural."""
+    """Size of a change; its value is the singular and the plural."""
 
     BIG_IMPROVEMENT = ("a big improvement", "big improvements")
     SMALL_IMPROVEMENT = ("a small improvement", "small improvements")
@@ -63,11 +56,11 @@ class Bands:
     """
 
     change: float = 0.05
-    """From here on a test has improved or regressed."""
+    """Least change with which a test has improved or regressed."""
     big: float = 0.15
 
     def of(self, ratio: float) -> Change:
-        """The band of a ratio, after rounding to the two decimals that tables print."""
+        """Return the band of a ratio, after rounding to the two decimals that tables print."""
         off = round(abs(round(ratio, 2) - 1), 2)
         if off < self.change:
             return Change.NONE
@@ -82,28 +75,28 @@ class Bands:
         return math.log1p(printed - _HALF_OF_LAST_DIGIT)
 
 
-USUAL = Bands()
+DEFAULT_BANDS = Bands()
 
 
 def changes_of_group(
     group: str, clients: int | None, versions: Sequence[str], rates: Rates, bands: Bands
 ) -> GroupChanges | None:
-    """Count and tell a group's changes from version to version, and from the first to the last.
+    """Count and describe a group's changes between versions, and from the first to the last.
 
-    A step counts the tests that have both versions. `clients` is None where there is but one
-    number of them. None where no test has two versions.
+    A step counts the tests that have both versions. `clients` is None if there is
+    only one number of them. Returns None if no test has two versions.
     """
     steps = [
         step
         for before, after in pairwise(versions)
-        if (step := _counted(before, after, rates, bands)) is not None
+        if (step := _counts(before, after, rates, bands)) is not None
     ]
-    overall = _counted(versions[0], versions[-1], rates, bands)
+    overall = _counts(versions[0], versions[-1], rates, bands)
     if not steps and overall is None:
         return None
-    tests = {test for test, known in rates.items() if len(known) > 1}
-    told = _steps_told(steps, len(tests), rates, bands)
-    unchanged = len(told) == 1 and set(_by_change(steps[0])) == {Change.NONE}
+    tests = {test for test, by_version in rates.items() if len(by_version) > 1}
+    clauses = _clauses_of_steps(steps, len(tests), rates, bands)
+    unchanged = len(clauses) == 1 and set(_by_change(steps[0])) == {Change.NONE}
     return GroupChanges(
         group=group,
         clients=clients,
@@ -111,8 +104,8 @@ def changes_of_group(
         overall=overall,
         title=_title(group, len(tests), clients),
         clauses=[
-            *told,
-            *([] if unchanged else _overall_told(overall, len(tests), versions, rates)),
+            *clauses,
+            *([] if unchanged else _clauses_of_overall(overall, len(tests), versions, rates)),
         ],
     )
 
@@ -120,9 +113,9 @@ def changes_of_group(
 def changes_against(
     group: str, clients: int | None, contenders: Sequence[str], rates: Rates, bands: Bands
 ) -> GroupChanges | None:
-    """The same where contenders are no versions of each other: each beside the first."""
+    """Count and describe how each contender differs from the first, if they are no versions."""
     base, *others = contenders
-    steps = [step for name in others if (step := _counted(base, name, rates, bands)) is not None]
+    steps = [step for name in others if (step := _counts(base, name, rates, bands)) is not None]
     if not steps:
         return None
     return GroupChanges(
@@ -131,8 +124,8 @@ def changes_against(
         steps=steps,
         title=_title(group, len(rates), clients),
         clauses=[
-            f"with {step.after} instead of {step.before}{_of(step.tests, len(rates))} "
-            f"{_beside(step, rates)}"
+            f"with {step.after} instead of {step.before}{_share_of_tests(step.tests, len(rates))} "
+            f"{_beside_first(step, rates)}"
             for step in steps
         ],
     )
@@ -143,7 +136,7 @@ def _title(group: str, tests: int, clients: int | None) -> str:
     return f"{group_title(group, tests)}{at}"
 
 
-def _counted(before: str, after: str, rates: Rates, bands: Bands) -> ChangeCounts | None:
+def _counts(before: str, after: str, rates: Rates, bands: Bands) -> ChangeCounts | None:
     ratios = _ratios(before, after, rates)
     if not ratios:
         return None
@@ -163,9 +156,9 @@ def _counted(before: str, after: str, rates: Rates, bands: Bands) -> ChangeCount
 
 def _ratios(before: str, after: str, rates: Rates) -> list[float]:
     return [
-        known[after] / known[before]
-        for known in rates.values()
-        if after in known and known.get(before)
+        by_version[after] / by_version[before]
+        for by_version in rates.values()
+        if after in by_version and by_version.get(before)
     ]
 
 
@@ -180,8 +173,11 @@ def _by_change(step: ChangeCounts) -> dict[Change, int]:
     return {change: count for change, count in zip(Change, counts, strict=True) if count}
 
 
-def _told(step: ChangeCounts, tests: int) -> str:
-    """'there are big improvements for 5 tests and no change for 1 test', of a group of `tests`."""
+def _counts_in_words(step: ChangeCounts, tests: int) -> str:
+    """Return 'there are big improvements for 5 tests and no change for 1 test'.
+
+    `tests` is how many the group has.
+    """
     counts = _by_change(step)
     if set(counts) == {Change.NONE}:
         return "throughput is stable"
@@ -198,20 +194,22 @@ def _told(step: ChangeCounts, tests: int) -> str:
     return f"there {verb} {listing(parts)}"
 
 
-def _beside(step: ChangeCounts, rates: Rates) -> str:
+def _beside_first(step: ChangeCounts, rates: Rates) -> str:
     if set(_by_change(step)) == {Change.NONE}:
         return "throughput is the same"
     mean = _mean_of([step.before, step.after], rates)
-    return f"{_told(step, len(rates))}, and {_common(step, mean)}"
+    return f"{_counts_in_words(step, len(rates))}, and {_common(step, mean)}"
 
 
-def _of(told: int, tests: int) -> str:
-    """' (1 of 13 tests)' where a clause is not about all tests of its group."""
-    return f" ({told} of {counted(tests, 'test')})" if told < tests else ""
+def _share_of_tests(count: int, tests: int) -> str:
+    """Return ' (1 of 13 tests)' if a clause is not about all tests of its group."""
+    return f" ({count} of {counted(tests, 'test')})" if count < tests else ""
 
 
-def _steps_told(steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: Bands) -> list[str]:
-    """A clause for each step; one for several without a change, also from end to end."""
+def _clauses_of_steps(
+    steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: Bands
+) -> list[str]:
+    """Return a clause for each step; one for several without a change, also from end to end."""
     clauses: list[str] = []
     index = 0
     while index < len(steps):
@@ -219,9 +217,9 @@ def _steps_told(steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: 
         while last + 1 < len(steps) and _stable(steps[index : last + 2], rates, bands):
             last += 1
         between = "through" if last > index else "to"
-        told = _told(steps[index], tests)
-        about = _of(steps[index].tests, tests)
-        clauses.append(f"from {steps[index].before} {between} {steps[last].after}{about} {told}")
+        counts = _counts_in_words(steps[index], tests)
+        about = _share_of_tests(steps[index].tests, tests)
+        clauses.append(f"from {steps[index].before} {between} {steps[last].after}{about} {counts}")
         index = last + 1
         if index < len(steps) and steps[last].after != steps[index].before:
             apart = f"{steps[last].after} and {steps[index].before}"
@@ -230,7 +228,7 @@ def _steps_told(steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: 
 
 
 def _stable(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> bool:
-    ends = _counted(steps[0].before, steps[-1].after, rates, bands)
+    ends = _counts(steps[0].before, steps[-1].after, rates, bands)
     adjoin = all(a.after == b.before for a, b in pairwise(steps))
     return adjoin and all(
         step is not None and step.tests == steps[0].tests and set(_by_change(step)) == {Change.NONE}
@@ -238,29 +236,29 @@ def _stable(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> bool:
     )
 
 
-def _overall_told(
+def _clauses_of_overall(
     overall: ChangeCounts | None, tests: int, versions: Sequence[str], rates: Rates
 ) -> list[str]:
     if overall is None:
         return []
-    about = _of(overall.tests, tests)
+    about = _share_of_tests(overall.tests, tests)
     clauses = [f"for {overall.after}{about} {_common(overall, _mean_of(versions, rates))}"]
     if len(versions) > 2 and len(_by_change(overall)) > 1:
         clauses.insert(
-            0, f"from {overall.before} to {overall.after}{about} {_told(overall, tests)}"
+            0, f"from {overall.before} to {overall.after}{about} {_counts_in_words(overall, tests)}"
         )
     return clauses
 
 
 def _mean_of(versions: Sequence[str], rates: Rates) -> float | None:
-    """The last / the first, as a history's table has it: of the tests that all versions have."""
-    whole = {test: known for test, known in rates.items() if set(versions) <= set(known)}
-    ratios = [ratio for ratio in _ratios(versions[0], versions[-1], whole) if ratio > 0]
+    """Return the geometric mean of the last / the first, over the tests that all versions have."""
+    complete = {test: rate for test, rate in rates.items() if set(versions) <= set(rate)}
+    ratios = [ratio for ratio in _ratios(versions[0], versions[-1], complete) if ratio > 0]
     return geometric_mean(ratios) if ratios else None
 
 
 def _common(step: ChangeCounts, mean: float | None) -> str:
-    """The median test, where most are on its side and the mean is on no other; else the sides.
+    """Return the median test if most are on its side and the mean is on no other; else the sides.
 
     The median and not a mean: one test that is 3X as fast is not what the group has in common.
     But where it outweighs all others, the group has nothing in common.
@@ -271,77 +269,68 @@ def _common(step: ChangeCounts, mean: float | None) -> str:
         "similar": counts.get(Change.NONE, 0),
         "faster": sum(counts.get(change, 0) for change in _BETTER),
     }
-    told = listing([f"{count} {side}" for side, count in sides.items() if count])
+    by_side = listing([f"{count} {side}" for side, count in sides.items() if count])
     if max(sides.values()) * 2 <= step.tests:
-        return f"there is no common result: {told}"
+        return f"there is no common result: {by_side}"
     same = sides["similar"] * 2 > step.tests
     if not same and mean is not None and _opposed(step.median, mean):
-        return f"there is no common result: {told}, yet the geometric mean is {mean:.2f}"
+        return f"there is no common result: {by_side}, yet the geometric mean is {mean:.2f}"
     about = "the same throughput as" if same else throughput(step.median)
     return f"the {'common ' if step.tests > 1 else ''}result is about {about} {step.before}"
 
 
-def _opposed(one: float, other: float) -> bool:
-    """Whether the two, as they are printed, are on different sides of 1."""
-    return (round(one, 2) - 1) * (round(other, 2) - 1) < 0
+def _opposed(ratio: float, other: float) -> bool:
+    """Return whether the two, as they are printed, are on different sides of 1."""
+    return (round(ratio, 2) - 1) * (round(other, 2) - 1) < 0
 
 
 def has_no_interval(results: Sequence[Result]) -> bool:
-    """Whether something is compared, and all of it by a single run of each contender."""
+    """Return whether something is compared, and all of it by single runs of each contender."""
     compared = [result for result in results if result.verdict is not None or result.rqps]
-    return len({one.contender for one in compared}) > 1 and all(
-        one.low is None and one.high is None for one in compared
+    return len({result.contender for result in compared}) > 1 and all(
+        result.low is None and result.high is None for result in compared
     )
 
 
-def tell_changes(report: Report) -> list[str]:
-    """What the tl;dr of single runs begins with: sizes, not how sure they are."""
-    return [
-        "One run of each contender: this says how large changes are, and not whether another run "
-        "would find them. The common result is that of the median test.",
-        *(changes.sentence for changes in report.group_changes),
-    ]
-
-
-def untold(report: Report) -> list[GroupChanges]:
-    """Those that the tl;dr does not tell."""
+def changes_beside_tldr(report: Report) -> list[GroupChanges]:
+    """Return the changes that the tl;dr leaves out."""
     return [changes for changes in report.group_changes if changes.sentence not in report.tldr]
 
 
 def changes_of_report(
     report: Report, releases: Mapping[str, Mapping[Release, str]], bands: Bands
 ) -> list[GroupChanges]:
-    """The changes of an experiment's results.
+    """Return the changes of an experiment's results.
 
-    `releases` is line -> release -> contender. Where no line has two releases, each contender is
-    told beside the base.
+    `releases` is line -> release -> contender. If no line has two releases, each contender is
+    described beside the base.
     """
     grouped: dict[tuple[str, int], list[Result]] = {}
     for result in report.results:
         grouped.setdefault((result.group, result.clients), []).append(result)
     grouped = {key: grouped[key] for key in sorted(grouped, key=_place)}
     levels = {clients for _, clients in grouped}
-    lines = {line: known for line, known in releases.items() if len(known) > 1}
-    found: list[GroupChanges | None] = []
-    for line, known in lines.items():
-        names = {known[release]: label for release, label in labels_of(in_order(known)).items()}
+    lines = {line: versions for line, versions in releases.items() if len(versions) > 1}
+    changes: list[GroupChanges | None] = []
+    for line, versions in lines.items():
+        labels = labels_of(sorted_releases(versions))
+        names = {versions[release]: label for release, label in labels.items()}
         for (group, clients), results in grouped.items():
-            told = clients if len(levels) > 1 else None
-            changes = changes_of_group(
-                group, told, list(names.values()), _rates(results, names), bands
-            )
-            found.append(_on_line(changes, line, lines))
+            level = clients if len(levels) > 1 else None
+            rates = _rates(results, names)
+            of_group = changes_of_group(group, level, list(names.values()), rates, bands)
+            changes.append(_on_line(of_group, line, lines))
     if not lines:
-        same = distinct_names(report.contenders)
+        names = distinct_names(report.contenders)
         for (group, clients), results in grouped.items():
-            told = clients if len(levels) > 1 else None
-            rates = _rates(results, same)
-            found.append(changes_against(group, told, list(same.values()), rates, bands))
-    return [changes for changes in found if changes is not None]
+            level = clients if len(levels) > 1 else None
+            rates = _rates(results, names)
+            changes.append(changes_against(group, level, list(names.values()), rates, bands))
+    return known(changes)
 
 
 def _place(key: tuple[str, int]) -> tuple[int, int]:
-    """The posts' order of groups, others behind; then clients."""
+    """Return the sort key: the posts' order of groups, others behind; then clients."""
     group, clients = key
     titles = list(GROUP_TITLES)
     return titles.index(group) if group in titles else len(titles), clients
@@ -358,7 +347,7 @@ def _on_line(
 
 
 def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
-    """Of a test that the base lacks the absolute rates, in the unit of the first."""
+    """Return relative rates; of a test that the base lacks, absolute ones in the first's unit."""
     rates: dict[str, dict[str, float]] = {}
     units: dict[str, str] = {}
     for result in results:

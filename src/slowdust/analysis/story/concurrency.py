@@ -1,4 +1,4 @@
-"""At which number of clients a contender overtakes the base, or falls behind it.
+"""Concurrency: at how many clients a contender overtakes the base, or falls behind it.
 
 Only verdicts count: `faster` and `slower` say on which side of the base a contender is at a level
 (a number of clients); `same` and `unsure` say neither and cross nothing.
@@ -14,7 +14,7 @@ from slowdust.analysis.model import Course, CourseKind, Result, TestConcurrency,
 from slowdust.wording import clients, listing, shortened
 
 FEWEST_LEVELS = 2
-"""Levels from which on a test has a course."""
+"""Least number of levels from which a test has a course."""
 
 Levels = Mapping[int, Verdict]
 """Clients -> verdict, in ascending order of clients."""
@@ -29,40 +29,41 @@ _BY_KIND: dict[CourseKind, str] = {
     "changes more than once": "changes sides more than once in",
     "never differs": "the same or unsure in",
 }
-"""How a summary introduces the tests of each kind, in the order in which it does."""
+"""Words of a summary before the tests of each kind, in its order."""
 
 
 def courses_of(results: Sequence[Result]) -> list[TestConcurrency]:
-    """Each test that has a verdict at two levels or more, in the order of `results`."""
+    """Return each test that has verdicts at two levels or more, in the order of `results`."""
     judged: dict[tuple[str, str], dict[str, dict[int, Verdict]]] = {}
     for result in results:
         if result.verdict is not None:
-            of_test = judged.setdefault((result.benchmark, result.test), {})
-            of_test.setdefault(result.contender, {})[result.clients] = result.verdict
-    found = []
+            by_contender = judged.setdefault((result.benchmark, result.test), {})
+            by_contender.setdefault(result.contender, {})[result.clients] = result.verdict
+    tests = []
     for (benchmark, test), by_contender in judged.items():
         courses = [
-            course(contender, dict(sorted(levels.items())))
+            course_of(contender, dict(sorted(levels.items())))
             for contender, levels in by_contender.items()
             if len(levels) >= FEWEST_LEVELS
         ]
         if courses:
-            found.append(TestConcurrency(benchmark=benchmark, test=test, courses=courses))
-    return found
+            tests.append(TestConcurrency(benchmark=benchmark, test=test, courses=courses))
+    return tests
 
 
-def course(contender: str, levels: Levels) -> Course:
-    """What becomes of `contender` beside the base from the fewest clients to the most."""
+def course_of(contender: str, levels: Levels) -> Course:
+    """Return how `contender` compares with the base from the fewest clients to the most."""
     kind = _kind(levels)
     turn = _turn(kind, levels)
     return Course(contender=contender, kind=kind, at=turn, words=_words(kind, turn, levels))
 
 
-def summarise(courses: Iterable[tuple[str, Course]]) -> str:
-    """One clause for each kind that occurs, from (test, course) of one contender."""
+def summary_of_courses(courses: Iterable[tuple[str, Course]]) -> str:
+    """Return a clause for each kind that occurs, from (test, course) of one contender."""
     by_kind: dict[CourseKind, list[str]] = {kind: [] for kind in _BY_KIND}
-    for test, one in courses:
-        by_kind[one.kind].append(test if one.at is None else f"{test} (at {clients(one.at)})")
+    for test, course in courses:
+        at = "" if course.at is None else f" (at {clients(course.at)})"
+        by_kind[course.kind].append(test + at)
     return "; ".join(
         f"{_BY_KIND[kind]} {shortened(tests)}" for kind, tests in by_kind.items() if tests
     )
@@ -86,7 +87,7 @@ def _kind(levels: Levels) -> CourseKind:
 
 
 def _turn(kind: CourseKind, levels: Levels) -> int | None:
-    """The first level on the new side, where there is one crossing."""
+    """Return the first level on the new side; None unless there is exactly one crossing."""
     new: dict[CourseKind, Verdict] = {"overtakes": "faster", "falls behind": "slower"}
     if kind not in new:
         return None
@@ -95,7 +96,7 @@ def _turn(kind: CourseKind, levels: Levels) -> int | None:
 
 def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
     sides = [
-        f"{side} {_where([level for level, v in levels.items() if v == side], list(levels))}"
+        f"{side} {_range([level for level, v in levels.items() if v == side], list(levels))}"
         for side in _in_order_of_appearance(levels)
     ]
     match kind:
@@ -119,13 +120,13 @@ def _in_order_of_appearance(levels: Levels) -> list[Verdict]:
     return list(dict.fromkeys(verdict for verdict in levels.values() if verdict in DIFFERENT))
 
 
-def _where(some: Sequence[int], levels: Sequence[int]) -> str:
-    """'from 16 clients on', 'up to 8 clients', 'at 2 and 8 clients'."""
-    if len(some) > 1 and list(some) == list(levels[-len(some) :]):
-        return f"from {clients(some[0])} on"
-    if len(some) > 1 and list(some) == list(levels[: len(some)]):
-        return f"up to {clients(some[-1])}"
-    return f"at {_levels(some)}"
+def _range(chosen: Sequence[int], levels: Sequence[int]) -> str:
+    """Return 'from 16 clients on', 'up to 8 clients', 'at 2 and 8 clients'."""
+    if len(chosen) > 1 and list(chosen) == list(levels[-len(chosen) :]):
+        return f"from {clients(chosen[0])} on"
+    if len(chosen) > 1 and list(chosen) == list(levels[: len(chosen)]):
+        return f"up to {clients(chosen[-1])}"
+    return f"at {_levels(chosen)}"
 
 
 def _unsure(levels: Levels) -> str:
@@ -133,6 +134,8 @@ def _unsure(levels: Levels) -> str:
     return f" (unsure at {_levels(unsure)})" if unsure else ""
 
 
-def _levels(some: Sequence[int]) -> str:
-    """'1 client', '2 and 8 clients'."""
-    return clients(some[0]) if len(some) == 1 else f"{listing([str(n) for n in some])} clients"
+def _levels(chosen: Sequence[int]) -> str:
+    """Return '1 client', '2 and 8 clients'."""
+    return (
+        clients(chosen[0]) if len(chosen) == 1 else f"{listing([str(n) for n in chosen])} clients"
+    )

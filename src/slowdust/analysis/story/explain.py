@@ -1,13 +1,13 @@
-"""Why a test got faster or slower, as far as hardware per operation tells.
+"""Causes of a faster or slower test, as far as hardware per operation tells them.
 
     cpu/o moved, cs/o did not        CPU overhead
     cs/o moved                       contention
     r/o, rKB/o or wKB/o moved        IO
 
-More of something explains slower, less explains faster. What moved the other way explains
-nothing, and what moved less than the throughput explains a part of it at most. Nor does what
-could not have taken the time: twice the context switches of a scan, where ten become twenty in as
-many milliseconds, are no contention.
+More of a metric explains slower, less explains faster. A metric that moved the other way explains
+nothing, and one that moved less than the throughput explains a part of it at most. Nor does one
+explain anything that cannot have taken the time: twice the context switches of a scan, where ten
+become twenty in as many milliseconds, are no contention.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from dataclasses import dataclass
 
 from slowdust.analysis.metrics import HOST, METRICS, Cause, Evidence, Metric, PerOperation
 from slowdust.analysis.model import Result
-from slowdust.benchmarks import measured_in_steps, was_imported
+from slowdust.analysis.origin import times_operations
+from slowdust.benchmarks import measured_in_steps
 from slowdust.units import Microsecond
 from slowdust.wording import operation
 
 FLAT = 0.05
-"""A relative change below this is not worth a word."""
+"""Relative change below which a metric is not mentioned."""
 SHARE_OF_CHANGE = 0.25
-"""What cannot have taken so much of the change of time per operation explains none of it."""
+"""Share of the change of time per operation that a metric must be able to account for."""
 WHOLE = 0.5
 """Share of the change of time per operation from which a cause is not called partial."""
 _US_PER_S = 1e6
@@ -35,7 +36,7 @@ class Explanation:
 
     cause: Cause
     metric: str
-    """In words, as in 'server CPU per operation'."""
+    """The metric in words: 'server CPU per operation'."""
     ratio: float
     """Contender / base."""
     partial: bool
@@ -47,14 +48,14 @@ _RARITY = (Cause.IO, Cause.CONTENTION, Cause.CPU)
 
 
 def explain(result: Result, base: Result) -> list[Explanation]:
-    """The causes of a `faster` or `slower`, the likely one first; empty if nothing explains it."""
+    """Return the causes of a change, the likely one first; empty if nothing explains it."""
     if result.rqps is None or result.per_op_relative is None:
         return []
     slowdown = 1 / result.rqps
     explanations = []
     for metric, evidence in _candidates(result.per_op):
         ratio = result.per_op_relative.get(metric.key)
-        if ratio is None or not _could_take(metric, evidence, result, base):
+        if ratio is None or not _could_account_for(metric, evidence, result, base):
             continue
         agrees = (ratio > 1) == (slowdown > 1)
         enough = WHOLE * abs(slowdown - 1)
@@ -69,34 +70,34 @@ def explain(result: Result, base: Result) -> list[Explanation]:
 def _candidates(per_op: PerOperation) -> list[tuple[Metric, Evidence]]:
     """Return the metrics that speak for a cause, the rarest first.
 
-    The host's count only where nothing is known of the server alone, as of archived runs.
+    The host's metrics count only if the server alone was not measured.
     """
     evidence = [(metric, metric.evidence) for metric in METRICS if metric.evidence is not None]
-    of_server = [(metric, cause) for metric, cause in evidence if metric.probe != HOST]
-    if not any(metric.key in per_op for metric, _ in of_server):
-        of_server = [(metric, cause) for metric, cause in evidence if metric.probe == HOST]
-    return sorted(of_server, key=lambda candidate: _RARITY.index(candidate[1].cause))
+    candidates = [(metric, cause) for metric, cause in evidence if metric.probe != HOST]
+    if not any(metric.key in per_op for metric, _ in candidates):
+        candidates = [(metric, cause) for metric, cause in evidence if metric.probe == HOST]
+    return sorted(candidates, key=lambda candidate: _RARITY.index(candidate[1].cause))
 
 
-def _could_take(metric: Metric, evidence: Evidence, result: Result, base: Result) -> bool:
-    """Return whether the metric's change, at its dearest, is a good part of that of the time."""
+def _could_account_for(metric: Metric, evidence: Evidence, result: Result, base: Result) -> bool:
+    """Return whether the metric's change, at its highest cost, is a good part of the time's."""
     if metric.key == "write_kb" and result.writers is not None:
-        return False  # it is of the writers beside the queries, who do the same for both
-    ours, theirs = result.per_op.get(metric.key), base.per_op.get(metric.key)
+        return False  # it comes from the writers beside the queries, who do the same for both
+    value, base_value = result.per_op.get(metric.key), base.per_op.get(metric.key)
     time = _time_us(base)
-    if ours is None or theirs is None or result.rqps is None or time is None:
+    if value is None or base_value is None or result.rqps is None or time is None:
         return False
     change = time * abs(1 / result.rqps - 1)
-    return abs(ours - theirs) * evidence.dearest >= SHARE_OF_CHANGE * change
+    return abs(value - base_value) * evidence.highest_cost >= SHARE_OF_CHANGE * change
 
 
 def _time_us(base: Result) -> Microsecond | None:
-    """What an operation, one of those that the rate counts, takes a client.
+    """Return the time that an operation, as the rate counts them, takes a client.
 
-    Response times are of other things where a statement of a long step writes many rows, and where
-    an event of sysbench is 16 queries, or a scan of a whole table.
+    It is no response time where a statement of a long step writes many rows, or an event of
+    sysbench has many queries.
     """
-    if measured_in_steps(base.benchmark) or was_imported(base.benchmark):
+    if measured_in_steps(base.benchmark) or not times_operations(base.benchmark):
         return base.clients * _US_PER_S / base.qps if base.qps > 0 else None
     if base.latency_us is None:
         return None

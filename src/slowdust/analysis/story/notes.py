@@ -1,25 +1,33 @@
-"""What a comparison is of, where that is more than versions, builds or settings of one DBMS."""
+"""Notes about a report: what differs beyond versions, builds or settings of one DBMS."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from slowdust.analysis.model import ContenderInfo
+from slowdust.analysis.model import ContenderInfo, Report
+from slowdust.analysis.origin import has_single_runs
 from slowdust.wording import listing, shortened
 
 _ISOLATION = "transaction_isolation"
 _DEFAULT = "REPEATABLE-READ"
-"""Of every DBMS that has engines."""
+"""The default level of every DBMS that has engines."""
+
+
+def notes_about_report(report: Report) -> list[str]:
+    """Return the notes for the head of a report; usually none."""
+    if has_single_runs(report):
+        return notes_about_archive(report.contender_info)
+    return [*notes_about_contenders(report.contender_info), *_notes_about_steps(report)]
 
 
 def notes_about_contenders(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Sentences for the head of a report; `infos` has the base first. Usually none."""
+    """Return sentences about what else differs; `infos` has the base first."""
     return [*_systems(infos), *_engines(infos), *_caches(infos), *_allocators(infos)]
 
 
 def notes_about_archive(infos: Sequence[ContenderInfo]) -> list[str]:
-    """The same of archived runs, of which little but the tests is known to be alike."""
-    systems = _each(info.dbms for info in infos)
+    """Return the same about archived runs, of which only the tests are known to be alike."""
+    systems = _distinct(info.dbms for info in infos)
     if len(systems) < 2:
         return []
     return [
@@ -28,11 +36,23 @@ def notes_about_archive(infos: Sequence[ContenderInfo]) -> list[str]:
     ]
 
 
+def _notes_about_steps(report: Report) -> list[str]:
+    """Return a note on what a single incarnation of long steps leaves open."""
+    most = max((run.incarnation for run in report.step_runs), default=0)
+    if most != 1 or len(report.contenders) < 2:
+        return []
+    return [
+        "One incarnation: each step was measured once on each contender, so that nothing says how "
+        "far a second measurement would be from it. There are relative rates, but neither "
+        "intervals nor verdicts; more incarnations give them."
+    ]
+
+
 def _systems(infos: Sequence[ContenderInfo]) -> list[str]:
-    systems = _each(info.dbms for info in infos)
+    systems = _distinct(info.dbms for info in infos)
     if len(systems) < 2:
         return []
-    configs = _each(info.config for info in infos)
+    configs = _distinct(info.config for info in infos)
     named = (
         f"the config '{configs[0]}' is each DBMS's own, alike in purpose only"
         if len(configs) == 1
@@ -47,7 +67,7 @@ def _systems(infos: Sequence[ContenderInfo]) -> list[str]:
 
 
 def _engines(infos: Sequence[ContenderInfo]) -> list[str]:
-    engines = _each(info.engine for info in infos if info.engine is not None)
+    engines = _distinct(info.engine for info in infos if info.engine is not None)
     if len(engines) < 2:
         return []
     return [
@@ -58,9 +78,9 @@ def _engines(infos: Sequence[ContenderInfo]) -> list[str]:
 
 
 def _isolation(infos: Sequence[ContenderInfo]) -> list[str]:
-    """An engine may lack what the default isolation needs.
+    """Return a note if isolation levels differ: an engine may lack what the default needs.
 
-    A contender that dropped out before it had settings has no level either.
+    A contender that dropped out before it had settings has no level.
     """
     levels: dict[str, list[str]] = {}
     for info in infos:
@@ -68,34 +88,36 @@ def _isolation(infos: Sequence[ContenderInfo]) -> list[str]:
             levels.setdefault(info.settings.get(_ISOLATION, _DEFAULT), []).append(info.name)
     if len(levels) < 2:
         return []
-    told = listing([f"{level} ({shortened(names)})" for level, names in levels.items()])
+    differing = listing([f"{level} ({shortened(names)})" for level, names in levels.items()])
     return [
-        f"Isolation levels differ: {told}. Transactions get other guarantees, and their locks and "
-        f"snapshots are other work; the setting {_ISOLATION}, the same for all, makes them alike."
+        f"Isolation levels differ: {differing}. Transactions get other guarantees, and their locks "
+        f"and snapshots are other work; the setting {_ISOLATION}, the same for all, makes them "
+        f"alike."
     ]
 
 
 def _caches(infos: Sequence[ContenderInfo]) -> list[str]:
-    """A server may round the size that it was given, and another version not."""
+    """Return a note if caches differ: a version may round the size it was given, another not."""
     sizes: dict[int, list[str]] = {}
     for info in infos:
         if info.buffer_pool_bytes is not None:
             sizes.setdefault(info.buffer_pool_bytes >> 20, []).append(info.name)
     if len(sizes) < 2:
         return []
-    told = listing([f"{size} MB ({shortened(names)})" for size, names in sizes.items()])
-    return [f"The servers' own page caches differ: {told}."]
+    differing = listing([f"{size} MB ({shortened(names)})" for size, names in sizes.items()])
+    return [f"The servers' own page caches differ: {differing}."]
 
 
 def _allocators(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Contenders that allocate unlike the base although neither was asked to."""
+    """Return a note if allocators differ although no contender asks for one."""
     base = infos[0]
     if base.allocator is None:
         return []
     unasked = [
         info
         for info in infos[1:]
-        if info.allocator not in {None, base.allocator} and _asked(info) == _asked(base)
+        if info.allocator not in {None, base.allocator}
+        and _wanted_allocator(info) == _wanted_allocator(base)
     ]
     if not unasked:
         return []
@@ -107,10 +129,10 @@ def _allocators(infos: Sequence[ContenderInfo]) -> list[str]:
     ]
 
 
-def _asked(info: ContenderInfo) -> str | None:
-    """The allocator in its environment, whose other parts are `NAME=VALUE`."""
+def _wanted_allocator(info: ContenderInfo) -> str | None:
+    """Return the allocator in its environment, whose other parts are `NAME=VALUE`."""
     return next((part for part in info.environment if "=" not in part), None)
 
 
-def _each(values: Iterable[str]) -> list[str]:
+def _distinct(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))

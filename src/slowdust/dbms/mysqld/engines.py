@@ -38,8 +38,8 @@ class Engine(ABC):
 
     buffer_pool: str | None
     """The setting that is the size of the engine's page cache; None where it has none."""
-    bytes_per_purchase: int
-    """The value of `Family.bytes_per_purchase`."""
+    bytes_per_row: int
+    """The value of `Family.bytes_per_row`."""
 
     @abstractmethod
     def settle(self, site: Site) -> list[Stage]:
@@ -58,7 +58,7 @@ class Innodb(Engine):
     """InnoDB, the default: pages in a buffer pool, changed in place."""
 
     buffer_pool = "innodb_buffer_pool_size"
-    bytes_per_purchase = 240
+    bytes_per_row = 240
 
     def settle(self, site: Site) -> list[Stage]:
         """Wait for the purge of old row versions, then write the dirty pages."""
@@ -103,7 +103,7 @@ class Rocksdb(Engine):
     """MyRocks, a log-structured merge tree."""
 
     buffer_pool = "rocksdb_block_cache_size"
-    bytes_per_purchase = 120
+    bytes_per_row = 120
 
     def settle(self, site: Site) -> list[Stage]:
         """Wait for compaction, flush the memtable, compact level 0, and wait again."""
@@ -131,7 +131,7 @@ class Memory(Engine):
     """The MEMORY engine (Heap): hash tables that a restart empties."""
 
     buffer_pool = None
-    bytes_per_purchase = 4200
+    bytes_per_row = 4200
     """Rows of fixed length, with room for the longest value of each column."""
 
     def settle(self, site: Site) -> list[Stage]:

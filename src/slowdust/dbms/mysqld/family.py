@@ -81,10 +81,10 @@ class MysqldFamily(Family):
         """Return the IDENTIFIED clause of the only user for CREATE USER and GRANT."""
         return f"IDENTIFIED BY '{site.access.password or ''}'"
 
-    def bytes_per_purchase(self, engine: str | None) -> int:
+    def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes that the engine needs."""
         assert engine is not None
-        return ENGINES[engine].bytes_per_purchase
+        return ENGINES[engine].bytes_per_row
 
     def render_bytes(self, size: int) -> str:
         """Write a size in whole megabytes, at least one."""

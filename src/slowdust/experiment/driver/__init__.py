@@ -1,1 +1,1 @@
-"""The driver process and what is said to it."""
+"""The driver process and its protocol."""

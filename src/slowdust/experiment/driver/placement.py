@@ -1,4 +1,4 @@
-"""Which CPU a client and the server process that serves it run on.
+"""The placement of clients, and of the server processes that serve them, on CPUs.
 
 A client that waits for its answer and the process that gives it wake each other up all the time.
 Whether the scheduler has put both on one CPU or on two moves throughput by a factor (of five to
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 
 def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int] | None:
-    """The CPU of each client; None where there are more clients than CPUs.
+    """Return the CPU of each client; None where there are more clients than CPUs.
 
     The last CPUs are taken first: the first ones serve the machine's interrupts.
     """
@@ -25,7 +25,7 @@ def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int] | None:
 
 
 def cpus_of_connections(clients: int, usable: Sequence[int]) -> list[int] | None:
-    """CPUs for the connections of a long step; None where there are more clients than CPUs.
+    """Return CPUs for the connections of a long step; None where more clients than CPUs are.
 
     A client has several connections, so all CPUs are named: the driver seats queries, or writers
     where there are no queries, by client, and what writes beside queries on the CPU after.
@@ -34,15 +34,11 @@ def cpus_of_connections(clients: int, usable: Sequence[int]) -> list[int] | None
 
 
 def usable_cpus() -> list[int]:
-    """The CPUs that this process may use."""
+    """Return the CPUs that this process may use."""
     return sorted(os.sched_getaffinity(0))
 
 
 def keep_on(processes: Sequence[int], cpus: Sequence[int]) -> None:
-    """Let each process (or thread) run on its CPU alone.
-
-    Raises:
-        OSError: a process is gone, or belongs to somebody else.
-    """
+    """Let each process (or thread) run on its CPU alone. Raises OSError where one is gone."""
     for process, cpu in zip(processes, cpus, strict=True):
         os.sched_setaffinity(process, {cpu})

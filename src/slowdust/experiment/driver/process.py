@@ -11,88 +11,47 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import msgspec
 
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver.placement import (
-    cpus_of_clients,
-    cpus_of_connections,
-    keep_on,
-    usable_cpus,
-)
-from slowdust.experiment.driver.protocol import (
-    Close,
-    Closed,
-    Command,
-    Create,
-    Created,
-    Event,
-    Explain,
-    Explained,
-    Failed,
-    ForSeconds,
-    Load,
-    Loaded,
-    Open,
-    Opened,
-    Partitions,
-    Perform,
-    Performed,
-    PlanText,
-    Prepare,
-    Prepared,
-    Progress,
-    Ran,
-    Rate,
-    ResultSet,
-    Rows,
-    Run,
-    Sql,
-    Stop,
-)
+from slowdust.experiment.driver import placement, protocol
 from slowdust.units import Second
 
 BINARY = "slowdust-driver"
 _GRACE: Second = 60.0
-"""How much longer than asked a command may take before its server counts as hung."""
+"""Time beyond a command's own length after which its server counts as hung."""
 _MAINTENANCE_LIMIT: Second = 3600.0
 _SLOWEST_ROWS = 2000
 """Rows/s that maintenance, or the making of an index, goes through at the least."""
 STANDSTILL: Second = 120.0
-"""A step in which nothing gets done for so long is at a server that hangs."""
+"""Time without progress after which a step's server counts as hung."""
 
 OnProgress = Callable[[int, int], None]
-_Answer = TypeVar(
-    "_Answer", Loaded, Opened, Explained, Ran, Created, Prepared, Performed, Closed, Rows
-)
+_Answer = TypeVar("_Answer", bound=protocol.AnyEvent)
 
 
 def maintenance_limit(rows: int) -> Second:
-    """How long one statement about all of so many rows may take: an hour at the least."""
+    """Return how long one statement about so many rows may take: an hour at the least."""
     return max(_MAINTENANCE_LIMIT, rows / _SLOWEST_ROWS)
 
 
 @dataclass(frozen=True)
 class Data:
-    """What is loaded: `tables` tables of `rows` rows each, a function of `seed`."""
+    """The loaded tables: `tables` tables of `rows` rows each, a function of `seed`."""
 
     tables: int
     rows: int
     seed: int
+    benchmark: str = "sbtest"
+    """The driver's name for the benchmark that they are of, and theirs before their numbers."""
 
-
-@dataclass(frozen=True)
-class Work:
-    """What a session does: a test (as the driver calls it) by `clients` connections."""
-
-    test: str
-    clients: int
-    first: int = 0
-    """Index of the operation with which the test's sequence begins."""
+    @property
+    def names(self) -> list[str]:
+        """The names of the tables."""
+        return [f"{self.benchmark}{number}" for number in range(1, self.tables + 1)]
 
 
 class DriverError(SlowdustError):
@@ -100,26 +59,26 @@ class DriverError(SlowdustError):
 
 
 class TargetError(SlowdustError):
-    """A server did not do what the driver asked of it: that contender cannot go on."""
+    """A server did not do what the driver asked for: that contender cannot go on."""
 
-    def __init__(self, failed: Failed) -> None:
+    def __init__(self, failed: protocol.Failed) -> None:
         state = f" (SQLSTATE {failed.sqlstate})" if failed.sqlstate else ""
         super().__init__(f"{failed.kind} error: {failed.message}{state}")
         self.kind = failed.kind
 
 
 def find_driver() -> Path:
-    """The driver's binary: `SLOWDUST_DRIVER`, beside this Python's scripts, or on PATH.
+    """Find the driver's binary: `SLOWDUST_DRIVER`, beside this Python's scripts, or on PATH.
 
     Raises:
         DriverError: it is nowhere.
     """
     named = os.environ.get("SLOWDUST_DRIVER")
     beside = Path(sysconfig.get_path("scripts")) / BINARY
-    found = named or (str(beside) if beside.is_file() else shutil.which(BINARY))
-    if not found:
+    binary = named or (str(beside) if beside.is_file() else shutil.which(BINARY))
+    if not binary:
         raise DriverError(f"{BINARY} is missing: `make setup` builds it")
-    return Path(found)
+    return Path(binary)
 
 
 class Driver:
@@ -129,7 +88,7 @@ class Driver:
         self._binary = binary or find_driver()
         self._last_id = 0
         self._received = b""
-        self._decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+        self._decoder: msgspec.json.Decoder[protocol.Event] = msgspec.json.Decoder(protocol.Event)
         # Its own session: Ctrl-C reaches Slowdust alone, which then ends the driver in order.
         self._process = subprocess.Popen(
             [self._binary],
@@ -145,21 +104,16 @@ class Driver:
     def __enter__(self) -> Driver:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
 
     @property
     def version(self) -> str:
         """The version that the binary prints."""
-        asked = subprocess.run(
+        answer = subprocess.run(
             [self._binary, "--version"], capture_output=True, text=True, check=True
         )
-        return asked.stdout.strip().removeprefix(BINARY).strip()
+        return answer.stdout.strip().removeprefix(BINARY).strip()
 
     def end(self) -> None:
         """End the process; it leaves when its input closes."""
@@ -172,66 +126,76 @@ class Driver:
             self._process.wait()
         self._selector.close()
 
-    def load(self, target: Target, data: Data, on_progress: OnProgress) -> Loaded:
+    def load(self, target: Target, data: Data, on_progress: OnProgress) -> protocol.Loaded:
         """Create and fill the tables; the rows are a function of the seed alone."""
-        command = Load(
+        command = protocol.Load(
             target=target,
+            benchmark=data.benchmark,
             tables=data.tables,
             rows=data.rows,
             seed=data.seed,
             # One connection a table: several would lay its rows out differently each time.
             parallel=min(data.tables, os.cpu_count() or 1),
         )
-        return self._ask(command, Loaded, _MAINTENANCE_LIMIT, on_progress)
+        return self._ask(command, protocol.Loaded, _MAINTENANCE_LIMIT, on_progress)
 
-    def open(self, session: str, target: Target, work: Work, data: Data) -> Opened:
-        """Connect the clients of a test, prepare its statements, and place both ends on CPUs."""
-        cpus = cpus_of_clients(work.clients, usable_cpus())
-        command = Open(
+    def open(
+        self, session: str, target: Target, data: Data, *, test: str, clients: int, first: int = 0
+    ) -> protocol.Opened:
+        """Connect the clients of a test, prepare its statements, and place both ends on CPUs.
+
+        `first` is the index of the operation with which the test's sequence begins.
+        """
+        cpus = placement.cpus_of_clients(clients, placement.usable_cpus())
+        command = protocol.Open(
             session=session,
             target=target,
-            test=work.test,
-            clients=work.clients,
-            first=work.first,
+            test=test,
+            clients=clients,
+            first=first,
             tables=data.tables,
             rows=data.rows,
             seed=data.seed,
             cpus=cpus,
         )
-        opened = self._ask(command, Opened, _GRACE)
+        opened = self._ask(command, protocol.Opened, _GRACE)
         if cpus is not None and opened.server_processes:
             _place(command, opened.server_processes, cpus)
         return opened
 
-    def explain(self, session: str) -> list[PlanText]:
-        """The plans of the session's statements."""
-        return self._ask(Explain(session=session), Explained, _GRACE).plans
+    def explain(self, session: str) -> list[protocol.PlanText]:
+        """Return the plans of the session's statements."""
+        return self._ask(protocol.Explain(session=session), protocol.Explained, _GRACE).plans
 
-    def run(self, session: str, stop: Stop, rate: Rate | None = None) -> Ran:
+    def run(
+        self, session: str, stop: protocol.Stop, rate: protocol.Rate | None = None
+    ) -> protocol.Ran:
         """Run the session's operations until `stop`."""
-        limit = stop.seconds if isinstance(stop, ForSeconds) else _MAINTENANCE_LIMIT
-        return self._ask(Run(session=session, stop=stop, rate=rate), Ran, limit + _GRACE)
+        limit = stop.seconds if isinstance(stop, protocol.ForSeconds) else _MAINTENANCE_LIMIT
+        return self._ask(
+            protocol.Run(session=session, stop=stop, rate=rate), protocol.Ran, limit + _GRACE
+        )
 
-    def create(self, target: Target, tables: int, partitions: Partitions | None) -> None:
-        """Drop and create the tables of the Insert Benchmark."""
-        command = Create(target=target, tables=tables, partitions=partitions)
-        self._ask(command, Created, _MAINTENANCE_LIMIT)
+    def create(self, target: Target, tables: int, partitions: protocol.Partitions | None) -> None:
+        """Drop and create the tables of long steps."""
+        command = protocol.Create(target=target, tables=tables, partitions=partitions)
+        self._ask(command, protocol.Created, _MAINTENANCE_LIMIT)
 
-    def prepare(self, command: Prepare) -> Prepared:
-        """Connect the clients of a step of the Insert Benchmark, and prepare its statements."""
-        command.cpus = cpus_of_connections(command.clients, usable_cpus())
-        prepared = self._ask(command, Prepared, _MAINTENANCE_LIMIT)
+    def prepare(self, command: protocol.Prepare) -> protocol.Prepared:
+        """Connect the clients of a long step, and prepare its statements."""
+        command.cpus = placement.cpus_of_connections(command.clients, placement.usable_cpus())
+        prepared = self._ask(command, protocol.Prepared, _MAINTENANCE_LIMIT)
         seats = prepared.seats
         _place(command, [seat.process for seat in seats], [seat.cpu for seat in seats])
         return prepared
 
-    def perform(self, session: str, limit: Second, on_progress: OnProgress) -> Performed:
-        """Carry out a session's step; it may do nothing for `limit`, no longer."""
-        return self._ask(Perform(session=session), Performed, limit, on_progress)
+    def perform(self, session: str, limit: Second, on_progress: OnProgress) -> protocol.Performed:
+        """Carry out a session's step; `limit` is the longest time without progress."""
+        return self._ask(protocol.Perform(session=session), protocol.Performed, limit, on_progress)
 
     def close(self, session: str) -> None:
         """Close the session's connections."""
-        self._ask(Close(session=session), Closed, _GRACE)
+        self._ask(protocol.Close(session=session), protocol.Closed, _GRACE)
 
     def sql(
         self,
@@ -239,14 +203,14 @@ class Driver:
         statements: Sequence[str],
         parallel: int = 1,
         limit: Second = _MAINTENANCE_LIMIT,
-    ) -> list[ResultSet]:
-        """Execute statements outside of any slice; results as text, in order."""
-        command = Sql(target=target, statements=list(statements), parallel=parallel)
-        return self._ask(command, Rows, limit).results
+    ) -> list[protocol.ResultSet]:
+        """Execute statements outside of any slice; return their results as text, in order."""
+        command = protocol.Sql(target=target, statements=list(statements), parallel=parallel)
+        return self._ask(command, protocol.Rows, limit).results
 
     def _ask(
         self,
-        command: Command,
+        command: protocol.Command,
         answer: type[_Answer],
         limit: Second,
         on_progress: OnProgress | None = None,
@@ -262,30 +226,29 @@ class Driver:
         done = 0
         while True:
             event = self._next_event(deadline, command)
-            if isinstance(event, Failed) and event.id is None:
+            if isinstance(event, protocol.Failed) and event.id is None:
                 raise DriverError(f"the driver does not understand {command!r}: {event.message}")
             if event.id != command.id:
                 continue  # a late answer to a command whose server hung
-            if isinstance(event, Progress):
+            if isinstance(event, protocol.Progress):
                 if event.done > done:
                     done = event.done
                     deadline = time.monotonic() + limit  # what makes progress does not hang
                 if on_progress is not None:
                     on_progress(event.done, event.total)
                 continue
-            if isinstance(event, Failed):
+            if isinstance(event, protocol.Failed):
                 raise self._failure(command, event)
             if not isinstance(event, answer):
                 raise DriverError(f"the driver answered {event!r} to {command!r}")
             return event
 
-    def _next_event(self, deadline: float, command: Command) -> Event:
+    def _next_event(self, deadline: float, command: protocol.Command) -> protocol.Event:
         assert self._process.stdout is not None
         while b"\n" not in self._received:
             if not self._selector.select(max(0.0, deadline - time.monotonic())):
-                raise TargetError(
-                    Failed(id=command.id, kind="connection", message="no answer: the server hangs")
-                )
+                message = "no answer: the server hangs"
+                raise TargetError(protocol.Failed(kind="connection", message=message))
             chunk = os.read(self._process.stdout.fileno(), 1 << 20)
             if not chunk:
                 raise self._ended()
@@ -294,10 +257,10 @@ class Driver:
         try:
             return self._decoder.decode(line)
         except msgspec.MsgspecError as error:
-            raise DriverError(f"the driver said {line[:200]!r}: {error}") from error
+            raise DriverError(f"the driver wrote {line[:200]!r}: {error}") from error
 
     @staticmethod
-    def _failure(command: Command, failed: Failed) -> SlowdustError:
+    def _failure(command: protocol.Command, failed: protocol.Failed) -> SlowdustError:
         if failed.kind == "usage":
             name = type(command).__name__.lower()
             return DriverError(f"the driver refuses to {name}: {failed.message}")
@@ -307,10 +270,10 @@ class Driver:
         return DriverError(f"the driver ended with code {self._process.wait()}")
 
 
-def _place(command: Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
+def _place(command: protocol.Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
     """Put the server's processes beside their clients."""
     try:
-        keep_on(processes, cpus)
+        placement.keep_on(processes, cpus)
     except OSError as error:
         message = f"its processes cannot be placed on CPUs: {error}"
-        raise TargetError(Failed(id=command.id, kind="server", message=message)) from error
+        raise TargetError(protocol.Failed(kind="server", message=message)) from error

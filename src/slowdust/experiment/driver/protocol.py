@@ -1,7 +1,8 @@
-"""What is said to the driver and what it answers (driver/schema.json describes both)."""
+"""The commands to the driver and its answers (driver/schema.json describes both)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -40,9 +41,10 @@ class _Command(msgspec.Struct, kw_only=True, tag_field="command"):
 
 
 class Load(_Command, kw_only=True, tag="load"):
-    """Create and fill the tables."""
+    """Create and fill the tables of a benchmark."""
 
     target: Target
+    benchmark: str
     tables: int
     rows: int
     seed: int
@@ -85,61 +87,27 @@ class Partitions(msgspec.Struct):
 
 
 class Create(_Command, kw_only=True, tag="create"):
-    """Drop and create the tables of the Insert Benchmark, empty and without secondary indexes."""
+    """Drop and create the tables of long steps, empty and without secondary indexes."""
 
     target: Target
     tables: int
     partitions: Partitions | None = None
 
 
-class _Work(msgspec.Struct, kw_only=True, tag_field="kind"):
-    pass
-
-
-class LoadWork(_Work, kw_only=True, tag="load"):
-    """Each client inserts so many rows in the order of their keys (l.i0)."""
-
-    rows: int
-    rows_per_commit: int
-
-
-class IndexWork(_Work, kw_only=True, tag="index"):
-    """Each client creates the secondary indexes of its table, one after the other (l.x)."""
-
-
-class ReplaceWork(_Work, kw_only=True, tag="replace"):
-    """Each client inserts rows, and deletes as many from the head of its table (l.i1, l.i2)."""
-
-    rows: int
-    rows_per_commit: int
-
-
-class QueryWork(_Work, kw_only=True, tag="query"):
-    """Each client queries as fast as possible beside writes at a rate (qr, qp)."""
-
-    query: Literal["range", "point"]
-    seconds: Second
-    writes_per_second: float
-    """Rows of each client that are inserted, and as many that are deleted."""
-    rows_per_commit: int
-
-
-StepWork = LoadWork | IndexWork | ReplaceWork | QueryWork
-
-
 class Prepare(_Command, kw_only=True, tag="prepare"):
-    """Open a session that carries out one step of the Insert Benchmark."""
+    """Open a session that carries out one long step."""
 
     session: str
     target: Target
     clients: int
     tables: int
-    """As many as clients, each with its own, or one that all share."""
+    """Number of tables: each client has its own, or all share one."""
     seed: int
     inserted: list[int]
-    """By table: rows that were ever inserted into it, so that the next ones are other rows."""
+    """Rows that were ever inserted, by table, so that the next ones are other rows."""
     statements: Literal["prepared", "text"]
-    work: StepWork
+    work: Mapping[str, object]
+    """The work of each client, as the benchmark describes it."""
     long_transaction: Second | None = None
     cpus: list[int] | None = None
     """CPUs on which the clients' connections have their threads; None: wherever they are put."""
@@ -168,18 +136,20 @@ class Sql(_Command, kw_only=True, tag="sql"):
 Command = Load | Open | Explain | Run | Create | Prepare | Perform | Close | Sql
 
 
-class _Event(msgspec.Struct, kw_only=True, tag_field="event"):
+class AnyEvent(msgspec.Struct, kw_only=True, tag_field="event"):
+    """An event; `id` is that of the command which it answers."""
+
     id: int
 
 
-class Progress(_Event, kw_only=True, tag="progress"):
+class Progress(AnyEvent, kw_only=True, tag="progress"):
     """A command is under way."""
 
     done: int
     total: int
 
 
-class Loaded(_Event, kw_only=True, tag="loaded"):
+class Loaded(AnyEvent, kw_only=True, tag="loaded"):
     """The tables are filled."""
 
     rows: int
@@ -187,7 +157,7 @@ class Loaded(_Event, kw_only=True, tag="loaded"):
     seconds: Second
 
 
-class Opened(_Event, kw_only=True, tag="opened"):
+class Opened(AnyEvent, kw_only=True, tag="opened"):
     """A session is ready."""
 
     session: str
@@ -203,14 +173,14 @@ class PlanText(msgspec.Struct):
     plan: str
 
 
-class Explained(_Event, kw_only=True, tag="explained"):
+class Explained(AnyEvent, kw_only=True, tag="explained"):
     """The plans of a session's statements."""
 
     plans: list[PlanText]
 
 
-class Ran(_Event, kw_only=True, tag="ran"):
-    """What a session did between two moments at which all its clients stood still."""
+class Ran(AnyEvent, kw_only=True, tag="ran"):
+    """The work of a session between two moments at which all its clients stood still."""
 
     session: str
     started: float
@@ -231,7 +201,7 @@ class Ran(_Event, kw_only=True, tag="ran"):
     positions: list[int]
 
 
-class Created(_Event, kw_only=True, tag="created"):
+class Created(AnyEvent, kw_only=True, tag="created"):
     """The tables are there, empty."""
 
 
@@ -242,7 +212,7 @@ class Seat(msgspec.Struct):
     cpu: int
 
 
-class Prepared(_Event, kw_only=True, tag="prepared"):
+class Prepared(AnyEvent, kw_only=True, tag="prepared"):
     """A step can begin."""
 
     session: str
@@ -250,8 +220,8 @@ class Prepared(_Event, kw_only=True, tag="prepared"):
     seats: list[Seat]
 
 
-class Performed(_Event, kw_only=True, tag="performed"):
-    """What one step of the Insert Benchmark measured."""
+class Performed(AnyEvent, kw_only=True, tag="performed"):
+    """The measurements of one long step."""
 
     session: str
     started: float
@@ -261,29 +231,29 @@ class Performed(_Event, kw_only=True, tag="performed"):
     client: ClientUse
     roles: dict[str, RoleUse]
     growth: list[int]
-    """By table: rows after the step less those before it, as far as its own writes go."""
+    """Rows after the step less those before it, by table, as far as its own writes go."""
 
 
-class Closed(_Event, kw_only=True, tag="closed"):
+class Closed(AnyEvent, kw_only=True, tag="closed"):
     """A session's connections are closed."""
 
     session: str
 
 
 class ResultSet(msgspec.Struct):
-    """What one statement returned, as text."""
+    """The rows that one statement returned, as text."""
 
     columns: list[str]
     rows: list[list[str | None]]
 
 
-class Rows(_Event, kw_only=True, tag="rows"):
-    """What the statements returned, in their order."""
+class Rows(AnyEvent, kw_only=True, tag="rows"):
+    """The results of the statements, in their order."""
 
     results: list[ResultSet]
 
 
-class Failed(_Event, kw_only=True, tag="error"):
+class Failed(AnyEvent, kw_only=True, tag="error"):
     """A command failed; the driver goes on."""
 
     id: int | None = None  # type: ignore[assignment]

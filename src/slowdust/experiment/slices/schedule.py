@@ -1,22 +1,25 @@
-"""Who runs when, and for how long: pure arithmetic, no clock."""
+"""The order and the length of turns and slices: pure arithmetic, no clock."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from enum import Enum
 
+from slowdust.benchmarks.model import Phase
+from slowdust.experiment.plan import Step
 from slowdust.units import Second
 
 MINIMUM_BLOCKS = 2
 """Blocks that a test gets in an incarnation, however small the budget."""
 _ROUND: Second = 10.0
-"""About how long a test is measured in one incarnation: long against the cost of a restart,
+"""The usual time for a test in one incarnation: long against the cost of a restart,
 short enough that a usual budget affords several restarts."""
 _MOST_ROUNDS = 6
 
 
 def block_order(contenders: int, rng: random.Random) -> list[int]:
-    """Indices of contenders for one block: a random permutation, then its reverse.
+    """Return the indices of contenders for one block: a random permutation, then its reverse.
 
     Every contender has two slices, and the mean place of each is the same, so that a linear drift
     of the machine adds the same to all of them (A B B A).
@@ -27,7 +30,7 @@ def block_order(contenders: int, rng: random.Random) -> list[int]:
 
 
 def rounds(budget: Second, tests: int) -> int:
-    """How many incarnations a budget is meant to be spread over: at least two."""
+    """Return how many incarnations a budget is spread over: at least two."""
     return max(2, min(_MOST_ROUNDS, round(budget / tests / _ROUND)))
 
 
@@ -35,8 +38,8 @@ def rounds(budget: Second, tests: int) -> int:
 class Budget:
     """One wall-clock budget over all tests.
 
-    A test's share is what is left, divided by the turns that are left: so what a settled test did
-    not use goes to those that come after it, and to another round of the unsure ones.
+    A test's share is the rest of the budget, divided by the turns to come: so what a settled test
+    did not use goes to those that come after it, and to another round of the unsure ones.
     """
 
     total: Second
@@ -48,10 +51,54 @@ class Budget:
         return max(0.0, self.total - self.spent)
 
     def share(self, turns_left: int) -> Second:
-        """Seconds for the turn that is next, of `turns_left` turns that include it."""
+        """Return the seconds for the next turn, of `turns_left` turns that include it."""
         return self.left / max(1, turns_left)
 
 
 def turns_left(unsettled_now: int, unsettled_in_all: int, rounds_after: int) -> int:
-    """Turns that share what is left: the rest of this round's, and the later rounds'."""
+    """Return the turns that share the budget: the rest of this round's, and the later rounds'."""
     return unsettled_now + unsettled_in_all * rounds_after
+
+
+class Action(Enum):
+    """The part of a step in one incarnation."""
+
+    MEASURE = "measure"
+    AGE = "age"
+    """Its writes are run up to `aged_to`, and nothing is measured."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A step's turn in one incarnation."""
+
+    step: Step
+    action: Action
+
+
+def turns(steps: list[Step], round_number: int) -> list[Turn]:
+    """Return the turns of one incarnation, in order.
+
+    A step is measured if it is neither settled nor already measured in `round_number` whole turns.
+    Write tests that are not measured still age the data for a test on aged data after them.
+    """
+    due = [not step.settled and step.turns_done < round_number for step in steps]
+    result = []
+    for place, step in enumerate(steps):
+        aged_follows = any(
+            due[later] and steps[later].test.phase is Phase.AGED
+            for later in range(place + 1, len(steps))
+        )
+        if due[place]:
+            result.append(Turn(step, Action.MEASURE))
+        elif step.test.phase is Phase.WRITE and aged_follows and step.aged_to:
+            result.append(Turn(step, Action.AGE))
+    return result
+
+
+def maintenance_after(todo: list[Turn]) -> Turn | None:
+    """Return the turn after which maintenance runs, if tests on aged data follow it."""
+    if not any(turn.step.test.phase is Phase.AGED for turn in todo):
+        return None
+    writes = [turn for turn in todo if turn.step.test.phase is Phase.WRITE]
+    return writes[-1] if writes else None

@@ -1,4 +1,4 @@
-"""What a contender is called.
+"""The name of a contender.
 
 `DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, or `DIRECTORY[:CONFIG][+ENV...]`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
@@ -19,7 +19,7 @@ _NAMED = re.compile(
     rf"{_CONFIG}(?P<environment>(?:\+[^+|\s]+)*)"
 )
 _SURE_ENVIRONMENT = rf"\+(?:{'|'.join(ALLOCATORS)}|[A-Za-z_][A-Za-z0-9_]*=[^+|\s]*)"
-"""A '+' may also be part of a directory's name."""
+"""Environments of a directory, in whose name a '+' may be too."""
 _DIRECTORY = re.compile(
     rf"(?P<directory>[~./][^:]*?){_CONFIG}(?P<environment>(?:{_SURE_ENVIRONMENT})*)"
 )
@@ -42,19 +42,28 @@ class ContenderName:
     directory: Path | None = None
     engine: str | None = None
     config: str | None = None
-    """None where it is left open: the default one."""
+    """The name of its configuration; None for the benchmark's."""
     environment: Environment = field(default_factory=Environment)
 
     @property
     def text(self) -> str:
-        """As it is written, from its parts."""
-        return self._with(self.engine, self.config, self.environment.written)
+        """The name as it is written, from its parts."""
+        build = f"{self.dbms}@{self.version}" if self.directory is None else str(self.directory)
+        engine = f"/{self.engine}" if self.engine else ""
+        config = f":{self.config}" if self.config else ""
+        return "".join((build, engine, config, *(f"+{part}" for part in self.environment.written)))
 
-    def with_parts(self, parts: Mapping[str, str]) -> str:
-        """Written with an `engine`, `config` or `environment` that it leaves open.
+    def at_version(self, version: str | None) -> str:
+        """Return the name as written, with a version: `postgres@17` becomes `postgres@17.10`."""
+        if version is None or self.directory is not None:
+            return self.written
+        return self.written.replace(f"@{self.version}", f"@{version}", 1)
 
-        What is empty stays open. Raises UsageError for a part that it has already, and for the
-        engine of a directory.
+    def with_parts(self, parts: Mapping[str, str]) -> ContenderName:
+        """Return the name with an `engine`, `config` or `environment` that it leaves open.
+
+        A part that is empty stays open. Raises UsageError for a part that the name has already, and
+        for the engine of a directory.
         """
         own = {
             "engine": self.engine,
@@ -66,23 +75,14 @@ class ContenderName:
                 raise UsageError(f"'{self.written}' names its {part} already, which is to vary")
         if self.directory is not None and parts.get("engine"):
             raise UsageError(f"'{self.written}': {ENGINE_OF_A_DIRECTORY}")
+        varied = replace(
+            self,
+            engine=parts.get("engine") or self.engine,
+            config=parts.get("config") or self.config,
+        )
         environment = parts.get("environment")
-        return self._with(
-            parts.get("engine") or self.engine,
-            parts.get("config") or self.config,
-            [environment.removeprefix("+")] if environment else self.environment.written,
-        )
-
-    def _with(self, engine: str | None, config: str | None, environment: list[str]) -> str:
-        build = f"{self.dbms}@{self.version}" if self.directory is None else str(self.directory)
-        return "".join(
-            (
-                build,
-                f"/{engine}" if engine else "",
-                f":{config}" if config else "",
-                *(f"+{part}" for part in environment),
-            )
-        )
+        added = f"+{environment.removeprefix('+')}" if environment else ""
+        return parse_contender(varied.text + added)
 
 
 def parse_contender(written: str) -> ContenderName:
@@ -124,7 +124,7 @@ def _environment(written: str, text: str) -> Environment:
 
 
 def distinct(names: list[str]) -> list[str]:
-    """The names with `#2`, `#3` behind repeated ones, so that A/A comparisons can be written."""
+    """Return the names with `#2`, `#3` behind repeated ones, so that A/A comparisons work."""
     result: list[str] = []
     for name in names:
         number = 1

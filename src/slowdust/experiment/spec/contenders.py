@@ -1,4 +1,4 @@
-"""The contenders of an experiment: as its file writes them, and as its matrices make them."""
+"""The contenders of an experiment: as its file writes them, and as its matrices plan them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from slowdust.experiment.spec.contender_name import parse_contender
-from slowdust.experiment.spec.matrix import Combination, Matrix, check_number, combinations
-from slowdust.experiment.spec.values import Settings, Strict
+from slowdust.benchmarks.options import Table
+from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
+from slowdust.experiment.spec.matrix import (
+    Combination,
+    Matrix,
+    Settings,
+    check_number,
+    combinations,
+)
 
 
-class ContenderSpec(Strict):
-    """A contender with settings, and a matrix, of its own."""
+class ContenderTable(Table):
+    """A contender of the file, with settings and a matrix of its own."""
 
     contender: str
     name: str | None = Field(None, pattern=r"^[^\s|/][^|]*$")
@@ -24,24 +30,24 @@ class ContenderSpec(Strict):
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """One contender that is run."""
+class PlannedContender:
+    """One contender that is to be run: one combination of its matrices."""
 
-    contender: str
-    """`DBMS@VERSION...` or a directory, with the parts that a matrix varies."""
-    name: str | None
-    """What its user calls it."""
+    name: ContenderName
+    """Its name with the parts that a matrix varies."""
+    alias: str | None
+    """The name that its user gave it."""
     label: str
-    """What a matrix varies of it, as in 'doublewrite=off sync_binlog=1'; empty without one."""
+    """The values that a matrix gave it: 'doublewrite=off sync_binlog=1'; empty without one."""
     set: Mapping[str, str]
 
-    def title(self, found: str) -> str:
-        """What reports call it; `found` is the contender with the version that was found."""
-        return " ".join(filter(None, (self.name or found, self.label)))
+    def title(self, version: str | None) -> str:
+        """Return its name in reports, with the version that was found for the one in its name."""
+        return " ".join(filter(None, (self.alias or self.name.at_version(version), self.label)))
 
 
 def as_table(item: object) -> object:
-    """A plain name as a table; a directory is kept where it is, whatever folder is current."""
+    """Return a plain name as a table; a directory is kept where it is, whatever is current."""
     table = {"contender": item} if isinstance(item, str) else item
     if not isinstance(table, dict) or not isinstance(table.get("contender"), str):
         return table
@@ -51,50 +57,46 @@ def as_table(item: object) -> object:
     name = parse_contender(written)
     assert name.directory is not None
     absolute = dataclasses.replace(name, directory=name.directory.absolute())
-    return {**table, "contender": absolute.text, "name": table.get("name") or _shown(written)}
+    alias = table.get("name") or written.lstrip("./~") or "build"
+    return {**table, "contender": absolute.text, "name": alias}
 
 
-def entrants_of(
-    contenders: Sequence[ContenderSpec], matrix: Matrix, fixed: Collection[str] = ()
-) -> list[Entrant]:
-    """Every contender with every combination of `matrix` and its own; in order, the base first.
+def plan_contenders(
+    tables: Sequence[ContenderTable], matrix: Matrix, fixed: Collection[str] = ()
+) -> list[PlannedContender]:
+    """Cross every contender with every combination of `matrix` and its own; the base comes first.
 
     An axis of a contender's own stands in place of one of `matrix` that has its name. `fixed` are
     the settings that are the same for all.
 
     Raises:
         ValueError: a matrix that cannot be crossed, or that varies a setting that is fixed.
-        UsageError: a contender without the parts that vary.
+        UsageError: a malformed contender, or one that names a part which is to vary.
     """
-    entrants: list[Entrant] = []
-    for spec in contenders:
-        entrants.extend(_crossed(spec, combinations({**matrix, **spec.matrix}), fixed))
-        check_number(len(entrants))
-    return entrants
+    planned: list[PlannedContender] = []
+    for table in tables:
+        planned.extend(_crossed(table, combinations({**matrix, **table.matrix}), fixed))
+        check_number(len(planned))
+    return planned
 
 
 def _crossed(
-    spec: ContenderSpec, crossed: Sequence[Combination], fixed: Collection[str]
-) -> Iterator[Entrant]:
+    table: ContenderTable, crossed: Sequence[Combination], fixed: Collection[str]
+) -> Iterator[PlannedContender]:
+    name = parse_contender(table.contender)
     for combination in crossed:
-        if both := sorted({*fixed, *spec.set} & combination.settings.keys()):
-            raise ValueError(f"{spec.contender}: `set` fixes {both[0]}, which a matrix varies")
+        if both := sorted({*fixed, *table.set} & combination.settings.keys()):
+            raise ValueError(f"{table.contender}: `set` fixes {both[0]}, which a matrix varies")
         parts = combination.parts
-        yield Entrant(
-            contender=parse_contender(spec.contender).with_parts(parts)
-            if parts
-            else spec.contender,
-            name=spec.name,
-            label=_label(combination, [] if spec.name is None else combination.parts.values()),
-            set={**spec.set, **combination.settings},
+        yield PlannedContender(
+            name=name.with_parts(parts) if parts else name,
+            alias=table.name,
+            label=_label(combination, [] if table.name is None else parts.values()),
+            set={**table.set, **combination.settings},
         )
 
 
 def _label(combination: Combination, parts: Iterable[str]) -> str:
-    """A name of the user's own hides the parts that vary, so that the label has to tell them."""
+    """Name what varies, also the parts where a name of the user's own hides them."""
     points = [*filter(None, parts), *(f"{axis}={at}" for axis, at in combination.labels.items())]
     return " ".join(re.sub(r"[\s|]+", "_", point) for point in points)
-
-
-def _shown(directory: str) -> str:
-    return directory.lstrip("./~") or "build"

@@ -1,4 +1,4 @@
-"""Matrices of an experiment file: the cross product of axes becomes contenders.
+"""Settings and matrices of an experiment file: the cross product of axes becomes contenders.
 
 An axis is named after what it varies: a setting of the server, or a part of the contender
 (`engine`, `config`, `environment`). Its points are a list of values, or a table of named points
@@ -16,25 +16,55 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator
 
 from slowdust.dbms import engine_names
 from slowdust.dbms.settings import setting_name
-from slowdust.experiment.spec.values import Settings, once_each, setting_text
 
 MOST_COMBINATIONS = 64
 """Contenders from which on a matrix is taken for a mistake: all are up side by side."""
 
 PARTS = ("engine", "config", "environment")
-"""What an axis can vary that is no setting of the server."""
+"""The parts of a contender that an axis can vary beside settings of its server."""
+
+
+_Value = TypeVar("_Value")
+
+
+def _setting_text(value: object) -> object:
+    """Return a scalar as a server writes it: `on`, `off`, digits; anything else unchanged."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int | float) else value
+
+
+_Setting = Annotated[str, BeforeValidator(_setting_text)]
+
+
+def _distinct_names(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
+    """Return the items by name; ValueError when a name is there twice."""
+    result: dict[str, _Value] = {}
+    for name, value in items:
+        if name in result:
+            raise ValueError(f"{name} stands there twice")
+        result[name] = value
+    return result
+
+
+def _one_spelling_of_settings(values: dict[str, str]) -> dict[str, str]:
+    return _distinct_names((setting_name(name), value) for name, value in values.items())
+
+
+Settings = Annotated[dict[str, _Setting], AfterValidator(_one_spelling_of_settings)]
+"""Settings by name, each spelled in one way, so that what fixes and what varies it is compared."""
 
 
 def _normal_axis(value: object) -> object:
-    """A list of values as points that vary nothing but the axis, still without their key."""
+    """Return a list of values as points that vary nothing but the axis, still without a key."""
     if isinstance(value, list):
-        labels = [setting_text(item) for item in value]
+        labels = [_setting_text(item) for item in value]
         if not all(isinstance(label, str) for label in labels):
             raise ValueError("values are true, false, numbers or strings")
         if len(set(labels)) < len(labels):
@@ -49,8 +79,8 @@ Axis = Annotated[list[str] | dict[str, Settings], BeforeValidator(_normal_axis)]
 
 
 def _one_spelling(matrix: dict[str, Axis]) -> dict[str, Axis]:
-    """Of axes that are settings; the name of several settings at once is its user's own."""
-    return once_each(
+    """Spell axes that are settings in one way; the name of a table of points is its user's own."""
+    return _distinct_names(
         (setting_name(name) if isinstance(axis, list) else name, axis)
         for name, axis in matrix.items()
     )
@@ -66,11 +96,11 @@ class Combination:
     settings: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Axis -> the point, as a name says it; axes of a part alone have none: the name has it."""
+    """Axis -> the point as a name says it; an axis of a part has none: the part is in the name."""
 
 
 def combinations(matrix: Matrix) -> list[Combination]:
-    """The cross product, the last axis varying fastest; one empty combination without axes.
+    """Return the cross product, the last axis varying fastest; without axes one empty combination.
 
     Raises:
         ValueError: two axes vary the same, or there are more than `MOST_COMBINATIONS`.
@@ -85,11 +115,7 @@ def combinations(matrix: Matrix) -> list[Combination]:
 
 
 def check_number(count: int) -> None:
-    """Refuse more contenders than anybody means.
-
-    Raises:
-        ValueError: there are more than `MOST_COMBINATIONS`.
-    """
+    """Raise ValueError for more contenders than anybody means, `MOST_COMBINATIONS`."""
     if count > MOST_COMBINATIONS:
         raise ValueError(
             f"the matrix makes {count:,} contenders, all of them up side by side: "
@@ -98,7 +124,7 @@ def check_number(count: int) -> None:
 
 
 def short_axis_names(axes: Sequence[str]) -> dict[str, str]:
-    """Axis -> its name without the engine's prefix, where that leaves the names apart."""
+    """Return axis -> its name without the engine's prefix, where that leaves the names apart."""
     short = {axis: _without_prefix(axis) for axis in axes}
     taken = list(short.values())
     return {axis: name if taken.count(name) == 1 else axis for axis, name in short.items()}
@@ -126,7 +152,7 @@ def _point(varied: Mapping[str, str], labels: Mapping[str, str]) -> Combination:
 
 
 def _label(value: str, axis: Iterable[str]) -> str:
-    """In small letters, as most settings are written, where that leaves the values apart."""
+    """Write the value in small letters, as most settings are, where all values stay apart."""
     lowered = [other.lower() for other in axis]
     return value.lower() if lowered.count(value.lower()) == 1 else value
 

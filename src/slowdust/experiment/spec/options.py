@@ -6,34 +6,36 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from slowdust.benchmarks.insert import INSERT
+from slowdust import benchmarks
+from slowdust.benchmarks.model import Benchmark
+from slowdust.benchmarks.options import read_number, read_numbers, split_list
 from slowdust.dbms.settings import setting_name
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.spec import Spec, parse_spec
 
 _PLAIN = ("suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name")
-_OF_INSERT = ("workload", "seconds", "partitions", "long_transaction", "statements")
-_LISTS_OF_INSERT = ("rates", "rows_per_commit")
 
 
 def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) -> Spec:
-    """The specification that the options of `compare` mean; options that are None are defaults.
+    """Return the specification that the options of `compare` mean; None stands for a default.
 
     Raises:
         UsageError: naming the option that is wrong.
     """
+    benchmark = benchmarks.benchmark(str(options.get("benchmark") or benchmarks.DEFAULT.name))
     data: dict[str, object] = {"name": _name(contenders), "contenders": list(contenders)}
+    if table := _own_table(benchmark, options):
+        data[benchmark.name] = table
+        options = {**options, **dict.fromkeys(option.parameter for option in benchmark.options)}
     data |= {key: options[key] for key in _PLAIN if options.get(key) is not None}
     if (tests := options.get("tests")) is not None:
         data["tests"] = _tests(str(tests), options.get("suite"))
     if (clients := options.get("clients")) is not None:
-        data["clients"] = _clients(str(clients))
+        data["clients"] = read_numbers("--clients", str(clients))
     if margin := options.get("margin"):
         data["margin"] = _margin(str(margin))
-    if (rows := options.get("rows")) is not None and data.get("benchmark") != INSERT.name:
-        data["rows"] = _number("--rows", str(rows))
-    if insert := _insert_options(options):
-        data["insert"] = insert
+    if (rows := options.get("rows")) is not None:
+        data["rows"] = read_number("--rows", str(rows))
     if (rate := options.get("rate")) is not None:
         data["rate"] = {"per_second": rate, "arrivals": options.get("arrivals") or "poisson"}
     elif options.get("arrivals"):
@@ -50,53 +52,31 @@ def _name(contenders: Sequence[str]) -> str:
     return f"{shown[:80]}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def _tests(text: str, suite: object) -> list[str]:
     if suite is not None:
         raise UsageError("--tests and --suite both say what to run: give one of them")
-    tests = _parts(text)
+    tests = split_list(text)
     if not tests:
         raise UsageError(f"--tests {text}: name a test, see `slowdust tests`")
     return tests
 
 
-def _insert_options(options: Mapping[str, object]) -> dict[str, object]:
-    """The table `[insert]` that the options mean; empty where they say nothing of it."""
-    is_insert = options.get("benchmark") == INSERT.name
-    table = {key: options[key] for key in _OF_INSERT if options.get(key) is not None}
-    if options.get("shared_table"):
-        table["table"] = "shared"
-    for key in (*_LISTS_OF_INSERT, *(["rows"] if is_insert else [])):
-        if (text := options.get(key)) is not None:
-            table[key] = _numbers(f"--{key.replace('_', '-')}", str(text))
-    if table and not is_insert:
-        wrong = next(iter(table)).replace("_", "-").replace("table", "shared-table")
-        raise UsageError(f"--{wrong} is of the Insert Benchmark: give --benchmark insert too")
-    return table
-
-
-def _numbers(option: str, text: str) -> list[int]:
-    return [_number(option, part) for part in _parts(text)]
-
-
-def _number(option: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"{option} {text}: write a whole number") from None
-
-
-def _clients(text: str) -> list[int]:
-    try:
-        clients = [int(part) for part in _parts(text)]
-    except ValueError:
-        raise UsageError(f"--clients {text}: write numbers, such as 1 or 1,8,64") from None
-    if not clients or min(clients) < 1:
-        raise UsageError(f"--clients {text}: at least one client is needed")
-    return clients
+def _own_table(benchmark: Benchmark, options: Mapping[str, object]) -> dict[str, object]:
+    """Return the benchmark's own table that the options mean; empty where they say nothing."""
+    own = {option.parameter for option in benchmark.options}
+    for other in benchmarks.BENCHMARKS.values():
+        for option in other.options:
+            shared = option.parameter in own or option.parameter in Spec.model_fields
+            if options.get(option.parameter) is not None and not shared:
+                raise UsageError(
+                    f"{option.name} is of the benchmark {other.name}: give --benchmark "
+                    f"{other.name} too"
+                )
+    return dict(
+        option.item(given)
+        for option in benchmark.options
+        if (given := options.get(option.parameter)) is not None
+    )
 
 
 def _margin(text: str) -> float:
@@ -108,7 +88,7 @@ def _margin(text: str) -> float:
 
 
 def _settings(pairs: Sequence[tuple[str, str]]) -> dict[str, object]:
-    """What is set for all; a setting with several values is an axis of the matrix."""
+    """Return the settings of all contenders; one with several values is an axis of the matrix."""
     values: dict[str, list[str]] = {}
     for key, value in pairs:
         values.setdefault(setting_name(key), []).append(value)

@@ -1,51 +1,47 @@
-"""The specification of an experiment: what a TOML file says, or the options of `compare`."""
+"""The specification of an experiment, from a TOML file or from the options of `compare`."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tomli_w
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from slowdust import benchmarks
-from slowdust.benchmarks.insert import INSERT
-from slowdust.benchmarks.model import DEFAULT_SUITE, Measuring, Test
+from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
+from slowdust.benchmarks.options import Duration, Table
 from slowdust.errors import UsageError
-from slowdust.experiment.spec.contenders import ContenderSpec, Entrant, as_table, entrants_of
-from slowdust.experiment.spec.insert_spec import InsertSpec
-from slowdust.experiment.spec.matrix import Matrix
-from slowdust.experiment.spec.values import Duration, Settings, Strict
+from slowdust.experiment.spec.contenders import (
+    ContenderTable,
+    PlannedContender,
+    as_table,
+    plan_contenders,
+)
+from slowdust.experiment.spec.matrix import Matrix, Settings
 from slowdust.store.folder import NAME
 
-_OF_SLICES = {
-    "rows": "write it into [insert]",
-    "tables": "each client has its own, or all share one ([insert] table)",
-    "budget": "the steps of insert end by themselves",
-    "slice": "the steps of insert are not sliced",
-    "discard": "the steps of insert are not sliced",
-    "warmup": "the steps of insert begin with no warm-up",
-    "rate": "the rates of insert are those of its writers ([insert] rates)",
+_TABLES: dict[str, Any] = {
+    name: (benchmark.options_type | None, None)
+    for name, benchmark in benchmarks.BENCHMARKS.items()
+    if benchmark.options_type is not None
 }
-"""Keys that mean nothing to a benchmark of long steps, and why."""
-
-_CONNECTIONS_OF_INSERT = 4
-"""Of each client: inserts, deletes, queries, and a long transaction."""
+"""Benchmark -> the type and the default of its own table of an experiment file."""
 
 
-class RateSpec(Strict):
-    """Open loop: operations per second over all clients, whatever the server answers."""
+class RateTable(Table):
+    """An open loop: operations per second over all clients, whatever the server answers."""
 
     per_second: float = Field(gt=0)
     arrivals: str = Field("poisson", pattern="^(poisson|uniform)$")
 
 
-class Spec(Strict):
-    """One experiment. Field names are the keys of the TOML file."""
+class Spec(Table):
+    """One experiment. Field names are the keys of the TOML file; so are the names of `_TABLES`."""
 
     name: str = Field(pattern=f"^{NAME}$")
-    contenders: list[ContenderSpec] = Field(min_length=1)
+    contenders: list[ContenderTable] = Field(min_length=1)
     matrix: Matrix = Field(default_factory=dict)
     benchmark: str = benchmarks.DEFAULT.name
     suite: str = DEFAULT_SUITE
@@ -60,8 +56,7 @@ class Spec(Strict):
     margin: float = Field(0.03, gt=0, lt=1)
     incarnations: int | None = Field(None, ge=1)
     seed: int = Field(1, ge=0, lt=2**53)
-    rate: RateSpec | None = None
-    insert: InsertSpec | None = None
+    rate: RateTable | None = None
     set: Settings = Field(default_factory=dict)
 
     @field_validator("contenders", mode="before")
@@ -80,80 +75,70 @@ class Spec(Strict):
 
     @model_validator(mode="after")
     def _keys_of_the_benchmark(self) -> Spec:
-        if self.measuring is Measuring.SLICES and self.insert is not None:
-            raise ValueError(f"insert: the table is of the benchmark insert, not {self.benchmark}")
-        if self.measuring is Measuring.STEPS:
-            for key in sorted(_OF_SLICES.keys() & self.model_fields_set):
-                raise ValueError(f"{key}: not of the benchmark insert: {_OF_SLICES[key]}")
+        unused = benchmarks.benchmark(self.benchmark).unused_keys
+        for key in sorted(self.model_fields_set):
+            if key in unused:
+                raise ValueError(f"{key}: not of the benchmark {self.benchmark}: {unused[key]}")
+            if key in _TABLES and key != self.benchmark:
+                raise ValueError(
+                    f"{key}: the table is of the benchmark {key}, not {self.benchmark}"
+                )
         return self
 
     @model_validator(mode="after")
-    def _known_tests(self) -> Spec:
+    def _can_be_run(self) -> Spec:
         widest = max(self.chosen_tests(), key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
             raise ValueError(f"rows: {widest.name} needs at least {widest.least_rows}")
+        self.planned_contenders()  # refuses matrices that cannot be crossed
         return self
 
-    @model_validator(mode="after")
-    def _crossable(self) -> Spec:
-        self.entrants()
-        return self
+    def configured_benchmark(self) -> Benchmark:
+        """Return the benchmark as its own table describes it."""
+        benchmark = benchmarks.benchmark(self.benchmark)
+        if benchmark.options_type is None:
+            return benchmark
+        return benchmark.configured(getattr(self, self.benchmark) or benchmark.options_type())
 
     def chosen_tests(self) -> list[Test]:
-        """The suite's tests, or those of all tests that match `tests`, in the order they run."""
-        benchmark = benchmarks.benchmark(self.benchmark)
-        if self.measuring is Measuring.STEPS:
-            benchmark = INSERT.at_rates(self.insert_options.rates)
+        """Return the suite's tests, or all tests that match `tests`, in the order they run."""
+        benchmark = self.configured_benchmark()
         suite = benchmark.suite(self.suite)
         return benchmark.matching(self.tests) if self.tests else suite
 
     @property
-    def measuring(self) -> Measuring:
-        """How the benchmark's tests are measured."""
-        return benchmarks.benchmark(self.benchmark).measuring
-
-    @property
-    def insert_options(self) -> InsertSpec:
-        """The table `[insert]`, or what it is by default."""
-        return self.insert or InsertSpec()
-
-    @property
     def most_connections(self) -> int:
-        """That clients hold at once."""
-        each = _CONNECTIONS_OF_INSERT if self.measuring is Measuring.STEPS else 1
-        return each * max(self.clients)
+        """The connections that all clients hold at once, at most."""
+        return self.configured_benchmark().connections * max(self.clients)
 
-    def entrants(self) -> list[Entrant]:
-        """The contenders with the combinations of their matrices; the first is the base."""
-        return entrants_of(self.contenders, self.matrix, self.set)
+    def planned_contenders(self) -> list[PlannedContender]:
+        """Return the contenders with the combinations of their matrices; the first is the base."""
+        return plan_contenders(self.contenders, self.matrix, self.set)
 
     def to_toml(self) -> str:
-        """The specification as a TOML file that `slowdust run` reads."""
-        of_others = set(_OF_SLICES) if self.measuring is Measuring.STEPS else set()
-        return tomli_w.dumps(self.model_dump(exclude_none=True, exclude=of_others))
+        """Return the specification as a TOML file that `slowdust run` reads."""
+        unused = set(self.configured_benchmark().unused_keys)
+        return tomli_w.dumps(self.model_dump(exclude_none=True, exclude=unused))
+
+
+_File = create_model("_File", __base__=Spec, **_TABLES)
 
 
 def parse_spec(data: dict[str, object]) -> Spec:
-    """A specification from plain data.
+    """Return the specification that plain data means.
 
     Raises:
         UsageError: naming each key that is wrong.
     """
     try:
-        return Spec.model_validate(data)
+        return _File.model_validate(data)
     except ValidationError as error:
-        raise UsageError(
-            "; ".join(
-                _problem(item["loc"], item["msg"])
-                for item in error.errors(
-                    include_url=False, include_context=False, include_input=False
-                )
-            )
-        ) from None
+        problems = (_problem(item["loc"], item["msg"]) for item in error.errors())
+        raise UsageError("; ".join(problems)) from None
 
 
 def read_spec(path: Path) -> Spec:
-    """The specification in a TOML file; its name defaults to the file's.
+    """Read the specification in a TOML file; its name defaults to the file's.
 
     Raises:
         UsageError: no such file, no TOML, or wrong keys.

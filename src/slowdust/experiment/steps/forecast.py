@@ -1,4 +1,4 @@
-"""How long an experiment of long steps will go on: about."""
+"""A forecast of how long an experiment of long steps will go on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from slowdust.units import Second
 
 
 class Forecast:
-    """Of the steps that ran it knows how long they take, of the others it has a guess."""
+    """The length of each step: measured where the step ran, else a guess."""
 
     def __init__(self, steps: Sequence[Step], guess: Second) -> None:
         self._steps = steps
@@ -21,17 +21,17 @@ class Forecast:
 
     @property
     def elapsed(self) -> Second:
-        """Since the first incarnation began."""
+        """Seconds since the first incarnation began."""
         return time.monotonic() - self._begun
 
     def took(self, step: Step, seconds: Second) -> None:
-        """A contender had its turn in a step."""
+        """Note how long a contender's turn in a step took."""
         self._took[step.key] = seconds
 
     def left(self, incarnations: int, contenders: int) -> Second:
-        """Of all turns to come, until every step has had one in so many incarnations.
+        """Return the seconds of all turns until every step has had one in so many incarnations.
 
-        An incarnation that one step is owed has turns of all steps with as many clients.
+        An incarnation that one step lacks has turns of all steps with as many clients.
         """
         return contenders * sum(
             max(0, self.to_come(incarnations, step.clients) - self._turns_since(step))
@@ -40,7 +40,7 @@ class Forecast:
         )
 
     def to_come(self, incarnations: int, clients: int) -> int:
-        """Incarnations that steps with so many clients were owed when the forecast began."""
+        """Return the incarnations that steps with so many clients lacked in the beginning."""
         before = (self._turns_before[s.key] for s in self._steps if s.clients == clients)
         return max(0, incarnations - min(before))
 

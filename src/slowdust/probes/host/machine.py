@@ -142,7 +142,7 @@ def _governors(cpus: Path) -> tuple[str, ...]:
 
 
 def _turbo(cpus: Path) -> bool | None:
-    """Return whether turbo is on; Intel's driver has a switch to deny it, the others to allow it."""
+    """Return whether turbo is on: Intel's switch denies it, others one to allow it."""
     denied = _flag(cpus / "intel_pstate/no_turbo")
     return _flag(cpus / "cpufreq/boost") if denied is None else not denied
 

@@ -41,7 +41,7 @@ _ENDED = (FileNotFoundError, ProcessLookupError)
 
 
 def process_clock(pid: int, kind: int) -> int:
-    """Return the nanoseconds on one of a process's CPU clocks, all threads included, also ended ones.
+    """Return the nanoseconds on one of a process's CPU clocks, ended threads included.
 
     Linux makes a process's clock id of its pid: the inverted pid shifted over three bits that say
     which clock (what clock_getcpuclockid(3) returns; CPUCLOCK_* in the kernel's posix-timers.h).

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from slowdust.analysis.results.summary import Shade, shades_of
 from slowdust.analysis.sla import SHARE
-from slowdust.analysis.summary import Shade, shades_of
 from slowdust.formats.insert.names import in_order, rate_of
 from slowdust.formats.insert.tables import Row
 

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from slowdust import wording
 from slowdust.analysis.model import ResponseTime, Result, RoleReport, Writers
+from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
-from slowdust.analysis.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.report.html import numbers
 
 Band = Literal["slower", "faster", "between"]

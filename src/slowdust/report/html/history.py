@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.history.changes import BY_SIZE_ALONE
+from slowdust.analysis.history.change_points import BY_SIZE_ALONE
 from slowdust.analysis.history.model import History, LineHistory, Point, Series
 from slowdust.report.history import (
     CHAINED,

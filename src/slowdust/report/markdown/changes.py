@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.model import Report
-from slowdust.analysis.story.bands import untold
-from slowdust.analysis.story.group_changes import GroupChanges
+from slowdust.analysis.model import GroupChanges, Report
+from slowdust.analysis.story.bands import changes_beside_tldr
 
 
 def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
@@ -20,7 +19,7 @@ def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
 
 def group_changes(report: Report) -> list[str]:
     """Return the changes of a report that are not in its tl;dr."""
-    changes = untold(report)
+    changes = changes_beside_tldr(report)
     if not changes:
         return []
     return [

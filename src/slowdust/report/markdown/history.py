@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from slowdust.analysis.history.changes import BY_SIZE_ALONE
+from slowdust.analysis.history.change_points import BY_SIZE_ALONE
 from slowdust.analysis.history.model import History, LineHistory, Series
 from slowdust.report.history import (
     CHAINED,

@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
-from slowdust.analysis.summary import Shade, SummaryCell, SummaryTable, summary_tables
+from slowdust.analysis.results.summary import Shade, SummaryCell, SummaryTable, summary_tables
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, or_absent, rate, ratio, table
 from slowdust.units import known

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.summary import CLEARLY_FASTER
+from slowdust.analysis.results.summary import CLEARLY_FASTER
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.ratio_lines import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.story.bands import untold
+from slowdust.analysis.story.bands import changes_beside_tldr
 from slowdust.report.html.page import Page
 from slowdust.report.html.sections.concurrency import concurrency_views
 from slowdust.report.html.sections.contenders import contenders_view
@@ -32,7 +32,7 @@ def sections_of(page: Page, slices: Sequence[Slice]) -> list[Section]:
         Section("summary", "Summary", summary_view(page)),
         Section("results", "Results", page),
         Section("intervals", page.heading_of_intervals, forests(page) or None),
-        Section("versions", "", untold(page.report) or None),
+        Section("versions", "", changes_beside_tldr(page.report) or None),
         Section("concurrency", "Clients", concurrency_views(page) or None),
         Section("memory", "Memory", page.report.memory or None),
         Section("tests", "Tests", test_views(page, slices)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slowdust.analysis.summary import Summary, summary_tables
+from slowdust.analysis.results.summary import Summary, summary_tables
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.metrics import Metric, shown
+from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import PlanDifference
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.report.absent import timed_slices
@@ -98,7 +98,9 @@ def _test_view(page: Page, row: Row, slices: Sequence[Slice], origin: Second) ->
         latency_unit=time_unit(known(_typical(result.latency_us) for result in results)),
         latency=page.runs.columns_of_latency(results),
         has_response_times=any(result.response_time for result in results),
-        metrics=tuple(shown((result.per_op for result in results), page.runs.essential_metrics)),
+        metrics=tuple(
+            shown_metrics((result.per_op for result in results), page.runs.essential_metrics)
+        ),
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
         open_loop=tuple(_open_loop(page.marks, timed)),
         plans=tuple(plan for plan in page.report.plan_differences if plan.test == row.step.test),

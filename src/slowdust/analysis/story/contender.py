@@ -1,8 +1,8 @@
-"""The tl;dr: what the verdicts mean, in sentences.
+"""Sentences about one contender beside the base: what its verdicts mean.
 
 First how many tests got faster and slower, then each group of tests, then the largest changes
-with their likely cause, then what limits all of this. Words stay behind the numbers: a cause is
-named only where hardware per operation moved along, and an unsure test is called unsure.
+with their likely cause, then the limits of all of this. The words claim no more than the numbers: a
+cause is named only where hardware per operation moved along, and an unsure test is called unsure.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.model import Result, TestConcurrency, Verdict
-from slowdust.analysis.results.notes import BUSY_CLIENT, OPEN_LOOP, PLAN_DIFFERS
-from slowdust.analysis.story.bands import USUAL, Bands, Change
-from slowdust.analysis.story.concurrency import summarise
+from slowdust.analysis.model import Result, Verdict
+from slowdust.analysis.results.notes import BUSY_CLIENT, PLAN_DIFFERS
+from slowdust.analysis.story.bands import Bands, Change
 from slowdust.analysis.story.explain import Explanation, explain
 from slowdust.benchmarks import measured_in_steps
 from slowdust.units import known
@@ -24,24 +23,20 @@ from slowdust.wording import (
     GROUP_TITLES,
     change,
     distance,
-    first_line,
     listing,
     number,
-    short_names,
     shortened,
     speed,
     step_label,
 )
 
 MOST_EXPLAINED = 3
-"""Regressions, and improvements, that get a sentence of their own; one each when several
-contenders share the tl;dr."""
-MOST_TOLD = 4
-"""Contenders beside the base with a story each; of more, one sentence each."""
+"""Regressions, and improvements, that get a sentence of their own; one each if several contenders
+share the tl;dr."""
 ENOUGH_INCARNATIONS = 6
-"""Of long steps; with fewer, more are proposed to whom nothing was decided."""
+"""Incarnations of long steps; with fewer, more are proposed if nothing was decided."""
 FEWEST_SUMMARISED = 3
-"""Tests from which a median is worth a sentence."""
+"""Fewest results whose median gets a sentence."""
 
 _VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("faster", "faster"),
@@ -51,75 +46,34 @@ _VERDICTS: tuple[tuple[Verdict, str], ...] = (
 )
 
 
-def tell(
-    results: Sequence[Result],
-    contenders: Sequence[str],
-    failures: Mapping[str, str],
-    concurrency: Sequence[TestConcurrency] = (),
-    bands: Bands = USUAL,
-) -> list[str]:
-    """Sentences about each contender other than the base, which is `contenders[0]`.
-
-    `failures` is contender -> why it dropped out; results without a verdict are counted in `bands`.
-    """
-    names = short_names(contenders)
-    base = contenders[0]
-    sentences = [f"{names[name]} failed: {first_line(why)}." for name, why in failures.items()]
-    if not any(result.contender == base for result in results):
-        return [*sentences, f"Nothing can be compared: {names[base]}, the base, has no results."]
-    if len(contenders) == 1:
-        return [*sentences, f"Only {names[base]} was measured: there is nothing to compare."]
-    several = len(contenders) > MOST_TOLD + 1
-    stories = []
-    if several:
-        sentences.append(f"{len(contenders) - 1} contenders beside {names[base]}, the base.")
-    for name in contenders[1:]:
-        story = _Story(results, base, name, names, bands)
-        story.cut_short = name in failures or base in failures
-        story.by_clients = summarise(
-            (one.test, course)
-            for one in concurrency
-            for course in one.courses
-            if course.contender == name
-        )
-        if story.pairs:
-            sentences += [story.brief()] if several else story.sentences()
-            stories.append(story)
-        elif any(r.contender == name and OPEN_LOOP in r.notes for r in results):
-            sentences.append(f"{names[name]}: {OPEN_LOOP}.")
-            sentences += _responses([r for r in results if r.contender == name])
-        elif name not in failures:
-            sentences.append(f"{names[name]} has no result that can be compared.")
-    return [*sentences, *_cautions_of_all(stories)] if several else sentences
-
-
 @dataclass(frozen=True)
 class _Pair:
-    """A result and that of the base."""
+    """A result and the base's result of the same step."""
 
-    ours: Result
+    result: Result
     base: Result
     label: str
-    """How sentences call the test."""
+    """Name of the test in sentences."""
     bands: Bands
 
     @property
     def rqps(self) -> float:
-        assert self.ours.rqps is not None
-        return self.ours.rqps
+        """Relative throughput, which every compared result has."""
+        assert self.result.rqps is not None
+        return self.result.rqps
 
     @property
     def side(self) -> Verdict:
-        """The verdict; of one archived run, which has none, the side of the band that it is in."""
-        if self.ours.verdict is not None:
-            return self.ours.verdict
+        """The verdict; for a single run, which has none, the side that its band is on."""
+        if self.result.verdict is not None:
+            return self.result.verdict
         if self.bands.of(self.rqps) is Change.NONE:
             return "same"
         return "faster" if self.rqps > 1 else "slower"
 
 
-class _Story:
-    """The sentences about one contender."""
+class ContenderComparison:
+    """One contender beside the base, in sentences."""
 
     def __init__(
         self,
@@ -136,7 +90,7 @@ class _Story:
         self.base, self.name, self.bands = names[base], names[name], bands
         self.pairs = [
             _Pair(
-                ours=result,
+                result=result,
                 base=bases[result.benchmark, result.test, result.clients],
                 label=step_label(result.test, result.clients, levels[result.test]),
                 bands=bands,
@@ -146,27 +100,27 @@ class _Story:
         ]
         self.most_explained = MOST_EXPLAINED if len(names) == 2 else 1
         self.cut_short = False
-        """One of the two dropped out."""
+        """Whether one of the two dropped out."""
         self.by_clients = ""
-        """At which numbers of clients it overtakes the base; empty with one number."""
+        """Clause about the numbers of clients at which it overtakes the base; empty with one."""
         self.left_out = sum(r.contender == name and r.rqps is None for r in results)
 
     def sentences(self) -> list[str]:
-        """All of them, the most important first."""
+        """Return all sentences, the most important first."""
         return [
             self._counts(),
             *self._median(),
-            *_responses([pair.ours for pair in self.pairs]),
+            *sentences_about_responses([pair.result for pair in self.pairs]),
             *([] if self._unjudged else self._groups()),
             *([f"By number of clients: {self.by_clients}."] if self.by_clients else []),
             *self._largest("slower"),
             *self._largest("faster"),
             *self._unsure(),
-            *_cautions(self.pairs),
+            *limits_of(self.pairs),
         ]
 
     def brief(self) -> str:
-        """One sentence, where many contenders share the tl;dr; cautions are said once for all."""
+        """Return one sentence, for a tl;dr that many contenders share."""
         ratios = sorted(pair.rqps for pair in self.pairs)
         spread = f", from {ratios[0]:.2f} to {ratios[-1]:.2f}" if len(ratios) > 1 else ""
         by_clients = f" By number of clients: {self.by_clients}." if self.by_clients else ""
@@ -179,8 +133,8 @@ class _Story:
 
     @property
     def _unjudged(self) -> bool:
-        """Whether these are archived runs."""
-        return all(pair.ours.verdict is None for pair in self.pairs)
+        """Whether no result has a verdict, as those of single runs."""
+        return all(pair.result.verdict is None for pair in self.pairs)
 
     def _verdicts(self) -> str:
         verdicts = Counter(pair.side for pair in self.pairs)
@@ -210,34 +164,34 @@ class _Story:
     def _groups(self) -> list[str]:
         groups: dict[str, list[_Pair]] = {group: [] for group in GROUP_TITLES}
         for pair in self.pairs:
-            groups.setdefault(pair.ours.group, []).append(pair)
-        found = {group: pairs for group, pairs in groups.items() if pairs}
-        if len(found) < 2:
+            groups.setdefault(pair.result.group, []).append(pair)
+        present = {group: pairs for group, pairs in groups.items() if pairs}
+        if len(present) < 2:
             return []
         return [
             f"{_group_title(group, pairs)}: {_group_summary(pairs)}."
-            for group, pairs in found.items()
+            for group, pairs in present.items()
         ]
 
     def _largest(self, verdict: Verdict) -> list[str]:
         changed = [pair for pair in self.pairs if pair.side == verdict]
         changed.sort(key=lambda pair: pair.rqps, reverse=verdict == "faster")
-        return [_one_change(pair) for pair in changed[: self.most_explained]]
+        return [_sentence_about_change(pair) for pair in changed[: self.most_explained]]
 
     def _unsure(self) -> list[str]:
-        unsure = [pair.label for pair in self.pairs if pair.ours.verdict == "unsure"]
+        unsure = [pair.label for pair in self.pairs if pair.result.verdict == "unsure"]
         if not unsure:
             return []
-        in_steps = any(measured_in_steps(pair.ours.benchmark) for pair in self.pairs)
+        in_steps = any(measured_in_steps(pair.result.benchmark) for pair in self.pairs)
         more = "incarnations" if in_steps else "slices"
         why = "one of the two dropped out" if self.cut_short else f"more {more} would tell"
         remedy = self._remedy() if in_steps and not self.cut_short else ""
         return [f"Unsure, {why}: {shortened(unsure)}.{remedy}"]
 
     def _remedy(self) -> str:
-        """What to do where so few incarnations of long steps decided nothing at all."""
-        fewest = min(pair.ours.incarnations for pair in self.pairs)
-        if fewest >= ENOUGH_INCARNATIONS or any(p.ours.verdict != "unsure" for p in self.pairs):
+        """Return advice if too few incarnations of long steps decided nothing at all."""
+        fewest = min(pair.result.incarnations for pair in self.pairs)
+        if fewest >= ENOUGH_INCARNATIONS or any(p.result.verdict != "unsure" for p in self.pairs):
             return ""
         decide = (
             "1 incarnation decides nothing"
@@ -250,28 +204,17 @@ class _Story:
         )
 
 
-def _cautions_of_all(stories: Sequence[_Story]) -> list[str]:
-    """What limits many contenders' results, which are told in one sentence each."""
-    cut_short = [story.name for story in stories if story.cut_short]
-    sentences = _cautions([pair for story in stories for pair in story.pairs])
-    if cut_short:
-        sentences.append(
-            f"Cut short, because the contender or the base dropped out: {shortened(cut_short)}."
-        )
-    return sentences
-
-
-def _cautions(pairs: Sequence[_Pair]) -> list[str]:
-    """What limits the results, each test named once."""
+def limits_of(pairs: Sequence[_Pair]) -> list[str]:
+    """Return sentences about what limits the results; each names a test once."""
     limited = dict.fromkeys(
         pair.label
         for pair in pairs
         if any(
             busy > BUSY_CLIENT
-            for busy in known((pair.ours.client_busiest_thread, pair.base.client_busiest_thread))
+            for busy in known((pair.result.client_busiest_thread, pair.base.client_busiest_thread))
         )
     )
-    failing = dict.fromkeys(pair.label for pair in pairs if pair.ours.errors or pair.base.errors)
+    failing = dict.fromkeys(pair.label for pair in pairs if pair.result.errors or pair.base.errors)
     sentences = []
     if limited:
         sentences.append(f"The client, not the server, was the limit: {shortened([*limited])}.")
@@ -281,39 +224,41 @@ def _cautions(pairs: Sequence[_Pair]) -> list[str]:
 
 
 def _group_title(group: str, pairs: Sequence[_Pair]) -> str:
-    """With what the rates of long steps count: 'Writes (inserts/s)'."""
+    """Return the title, with what the rates of long steps count: 'Writes (inserts/s)'."""
     title = GROUP_TITLES.get(group, group)
-    units = dict.fromkeys(p.ours.unit for p in pairs if measured_in_steps(p.ours.benchmark))
+    units = dict.fromkeys(p.result.unit for p in pairs if measured_in_steps(p.result.benchmark))
     return f"{title} ({listing([*units])})" if units else title
 
 
 def _group_summary(pairs: Sequence[_Pair]) -> str:
-    """'2 faster (up to 12%: hot-points), 1 slower (scan by 5%), 1 the same'."""
+    """Return '2 faster (up to 12%: hot-points), 1 slower (scan by 5%), 1 the same'."""
     parts = []
     for verdict, word in _VERDICTS:
-        found = [pair for pair in pairs if pair.ours.verdict == verdict]
-        if not found:
+        same = [pair for pair in pairs if pair.result.verdict == verdict]
+        if not same:
             continue
-        part = f"{len(found)} {word}"
+        part = f"{len(same)} {word}"
         if verdict in DIFFERENT:
-            most = max(found, key=lambda pair: abs(pair.rqps - 1))
+            most = max(same, key=lambda pair: abs(pair.rqps - 1))
             far = distance(most.rqps)
             single = f"{most.label}, {far}"
-            part += f" ({single if len(found) == 1 else f'up to {far}: {most.label}'})"
+            part += f" ({single if len(same) == 1 else f'up to {far}: {most.label}'})"
         parts.append(part)
     return ", ".join(parts)
 
 
-def _one_change(pair: _Pair) -> str:
-    ours = pair.ours
+def _sentence_about_change(pair: _Pair) -> str:
+    result = pair.result
     interval = (
-        "" if ours.low is None else f" (rqps {pair.rqps:.2f} [{ours.low:.2f}, {ours.high:.2f}])"
+        ""
+        if result.low is None
+        else f" (rqps {pair.rqps:.2f} [{result.low:.2f}, {result.high:.2f}])"
     )
-    counted = f" in {ours.unit}" if measured_in_steps(ours.benchmark) else ""
-    claim = f"{pair.label} is {speed(pair.rqps)}{counted}{interval}{_response(ours)}"
-    if PLAN_DIFFERS in ours.notes:
+    counted = f" in {result.unit}" if measured_in_steps(result.benchmark) else ""
+    claim = f"{pair.label} is {speed(pair.rqps)}{counted}{interval}{_response(result)}"
+    if PLAN_DIFFERS in result.notes:
         return f"{claim}; its plan differs, so this compares plans, not code."
-    return f"{claim}; {_reason(explain(ours, pair.base))}."
+    return f"{claim}; {_reason(explain(result, pair.base))}."
 
 
 def _response(result: Result) -> str:
@@ -322,8 +267,8 @@ def _response(result: Result) -> str:
     return f", its mean response time {change(result.response_time.relative)}"
 
 
-def _responses(results: Sequence[Result]) -> list[str]:
-    """What their mean response times come to, where they are told in them."""
+def sentences_about_responses(results: Sequence[Result]) -> list[str]:
+    """Return the median of the relative mean response times, if results have them."""
     times = [result.response_time for result in results if result.response_time]
     ratios = sorted(time.relative for time in times if time.relative is not None)
     if not ratios:

@@ -1,10 +1,10 @@
-"""The classic three tables of the Insert Benchmark: contenders by steps, as data.
+"""Summary: the classic three tables of the Insert Benchmark, contenders by steps, as data.
 
-    absolute      the rate of each step, and how it stands in its column
+    absolute      the rate of each step, and its rank in its column
     relative      rqps, the base being the first row
-    insert rate   what the writers beside the queries achieved, and in the last row had to
+    insert rate   the rate of the writers beside the queries, and in the last row their target
 
-Colours follow the classic reports, so that a reader of those reads these.
+Colours are those of the classic reports.
 """
 
 from __future__ import annotations
@@ -12,31 +12,33 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.origin import has_single_runs
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
 
 SHARE_OF_RANGE = 0.25
 """Values in this share of a column's range, from its ends, are its worst and best."""
 CLOSE = 0.8
-"""Lowest / highest of a column from which on none is called worst."""
+"""Lowest / highest of a column from which none is called worst."""
 CLEARLY_SLOWER = 0.95
 """Relative rates up to this one are shaded, after rounding to what is printed."""
 CLEARLY_FASTER = 1.05
-"""Relative rates from this one on are shaded, after rounding to what is printed."""
+"""Relative rates from this one are shaded, after rounding to what is printed."""
 TARGET = "target"
 """Name of the last row of the insert rates."""
 
 
 class Shade(StrEnum):
-    """How a cell stands out."""
+    """Emphasis of a cell."""
 
     PLAIN = "plain"
     WORST = "worst"
-    """Among the lowest of its column; classic red."""
+    """One of the lowest of its column; classic red."""
     BEST = "best"
-    """Among the highest of its column; classic green."""
+    """One of the highest of its column; classic green."""
     SLOWER = "slower"
     FASTER = "faster"
     SLA_MISSED = "sla-missed"
@@ -49,17 +51,17 @@ class SummaryColumn:
 
     test: str
     unit: str
-    """Of the values below it: 'inserts/s', 'range queries/s'; 'x the base' where relative."""
+    """Unit of its values: 'inserts/s', 'range queries/s'; 'x the base' if relative."""
 
 
 @dataclass(frozen=True)
 class SummaryCell:
-    """A value; None where there is none, or where it must not be compared."""
+    """A value; None if there is none, or if it must not be compared."""
 
     value: float | None
     shade: Shade = Shade.PLAIN
     missed_sla: bool = False
-    """Whether the step's writers missed their SLA there, whatever the shade."""
+    """Whether the step's writers missed their SLA, whatever the shade."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,9 @@ class SummaryTable:
 
     title: str
     caption: str
-    """What the values are."""
+    """Explanation of the values."""
     legend: tuple[tuple[Shade, str], ...]
-    """What each shade that can occur means."""
+    """Meaning of each shade that can occur."""
     columns: tuple[SummaryColumn, ...]
     rows: tuple[SummaryRow, ...]
 
@@ -92,17 +94,16 @@ class Summary:
     absolute: SummaryTable
     relative: SummaryTable
     insert_rate: SummaryTable | None
-    """None where no step had writers beside queries."""
+    """None if no step had writers beside queries."""
 
     @property
     def tables(self) -> tuple[SummaryTable, ...]:
-        """Those that there are, in order."""
+        """The tables that there are, in order."""
         return tuple(filter(None, (self.absolute, self.relative, self.insert_rate)))
 
 
-@dataclass(frozen=True)
-class _Captions:
-    """What is said below the tables."""
+class _Captions(NamedTuple):
+    """Text below each table."""
 
     absolute: str
     relative: str
@@ -115,7 +116,7 @@ _MEASURED = _Captions(
     "verdict's to say.",
     insert_rate="Of the worst incarnation; the last row is what was asked of all clients.",
 )
-_ARCHIVED = _Captions(
+_SINGLE_RUNS = _Captions(
     absolute="Of one run each.",
     relative="Of one run each: nothing says whether a difference is more than noise.",
     insert_rate="The last row is what was asked of all clients.",
@@ -127,8 +128,8 @@ _ByTest = Mapping[str, Mapping[str, Result]]
 
 
 def summary_tables(report: Report) -> list[Summary]:
-    """One `Summary` for each number of clients; empty unless the report has long steps."""
-    captions = _MEASURED if report.imported is None else _ARCHIVED
+    """Return a `Summary` for each number of clients; none unless the report has long steps."""
+    captions = _SINGLE_RUNS if has_single_runs(report) else _MEASURED
     by_clients: dict[int, dict[str, dict[str, Result]]] = {}
     for result in report.results:
         if measured_in_steps(result.benchmark):
@@ -147,7 +148,8 @@ def summary_tables(report: Report) -> list[Summary]:
 
 def _absolute(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) -> SummaryTable:
     columns = {
-        SummaryColumn(test, _unit(results)): _shaded(results) for test, results in by_test.items()
+        SummaryColumn(test, next(iter(results.values())).unit): _shaded(results)
+        for test, results in by_test.items()
     }
     return SummaryTable(
         title="Rates",
@@ -162,10 +164,6 @@ def _absolute(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
     )
 
 
-def _unit(results: Mapping[str, Result]) -> str:
-    return next(iter(results.values())).unit
-
-
 def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
     missed = {name for name, result in results.items() if missed_its_sla(result)}
     shades = shades_of({name: round(result.qps) for name, result in results.items()}, missed)
@@ -176,10 +174,10 @@ def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
 
 
 def shades_of(rates: Mapping[str, int], missed: Collection[str]) -> dict[str, Shade]:
-    """The classic rule for a column of whole rates, of which those in `missed` missed their SLA.
+    """Shade a column of whole rates by the classic rule; those in `missed` missed their SLA.
 
     The range is from the lowest of all rows to the highest of those that met the SLA; a lowest
-    value is shaded so even where the SLA was missed.
+    value is shaded as such even if the SLA was missed.
     """
     met = [rate for name, rate in rates.items() if name not in missed]
     lowest, highest = min(rates.values()), max(met, default=max(rates.values()))
@@ -221,10 +219,10 @@ def _band(result: Result) -> Shade:
         return Shade.SLA_MISSED
     if result.rqps is None:
         return Shade.PLAIN
-    shown = round(result.rqps, 2)
-    if shown <= CLEARLY_SLOWER:
+    printed = round(result.rqps, 2)
+    if printed <= CLEARLY_SLOWER:
         return Shade.SLOWER
-    return Shade.FASTER if shown >= CLEARLY_FASTER else Shade.PLAIN
+    return Shade.FASTER if printed >= CLEARLY_FASTER else Shade.PLAIN
 
 
 def _insert_rate(
@@ -232,17 +230,17 @@ def _insert_rate(
 ) -> SummaryTable | None:
     columns: dict[SummaryColumn, dict[str, SummaryCell]] = {}
     for test, results in by_test.items():
-        kept = {name: result.writers for name, result in results.items() if result.writers}
-        if not kept:
+        writers_of = {name: r.writers for name, r in results.items() if r.writers}
+        if not writers_of:
             continue
-        target = next(iter(kept.values())).target
+        target = next(iter(writers_of.values())).target
         columns[SummaryColumn(test, "inserts/s")] = {
             name: SummaryCell(
                 writers.inserts,
                 Shade.PLAIN if writers.sla_met else Shade.SLA_MISSED,
                 missed_sla=not writers.sla_met,
             )
-            for name, writers in kept.items()
+            for name, writers in writers_of.items()
         } | {TARGET: SummaryCell(target)}
     if not columns:
         return None
@@ -258,7 +256,7 @@ def _insert_rate(
 def _rows(
     columns: Iterable[Mapping[str, SummaryCell]], names: Sequence[str]
 ) -> tuple[SummaryRow, ...]:
-    """Columns of cells by name, turned into rows; names without any cell have no row."""
+    """Return columns of cells by name as rows; names without any cell have no row."""
     columns = list(columns)
     return tuple(
         SummaryRow(name, tuple(column.get(name, SummaryCell(None)) for column in columns))

@@ -1,0 +1,123 @@
+"""Archived runs: what they have in place of measurements, and what they cannot have.
+
+An archived run was imported, not measured here: each of its tests ran once, its files have means
+and no totals, and its binaries are gone. All that depends on this asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.model import Report, Result
+from slowdust.benchmarks import was_imported
+from slowdust.store.archived import Archived, Counters
+from slowdust.store.latency import LatencyUs
+from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.slice import Slice
+from slowdust.units import known
+
+_MEASURED_TIMES = ("p50", "p95", "p99", "max")
+_MODES = {"compat": "as published, to the last digit", "clean": "without known errors"}
+"""Treatment of the files' numbers by an import."""
+
+
+def kind_of_import(manifest: Manifest) -> str | None:
+    """Return the kind of archive that the experiment comes from; None if it was measured here."""
+    return manifest.imported.kind if manifest.imported else None
+
+
+def describe_import(manifest: Manifest) -> dict[str, str]:
+    """Return label -> value, ready to print; empty if the experiment was measured here."""
+    if (source := manifest.imported) is None:
+        return {}
+    return {
+        "archived run of": source.kind,
+        "imported from": source.source,
+        "numbers": _MODES.get(source.mode, source.mode),
+        **({"device": source.device} if source.device else {}),
+    }
+
+
+def directory_of(manifest: Manifest) -> tuple[str, str] | None:
+    """Return kind and path of the directory that was imported; None if there was none."""
+    if manifest.imported is None or manifest.imported.path is None:
+        return None
+    return manifest.imported.kind, manifest.imported.path
+
+
+def run_of(facts: ContenderFacts) -> str:
+    """Return the name of the contender's run in its archive; its own name if it has none."""
+    return facts.archived or facts.name
+
+
+def is_known_by_name_alone(facts: ContenderFacts) -> bool:
+    """Return whether version and config of the contender are known from its name only."""
+    return bool(facts.archived)
+
+
+def has_single_runs(report: Report) -> bool:
+    """Return whether the report is about archived runs, one of each contender."""
+    return report.imported is not None
+
+
+def is_single_run(slices: Iterable[Slice]) -> bool:
+    """Return whether a test ran only once, so that it has neither interval nor verdict."""
+    return bool(_archived(slices))
+
+
+def counts_errors(slices: Iterable[Slice]) -> bool:
+    """Return whether errors and retries were counted: 0 then means that there were none."""
+    return not _archived(slices)
+
+
+def lists_all_roles(record: Slice) -> bool:
+    """Return whether a role that is not in a step did nothing, and is not merely unknown."""
+    return not _archived([record])
+
+
+def times_operations(benchmark: str) -> bool:
+    """Return whether its response times are those of the operations that its rates count.
+
+    An event of sysbench has many queries, or is a scan of a whole table.
+    """
+    return not was_imported(benchmark)
+
+
+def columns_of_latency(results: Iterable[Result], imported: str | None) -> tuple[str, ...]:
+    """Return the fields of `LatencyUs` for a table: those measured, or those an archive has.
+
+    `imported` is the report's.
+    """
+    if imported is None:
+        return _MEASURED_TIMES
+    times = known(result.latency_us for result in results)
+    return tuple(
+        name
+        for name in ("mean", *_MEASURED_TIMES)
+        if any(getattr(latency, name) is not None for latency in times)
+    )
+
+
+def printed_response(slices: Iterable[Slice]) -> LatencyUs | None:
+    """Return the response times that the first run with any printed."""
+    return next(iter(known(run.response for run in _archived(slices))), None)
+
+
+def printed_counters(slices: Iterable[Slice]) -> Counters | None:
+    """Return the hardware counters of the first run that has any."""
+    return next(iter(known(run.counters for run in _archived(slices))), None)
+
+
+def printed_per_operation(slices: Iterable[Slice]) -> list[PerOperation]:
+    """Return the means per operation of each run."""
+    return [run.per_operation for run in _archived(slices)]
+
+
+def printed_notes(slices: Iterable[Slice]) -> list[str]:
+    """Return the notes that the import made about the runs, each once."""
+    return list(dict.fromkeys(note for run in _archived(slices) for note in run.notes))
+
+
+def _archived(slices: Iterable[Slice]) -> list[Archived]:
+    return known(record.archived for record in slices)

@@ -1,0 +1,89 @@
+"""The Insert Benchmark: load, index, replace rows, and query beside writes at a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from slowdust.benchmarks.insert.options import OPTIONS, RATES, InsertTable
+from slowdust.benchmarks.insert.steps import (
+    NAME,
+    WRITE_STEPS,
+    InsertStep,
+    Kind,
+    step_called,
+    steps_at_rates,
+)
+from slowdust.benchmarks.insert.workload import PRESETS, InsertWorkload
+from slowdust.benchmarks.model import DEFAULT_SUITE, Test
+from slowdust.benchmarks.options import Table
+from slowdust.benchmarks.steps import Server, StepBenchmark
+
+__all__ = ["INSERT", "InsertStep", "Kind"]
+
+_ALWAYS_RUN = {step.name for step in WRITE_STEPS if step.makes_tables}
+_NOT_SLICED = "the steps of insert are not sliced"
+_GUIDE = """
+The Insert Benchmark has long steps that follow from each other instead of slices: load (l.i0),
+index (l.x), replace rows by large and by small commits (l.i1, l.i2), then range and point
+queries (qr, qp) beside writers at a rate. `quick` ends in minutes; the other workloads are
+relative to the servers' buffer pools and run for hours. --rows says how many rows each
+client inserts in l.i0, l.i1 and l.i2.
+
+\b
+slowdust compare postgres@15.8 postgres@17.6 --benchmark insert
+slowdust compare mysql@9.7.4 --benchmark insert --set sync_binlog=0 --set sync_binlog=1
+slowdust compare postgres@17.6 ./pg-patched --benchmark insert --workload cached --seconds 10m
+"""
+
+
+@dataclass(frozen=True)
+class InsertBenchmark(StepBenchmark):
+    """The Insert Benchmark, with the steps and the size that its table asks for."""
+
+    settings: InsertTable = field(default_factory=InsertTable)
+
+    def configured(self, table: Table) -> InsertBenchmark:
+        """Return the benchmark with the steps and the size that the table asks for."""
+        assert isinstance(table, InsertTable)
+        steps = steps_at_rates(table.rates)
+        suites = {DEFAULT_SUITE: tuple(step.name for step in steps)}
+        return replace(self, tests=steps, suites=suites, settings=table)
+
+    def workload(self, servers: Sequence[Server]) -> InsertWorkload:
+        """Return the workload that suits all of the servers: each gets as many rows."""
+        preset = PRESETS[self.settings.workload]
+        seconds = self.settings.seconds or preset.seconds
+        return InsertWorkload(self.settings, preset.incarnations, seconds, servers, preset)
+
+    def test(self, name: str) -> InsertStep | None:
+        """Return the step of that name, also at an unusual rate; None where there is none."""
+        return step_called(name)
+
+    def matching(self, patterns: Iterable[str]) -> list[Test]:
+        """Return the steps that match, and those without which no other can run."""
+        return self._in_order({test.name for test in super().matching(patterns)} | _ALWAYS_RUN)
+
+
+_STEPS = steps_at_rates(RATES)
+
+INSERT = InsertBenchmark(
+    name=NAME,
+    tests=_STEPS,
+    suites={DEFAULT_SUITE: tuple(step.name for step in _STEPS)},
+    config=NAME,
+    table="purchases",
+    connections=4,  # inserts, deletes, queries, and a long transaction
+    options_type=InsertTable,
+    options=OPTIONS,
+    unused_keys={
+        "rows": "write it into [insert]",
+        "tables": "each client has its own, or all share one ([insert] table)",
+        "budget": "the steps of insert end by themselves",
+        "slice": _NOT_SLICED,
+        "discard": _NOT_SLICED,
+        "warmup": "the steps of insert begin with no warm-up",
+        "rate": "the rates of insert are those of its writers ([insert] rates)",
+    },
+    guide=_GUIDE,
+)

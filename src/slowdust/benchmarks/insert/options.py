@@ -1,0 +1,79 @@
+"""The table `[insert]` of an experiment file, and the options of `compare` that set its keys."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from slowdust.benchmarks.options import Duration, Option
+from slowdust.benchmarks.steps import StepTable
+
+WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")
+"""Sizes of the data; the first is the default."""
+RATES = (100, 500, 1000)
+"""Rows per second of each client that are inserted, and deleted, beside the queries."""
+_FEWEST_ROWS = 100
+"""Rows among which queries can look for ten."""
+
+Positive = Annotated[int, Field(ge=1)]
+WritesPerSecond = Annotated[int, Field(ge=1, le=10_000_000)]
+RowsPerCommit = Annotated[int, Field(ge=1, le=1000)]
+"""A number of rows that fits into one statement of every DBMS."""
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class InsertTable(StepTable):
+    """The keys of the table; those that are left out have the workload's values."""
+
+    workload: str = WORKLOADS[0]
+    rows: Annotated[list[Positive], BeforeValidator(_as_list)] | None = Field(
+        default=None, min_length=1, max_length=3
+    )
+    """Rows that each client inserts in l.i0, l.i1 and l.i2; those left out follow from l.i0's."""
+    seconds: Duration | None = None
+    """Length of each step with queries."""
+    rates: list[WritesPerSecond] = Field(default=list(RATES), min_length=1)
+    rows_per_commit: list[RowsPerCommit] = Field(
+        default=[100, 50, 5, 50], min_length=4, max_length=4
+    )
+    """Rows per commit of l.i0, l.i1, l.i2 and the steps with queries."""
+
+    @field_validator("workload")
+    @classmethod
+    def _known_workload(cls, value: str) -> str:
+        if value not in WORKLOADS:
+            raise ValueError(f"unknown workload '{value}': there are {', '.join(WORKLOADS)}")
+        return value
+
+    @field_validator("rows")
+    @classmethod
+    def _enough_to_query(cls, value: list[int] | None) -> list[int] | None:
+        if value is not None and value[0] < _FEWEST_ROWS:
+            raise ValueError(f"l.i0 needs at least {_FEWEST_ROWS} rows")
+        return value
+
+    @field_validator("rates")
+    @classmethod
+    def _distinct_rates(cls, value: list[int]) -> list[int]:
+        if len(set(value)) < len(value):
+            raise ValueError("the same rate stands there twice")
+        return sorted(value)
+
+
+_WORKLOADS = ", ".join(WORKLOADS)
+OPTIONS = (
+    Option("--rows", "LIST", "rows that each client inserts in l.i0, or in l.i0, l.i1 and l.i2."),
+    Option("--workload", "NAME", f"size of the data, {_WORKLOADS}.  [quick]"),
+    Option("--seconds", "TIME", "length of each step with queries."),
+    Option("--rates", "LIST", "rows/s written beside queries.  [100,500,1000]"),
+    Option("--rows-per-commit", "LIST", "of l.i0, l.i1, l.i2 and queries.  [100,50,5,50]"),
+    Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
+    Option("--partitions", "INTEGER", "of each table, by its primary key.  [none]"),
+    Option("--long-transaction", "TIME", "hold a transaction open so long, again and again."),
+    Option("--statements", "[prepared|text]", "prepared once, or planned each time.  [prepared]"),
+)
+"""Options of `slowdust compare`."""

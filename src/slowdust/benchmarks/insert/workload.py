@@ -1,0 +1,152 @@
+"""The size of the Insert Benchmark: its workloads in rows, and the disk that they take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slowdust.benchmarks.insert.options import InsertTable
+from slowdust.benchmarks.insert.steps import InsertStep, Kind, step_called
+from slowdust.benchmarks.steps import Server, StepWork, Workload
+from slowdust.errors import UsageError
+from slowdust.store.manifest import InsertMethod, Method
+from slowdust.units import Second
+
+_INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
+_BESIDE_THE_TABLES = 1.0
+"""Files of the sorts that make indexes, and rows that are deleted and still there: so many times
+the size of the tables."""
+_LOG = 2.0
+"""The logs of changes: so many times the size of the tables, up to `_MOST_LOG`."""
+_MOST_LOG = 10 << 30
+_GB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A workload: rows of l.i0 over all clients, those of l.i1 and l.i2 relative to them."""
+
+    size_by_pool: float | None
+    """Size of the tables with their indexes / buffer pool; None: `rows`, whatever the pool."""
+    rows: int
+    first: float
+    second: float
+    seconds: Second
+    incarnations: int
+
+
+# What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
+# cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
+PRESETS = {
+    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 3),
+    "cached": Preset(0.5, 0, 2.0, 0.5, 1800.0, 2),
+    "less-io-bound": Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2),
+    "more-io-bound": Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2),
+}
+
+
+@dataclass(frozen=True)
+class InsertWorkload(Workload):
+    """The Insert Benchmark of one experiment, in rows."""
+
+    settings: InsertTable
+    servers: Sequence[Server]
+    preset: Preset
+
+    def rows(self, clients: int) -> dict[str, int]:
+        """Return step -> rows that each of so many clients inserts.
+
+        Raises:
+            UsageError: the workload is relative to buffer pools, and the contenders have none.
+        """
+        given = self.settings.rows or [max(100, self._rows_of_preset() // clients)]
+        loaded = given[0]
+        usual = [loaded, round(loaded * self.preset.first), round(loaded * self.preset.second)]
+        rows = [*given, *(max(1, number) for number in usual[len(given) :])]
+        return dict(zip(_INSERTING_STEPS, rows, strict=True))
+
+    def work(self, step: str, clients: int) -> StepWork:
+        """Return the work of one of so many clients in the step of that name."""
+        known = step_called(step)
+        assert known is not None
+        rows = self._inserted(known, clients)
+        match known.kind:
+            case Kind.INDEX:
+                return StepWork({"kind": "index"}, 0, 0)
+            case Kind.LOAD | Kind.REPLACE:
+                command = {"rows": rows, "rows_per_commit": self._rows_per_commit[step]}
+                deleted = rows if known.kind is Kind.REPLACE else 0
+                return StepWork({"kind": known.kind.value, **command}, rows, deleted)
+            case Kind.RANGE_QUERY | Kind.POINT_QUERY:
+                query = {
+                    "kind": "query",
+                    "query": "range" if known.kind is Kind.RANGE_QUERY else "point",
+                    "seconds": self.seconds,
+                    "writes_per_second": float(known.rate or 0),
+                    "rows_per_commit": self._rows_per_commit["q"],
+                }
+                return StepWork(query, rows, rows)
+
+    def add_to(self, method: Method, levels: Sequence[int]) -> None:
+        """Write what the manifest says of the workload, for the numbers of clients."""
+        method.insert = InsertMethod(
+            workload=self.settings.workload,
+            rows={
+                f"{step}@{clients}": rows
+                for clients in levels
+                for step, rows in self.rows(clients).items()
+            },
+            rows_per_commit=self._rows_per_commit,
+            seconds=self.seconds,
+            shared_table=self.settings.shares_table,
+            partitions=self.settings.partitions,
+            long_transaction_s=self.settings.long_transaction,
+            statements=self.settings.statements,
+        )
+        method.tables = self.settings.tables(max(levels))
+        method.rows = max(method.insert.rows.values())
+
+    def check_room(self, levels: Sequence[int], free_bytes: int) -> None:
+        """Refuse what would fill the disk, by an estimate without a margin.
+
+        The logs of changes count as often as the tables, up to 10 GB each; a binlog that grows
+        beyond that, error logs, results and what other programs write meanwhile do not count.
+        """
+        rows = max(self.rows(clients)["l.i0"] * clients for clients in levels)
+        needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in self.servers)
+        if needed > free_bytes:
+            raise UsageError(
+                f"{rows:,} rows take about {needed / _GB:,.1f} GB with indexes, logs and what is "
+                f"deleted, for {len(self.servers)} contender(s), and {free_bytes / _GB:,.1f} GB "
+                f"are free: choose fewer --rows, a smaller --workload or buffer pool, or another "
+                f"disk (SLOWDUST_DATA)"
+            )
+
+    @property
+    def _rows_per_commit(self) -> dict[str, int]:
+        names = (*_INSERTING_STEPS, "q")
+        return dict(zip(names, self.settings.rows_per_commit, strict=True))
+
+    def _inserted(self, step: InsertStep, clients: int) -> int:
+        """Return the rows that each client inserts, if it can; at a rate, in whole commits."""
+        if step.rate is not None:
+            rows = self._rows_per_commit["q"]
+            return math.ceil(step.rate * self.seconds / rows) * rows
+        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.name]
+
+    def _rows_of_preset(self) -> int:
+        if self.preset.size_by_pool is None:
+            return self.preset.rows
+        pools = [pool for server in self.servers if (pool := server.buffer_pool_bytes) is not None]
+        if not pools:
+            raise UsageError(
+                f"the workload {self.settings.workload} is relative to the servers' buffer pools, "
+                f"and these contenders have none: say how many --rows"
+            )
+        largest_row = max(server.bytes_per_row for server in self.servers)
+        return round(self.preset.size_by_pool * min(pools) / largest_row)
+
+
+def _bytes_of_server(tables: int) -> float:
+    return tables * (1 + _BESIDE_THE_TABLES) + min(tables * _LOG, _MOST_LOG)

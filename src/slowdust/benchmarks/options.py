@@ -1,0 +1,72 @@
+"""A benchmark's own table of the experiment file, and its own options of `slowdust compare`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from slowdust.errors import UsageError
+from slowdust.units import Second, parse_duration
+
+
+class Table(BaseModel):
+    """A table of an experiment file: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _seconds(value: object) -> object:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+Duration = Annotated[
+    Second,
+    Field(gt=0),
+    BeforeValidator(_seconds),
+    PlainSerializer(lambda s: f"{s:.6f}s"),
+]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of `slowdust compare` that sets a key of the benchmark's own table."""
+
+    name: str
+    """The option as it is typed: `--rows-per-commit`."""
+    metavar: str | None
+    """The kind of the value: a `LIST` is one of numbers; None: the option is a flag."""
+    help: str
+    sets: tuple[str, str] | None = None
+    """The key and the value that a flag sets."""
+
+    @property
+    def parameter(self) -> str:
+        """The option among the parsed ones, and the key that it sets: `rows_per_commit`."""
+        return self.name.removeprefix("--").replace("-", "_")
+
+    def item(self, given: object) -> tuple[str, object]:
+        """Return the key of the table and its value. Raises UsageError, naming the option."""
+        if self.sets is not None:
+            return self.sets
+        value = read_numbers(self.name, str(given)) if self.metavar == "LIST" else given
+        return self.parameter, value
+
+
+def split_list(text: str) -> list[str]:
+    """Split a comma-separated list; empty parts are dropped."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def read_numbers(option: str, text: str) -> list[int]:
+    """Read a comma-separated list of whole numbers. Raises UsageError, naming the option."""
+    return [read_number(option, part) for part in split_list(text)]
+
+
+def read_number(option: str, text: str) -> int:
+    """Read a whole number. Raises UsageError, naming the option."""
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{option} {text}: write a whole number") from None

@@ -1,0 +1,144 @@
+"""The interface of benchmarks that are measured in long steps.
+
+Each step needs what those before it left in the tables: a step is one slice, and an incarnation
+runs all of them. The loop of the steps knows no benchmark; what it has to know is here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from slowdust.benchmarks.model import Benchmark, Measuring, Test
+from slowdust.benchmarks.options import Duration, Table
+from slowdust.store.manifest import Method
+from slowdust.units import Second
+
+
+class Counted(Enum):
+    """The things that the rate of a step counts."""
+
+    ROWS = "rows that the main role wrote, over the whole step"
+    STATEMENTS = "statements of the main role, up to its last one"
+    TABLE_ROWS = "rows of all tables: each statement is about a whole table"
+
+
+class Maintenance(Enum):
+    """The maintenance that follows a step, as the families of servers name it."""
+
+    AFTER_LOAD = "after load"
+    AFTER_WRITES = "after writes"
+    """Maintenance behind the last such step of a sequence; those before it have `AFTER_STEP`."""
+    AFTER_STEP = "after step"
+    NONE = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongStep(Test):
+    """A step of such a benchmark."""
+
+    main_role: str
+    """The role of the driver's connections that the step's rate is about."""
+    counted: Counted
+    unit: str
+    """The unit of its rate: `inserts/s`."""
+    maintenance: Maintenance = Maintenance.NONE
+    makes_tables: bool = False
+    """Whether no later step can run without what this one makes."""
+    rate: int | None = None
+    """Rows per second of each client that are written beside the main role; None where none are."""
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """The work of each client in one step of one experiment."""
+
+    command: Mapping[str, object]
+    """The work in the driver's words (driver/schema.json)."""
+    inserted: int
+    """Rows that the client inserts, if it keeps pace."""
+    deleted: int
+
+
+@dataclass(frozen=True)
+class Server:
+    """The properties of a contender's server on which the size of a workload depends."""
+
+    bytes_per_row: int
+    """Size of a row in its table and in its indexes."""
+    buffer_pool_bytes: int | None
+    """Size of the server's own page cache; None where it has none."""
+
+
+class StepTable(Table):
+    """The keys that the tables of all such benchmarks have."""
+
+    table: Literal["per-client", "shared"] = "per-client"
+    partitions: int = Field(default=0, ge=0, le=1000)
+    """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
+    long_transaction: Duration | None = None
+    """How long a transaction is held open beside the work, before it is begun anew; None: none."""
+    statements: Literal["prepared", "text"] = "prepared"
+
+    @field_validator("partitions")
+    @classmethod
+    def _more_than_one(cls, value: int) -> int:
+        if value == 1:
+            raise ValueError("one partition is none: write 2 or more, or leave it out")
+        return value
+
+    @property
+    def shares_table(self) -> bool:
+        """Whether all clients have one table."""
+        return self.table == "shared"
+
+    def tables(self, clients: int) -> int:
+        """Return the number of tables of so many clients."""
+        return 1 if self.shares_table else clients
+
+
+@dataclass(frozen=True)
+class Workload(ABC):
+    """A benchmark of long steps in the size that suits the contenders of one experiment."""
+
+    settings: StepTable
+    incarnations: int
+    """Restarts of the servers that are planned where the user does not say how many."""
+    seconds: Second
+    """Length of a step that ends after a time."""
+
+    @abstractmethod
+    def work(self, step: str, clients: int) -> StepWork:
+        """Return the work of one of so many clients in the step of that name."""
+
+    @abstractmethod
+    def check_room(self, levels: Sequence[int], free_bytes: int) -> None:
+        """Refuse what would fill the disk on which all contenders have their data.
+
+        Raises:
+            UsageError: says what is needed, and what is there.
+        """
+
+    @abstractmethod
+    def add_to(self, method: Method, levels: Sequence[int]) -> None:
+        """Write what the manifest says of the workload, for the numbers of clients."""
+
+
+@dataclass(frozen=True)
+class StepBenchmark(Benchmark, ABC):
+    """A benchmark that is measured in long steps."""
+
+    measuring: Measuring = Measuring.STEPS
+
+    @abstractmethod
+    def workload(self, servers: Sequence[Server]) -> Workload:
+        """Return the workload that suits all of the servers: each gets as many rows."""
+
+    def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:
+        """Return all steps with so many clients, then all with more: each needs those before it."""
+        return [(test, clients) for clients in levels for test in tests]

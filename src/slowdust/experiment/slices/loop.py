@@ -1,0 +1,194 @@
+"""The loop of benchmarks that are measured in slices.
+
+For each incarnation: start the servers, load, and for each step open the clients, measure blocks
+and close; maintenance between the writes and what follows on aged data. Incarnations go on until
+every test is settled or the budget is spent.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from functools import partial
+
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.process import Data
+from slowdust.experiment.driver.protocol import Rate
+from slowdust.experiment.journal import OpenJournal
+from slowdust.experiment.judging import Judge
+from slowdust.experiment.plan import Step, plan
+from slowdust.experiment.slices import schedule
+from slowdust.experiment.slices.blocks import Pace, StepRun, measure
+from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.view import InterimVerdict, Status, View
+from slowdust.store.manifest import Method
+from slowdust.units import Second, format_duration
+from slowdust.wording import counted
+
+_BLOCKS_BEFORE_STOP = 5
+"""Blocks of an incarnation before its test may be settled: fewer say little about this restart."""
+
+
+def method_of_slices(spec: Spec) -> Method:
+    """Return how a specification's tests are measured in slices."""
+    return Method(
+        seed=spec.seed,
+        tables=spec.tables,
+        rows=spec.rows,
+        slice_s=spec.slice,
+        discard_s=spec.discard,
+        warmup_s=spec.warmup,
+        budget_s=spec.budget,
+        margin=spec.margin,
+        incarnations=spec.incarnations or schedule.rounds(spec.budget, len(plan(spec))),
+        rate=spec.rate.per_second if spec.rate else None,
+        arrivals=spec.rate.arrivals if spec.rate else None,
+    )
+
+
+class SliceLoop:
+    """Measures a specification's tests in slices, on contenders that are set up."""
+
+    def __init__(
+        self, spec: Spec, contenders: Contenders, journal_of: OpenJournal, view: View
+    ) -> None:
+        self.journal = journal_of(method_of_slices(spec))
+        self._contenders = contenders
+        self._view = view
+        data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
+        self._tables = LoadedTables(contenders, data, view)
+        rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
+        self._pace = Pace(spec.slice, spec.discard, spec.warmup, rate)
+        self._budget = schedule.Budget(spec.budget, self.journal.spent)
+        self._judge = Judge(contenders.names, spec.margin, self.journal)
+        self._seed = spec.seed
+        self._next_operation: dict[str, int] = {}
+        """Write test -> where its next session goes on, so that no row is inserted twice."""
+
+    def run(self) -> None:
+        """Run the planned incarnations, then more for the unsure while the budget lasts."""
+        planned = self.journal.manifest.method.incarnations
+        self._warn_of_short_budget(planned)
+        round_number = 1
+        while self._wanted(round_number, planned):
+            todo = schedule.turns(self.journal.steps, round_number)
+            if todo:
+                self._incarnation(todo, max(0, planned - round_number))
+            round_number += 1
+
+    def _wanted(self, round_number: int, planned: int) -> bool:
+        wanting = self._unsettled()
+        alone = len(self._contenders.names) > 1 and not self._contenders.comparable
+        if round_number <= (1 if alone else planned):
+            return wanting > 0
+        return not alone and self._budget.left > wanting * self._shortest_turn() > 0
+
+    def _unsettled(self) -> int:
+        return sum(not step.settled for step in self.journal.steps)
+
+    def _warn_of_short_budget(self, planned: int) -> None:
+        least = planned * len(self.journal.steps) * self._shortest_turn()
+        if least > self._budget.total:
+            warning = (
+                f"the budget of {format_duration(self._budget.total)} will be exceeded: "
+                f"{counted(len(self.journal.steps), 'test')} in "
+                f"{counted(planned, 'incarnation')} take at least {format_duration(least)}"
+            )
+            self.journal.warn(warning)
+            self._view.warning(warning)
+
+    def _shortest_turn(self) -> Second:
+        """Return the length below which a turn is not worth a restart: warm-up and few blocks."""
+        contenders = len(self._contenders.running())
+        slices = 2 * contenders * schedule.MINIMUM_BLOCKS
+        return contenders * self._pace.warmup + slices * (self._pace.slice + self._pace.discard)
+
+    def _incarnation(self, todo: list[schedule.Turn], rounds_after: int) -> None:
+        number = self.journal.last_incarnation + 1
+        self._next_operation.clear()
+        maintained = schedule.maintenance_after(todo)
+        self._tables.start()
+        self.journal.record_servers(self._contenders)
+        due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
+        for turn in todo:
+            if turn.action is schedule.Action.AGE:
+                self._age(turn.step, number)
+            else:
+                share = self._budget.share(
+                    schedule.turns_left(due, self._unsettled(), rounds_after)
+                )
+                self._measure(turn.step, number, share)
+                due -= 1
+            if turn.step.test.writes:
+                self._tables.note_writes()
+            if turn is maintained:
+                self._tables.maintain(self._budget.total)
+        self._contenders.stop()
+
+    def _age(self, step: Step, incarnation: int) -> None:
+        assert step.aged_to is not None
+        self._view.phase(f"ageing the data by {step.test.name}")
+        run = self._open(step, incarnation)
+        run.age(step.aged_to)
+        self._close(step, run)
+
+    def _measure(self, step: Step, incarnation: int, share: Second) -> None:
+        if step.test.consumes and step.test.name in self._next_operation:
+            self._tables.load()
+            self._next_operation.clear()
+        begun = time.monotonic()
+
+        def enough(blocks: int) -> bool:
+            status = self._status(step, incarnation, time.monotonic() - begun)
+            self._view.block(status)
+            if run.used_up():
+                return True
+            return blocks >= _BLOCKS_BEFORE_STOP and self._settled(status.verdicts)
+
+        run = self._open(step, incarnation)
+        run.read_plans(partial(self.journal.add_plans, step))
+        run.warm_up()
+        rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
+        left = share - (time.monotonic() - begun)
+        measure(run, left, rng, lambda record: self.journal.add(step, record), enough)
+        if step.test.writes:
+            self.journal.age(step, run.positions)
+        self._close(step, run)
+        self._budget.spent += time.monotonic() - begun
+        status = self._status(step, incarnation, under_way=0.0)
+        if self._settled(status.verdicts):
+            self.journal.settle(step)
+            status = self._status(step, incarnation, under_way=0.0)
+        self.journal.end_turn(step, self._budget.spent)
+        self._view.step_done(status)
+
+    def _open(self, step: Step, incarnation: int) -> StepRun:
+        first = self._next_operation.get(step.test.name, 0)
+        data = self._tables.data
+        run = StepRun(self._contenders, step, incarnation, self._pace, data=data, first=first)
+        run.open()
+        return run
+
+    def _close(self, step: Step, run: StepRun) -> None:
+        if step.test.writes:
+            self._next_operation[step.test.name] = run.next_operation
+        run.close()
+
+    def _settled(self, verdicts: list[InterimVerdict]) -> bool:
+        """Whether every contender that still runs needs no more slices beside the base."""
+        if self._pace.rate is not None:
+            return False  # its QPS is given, not found
+        settled = {verdict.contender for verdict in verdicts if verdict.settled}
+        others = [contender.name for contender in self._contenders.running()]
+        base = self._contenders.names[0]
+        return self._contenders.comparable and settled >= set(others) - {base}
+
+    def _status(self, step: Step, incarnation: int, under_way: Second) -> Status:
+        return self._judge.status(
+            step,
+            extent=f"{len(step.slices)} slices, incarnation {incarnation}",
+            measured=self._budget.spent + under_way,
+            budget=self._budget.total,
+            settled=sum(step.settled for step in self.journal.steps),
+        )
