@@ -83,6 +83,7 @@ def render(history: History) -> str:
         lines=[_view(line, index) for index, line in enumerate(history.lines)],
         history=history,
         style=shipped("page.css"),
+        script="",
         kinds=_kinds(history),
         above_noise=MARKS_ABOVE_NOISE,
         by_size_alone=MARKS_BY_SIZE_ALONE,
