@@ -28,6 +28,6 @@ def luminance(colour: str) -> float:
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(text: str, ground: str) -> float:
+    light, dark = sorted((luminance(text), luminance(ground)), reverse=True)
     return (light + 0.05) / (dark + 0.05)

@@ -102,8 +102,8 @@ def long_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def history_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     levels = {f"8.0.{patch}": 1 - patch / 100 for patch in range(20)}
-    found = history_of(experiments(measured("all", levels, noise=Noise())), choice())
-    return _written(tmp_path_factory.mktemp("history"), history.render(found))
+    versions = history_of(experiments(measured("all", levels, noise=Noise())), choice())
+    return _written(tmp_path_factory.mktemp("history"), history.render(versions))
 
 
 def _written(folder: Path, page: str) -> str:

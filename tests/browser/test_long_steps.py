@@ -28,7 +28,7 @@ _TWO_FRAMES = """const done = arguments[0];
 
 def _open(chrome: Chrome, url: str) -> None:
     chrome.get(url)
-    chrome.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    chrome.execute_script("document.querySelectorAll('details').forEach((el) => el.open = true)")
     chrome.execute_async_script(_TWO_FRAMES)
 
 
@@ -65,7 +65,7 @@ def test_all_graphs_of_a_step_share_one_time_axis(chrome: Chrome, long_url: str)
     labels = chrome.execute_script(_LABELS, STEP)
     assert labels[0][0] == "0:00"
     assert labels[0][-1] == "0:20"
-    assert all(one == labels[0] for one in labels)
+    assert all(label == labels[0] for label in labels)
 
 
 def test_a_narrower_window_has_fewer_times(chrome: Chrome, long_url: str) -> None:
@@ -94,7 +94,7 @@ def test_a_drag_over_one_graph_zooms_all_of_its_step_and_no_other(
     labels = chrome.execute_script(_LABELS, STEP)
     assert "0:10" in labels[0]
     assert "0:00" not in labels[0]
-    assert all(one == labels[0] for one in labels)
+    assert all(label == labels[0] for label in labels)
     assert chrome.find_elements(By.CSS_SELECTOR, ".chosen") == []
 
 

@@ -154,7 +154,7 @@ def test_a_telephone_never_scrolls_the_page_sideways(
     phone: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
     phone.get(request.getfixturevalue(page))
-    phone.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    phone.execute_script("document.querySelectorAll('details').forEach((el) => el.open = true)")
 
     assert phone.execute_script("return innerWidth") == 380
     assert phone.execute_script("return document.documentElement.scrollWidth") <= 380
@@ -165,7 +165,7 @@ def test_on_a_telephone_a_contenders_mark_stands_beside_its_name(
     phone: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
     phone.get(request.getfixturevalue(page))
-    phone.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    phone.execute_script("document.querySelectorAll('details').forEach((el) => el.open = true)")
 
     apart = phone.execute_script(
         """const marked = [...document.querySelectorAll(".marked")];
@@ -174,8 +174,8 @@ def test_on_a_telephone_a_contenders_mark_stands_beside_its_name(
             const first = [...name.getClientRects()].find((box) => box.width);
             return Math.abs(middle(swatch.getBoundingClientRect()) - middle(first)) > 6;
         };
-        return [marked.length, marked.filter((one) => apart(one.children))
-            .map((one) => one.textContent)];"""
+        return [marked.length, marked.filter((mark) => apart(mark.children))
+            .map((mark) => mark.textContent)];"""
     )
     assert apart[0] > 0
     assert apart[1] == []
@@ -260,7 +260,7 @@ def test_text_beside_charts_does_not_collide(
     chrome: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
     chrome.get(request.getfixturevalue(page))
-    chrome.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    chrome.execute_script("document.querySelectorAll('details').forEach((el) => el.open = true)")
 
     collisions = chrome.execute_script("""
         const touching = [];

@@ -129,7 +129,7 @@ def test_a_probe_with_its_metric_is_a_module_and_a_row(copy: Copy, postgres_buil
     copy.slowdust("report", "faults", "--html", "page.html")
     page = (copy.folder / "page.html").read_text()
     assert "Page faults of the whole host per operation" in page
-    schema = copy.python("-c", "from slowdust.report import json; print(json.schema())")
+    schema = copy.python("-c", "from slowdust.report import json; print(json.report_schema())")
     assert '"description": "Page faults of the whole host per operation"' in schema
     assert "page faults per operation" in copy.python("-c", EXPLANATION)
 

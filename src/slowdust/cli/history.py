@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import bands_option, results_option
+from slowdust.cli.options import bands_option, format_options, results_option
+from slowdust.report.formats import HISTORIES, render_as
 
 if TYPE_CHECKING:
     from slowdust.analysis.history.chaining import Experiment
@@ -36,11 +37,7 @@ if TYPE_CHECKING:
     "line.",
 )
 @click.option("--base", metavar="VERSION", help="Relative to this version.  [the first]")
-@click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
-)
-@click.option("--md", "form", flag_value="md", help="Print Markdown, test by test.")
-@click.option("--json", "form", flag_value="json", help="Print JSON (docs/history.schema.json).")
+@format_options(HISTORIES)
 @bands_option
 @results_option
 def command(
@@ -71,11 +68,10 @@ def command(
     from slowdust.analysis.history.history import Choice, deduplicate, history_of
     from slowdust.analysis.story.bands import DEFAULT_BANDS
     from slowdust.errors import UsageError
-    from slowdust.report import history as data
-    from slowdust.report.markdown import history as markdown
+    from slowdust.report.markdown.history import brief
     from slowdust.wording import counted
 
-    experiments, notes = deduplicate(_experiments(names, results))
+    experiments, notes = deduplicate(_read_experiments(names, results))
     experiments.sort(key=lambda run: (run.manifest.started or "", _place(run.name, names)))
     patterns = [part.strip() for part in (tests or "*").split(",")]
     choice = Choice(
@@ -99,14 +95,12 @@ def command(
     if base is not None and not _has_version(history, base):
         raise UsageError(f"no history has a version {base}")
     if html is not None:
-        from slowdust.report.html import history as page
-
-        html.write_text(page.render(history))
+        html.write_text(render_as("html", HISTORIES, history))
         click.echo(f"history: {html}", err=form is not None)
     if form is not None:
-        sys.stdout.write({"md": markdown.render, "json": data.render}[form](history))
+        sys.stdout.write(render_as(form, HISTORIES, history))
     elif html is None:
-        sys.stdout.write(markdown.brief(history))
+        sys.stdout.write(brief(history))
 
 
 def _any_test(experiments: list[Experiment], patterns: list[str]) -> bool:
@@ -130,7 +124,7 @@ def _sentences(notes: list[str]) -> str:
     return f". {' '.join(notes)}" if notes else ""
 
 
-def _experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
+def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
     """Read the named experiments, or all that are readable, newest first."""
     from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from slowdust.report.formats import Destination, Format
+
 if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 results_option = click.option(
     "--results",
@@ -42,3 +47,24 @@ bands_option = click.option(
     callback=_bands,
     help="Percentages from which a test counts as changed, and as changed a lot.  [5,15]",
 )
+
+
+def format_options(
+    formats: Sequence[Format[*tuple[Any, ...]]],
+) -> Callable[[_Function], _Function]:
+    """Return a decorator that gives a command an option for each format.
+
+    The parameter `form` is the name of the format to print; one that is written to a file has a
+    parameter of its own name, the path.
+    """
+
+    def add_options(function: _Function) -> _Function:
+        for form in reversed(formats):
+            option = click.option(f"--{form.name}", "form", flag_value=form.name, help=form.help)
+            if form.destination is Destination.FILE:
+                path = click.Path(dir_okay=False, path_type=Path)
+                option = click.option(f"--{form.name}", type=path, help=form.help)
+            function = option(function)
+        return function
+
+    return add_options

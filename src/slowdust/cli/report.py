@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import bands_option, results_option
+from slowdust.cli.options import bands_option, format_options, results_option
+from slowdust.report.formats import REPORTS, render_as
 
 if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
@@ -17,12 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("name", required=False)
-@click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
-)
-@click.option("--md", "form", flag_value="md", help="Print Markdown.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV, one row per result.")
-@click.option("--json", "form", flag_value="json", help="Print JSON (docs/report.schema.json).")
+@format_options(REPORTS)
 @click.option(
     "--classic",
     type=click.Path(file_okay=False, path_type=Path),
@@ -50,14 +46,10 @@ def command(
     """
     from slowdust.analysis.analyse import analyse
     from slowdust.analysis.story.bands import DEFAULT_BANDS, changes_beside_tldr
-    from slowdust.report import csv as table
-    from slowdust.report import html as page
-    from slowdust.report import json as data
     from slowdust.report import tldr
-    from slowdust.report.markdown import report as markdown
-    from slowdust.report.markdown.changes import told_changes
+    from slowdust.report.markdown.changes import list_of_changes
 
-    folder = _find(name, results)
+    folder = _find_folder(name, results)
     slices = folder.read_slices()
     manifest = folder.read_manifest()
     report = analyse(manifest, slices, base, bands or DEFAULT_BANDS)
@@ -68,18 +60,17 @@ def command(
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
-        formats = {"md": markdown.render, "csv": table.render, "json": data.render}
-        sys.stdout.write(formats[form](report))
+        sys.stdout.write(render_as(form, REPORTS, report, slices))
     if html is not None or (form is None and classic is None):
         destination = html or folder.path / "report.html"
-        destination.write_text(page.render(report, slices))
+        destination.write_text(render_as("html", REPORTS, report, slices))
         if form is None:
-            more = told_changes(changes_beside_tldr(report)) if bands is not None else []
+            more = list_of_changes(changes_beside_tldr(report)) if bands is not None else []
             click.echo("\n".join((*tldr.lines(report), *more)))
         click.echo(f"report: {destination}", err=form is not None)
 
 
-def _find(name: str | None, results: Path) -> Folder:
+def _find_folder(name: str | None, results: Path) -> Folder:
     from slowdust.errors import UsageError
     from slowdust.store.folder import Folder, experiments
 

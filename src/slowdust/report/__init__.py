@@ -1,1 +1,1 @@
-"""From an analysis to HTML, Markdown, CSV and JSON."""
+"""Reports and histories in HTML, Markdown, CSV, JSON and the classic files."""

@@ -4,40 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-
-import msgspec
+from collections.abc import Sequence
 
 from slowdust.analysis.metrics import METRICS
 from slowdust.analysis.model import Report, ResponseTime, Result, Writers
 from slowdust.store.latency import LatencyUs
+from slowdust.store.slice import Slice
 
-_PLAIN = (
-    "benchmark",
-    "test",
-    "group",
-    "clients",
-    "contender",
-    "unit",
-    "qps",
-    "rqps",
-    "low",
-    "high",
-    "verdict",
-    "slices",
-    "incarnations",
-    "measured_s",
-    "errors",
-    "retries",
-    "peak_vsz_gb",
-    "peak_rss_gb",
-    "client_busiest_thread",
-    "idle_cpu_share",
-    "backends_changed",
-    "late_operations",
-)
-_LATENCY = tuple(field.name for field in msgspec.structs.fields(LatencyUs))
-_RESPONSE = tuple(field.name for field in msgspec.structs.fields(ResponseTime))
-_WRITERS = tuple(field.name for field in msgspec.structs.fields(Writers))
+_NESTED = {
+    *("errors_by_state", "latency_us", "response_time", "per_op", "per_op_relative"),
+    *("counters", "counters_relative", "writers", "notes"),
+}
+"""Fields of a result that are not one column."""
+_PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
+_LATENCY = LatencyUs.__struct_fields__
+_RESPONSE = ResponseTime.__struct_fields__
+_WRITERS = Writers.__struct_fields__
 _METRICS = tuple(metric.key for metric in METRICS)
 
 COLUMNS = (
@@ -51,11 +33,11 @@ COLUMNS = (
     *(f"per_op_relative_{key}" for key in _METRICS),
     "notes",
 )
-"""Every column, always: files of several experiments can be put together."""
+"""All columns. Every file has them, so that those of several experiments can be put together."""
 
 
-def render(report: Report) -> str:
-    """A header and one row per result; what was not measured is an empty field."""
+def render(report: Report, _slices: Sequence[Slice] = ()) -> str:
+    """Return a header and one row per result; what was not measured is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -1,18 +1,44 @@
-"""The history as one JSON object; docs/history.schema.json describes it."""
+"""Signs and labels of a history, which its Markdown and its page have in common."""
 
 from __future__ import annotations
 
-from slowdust.analysis.history.model import History
-from slowdust.report.json import encoded, schema_of
+from slowdust.analysis.history.model import ChangePoint, LineHistory, Point, Series
+from slowdust.wording import GROUP_TITLES
 
-SCHEMA_ID = "slowdust-history-1"
+MARKS_ABOVE_NOISE = "▲ ▼"
+"""Signs of change points from which on throughput is higher, and lower."""
+MARKS_BY_SIZE_ALONE = "△ ▽"
+"""Signs of change points of which nothing is known but the size."""
+CHAINED = "*"
+MEAN_AND_MEDIAN = (
+    "The table has the geometric mean of a group's tests, of those that all versions have; the "
+    "common result, in the sentences, is that of its median test."
+)
 
 
-def render(history: History) -> str:
-    """The history as JSON, indented, with a newline at its end; what is None is absent."""
-    return encoded(history)
+def several_clients(line: LineHistory) -> bool:
+    """Return whether tests have several numbers of clients."""
+    return len({series.clients for series in line.tests}) > 1
 
 
-def schema() -> str:
-    """The JSON Schema of what `render` writes, in the same layout."""
-    return schema_of(History, SCHEMA_ID, "Throughput from version to version")
+def label_of(series: Series) -> str:
+    """Return a group with its number of tests, or the name of a test."""
+    if not series.tests:
+        return series.name
+    return f"{GROUP_TITLES.get(series.name, series.name)} ({len(series.tests)})"
+
+
+def point_at(series: Series, version: str) -> Point | None:
+    """Return the point of a version."""
+    return next((point for point in series.points if point.version == version), None)
+
+
+def change_at(series: Series, version: str) -> ChangePoint | None:
+    """Return the change of level that begins at a version."""
+    return next((change for change in series.change_points if change.version == version), None)
+
+
+def mark_of(change: ChangePoint) -> str:
+    """Return the arrow of a change: hollow where it is one by size alone."""
+    faster, slower = (MARKS_BY_SIZE_ALONE if change.by_size_alone else MARKS_ABOVE_NOISE).split()
+    return faster if change.ratio > 1 else slower

@@ -1,55 +1,29 @@
-"""The report as one JSON object; docs/report.schema.json describes it."""
+"""A report, or a history, as one JSON object.
+
+docs/report.schema.json and docs/history.schema.json describe them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from slowdust.analysis.history.model import History
 from slowdust.analysis.metrics import METRICS
 from slowdust.analysis.model import Report
-
-SCHEMA_ID = "slowdust-report-1"
-
-
-def render(report: Report) -> str:
-    """The report as JSON, indented, with a newline at its end; what is None is absent."""
-    return encoded(report)
+from slowdust.store.slice import Slice
 
 
-def schema() -> str:
-    """The JSON Schema of what `render` writes, in the same layout."""
-    return schema_of(Report, SCHEMA_ID, "The report of one experiment", _with_metrics)
+def render(content: msgspec.Struct, _slices: Sequence[Slice] = ()) -> str:
+    """Return a report or a history as JSON, indented; what is None is absent."""
+    return _pretty(msgspec.json.encode(_without_none(content)))
 
 
-def encoded(value: msgspec.Struct) -> str:
-    """Any such object as JSON, laid out in the same way."""
-    return _pretty(msgspec.json.encode(_measured(value)))
-
-
-def schema_of(
-    kind: type[msgspec.Struct],
-    identifier: str,
-    title: str,
-    complete: Callable[[dict[str, Any]], None] = lambda described: None,
-) -> str:
-    """Return the JSON Schema of what `encoded` writes of objects of a kind.
-
-    `complete` adds to the schema what types do not tell.
-    """
-    described = {name: _without_null(part) for name, part in msgspec.json.schema(kind).items()}
-    complete(described)
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": identifier,
-        "title": title,
-    }
-    return _pretty(msgspec.json.encode(head | described, order="deterministic"))
-
-
-def _with_metrics(described: dict[str, Any]) -> None:
-    """Describe the values per operation, one for each row of the table of metrics."""
+def report_schema() -> str:
+    """Return the JSON Schema of a report, in the same layout."""
+    described = _described(Report)
     for field, relative in (("per_op", ""), ("per_op_relative", ", relative to the base's")):
         described["$defs"]["Result"]["properties"][field]["properties"] = {
             metric.key: {
@@ -59,10 +33,30 @@ def _with_metrics(described: dict[str, Any]) -> None:
             }
             for metric in METRICS
         }
+    return _schema("slowdust-report-1", "The report of one experiment", described)
+
+
+def history_schema() -> str:
+    """Return the JSON Schema of a history, in the same layout."""
+    described = _described(History)
+    return _schema("slowdust-history-1", "Throughput from version to version", described)
+
+
+def _described(content: type[msgspec.Struct]) -> dict[str, Any]:
+    return {name: _without_null(part) for name, part in msgspec.json.schema(content).items()}
+
+
+def _schema(identifier: str, title: str, described: dict[str, Any]) -> str:
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": identifier,
+        "title": title,
+    }
+    return _pretty(msgspec.json.encode(head | described, order="deterministic"))
 
 
 def _without_null(part: object) -> object:
-    """The same schema for values that are absent instead of null."""
+    """Return the schema of the same values where they are absent instead of null."""
     match part:
         case [*items]:
             return [_without_null(item) for item in items if item != {"type": "null"}]
@@ -73,13 +67,13 @@ def _without_null(part: object) -> object:
     return part
 
 
-def _measured(value: object) -> object:
-    """The same without what is None; what is 0 or empty stays: it was looked at."""
+def _without_none(value: object) -> object:
+    """Return the value without fields that are None; what is 0 or empty stays: it was measured."""
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
-        return {name: _measured(field) for name, field in fields.items() if field is not None}
+        return {name: _without_none(field) for name, field in fields.items() if field is not None}
     if isinstance(value, list):
-        return [_measured(item) for item in value]
+        return [_without_none(item) for item in value]
     return value
 
 

@@ -100,8 +100,8 @@ def slap_experiment() -> tuple[Report, list[Slice]]:
     for facts, allocator in zip(manifest.contenders, ("glibc", "tcmalloc"), strict=True):
         facts.allocator = allocator
     manifest.contenders[1].engine = "innodb"
-    for one in slices:
-        one.place.benchmark = "slap"
+    for record in slices:
+        record.place.benchmark = "slap"
     return analyse(manifest, slices), slices
 
 
@@ -166,43 +166,43 @@ def troubled_experiment() -> tuple[Report, list[Slice]]:
         for name, kind in ((BASE, "Index Scan"), (NEWER, "Bitmap Heap Scan"))
     ]
     kept = [
-        one
-        for one in slices
-        if one.place.contender != failed
-        and not (one.place.test == "scan" and one.place.contender == HOSTILE)
+        record
+        for record in slices
+        if record.place.contender != failed
+        and not (record.place.test == "scan" and record.place.contender == HOSTILE)
     ]
     first = slices[0].measured.started
     assert first is not None
-    for one in kept:
-        assert one.measured.started is not None
-        one.measured.started = first + 14 * (one.measured.started - first)
-        _trouble(one)
+    for record in kept:
+        assert record.measured.started is not None
+        record.measured.started = first + 14 * (record.measured.started - first)
+        _trouble(record)
     return analyse(manifest, kept), kept
 
 
-def _trouble(one: Slice) -> None:
-    if one.place.test == "update-index":
-        one.measured.uses = {"client": one.measured.uses["client"]}
-        one.measured.probe_seconds = None
-        one.measured.skipped_probes = ["process", "host"]
-    if one.place.test == "write-only":
-        one.measured.errors = {"40001": 3, "<i>": 1}
-        one.measured.retries = 3
-        one.measured.schedule = Schedule(
+def _trouble(record: Slice) -> None:
+    if record.place.test == "update-index":
+        record.measured.uses = {"client": record.measured.uses["client"]}
+        record.measured.probe_seconds = None
+        record.measured.skipped_probes = ["process", "host"]
+    if record.place.test == "write-only":
+        record.measured.errors = {"40001": 3, "<i>": 1}
+        record.measured.retries = 3
+        record.measured.schedule = Schedule(
             rate=2000.0,
             arrivals="poisson",
             late_operations=12,
             max_lag_ns=3_500_000,
             mean_lag_ns=14_000.0,
         )
-    if one.place.test == "point-query":
-        per_second, latency = one.measured.operations, one.measured.latency
+    if record.place.test == "point-query":
+        per_second, latency = record.measured.operations, record.measured.latency
         assert per_second is not None
         assert latency is not None
         operations = int(3.2 * per_second)
-        one.measured.seconds, one.measured.operations = 3.2, operations
-        one.qps = operations / 3.2
-        one.measured.per_second = [
+        record.measured.seconds, record.measured.operations = 3.2, operations
+        record.qps = operations / 3.2
+        record.measured.per_second = [
             PerSecond(per_second, latency.max_ns),
             PerSecond(per_second, 4 * latency.max_ns),
             PerSecond(per_second, latency.max_ns),

@@ -17,18 +17,18 @@ def rows(report: Report) -> list[dict[str, str]]:
 def test_one_row_for_each_result_with_its_numbers() -> None:
     report = analyse(*synthetic_experiment(["a", "b"], ["scan", "insert"], blocks=4))
 
-    found = rows(report)
+    table = rows(report)
 
-    assert len(found) == len(report.results) == 4
-    for row, result in zip(found, report.results, strict=True):
+    assert len(table) == len(report.results) == 4
+    for row, result in zip(table, report.results, strict=True):
         assert (row["test"], row["contender"]) == (result.test, result.contender)
         assert float(row["qps"]) == result.qps
         assert result.latency_us is not None
         assert float(row["latency_us_p99"]) == result.latency_us.p99
         assert float(row["per_op_cs"]) == result.per_op["cs"]
-    assert found[0]["verdict"] == ""
-    assert found[0]["per_op_relative_cs"] == ""
-    assert float(found[1]["per_op_relative_cs"]) > 0
+    assert table[0]["verdict"] == ""
+    assert table[0]["per_op_relative_cs"] == ""
+    assert float(table[1]["per_op_relative_cs"]) > 0
 
 
 def test_notes_with_commas_stay_one_field() -> None:
@@ -40,10 +40,10 @@ def test_notes_with_commas_stay_one_field() -> None:
 
 def test_what_was_not_measured_is_empty() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
-    for piece in slices:
-        del piece.measured.uses["server"]
-        assert piece.measured.latency is not None
-        piece.measured.latency.counts = [0] * len(piece.measured.latency.counts)
+    for record in slices:
+        del record.measured.uses["server"]
+        assert record.measured.latency is not None
+        record.measured.latency.counts = [0] * len(record.measured.latency.counts)
 
     row = rows(analyse(manifest, slices))[0]
 

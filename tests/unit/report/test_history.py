@@ -14,11 +14,11 @@ from markupsafe import Markup
 
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import History
-from slowdust.report import history as data
+from slowdust.report import json as data
 from slowdust.report.html import history as page
-from slowdust.report.html.charts.courses import Course, CoursePoint
 from slowdust.report.html.charts.history import HEIGHT, Sign, history_chart
 from slowdust.report.html.charts.marks import marks_of
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
 from slowdust.report.markdown import history as markdown
 from tests.unit.synthetic_history import as_build, choice, experiments, measured, single_runs
 
@@ -33,17 +33,17 @@ def history() -> History:
 
 
 def test_the_published_schema_is_current() -> None:
-    remedy = """python -c 'from slowdust.report import history; print(history.schema(), end="")'"""
+    remedy = """python -c 'from slowdust.report json as j; print(j.history_schema(), end="")'"""
 
-    assert SCHEMA.read_text() == data.schema(), f"{remedy} > docs/history.schema.json"
+    assert SCHEMA.read_text() == data.history_schema(), f"{remedy} > docs/history.schema.json"
 
 
 def test_the_json_is_what_its_schema_says(history: History) -> None:
     rendered = json.loads(data.render(history))
 
-    jsonschema.Draft202012Validator(json.loads(data.schema())).validate(rendered)
+    jsonschema.Draft202012Validator(json.loads(data.history_schema())).validate(rendered)
     (line,) = rendered["lines"]
-    scan = next(one for one in line["tests"] if one["name"] == "scan")
+    scan = next(test for test in line["tests"] if test["name"] == "scan")
     first, *_, last = scan["points"]
     assert first == {"version": "5.6.51", "rqps": 1.0, "experiments": ["early"], "through": []}
     assert last["through"] == ["5.7.44"]
@@ -102,17 +102,17 @@ def test_no_common_result_contradicts_the_table() -> None:
 def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere() -> None:
     monday = as_build(measured("mon", {"17.6": 1.0, "18": 0.5}), "18", "mybuild", "aaaa0")
     tuesday = as_build(measured("tue", {"17.6": 1.0, "18": 1.5}), "18", "mybuild", "bbbb0")
-    found = history_of(experiments(monday, tuesday), choice())
+    history = history_of(experiments(monday, tuesday), choice())
     first, second = "18 mybuild aaaa", "18 mybuild bbbb"
 
-    (line,) = json.loads(data.render(found))["lines"]
-    assert [one["label"] for one in line["versions"]] == ["17.6", first, second]
-    assert [one["experiments"] for one in line["versions"][1:]] == [["mon"], ["tue"]]
+    (line,) = json.loads(data.render(history))["lines"]
+    assert [version["label"] for version in line["versions"]] == ["17.6", first, second]
+    assert [version["experiments"] for version in line["versions"][1:]] == [["mon"], ["tue"]]
     for series in (*line["groups"], *line["tests"]):
         rates = {point["version"]: round(point["rqps"], 2) for point in series["points"]}
         assert rates == {"17.6": 1.0, first: 0.5, second: 1.5}
 
-    for text in (markdown.brief(found), markdown.render(found)):
+    for text in (markdown.brief(history), markdown.render(history)):
         header, row = (
             [cell.strip() for cell in line.strip("|").split("|")]
             for line in text.splitlines()
@@ -123,7 +123,7 @@ def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere() ->
         assert f"from 17.6 to {first} there are big regressions" in text
         assert f"from {first} to {second} there are big improvements" in text
 
-    written = page.render(found)
+    written = page.render(history)
     scan = re.search(r">scan</span></span></th>(.*?)</tr>", written)
     assert scan is not None
     assert re.findall(r"</span>([\d.]+)</td>|>([\d.]+)</td>", scan[1]) == [
@@ -178,8 +178,8 @@ def test_the_page_shows_chained_versions_and_change_points(history: History) -> 
 def test_one_client_is_not_told_in_the_plural() -> None:
     manifest, slices = single_runs("levels", {"5.6": 1.0, "5.7": 0.5}, tests=["scan"])
     more = copy.deepcopy(slices)
-    for piece in more:
-        piece.place.clients = 40
+    for record in more:
+        record.place.clients = 40
 
     written = page.render(history_of(experiments((manifest, [*slices, *more])), choice()))
 
@@ -190,8 +190,8 @@ def test_one_client_is_not_told_in_the_plural() -> None:
 
 def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own() -> None:
     runs = single_runs("old", {"5.6": 1.0, "5.7": 1.3, "8.0": 0.7})
-    found = history_of(experiments(runs), choice())
-    text, written = markdown.brief(found), page.render(found)
+    history = history_of(experiments(runs), choice())
+    text, written = markdown.brief(history), page.render(history)
 
     assert re.search(r"^\| Writes \(1\) +\| +1\.00 \| △ 1\.30 \| ▽ 0\.70 \|", text, re.MULTILINE)
     assert "△ ▽: from here on throughput is at another level, by size alone." in text
@@ -199,15 +199,15 @@ def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own() -> Non
     assert "Change points, the first version of the new level" not in text
     assert re.search(r'class="shift middle k\d \w+">▽</text>', written)
     assert "by more than noise" not in written
-    (line,) = json.loads(data.render(found))["lines"]
+    (line,) = json.loads(data.render(history))["lines"]
     assert line["tests"][0]["change_points"][0]["by_size_alone"] is True
 
 
 def chart_of(changes: int) -> Markup:
     """Two versions, as many lines, which all get slower."""
     marks = marks_of(["", *map(str, range(changes))], "")
-    points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
-    courses = [Course(str(index), marks[str(index)], points) for index in range(changes)]
+    points = (RatioPoint(1.0, None, None, 0), RatioPoint(0.5, None, None, 1))
+    courses = [RatioLine(str(index), marks[str(index)], points) for index in range(changes)]
     signs = [Sign(1, faster=False, sign="▼", mark=course.mark) for course in courses]
     return history_chart(["1.0", "1.1"], courses, signs, "chart")
 
@@ -237,10 +237,10 @@ def test_many_changes_of_one_version_are_counted() -> None:
 
 def test_long_labels_of_versions_have_room_and_are_told_apart() -> None:
     labels = [f"17.6 /home/someone/builds/postgres-patched {sha256}" for sha256 in ("3f9a", "c04e")]
-    points = (CoursePoint(0, 1.0, None, None), CoursePoint(1, 0.5, None, None))
+    points = (RatioPoint(1.0, None, None, 0), RatioPoint(0.5, None, None, 1))
     mark = marks_of(["", "scan"], "")["scan"]
 
-    chart = history_chart(labels, [Course("scan", mark, points)], [], "chart")
+    chart = history_chart(labels, [RatioLine("scan", mark, points)], [], "chart")
 
     assert ">17.6 /home/s…ed 3f9a</text>" in chart
     assert ">17.6 /home/s…ed c04e</text>" in chart

@@ -47,7 +47,7 @@ def test_the_command_reads_the_results_folder(
     code, text, _ = slowdust("history", "late", "--json", "--test", "sc*", "--base", "9.5.0")
     (line,) = json.loads(text)["lines"]
     assert (code, line["base"], line["experiments"]) == (0, "9.5.0", ["late"])
-    assert [one["name"] for one in line["tests"]] == ["scan"]
+    assert [test["name"] for test in line["tests"]] == ["scan"]
 
     code, text, _ = slowdust("history", "--html", "out.html")
     assert (code, text) == (0, "history: out.html\n")

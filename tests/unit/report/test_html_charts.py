@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 import pytest
 
 from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.blocks import Compared, layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.seconds import MOST_PIECES, pieces, seconds_chart
+from slowdust.report.html.charts.scale import Ratio
+from slowdust.report.html.charts.seconds import MOST_SPANS, seconds_chart, spans
 from slowdust.store.measured import PerSecond
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import synthetic_experiment, synthetic_slice
@@ -25,12 +26,12 @@ def _slices(blocks: int = 3, incarnations: int = 2) -> list[Slice]:
 
 
 def _dots(chart: str, css_class: str) -> int:
-    found = re.search(rf'<path class="dot {css_class}[^"]*" d="([^"]*)"', chart)
-    return found[1].count("M") if found else 0
+    path = re.search(rf'<path class="dot {css_class}[^"]*" d="([^"]*)"', chart)
+    return path[1].count("M") if path else 0
 
 
 def _point(rqps: float, low: float | None, high: float | None) -> ForestPoint:
-    return ForestPoint("b", MARKS["b"], rqps, low, high, "slower")
+    return ForestPoint(rqps, low, high, "b", MARKS["b"], "slower")
 
 
 def test_twenty_contenders_all_look_different() -> None:
@@ -59,7 +60,7 @@ def test_columns_hold_one_slice_of_each_contender_in_the_order_of_slots() -> Non
     positions = [column.x for column in plan.columns]
     assert positions == sorted(positions)
     assert positions[-1] < svg.WIDTH
-    first = {one.place.contender: one.qps for one in slices[:2]}
+    first = {record.place.contender: record.qps for record in slices[:2]}
     assert plan.columns[0].rates == first
 
 
@@ -68,7 +69,7 @@ def test_every_slice_is_a_dot_and_every_pair_a_ratio() -> None:
     plan = layout(slices)
 
     rates = rate_chart(plan, MARKS, "a", "operations/s")
-    ratios = ratio_chart(plan, MARKS, "a", 0.03, {"b": Compared(0.9, 0.8, 1.0)})
+    ratios = ratio_chart(plan, MARKS, "a", 0.03, {"b": Ratio(0.9, 0.8, 1.0)})
 
     assert _dots(rates, "k0") + _dots(rates, "k1") == len(slices)
     strays = re.findall(r'class="stray[^"]*" d="([^"]*)"', ratios)
@@ -88,7 +89,7 @@ def test_a_stray_ratio_becomes_an_arrow_and_leaves_the_axis_alone() -> None:
 
 
 def test_without_the_base_there_are_rates_but_no_ratios() -> None:
-    slices = [one for one in _slices() if one.place.contender == "b"]
+    slices = [record for record in _slices() if record.place.contender == "b"]
     marks = {"b": MARKS["b"]}
 
     assert _dots(rate_chart(layout(slices), marks, "a", "rows/s"), "k1") == len(slices)
@@ -97,53 +98,53 @@ def test_without_the_base_there_are_rates_but_no_ratios() -> None:
 
 def test_slices_without_throughput_are_drawn_at_zero() -> None:
     slices = _slices()
-    for one in slices:
-        one.qps = 0.0
+    for record in slices:
+        record.qps = 0.0
 
     assert _dots(rate_chart(layout(slices), MARKS, "a", "operations/s"), "k0") == 12
     assert ratio_chart(layout(slices), MARKS, "a", 0.03, {}) == ""
 
 
 def test_pieces_are_the_seconds_of_a_slice_at_their_real_times() -> None:
-    one = synthetic_slice(started=1000.0)
-    one.measured.seconds, one.measured.operations, one.qps = 3.2, 320, 200.0
-    one.measured.per_second = [PerSecond(n, n * 1000) for n in (90, 110, 80, 40)]
+    record = synthetic_slice(started=1000.0)
+    record.measured.seconds, record.measured.operations, record.qps = 3.2, 320, 200.0
+    record.measured.per_second = [PerSecond(n, n * 1000) for n in (90, 110, 80, 40)]
 
-    found = pieces([one], origin=990.0)
+    parts = spans([record], origin=990.0)
 
-    assert [(piece.start, piece.end) for piece in found] == [
+    assert [(span.start, span.end) for span in parts] == [
         (10, 11),
         (11, 12),
         (12, pytest.approx(13.2)),
     ]
     # qps counts two units an operation, and the short tail is joined to the third second.
-    assert [piece.rate for piece in found] == pytest.approx([180, 220, 200])
-    assert [piece.max_us for piece in found] == [90, 110, 80]
+    assert [span.rate for span in parts] == pytest.approx([180, 220, 200])
+    assert [span.max_us for span in parts] == [90, 110, 80]
 
 
 def test_a_long_series_is_thinned_and_keeps_its_worst_response() -> None:
-    one = synthetic_slice(started=0.0)
-    one.measured.per_second = [PerSecond(10, 1000)] * 9999 + [PerSecond(10, 7_000_000)]
-    one.measured.seconds, one.measured.operations, one.qps = 10_000.0, 100_000, 10.0
+    record = synthetic_slice(started=0.0)
+    record.measured.per_second = [PerSecond(10, 1000)] * 9999 + [PerSecond(10, 7_000_000)]
+    record.measured.seconds, record.measured.operations, record.qps = 10_000.0, 100_000, 10.0
 
-    found = pieces([one], origin=0.0)
+    parts = spans([record], origin=0.0)
 
-    assert len(found) <= MOST_PIECES
-    assert max(piece.max_us for piece in found) == 7000
-    assert found[-1].end == 10_000
-    assert {round(piece.rate, 6) for piece in found} == {10}
+    assert len(parts) <= MOST_SPANS
+    assert max(span.max_us for span in parts) == 7000
+    assert parts[-1].end == 10_000
+    assert {round(span.rate, 6) for span in parts} == {10}
 
 
 def test_a_slice_without_operations_is_one_piece_at_zero() -> None:
-    one = synthetic_slice()
-    started, latency = one.measured.started, one.measured.latency
+    record = synthetic_slice()
+    started, latency = record.measured.started, record.measured.latency
     assert started is not None
     assert latency is not None
-    one.measured.operations, one.qps, one.measured.per_second = 0, 0.0, []
+    record.measured.operations, record.qps, record.measured.per_second = 0, 0.0, []
     latency.max_ns = 0
 
-    assert [piece.rate for piece in pieces([one], started)] == [0]
-    ElementTree.fromstring(f"<x>{seconds_chart([one], started, MARKS, 'operations/s')}</x>")
+    assert [span.rate for span in spans([record], started)] == [0]
+    ElementTree.fromstring(f"<x>{seconds_chart([record], started, MARKS, 'operations/s')}</x>")
 
 
 def test_forest_has_an_interval_for_every_row_and_links_it() -> None:

@@ -26,9 +26,9 @@ def page(measured: tuple[Report, list[Slice]]) -> str:
 
 
 def _table(page: str, label: str) -> str:
-    found = re.search(rf'aria-label="{re.escape(label)}">.*?</table>', page, re.DOTALL)
-    assert found, label
-    return found[0]
+    match = re.search(rf'aria-label="{re.escape(label)}">.*?</table>', page, re.DOTALL)
+    assert match, label
+    return match[0]
 
 
 def _section(page: str, test: str) -> str:
@@ -38,9 +38,9 @@ def _section(page: str, test: str) -> str:
 
 
 def _row(page: str, test: str) -> str:
-    found = re.search(rf'<tr class="row"[^>]*data-name="{test}".*?</tr>', page, re.DOTALL)
-    assert found
-    return found[0]
+    match = re.search(rf'<tr class="row"[^>]*data-name="{test}".*?</tr>', page, re.DOTALL)
+    assert match
+    return match[0]
 
 
 def _words(markup: str) -> str:
@@ -200,7 +200,7 @@ def test_response_times_are_counted_in_classic_buckets(
     table = _table(page, "Response times of query in qp100")
     report, _ = measured
 
-    runs = [one for one in report.step_runs if (one.test, one.contender) == ("qp100", BASE)]
+    runs = [run for run in report.step_runs if (run.test, run.contender) == ("qp100", BASE)]
     counts = [(run.roles[0].buckets or [])[0] for run in runs]
     assert [run.roles[0].role for run in runs] == ["query", "query"]
     assert f"≤ 256 µs {sum(counts):,}" in _words(table)
@@ -272,10 +272,10 @@ def test_the_glossary_speaks_of_steps_where_there_are_no_slices(page: str) -> No
 
 def test_what_was_not_measured_is_a_dash() -> None:
     manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
-    for one in slices:
-        assert one.step is not None
-        one.step.samples = []
-        one.step.data_bytes = one.step.rows_counted = one.step.settled_s = None
+    for record in slices:
+        assert record.step is not None
+        record.step.samples = []
+        record.step.data_bytes = record.step.rows_counted = record.step.settled_s = None
 
     page = html.render(analyse(manifest, slices), slices)
 

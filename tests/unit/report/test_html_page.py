@@ -35,7 +35,9 @@ def troubled_page() -> str:
 
 
 def _result(report: Report, test: str, contender: str) -> Result:
-    return next(one for one in report.results if (one.test, one.contender) == (test, contender))
+    return next(
+        result for result in report.results if (result.test, result.contender) == (test, contender)
+    )
 
 
 def test_the_page_is_one_well_formed_file_whose_links_lead_somewhere(
@@ -124,15 +126,15 @@ def test_settings_that_differ_come_first(troubled_page: str) -> None:
     assert "(not set)" in troubled_page
 
 
-@pytest.mark.parametrize(("names", "told"), [("a", "1 setting<"), ("ab", "2 settings<")])
-def test_it_is_said_how_many_settings_there_are(names: str, told: str) -> None:
+@pytest.mark.parametrize(("names", "count"), [("a", "1 setting<"), ("ab", "2 settings<")])
+def test_it_is_said_how_many_settings_there_are(names: str, count: str) -> None:
     manifest, slices = synthetic_experiment(["a@1", "a@2"], ["scan"])
     for contender in manifest.contenders:
         contender.settings = dict.fromkeys(names, "on")
 
     page = html.render(analyse(manifest, slices), slices)
 
-    assert f"All that is set: {told}" in page
+    assert f"All that is set: {count}" in page
 
 
 def test_settings_that_a_version_does_not_know_stand_beside_the_settings() -> None:
@@ -148,9 +150,9 @@ def test_settings_that_a_version_does_not_know_stand_beside_the_settings() -> No
 
 def test_anchors_stay_apart_whatever_tests_are_called() -> None:
     report, slices = plain_experiment()
-    for one in report.results:
-        if one.test == "scan":
-            one.test = "POINT query"
+    for result in report.results:
+        if result.test == "scan":
+            result.test = "POINT query"
 
     outline = outline_of(html.render(report, slices))
 

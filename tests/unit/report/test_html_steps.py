@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun, Writers
+from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, bars_chart
 from slowdust.report.html.charts.histogram import histograms
 from slowdust.report.html.charts.marks import marks_of
@@ -24,7 +25,6 @@ from slowdust.report.html.steps.series import (
     thinned,
     worst_us,
 )
-from slowdust.report.html.steps.sla import sla_failure
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import StepFailure
 from slowdust.store.measured import Use
@@ -38,8 +38,8 @@ def _use(
 ) -> RoleUse:
     return RoleUse(
         connections=1,
-        statements=sum(one.statements for one in seconds),
-        rows=sum(one.rows for one in seconds),
+        statements=sum(second.statements for second in seconds),
+        rows=sum(second.rows for second in seconds),
         seconds=length,
         latency=Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0),
         per_second=seconds,
@@ -171,9 +171,9 @@ def test_a_graph_is_drawn_in_seconds_and_its_target_in_pixels() -> None:
     assert marks is not None
     low, high = 840, 840 - 840 / 1.06
     assert marks.get("viewBox") == "-0.5 0 4 840"
-    one, other, alone = (path.get("d") for path in marks)
-    assert one == f"M0 {low}l1{round(high) - low} 1 0"
-    assert other == f"M2 {low}l1{round(high) - low}"
+    first, second, alone = (path.get("d") for path in marks)
+    assert first == f"M0 {low}l1{round(high) - low} 1 0"
+    assert second == f"M2 {low}l1{round(high) - low}"
     assert alone == f"M0 {round((low + high) / 2)}h0"
     assert [path.get("class") for path in marks] == [
         "course k0 round",
@@ -220,7 +220,7 @@ def test_bars_start_at_zero_and_incarnations_are_dots() -> None:
     assert widths == ["50.00%", "100.00%"]
     assert [rect.get("class") for rect in root.findall(".//rect")] == ["bar k0", "bar missed k1"]
     assert [(path.get("d") or "").count("M") for path in root.findall(".//path")] == [2, 1]
-    text = [one.text for one in root.findall(".//text")]
+    text = [label.text for label in root.findall(".//text")]
     assert "50.0 inserts/s" in text
     assert "SLA failed: 1 of 2 inserts/s" in text
     assert text[-2:] == ["<c>", "not measured"]

@@ -20,8 +20,8 @@ def a_report() -> Report:
 
 
 def rendered(report: Report) -> dict[str, Any]:
-    found: dict[str, Any] = stdlib_json.loads(json.render(report))
-    return found
+    report_data: dict[str, Any] = stdlib_json.loads(json.render(report))
+    return report_data
 
 
 def contains_null(value: object) -> bool:
@@ -33,16 +33,16 @@ def contains_null(value: object) -> bool:
 
 
 def test_the_published_schema_is_current() -> None:
-    remedy = """python -c 'from slowdust.report import json; print(json.schema(), end="")'"""
+    remedy = """python -c 'from slowdust.report import json; print(json.report_schema(), end="")'"""
 
-    assert SCHEMA.read_text() == json.schema(), f"{remedy} > docs/report.schema.json"
+    assert SCHEMA.read_text() == json.report_schema(), f"{remedy} > docs/report.schema.json"
 
 
 def test_the_schema_allows_no_null() -> None:
-    assert '"null"' not in json.schema()
+    assert '"null"' not in json.report_schema()
     broken = rendered(a_report())
     broken["results"][0]["rqps"] = None
-    validator = jsonschema.Draft202012Validator(stdlib_json.loads(json.schema()))
+    validator = jsonschema.Draft202012Validator(stdlib_json.loads(json.report_schema()))
 
     assert [list(error.path) for error in validator.iter_errors(broken)] == [["results", 0, "rqps"]]
 
@@ -81,8 +81,8 @@ def test_the_shape_of_a_result() -> None:
 
 def test_what_was_not_measured_is_absent_and_what_was_zero_is_zero() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
-    for piece in slices:
-        piece.measured.uses.pop("server", None)
+    for record in slices:
+        record.measured.uses.pop("server", None)
 
     report = rendered(analyse(manifest, slices))
 
@@ -111,15 +111,15 @@ def test_a_report_of_long_steps_is_valid_and_has_nothing_that_was_not_measured()
         )
     )
 
-    found = rendered(report)
+    report_data = rendered(report)
 
-    jsonschema.validate(found, stdlib_json.loads(SCHEMA.read_text()))
-    assert not contains_null(found)
-    load = found["step_runs"][0]
+    jsonschema.validate(report_data, stdlib_json.loads(SCHEMA.read_text()))
+    assert not contains_null(report_data)
+    load = report_data["step_runs"][0]
     assert (load["test"], load["unit"], load["roles"][0]["role"]) == ("l.i0", "inserts/s", "insert")
     assert "target" not in load["roles"][0]
-    [stalled, *_] = [run for run in found["step_runs"] if run["stalls"]]
+    [stalled, *_] = [run for run in report_data["step_runs"] if run["stalls"]]
     assert stalled["stalls"][0]["second"] == 3
-    assert [failed["incarnation"] for failed in found["failed_steps"]] == [2]
-    assert found["results"][-1]["writers"]["sla_met"] is False
-    assert "rqps" not in found["results"][-1]
+    assert [failed["incarnation"] for failed in report_data["failed_steps"]] == [2]
+    assert report_data["results"][-1]["writers"]["sla_met"] is False
+    assert "rqps" not in report_data["results"][-1]

@@ -98,9 +98,9 @@ def test_a_base_that_missed_its_sla_says_so() -> None:
 
 
 def test_operations_of_hardware_are_named() -> None:
-    told = section(rendered(), "Hardware per operation")[1]
+    sentence = section(rendered(), "Hardware per operation")[1]
 
-    assert told == (
+    assert sentence == (
         "An operation (o) is, in l.i0 and l.i1: insert; l.x: indexed row; qr100 and qp1000: query."
     )
 

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from slowdust.analysis.model import Report
 from slowdust.report.html.environment import environment, shipped
 from slowdust.report.html.page import page_of
-from slowdust.report.html.steps.view import STATEMENTS
+from slowdust.report.html.sections import sections_of
+from slowdust.report.html.steps.step import STATEMENTS
 from slowdust.store.slice import Slice
 
 
 def render(report: Report, slices: Sequence[Slice]) -> str:
-    """The whole page: tables from `report`, charts from `slices` (those it was computed from)."""
+    """Return the page: tables from the report, charts from the slices it was computed from."""
+    page = page_of(report)
     template = environment().get_template("page.html")
     return template.render(
-        page=page_of(report, slices),
+        page=page,
         report=report,
+        sections=sections_of(page, slices),
         statements_of=STATEMENTS,
         style=shipped("page.css", "steps.css"),
         script=shipped("page.js", "zoom.js"),

@@ -8,15 +8,13 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from slowdust import wording as phrases
-from slowdust.analysis.model import ResponseTime, Result
+from slowdust import wording
+from slowdust.analysis.model import ResponseTime, Result, RoleReport, Writers
+from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
+from slowdust.analysis.sla import SHARE
 from slowdust.report.html import numbers
 
 Band = Literal["slower", "faster", "between"]
-
-SLOWER_BAND = 0.95
-FASTER_BAND = 1.05
-"""The classic bands: at or below, at or above."""
 
 ABSENT = Markup('<span class="absent" title="not measured">&ndash;</span>')
 
@@ -24,14 +22,14 @@ _ICONS: dict[Band, str] = {"slower": "▼", "faster": "▲", "between": "·"}
 
 
 def band(rqps: float | None) -> Band:
-    """The colour of a relative rate, as it is printed; what was not measured has none."""
-    if rqps is None or SLOWER_BAND < round(rqps, 2) < FASTER_BAND:
+    """Return the colour of a relative rate as it is printed; a missing one has none."""
+    if rqps is None or CLEARLY_SLOWER < round(rqps, 2) < CLEARLY_FASTER:
         return "between"
-    return "slower" if round(rqps, 2) <= SLOWER_BAND else "faster"
+    return "slower" if round(rqps, 2) <= CLEARLY_SLOWER else "faster"
 
 
 def band_of(result: Result) -> Band:
-    """The colour of a result: by its rate, or in an open loop by its response time."""
+    """Return the colour of a result: by its rate, or in an open loop by its response time."""
     time = result.response_time
     if result.rqps is None and time is not None and time.relative:
         return band(1 / time.relative)
@@ -39,29 +37,29 @@ def band_of(result: Result) -> Band:
 
 
 def relative_time(time: ResponseTime) -> Markup:
-    """A mean response time relative to the base's, with its interval where there is one."""
+    """Return a mean response time relative to the base's, with its interval if there is one."""
     if time.relative is None:
         return ABSENT
-    shown = Markup("\N{MULTIPLICATION SIGN}") + numbers.ratio(time.relative)
+    multiple = Markup("\N{MULTIPLICATION SIGN}") + numbers.ratio(time.relative)
     if time.low is None or time.high is None:
-        return shown
-    return shown + f" ({numbers.interval(time.low, time.high)})"
+        return multiple
+    return multiple + f" ({numbers.interval(time.low, time.high)})"
 
 
 def icon(rqps: float | None) -> str:
-    """The band as a sign, for those who do not see its colour."""
+    """Return the band as a sign, for those who do not see its colour."""
     return _ICONS[band(rqps)]
 
 
 def contender_name(name: str) -> Markup:
-    """A contender's name as an element; a long one may break where its parts meet.
+    """Return a contender's name as an element; a long one may break where its parts meet.
 
     What a matrix varies, behind the first space, breaks between its points only.
     """
     if " " in name or "=" in name:
         words = (_unbroken(word) if "=" in word else _breakable(word) for word in name.split(" "))
         return Markup('<span class="contender">{}</span>').format(Markup(" ").join(words))
-    if len(name) <= phrases.LONGEST_UNBROKEN:
+    if len(name) <= wording.LONGEST_UNBROKEN:
         return Markup('<span class="contender short">{}</span>').format(name)
     return Markup('<span class="contender">{}</span>').format(_breakable(name))
 
@@ -78,63 +76,50 @@ def _breakable(name: str) -> Markup:
     )
 
 
-def _or_absent(value: float | None, form: Callable[[float], str]) -> str | Markup:
-    return ABSENT if value is None else form(value)
+def or_absent(form: Callable[[float], str]) -> Callable[[float | None], str | Markup]:
+    """Return the form for a cell of a value that need not have been measured."""
+    return lambda value: ABSENT if value is None else form(value)
 
 
-def rate(value: float | None) -> str | Markup:
-    """A rate: whole from 100 up, three digits below."""
-    return _or_absent(value, numbers.significant)
-
-
-def count(value: float | None) -> str | Markup:
-    """A whole number."""
-    return _or_absent(value, numbers.count)
-
-
-def measured(value: float | None) -> str | Markup:
-    """A value per operation, three digits."""
-    return _or_absent(value, numbers.significant)
-
-
-def ratio(value: float | None) -> str | Markup:
-    """A relative value."""
-    return _or_absent(value, numbers.ratio)
+count = or_absent(numbers.count)
+measured = or_absent(numbers.significant)
+"""A value per operation, or a rate: three digits, all of those before the point."""
+ratio = or_absent(numbers.ratio)
+change = or_absent(wording.change)
+"""A ratio in words: 'up 30%', '2.1X'."""
+percent = or_absent(numbers.percent)
+size = or_absent(numbers.size)
+seconds = or_absent(numbers.duration)
 
 
 def with_relative(value: float | None, factor: float | None) -> str | Markup:
-    """A value per operation, and below it how many times the base's it is, where that is known."""
-    shown = measured(value)
+    """Return a value per operation, and below it the multiple of the base's where it is known."""
+    cell = measured(value)
     if factor is None:
-        return shown
-    return Markup(f"{shown}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
-
-
-def change(ratio: float | None) -> str | Markup:
-    """A ratio in words: 'up 30%', '2.1X'."""
-    return _or_absent(ratio, phrases.change)
-
-
-def percent(value: float | None) -> str | Markup:
-    """A share as a percentage."""
-    return _or_absent(value, numbers.percent)
-
-
-def size(value: float | None) -> str | Markup:
-    """A number of bytes."""
-    return _or_absent(value, numbers.size)
+        return cell
+    return Markup(f"{cell}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
 
 
 def interval(low: float | None, high: float | None) -> str | Markup:
-    """An interval of relative values."""
+    """Return an interval of relative values."""
     return ABSENT if low is None or high is None else numbers.interval(low, high)
 
 
 def response_time(value_us: float | None, unit: numbers.TimeUnit | None = None) -> str | Markup:
-    """A response time given in microseconds, in `unit`, or with the unit that suits it."""
-    return _or_absent(value_us, lambda value: numbers.response_time(value, unit))
+    """Return a response time given in microseconds, in `unit` or with the unit that suits it."""
+    return ABSENT if value_us is None else numbers.response_time(value_us, unit)
 
 
-def seconds(value: float | None) -> str | Markup:
-    """A length of time given in seconds."""
-    return _or_absent(value, numbers.duration)
+def sla_failure(writers: Writers | None) -> str:
+    """Return 'SLA failed: 612 of 1,000 inserts/s' of the worse rate; empty where it was met."""
+    if writers is None or writers.sla_met:
+        return ""
+    kept, what = writers.inserts, "inserts/s"
+    if writers.deletes is not None and writers.deletes < kept:
+        kept, what = writers.deletes, "deletes/s"
+    return f"SLA failed: {numbers.count(kept)} of {numbers.count(writers.target)} {what}"
+
+
+def under_target(use: RoleReport) -> bool:
+    """Return whether a paced writer kept less than its SLA."""
+    return use.target is not None and use.rate is not None and use.rate < SHARE * use.target

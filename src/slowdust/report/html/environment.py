@@ -8,25 +8,21 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from slowdust import wording as phrases
-from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
+from slowdust import wording
 from slowdust.report.html import cells, numbers
-from slowdust.report.html.steps import sla
 
 
 @cache
 def environment() -> Environment:
-    """Templates of this package, with the filters that they use."""
-    made = Environment(
+    """Return the templates of this package, with the filters that they use."""
+    templates = Environment(
         loader=PackageLoader("slowdust.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(SYSBENCH=SYSBENCH.name, IIBENCH=IIBENCH)
-    made.filters.update(
-        rate=cells.rate,
+    templates.filters.update(
         ratio=cells.ratio,
         measured=cells.measured,
         with_relative=cells.with_relative,
@@ -35,9 +31,9 @@ def environment() -> Environment:
         relative_time=cells.relative_time,
         icon=cells.icon,
         contender_name=cells.contender_name,
-        clients=phrases.clients,
+        clients=wording.clients,
         count=cells.count,
-        counted=phrases.counted,
+        counted=wording.counted,
         change=cells.change,
         duration=numbers.duration,
         interval=cells.interval,
@@ -46,14 +42,14 @@ def environment() -> Environment:
         size=cells.size,
         clock=numbers.clock,
         seconds=cells.seconds,
-        sla_failure=sla.sla_failure,
-        under_target=sla.under_target,
+        sla_failure=cells.sla_failure,
+        under_target=cells.under_target,
     )
-    return made
+    return templates
 
 
 def shipped(*names: str) -> Markup:
-    """Files of this package, to stand in the page as they are."""
+    """Return files of this package, to stand in the page as they are."""
     folder = resources.files(__package__)
     return Markup("").join(
         Markup(folder.joinpath(name).read_text(encoding="utf-8")) for name in names

@@ -9,12 +9,7 @@ from markupsafe import Markup
 
 from slowdust.analysis.history.change_points import BY_SIZE_ALONE
 from slowdust.analysis.history.model import History, LineHistory, Point, Series
-from slowdust.report.html import numbers
-from slowdust.report.html.charts.courses import Course, CoursePoint
-from slowdust.report.html.charts.history import Sign, history_chart
-from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.environment import environment, shipped
-from slowdust.report.markdown.history import (
+from slowdust.report.history import (
     CHAINED,
     MARKS_ABOVE_NOISE,
     MARKS_BY_SIZE_ALONE,
@@ -22,11 +17,18 @@ from slowdust.report.markdown.history import (
     change_at,
     label_of,
     mark_of,
+    point_at,
+    several_clients,
 )
+from slowdust.report.html import numbers
+from slowdust.report.html.charts.history import Sign, history_chart
+from slowdust.report.html.charts.marks import Mark, marks_of
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
+from slowdust.report.html.environment import environment, shipped
 from slowdust.wording import GROUP_TITLES, clients
 
 MOST_UNFOLDED = 4
-"""Groups of a line whose tests are shown at once."""
+"""The number of groups up to which their tests are all unfolded."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,15 @@ class Cell:
     """A version of a test or group; `rqps` is None where there is none."""
 
     rqps: float | None
-    shown: str = ""
+    text: str = ""
     mark: str = ""
-    """Of a change point."""
+    """The sign of a change point."""
     title: str = ""
 
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """A line of a table, and of the chart above it."""
+    """A row of a table, and the line of the chart above it."""
 
     label: str
     clients: int
@@ -59,7 +61,7 @@ class Panel:
     rows: tuple[HistoryRow, ...]
     chart: Markup
     changes: tuple[str, ...]
-    """Sentences: the change points."""
+    """A sentence for each row that has change points."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,13 @@ class LineView:
 
 
 def render(history: History) -> str:
-    """The whole page."""
+    """Return the whole page."""
     template = environment().get_template("history.html")
     return template.render(
         lines=[_view(line, index) for index, line in enumerate(history.lines)],
         history=history,
         style=shipped("page.css"),
+        script="",
         kinds=_kinds(history),
         above_noise=MARKS_ABOVE_NOISE,
         by_size_alone=MARKS_BY_SIZE_ALONE,
@@ -90,7 +93,7 @@ def render(history: History) -> str:
 
 
 def _kinds(history: History) -> set[str]:
-    """The change points that the page has, for its glossary."""
+    """Return the kinds of change points that the page has, for its glossary."""
     return {
         BY_SIZE_ALONE if change.by_size_alone else "above noise"
         for line in history.lines
@@ -114,7 +117,7 @@ def _view(line: LineHistory, index: int) -> LineView:
         history=line,
         anchor=anchor,
         panels=tuple(panels),
-        several_clients=len({series.clients for series in line.tests}) > 1,
+        several_clients=several_clients(line),
         unfolded=len(by_group) <= MOST_UNFOLDED,
         host=" · ".join(f"{label} {value}" for label, value in line.host.items())
         or "host not recorded",
@@ -122,23 +125,17 @@ def _view(line: LineHistory, index: int) -> LineView:
 
 
 def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Series]) -> Panel:
-    several = len({series.clients for series in line.tests}) > 1
+    several = several_clients(line)
     labels = [
         f"{label_of(series)}, {clients(series.clients)}" if several else label_of(series)
         for series in all_series
     ]
     marks = marks_of(["", *labels], "")
-    versions = [one.label for one in line.versions]
-    courses = [
-        _course(versions, series, label, marks[label])
-        for series, label in zip(all_series, labels, strict=True)
-    ]
-    signs = [
-        sign
-        for series, label in zip(all_series, labels, strict=True)
-        for sign in _signs(versions, series, marks[label])
-    ]
-    told = f"{title} of {line.line}: throughput relative to {line.base}, by version"
+    versions = [version.label for version in line.versions]
+    labelled = list(zip(all_series, labels, strict=True))
+    lines = [_line(versions, series, label, marks[label]) for series, label in labelled]
+    signs = [sign for series, label in labelled for sign in _signs(versions, series, marks[label])]
+    words = f"{title} of {line.line}: throughput relative to {line.base}, by version"
     return Panel(
         title=title,
         anchor=anchor,
@@ -147,25 +144,25 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
                 label=label_of(series),
                 clients=series.clients,
                 mark=marks[label],
-                cells=tuple(_cell(series, version.label) for version in line.versions),
+                cells=tuple(_cell(series, version) for version in versions),
             )
-            for series, label in zip(all_series, labels, strict=True)
+            for series, label in labelled
         ),
-        chart=history_chart(versions, courses, signs, told),
+        chart=history_chart(versions, lines, signs, words),
         changes=tuple(
             f"{label}: {', '.join(change.words for change in series.change_points)}"
-            for series, label in zip(all_series, labels, strict=True)
+            for series, label in labelled
             if series.change_points
         ),
     )
 
 
-def _course(versions: Sequence[str], series: Series, label: str, mark: Mark) -> Course:
-    return Course(
+def _line(versions: Sequence[str], series: Series, label: str, mark: Mark) -> RatioLine:
+    return RatioLine(
         label=f"{label}, relative throughput by version",
         mark=mark,
         points=tuple(
-            CoursePoint(versions.index(point.version), point.rqps, point.low, point.high)
+            RatioPoint(point.rqps, point.low, point.high, versions.index(point.version))
             for point in series.points
         ),
     )
@@ -185,22 +182,22 @@ def _signs(versions: Sequence[str], series: Series, mark: Mark) -> list[Sign]:
 
 
 def _cell(series: Series, version: str) -> Cell:
-    point = next((point for point in series.points if point.version == version), None)
+    point = point_at(series, version)
     if point is None:
         return Cell(None)
     change = change_at(series, version)
     return Cell(
         rqps=point.rqps,
-        shown=numbers.ratio(point.rqps) + (CHAINED if point.through else ""),
+        text=numbers.ratio(point.rqps) + (CHAINED if point.through else ""),
         mark=mark_of(change) if change else "",
         title="; ".join((*([change.words] if change else []), *_origin(point))),
     )
 
 
 def _origin(point: Point) -> list[str]:
-    told = []
-    if point.low is not None and point.high is not None:
-        told.append(f"95% interval {numbers.interval(point.low, point.high)}")
+    origin = [f"from {', '.join(point.experiments)}"]
     if point.through:
-        told.append(f"chained through {', '.join(point.through)}")
-    return [*told, f"from {', '.join(point.experiments)}"]
+        origin.insert(0, f"chained through {', '.join(point.through)}")
+    if point.low is not None and point.high is not None:
+        origin.insert(0, f"95% interval {numbers.interval(point.low, point.high)}")
+    return origin

@@ -1,7 +1,6 @@
 """Numbers as a reader wants them: few digits, thousands separators, one unit in a column.
 
-Every function takes a measured number; what was not measured never reaches them (`cells` prints
-it as a dash).
+Every function takes a measured number; `cells` prints what was not measured as a dash.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ SECONDS = TimeUnit("s", 1e6)
 
 TO = "\N{EN DASH}"
 _LEAST_MAGNITUDE = -4
-"""Power of ten of the smallest values without an exponent."""
+"""The power of ten of the smallest values without an exponent."""
 _BYTES_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """`value` with at least `digits` significant digits.
+    """Return `value` with at least `digits` significant digits.
 
     Digits before the decimal point are all kept: 12345.6 is '12,346', 0.01234 is '0.0123'. Below
     0.0001 it has an exponent, as Markdown has it: '5.3e-08'.
@@ -44,31 +43,31 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def count(value: float) -> str:
-    """A whole number with thousands separators."""
+    """Return a whole number with thousands separators."""
     return f"{value:,.0f}"
 
 
 def ratio(value: float) -> str:
-    """A relative value: two decimals around 1, fewer for large ones, more for tiny ones."""
+    """Return a relative value: two decimals around 1, fewer for large ones, more for tiny ones."""
     if 0 < abs(value) < 0.095:
         return significant(value, 2)
     return f"{value:.2f}" if abs(value) < 10 else significant(value)
 
 
 def interval(low: float, high: float) -> str:
-    """Both ends of an interval, with a third decimal where two would make it look like a point."""
+    """Return both ends of an interval, with a third decimal where two would show a point."""
     if low >= 0.095 and high < 10 and high - low < 0.015:
         return f"{low:.3f}{TO}{high:.3f}"
     return f"{ratio(low)}{TO}{ratio(high)}"
 
 
 def percent(share: float) -> str:
-    """A share of 1 as a percentage: a decimal below 10% unless it is zero."""
+    """Return a share of 1 as a percentage: a decimal below 10% unless it is zero."""
     return f"{share * 100:.0f}%" if share >= 0.1 else f"{share * 100:.1f}".removesuffix(".0") + "%"
 
 
 def time_unit(values_us: Iterable[float]) -> TimeUnit:
-    """The unit in which the smallest of `values_us` (microseconds) keeps its digits."""
+    """Return the unit in which the smallest of `values_us` (microseconds) keeps its digits."""
     smallest = min(values_us, default=0.0)
     if smallest >= 1e6:
         return SECONDS
@@ -76,7 +75,7 @@ def time_unit(values_us: Iterable[float]) -> TimeUnit:
 
 
 def response_time(value_us: float, unit: TimeUnit | None = None) -> str:
-    """A response time in `unit`, or with the symbol of the unit that suits it."""
+    """Return a response time in `unit`, or with the symbol of the unit that suits it."""
     if unit is not None:
         return significant(value_us / unit.microseconds)
     own = time_unit([value_us])
@@ -84,7 +83,7 @@ def response_time(value_us: float, unit: TimeUnit | None = None) -> str:
 
 
 def size(value_bytes: float) -> str:
-    """Bytes with a decimal unit: 1,500,000 is '1.50 MB'."""
+    """Return bytes with a decimal unit: 1,500,000 is '1.50 MB'."""
     value = float(value_bytes)
     for unit in _BYTES_UNITS[:-1]:
         if abs(value) < 1000:
@@ -94,7 +93,7 @@ def size(value_bytes: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time: '0.250 s', '12.5 s', '3 min 20 s', '2 h 5 min'."""
+    """Return a length of time: '0.250 s', '12.5 s', '3 min 20 s', '2 h 5 min'."""
     if seconds < 100:
         return f"{significant(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -105,7 +104,7 @@ def duration(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """An offset on a time axis: '0:07', '12:34', '1:02:03'; tenths where they are not zero."""
+    """Return an offset on a time axis: '0:07', '12:34', '1:02:03'; tenths unless they are zero."""
     tenths = round(seconds * 10)
     whole, tenth = divmod(tenths, 10)
     minutes, second = divmod(whole, 60)
@@ -117,7 +116,7 @@ def clock(seconds: float) -> str:
 
 
 def short(value: float) -> str:
-    """A rate on an axis: '850', '12k', '1.5M'."""
+    """Return a rate on an axis: '850', '12k', '1.5M'."""
     for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor:
             return f"{value / factor:g}{suffix}"
@@ -125,7 +124,7 @@ def short(value: float) -> str:
 
 
 def brief_time(value_us: float) -> str:
-    """A response time on an axis: '200 µs', '1 ms', '10 s'."""
+    """Return a response time on an axis: '200 µs', '1 ms', '10 s'."""
     for unit in (SECONDS, MILLISECONDS):
         if value_us >= unit.microseconds:
             return f"{value_us / unit.microseconds:g} {unit.symbol}"

@@ -1,253 +1,149 @@
-"""What the page shows, arranged: rows of the results table, one section per test, contenders.
-
-Pure arrangement of a `Report` and its slices; templates print it.
-"""
+"""The names, marks and rows that the head and the sections of the page share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from markupsafe import Markup
-
-from slowdust.analysis.model import ContenderInfo, GroupChanges, Report
-from slowdust.analysis.results.contenders import unknown_settings
-from slowdust.analysis.results.summary import Summary, summary_tables
-from slowdust.analysis.story.bands import changes_beside_tldr, has_no_interval
-from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.charts.marks import Looks, Mark, marks_of
-from slowdust.report.html.concurrency import ConcurrencyView, concurrency_views
+from slowdust.analysis.model import Report, Verdict
+from slowdust.analysis.story.bands import has_no_interval
+from slowdust.report.absent import Runs, runs_of
+from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
-from slowdust.report.html.sections import Section, sections_of
 from slowdust.report.html.steps.failures import Failure, failed_contenders, failures_of
-from slowdust.report.html.steps.sla import sla_failure
 from slowdust.report.tldr import Passage, passages
-from slowdust.store.slice import Slice
 from slowdust.wording import LONGEST_UNBROKEN, matrix_labels, short_names
 
 MOST_IN_ONE_FOREST = 4
-"""With more contenders than this, each gets a forest plot of its own."""
+"""The number of contenders beyond which each gets a forest plot of its own."""
 
 MOST_IN_OVERVIEW = 10
-"""Tests that are columns beside each other, where the contenders are lines."""
+"""The number of tests that are columns beside each other, where the contenders are rows."""
 
 HOST_FACTS_IN_LINE = 4
 
-
-@dataclass(frozen=True)
-class Tally:
-    """How many steps ended with each verdict, for one contender."""
-
-    contender: str
-    counts: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Forest:
-    """A forest plot, and the contender it is of where each has its own."""
-
-    contender: str | None
-    chart: Markup
+_VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
 
 
 @dataclass(frozen=True)
 class Page:
-    """The whole page."""
+    """A page: its report, and the arrangement of it that templates share."""
 
     report: Report
-    others: tuple[str, ...]
-    compared: tuple[str, ...]
-    """Those of the others that have a relative rate somewhere."""
+    runs: Runs
+    rows: tuple[Row, ...]
     marks: Mapping[str, Mark]
-    groups: tuple[TableGroup, ...]
-    overview: tuple[Row, ...]
-    """Columns of a table with a line for each contender: empty with few of them or many tests."""
-    sections: tuple[Section, ...]
-    tldr: tuple[Passage, ...]
-    group_changes: tuple[GroupChanges, ...]
-    """Empty where they are the tl;dr already."""
-    forests: tuple[Forest, ...]
-    tallies: tuple[Tally, ...]
-    failed: tuple[ContenderInfo, ...]
-    several_clients: bool
-    usual_clients: int | None
-    """Of the tests that do not say theirs."""
-    single_runs: bool
-    """Whether no comparison has an interval."""
-    counted: bool
-    """Whether hardware counters are shown."""
-    concurrency: tuple[ConcurrencyView, ...]
-    response_times: bool
-    """Whether any result is told in response times."""
-    summaries: tuple[Summary, ...]
-    """Of long steps: the classic tables, by number of clients."""
-    failures: tuple[Failure, ...]
-    failed_in: Mapping[str, Mapping[str, int]]
-    """Anchor of a row -> contender -> incarnations in which it did not finish the step."""
-    rate_heading: str
-    """Unit of the base's column; 'rate' where each row has its own."""
-    short: Mapping[str, str]
-    """Contender -> its name where there is little room."""
-    shown: Mapping[str, str]
+    names: Mapping[str, str]
     """Contender -> its name, without what a matrix leaves the same for all."""
-    heads: Mapping[str, str]
-    """Contender -> its name at the head of a column: the short one where one would be too long."""
-    particulars: Mapping[str, Mapping[str, str | None]]
-    """Engine, environment and allocator, those that any contender has: title -> by contender."""
-    host_line: str
-    differing_settings: tuple[str, ...]
-    all_settings: tuple[str, ...]
-    unknown_settings: tuple[str, ...]
-    """Sentences: which version does not know which optional settings."""
+    short_names: Mapping[str, str]
+    """Contender -> its name where there is little room."""
+    failures: tuple[Failure, ...]
 
-    def column(self, items: Iterable[object], field: str) -> bool:
-        """Whether a table of `items` has a column for a field of theirs.
+    @cached_property
+    def others(self) -> tuple[str, ...]:
+        """The contenders beside the base."""
+        return tuple(name for name in self.report.contenders if name != self.report.base)
 
-        What was not measured is seen to be missing; but archives lack so much that only what
-        some of them have is shown.
-        """
-        return self.report.imported is None or any(getattr(one, field) is not None for one in items)
+    @cached_property
+    def compared(self) -> tuple[str, ...]:
+        """The contenders beside the base that have a relative rate somewhere."""
+        rated = {result.contender for result in self.report.results if result.rqps is not None}
+        return tuple(name for name in self.others if name in rated)
 
-    def row_of(self, test: str, clients: int) -> Row:
-        """The row of a long step, which has a result."""
-        return next(
-            section.row
-            for section in self.sections
-            if section.row.long
-            and (section.row.step.test, section.row.step.clients) == (test, clients)
+    @cached_property
+    def heads(self) -> Mapping[str, str]:
+        """Contender -> its name at the head of a column: the short one where one is too long."""
+        return (
+            self.short_names
+            if max(map(len, self.names.values())) > LONGEST_UNBROKEN
+            else self.names
         )
 
-    def anchor_of(self, test: str, clients: int) -> str:
-        """Of the section of a long step."""
-        return self.row_of(test, clients).anchor
+    @cached_property
+    def groups(self) -> tuple[TableGroup, ...]:
+        """The rows under the headings of the results table."""
+        return table_groups(self.rows)
 
-    def sla_failure_of(self, test: str, clients: int, contender: str) -> str:
-        """Of a long step: 'SLA failed: 612 of 1,000 inserts/s'."""
-        results = self.row_of(test, clients).results
-        return next(sla_failure(one.writers) for one in results if one.contender == contender)
+    @cached_property
+    def failed_in(self) -> Mapping[str, Mapping[str, int]]:
+        """Anchor of a row -> contender -> incarnations in which it did not finish the step."""
+        return {row.anchor: failed_contenders(self.failures, row) for row in self.rows}
+
+    @cached_property
+    def several_clients(self) -> bool:
+        """Whether there are several numbers of clients."""
+        return len({row.step.clients for row in self.rows}) > 1
+
+    @cached_property
+    def usual_clients(self) -> int | None:
+        """The number of clients of the tests that do not say theirs."""
+        return usual_clients([row.step for row in self.rows])
+
+    @cached_property
+    def single_runs(self) -> bool:
+        """Whether no comparison has an interval."""
+        return has_no_interval(self.report.results)
+
+    @property
+    def heading_of_intervals(self) -> str:
+        """The heading of the forest plots."""
+        return "Relative rates" if self.single_runs else "Intervals"
+
+    @cached_property
+    def has_response_times(self) -> bool:
+        """Whether any result is given in response times."""
+        return any(result.response_time for result in self.report.results)
+
+    @cached_property
+    def has_counters(self) -> bool:
+        """Whether hardware counters are shown."""
+        return any(result.counters_relative for result in self.report.results)
+
+    @property
+    def tldr(self) -> list[Passage]:
+        """The tl;dr."""
+        return passages(self.report)
+
+    @cached_property
+    def overview(self) -> tuple[Row, ...]:
+        """The columns of a table of contenders by tests, for more contenders than tests."""
+        many = len(self.others) > MOST_IN_ONE_FOREST
+        return self.rows if many and len(self.rows) <= MOST_IN_OVERVIEW else ()
+
+    @cached_property
+    def tallies(self) -> Mapping[str, Mapping[str, int]]:
+        """Contender -> verdict -> the number of steps that ended with it."""
+        cells = [cell for row in self.rows for cell in row.cells if cell is not None]
+        verdicts = {
+            name: Counter(cell.verdict for cell in cells if cell.contender == name)
+            for name in self.others
+        }
+        return {
+            name: {word: counts[word] for word in _VERDICTS if word in counts}
+            for name, counts in verdicts.items()
+        }
+
+    @cached_property
+    def host_line(self) -> str:
+        """The first facts about the host."""
+        facts = [
+            f"{value} CPUs" if label == "CPUs" else value
+            for label, value in self.report.host.items()
+        ]
+        return " · ".join(facts[:HOST_FACTS_IN_LINE])
 
 
-def page_of(report: Report, slices: Sequence[Slice]) -> Page:
-    """The page of `report`, its charts drawn from `slices`."""
+def page_of(report: Report) -> Page:
+    """Return the page of a report."""
     rows = rows_of(report)
-    marks = marks_of(report.contenders, report.base)
-    groups = table_groups(rows)
-    others = tuple(name for name in report.contenders if name != report.base)
-    shown = matrix_labels(report.contenders) or {name: name for name in report.contenders}
-    short = short_names(report.contenders)
-    failures = failures_of(report.failed_steps, rows)
-    rated = {one.contender for one in report.results if one.rqps is not None}
     return Page(
         report=report,
-        others=others,
-        compared=tuple(name for name in others if name in rated),
-        marks=marks,
-        groups=groups,
-        overview=_overview(rows, others),
-        sections=sections_of(report, rows, slices, Looks(marks, shown), failures),
-        tldr=tuple(passages(report)),
-        group_changes=tuple(changes_beside_tldr(report)),
-        forests=_forests(report, groups, others, marks),
-        tallies=tuple(_tally(name, rows) for name in others),
-        failed=tuple(info for info in report.contender_info if info.failed),
-        usual_clients=usual_clients([row.step for row in rows]),
-        several_clients=len({row.step.clients for row in rows}) > 1,
-        single_runs=has_no_interval(report.results),
-        counted=any(one.counters_relative for one in report.results),
-        concurrency=concurrency_views(report, rows, marks),
-        response_times=any(one.response_time for one in report.results),
-        summaries=tuple(summary_tables(report)),
-        failures=failures,
-        failed_in={row.anchor: failed_contenders(failures, row) for row in rows},
-        rate_heading=(
-            "rate" if report.imported or any(row.long for row in rows) else "operations/s"
-        ),
-        short=short,
-        shown=shown,
-        heads=short if max(map(len, shown.values())) > LONGEST_UNBROKEN else shown,
-        particulars=_particulars(report.contender_info),
-        host_line=_host_line(report.host),
-        differing_settings=_names(info.differing for info in report.contender_info),
-        all_settings=_names(info.settings for info in report.contender_info),
-        unknown_settings=tuple(unknown_settings(report.contender_info)),
+        runs=runs_of(report),
+        rows=tuple(rows),
+        marks=marks_of(report.contenders, report.base),
+        names=matrix_labels(report.contenders) or {name: name for name in report.contenders},
+        short_names=short_names(report.contenders),
+        failures=failures_of(report.failed_steps, rows),
     )
-
-
-def _host_line(host: Mapping[str, str]) -> str:
-    told = [f"{value} CPUs" if label == "CPUs" else value for label, value in host.items()]
-    return " · ".join(told[:HOST_FACTS_IN_LINE])
-
-
-def _particulars(infos: Sequence[ContenderInfo]) -> dict[str, dict[str, str | None]]:
-    named: dict[str, dict[str, str | None]] = {
-        "Engine": {info.name: info.engine for info in infos},
-        "Environment": {info.name: ", ".join(info.environment) or None for info in infos},
-        "Allocator": {info.name: info.allocator for info in infos},
-    }
-    return {title: values for title, values in named.items() if any(values.values())}
-
-
-def _names(settings: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """Names of settings, each once, sorted."""
-    return tuple(sorted({name for some in settings for name in some}))
-
-
-def _overview(rows: Sequence[Row], others: Sequence[str]) -> tuple[Row, ...]:
-    """Contenders by tests: the view of a matrix, whose contenders are more than its tests."""
-    many = len(others) > MOST_IN_ONE_FOREST
-    return tuple(rows) if many and len(rows) <= MOST_IN_OVERVIEW else ()
-
-
-def _tally(contender: str, rows: Sequence[Row]) -> Tally:
-    verdicts = [
-        cell.verdict
-        for row in rows
-        for cell in row.cells
-        if cell is not None and cell.contender == contender and cell.verdict
-    ]
-    order = ("slower", "faster", "same", "unsure")
-    return Tally(contender, {word: verdicts.count(word) for word in order if word in verdicts})
-
-
-def _forests(
-    report: Report,
-    groups: Sequence[TableGroup],
-    others: Sequence[str],
-    marks: Mapping[str, Mark],
-) -> tuple[Forest, ...]:
-    together = len(others) <= MOST_IN_ONE_FOREST
-    panels: list[tuple[str | None, Sequence[str]]] = (
-        [(None, others)] if together else [(name, [name]) for name in others]
-    )
-    drawn = []
-    for contender, names in panels:
-        title = f"Rate of {contender or 'each contender'} relative to {report.base}, by test"
-        rows = [
-            ForestGroup(group.title, tuple(_forest_rows(group, names, marks))) for group in groups
-        ]
-        chart = forest([group for group in rows if group.rows], report.margin, title)
-        if chart:
-            drawn.append(Forest(contender, chart))
-    return tuple(drawn)
-
-
-def _forest_rows(
-    group: TableGroup, names: Sequence[str], marks: Mapping[str, Mark]
-) -> list[ForestRow]:
-    rows = []
-    for row in group.rows:
-        points = tuple(
-            ForestPoint(
-                cell.contender,
-                marks[cell.contender],
-                cell.rqps,
-                cell.low,
-                cell.high,
-                cell.verdict or "not judged",
-            )
-            for cell in row.cells
-            if cell is not None and cell.rqps and cell.contender in names
-        )
-        if points:
-            rows.append(ForestRow(row.label, row.anchor, points))
-    return rows

@@ -11,10 +11,11 @@ from itertools import groupby
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks import measured_in_steps
-from slowdust.report.html.steps.sla import sla_failure
+from slowdust.report.html.cells import sla_failure
+from slowdust.report.results import by_step
 
 LONG_STEPS = "steps"
-"""Heading of the long ones."""
+"""The heading of the long steps."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +35,19 @@ class Row:
 
     @property
     def results(self) -> list[Result]:
-        """Whatever was measured, the base first."""
-        return [one for one in (self.base, *self.cells) if one is not None]
+        """All results, the base's first."""
+        return [result for result in (self.base, *self.cells) if result is not None]
 
     @property
     def verdicts(self) -> list[str]:
-        """Verdicts of the contenders, each once."""
-        return sorted({one.verdict for one in self.cells if one is not None and one.verdict})
+        """The verdicts of the contenders, each once."""
+        return sorted({cell.verdict for cell in self.cells if cell is not None and cell.verdict})
 
     @property
     def open(self) -> bool:
         """Whether its section starts unfolded: where something got slower or went wrong."""
         return "slower" in self.verdicts or any(
-            one.errors or sla_failure(one.writers) for one in self.results
+            result.errors or sla_failure(result.writers) for result in self.results
         )
 
 
@@ -64,16 +65,13 @@ class TableGroup:
 
 
 def rows_of(report: Report) -> list[Row]:
-    """Rows grouped by benchmark and group, both in the order in which they first appear.
+    """Return rows grouped by benchmark and group, both in the order in which they first appear.
 
     Long steps build on those before them: their order is their only group.
     """
     others = [name for name in report.contenders if name != report.base]
-    by_step: dict[Step, dict[str, Result]] = {}
-    for result in report.results:
-        step = Step(result.benchmark, result.test, result.clients)
-        by_step.setdefault(step, {})[result.contender] = result
-    usual = usual_clients(by_step)
+    steps = by_step(report.results)
+    usual = usual_clients(steps)
     taken: set[str] = set()
     rows = [
         Row(
@@ -86,7 +84,7 @@ def rows_of(report: Report) -> list[Row]:
             cells=tuple(results.get(name) for name in others),
             long=measured_in_steps(step.benchmark),
         )
-        for order, (step, results) in enumerate(by_step.items())
+        for order, (step, results) in enumerate(steps.items())
     ]
     places: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -95,7 +93,7 @@ def rows_of(report: Report) -> list[Row]:
 
 
 def usual_clients(steps: Collection[Step]) -> int | None:
-    """Most tests' number of clients; None where a test has several numbers."""
+    """Return the number of clients of most tests; None where a test has several numbers."""
     if len({(step.benchmark, step.test) for step in steps}) < len(steps):
         return None
     usual = Counter(step.clients for step in steps).most_common(1)
@@ -109,7 +107,7 @@ def _group(step: Step, results: Mapping[str, Result]) -> str:
 
 
 def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:
-    """`rows` under the headings of the table."""
+    """Return the rows under the headings of the table."""
     several = len({row.step.benchmark for row in rows}) > 1
     return tuple(
         TableGroup(f"{benchmark}: {group}" if several else group, tuple(members))
@@ -120,7 +118,7 @@ def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:
 
 
 def _anchor(step: Step, taken: set[str]) -> str:
-    """The `id` of a step's section: `test-point-query-c1`; each only once."""
+    """Return an `id` for a step's section that is not taken yet: `test-point-query-c1`."""
     plain = re.sub(r"[^a-z0-9.]+", "-", step.test.lower()).strip("-")
     anchor = wanted = f"test-{plain}-c{step.clients}"
     copies = 1

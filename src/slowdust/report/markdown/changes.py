@@ -1,4 +1,4 @@
-"""How many tests of each group changed, as lists in Markdown."""
+"""Changes of the groups of tests, as lists in Markdown."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from slowdust.analysis.model import GroupChanges, Report
 from slowdust.analysis.story.bands import changes_beside_tldr
 
 
-def told_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
-    """A list of groups, each with a list of its steps."""
+def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
+    """Return a list of groups, each with a list of its steps."""
     return [
         text
         for changes in all_changes
@@ -17,16 +17,15 @@ def told_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
     ]
 
 
-def changes_section(report: Report) -> list[str]:
-    """The section of a report; empty where its tl;dr says as much."""
+def group_changes(report: Report) -> list[str]:
+    """Return the changes of a report that are not in its tl;dr."""
     changes = changes_beside_tldr(report)
     if not changes:
         return []
-    title = "Version by version" if changes[0].line else "Group by group"
     return [
-        f"## {title}",
+        f"## {'Version by version' if changes[0].line else 'Group by group'}",
         "",
         "How large changes are, not how sure. The common result is the median test's.",
         "",
-        *told_changes(changes),
+        *list_of_changes(changes),
     ]

@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import unknown_settings
+from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, table
 
 _MB = 1 << 20
 
 
-def contenders_section(report: Report) -> list[str]:
-    """Versions and where they are from; of measured ones binaries and settings, else configs."""
+def contenders(report: Report) -> list[str]:
+    """Return versions and their sources, with binaries and settings where these are known."""
+    known = runs_of(report).settings_known
     infos = report.contender_info
-    particular = [
-        (title, values)
-        for title, values in (
-            ("engine", [info.engine for info in infos]),
-            ("environment", ["+".join(info.environment) or None for info in infos]),
-            ("allocator", [info.allocator for info in infos]),
-        )
-        if any(values)
-    ]
+    particulars = {
+        "engine": [info.engine for info in infos],
+        "environment": ["+".join(info.environment) or None for info in infos],
+        "allocator": [info.allocator for info in infos],
+    }
+    particulars = {title: values for title, values in particulars.items() if any(values)}
     rows = [
         [
             info.name,
             info.version,
-            *([] if report.imported else [_binary(info)]),
+            *([_binary(info)] if known else []),
             info.source,
-            *(values[place] or ABSENT for _, values in particular),
-            info.config if report.imported else _settings(info),
+            *(values[place] or ABSENT for values in particulars.values()),
+            _settings(info) if known else info.config,
         ]
         for place, info in enumerate(infos)
     ]
-    titles = [title for title, _ in particular]
-    header = ["contender", "version", "binary", "source", *titles, "settings unlike the base's"]
-    if report.imported:
-        header = ["contender", "version", "source", *titles, "config"]
+    header = ["contender", "version", *(["binary"] if known else []), "source", *particulars]
+    header.append("settings unlike the base's" if known else "config")
     failed = [
         line
         for info in infos

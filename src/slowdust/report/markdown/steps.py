@@ -1,4 +1,4 @@
-"""The long steps of a report as Markdown: the summary tables, and each step's particulars."""
+"""The long steps of a report as Markdown: the summary tables, and the particulars of each step."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
 from slowdust.analysis.results.summary import Shade, SummaryCell, SummaryTable, summary_tables
-from slowdust.report.markdown.table import ABSENT, known_columns, rate, ratio, table
+from slowdust.report.absent import runs_of
+from slowdust.report.markdown.table import ABSENT, or_absent, rate, ratio, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
 
 MOST_STALLS = 40
-"""Rows of the list of stalls; the JSON report has all."""
+"""The rows of the list of stalls; the JSON report has all."""
 _MARKS = {
     Shade.PLAIN: "",
     Shade.BEST: "+",
@@ -34,20 +35,18 @@ _INCARNATION = "incarnation"
 _OF_SIZES = "Medians of the incarnations; settling is maintenance and waiting after the step."
 
 
-def summaries(report: Report) -> list[list[str]]:
-    """The three tables for each number of clients; none without long steps."""
-    found = summary_tables(report)
-    return [
-        lines
-        for summary in found
-        for one in summary.tables
-        for lines in [_summary(one, summary.clients if len(found) > 1 else None)]
-    ]
+def summaries(report: Report) -> list[str]:
+    """Return the three tables for each number of clients; none without long steps."""
+    all_summaries = summary_tables(report)
+    lines: list[str] = []
+    for summary in all_summaries:
+        at = f", {clients(summary.clients)}" if len(all_summaries) > 1 else ""
+        for summary_table in summary.tables:
+            lines += ["", *_summary(summary_table, at)]
+    return lines[1:]
 
 
-def _summary(summary: SummaryTable, count: int | None) -> list[str]:
-    """`count` is the number of clients where there are several."""
-    at = "" if count is None else f", {clients(count)}"
+def _summary(summary: SummaryTable, at: str) -> list[str]:
     header = ["contender", *(column.test for column in summary.columns)]
     relative = any(column.unit == "x the base" for column in summary.columns)
     show = ratio if relative else rate
@@ -74,94 +73,74 @@ def _units(summary: SummaryTable) -> str:
 
 def _cell(cell: SummaryCell, show: Callable[[float], str]) -> str:
     mark = _MARKS[cell.shade] + ("*" if cell.missed_sla and cell.shade is Shade.WORST else "")
-    return f"{ABSENT if cell.value is None else show(cell.value)}{mark}"
-
-
-def _known(value: float | None, show: Callable[[float], str]) -> str:
-    return ABSENT if value is None else show(value)
+    return f"{or_absent(cell.value, show)}{mark}"
 
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def details_of_steps(report: Report) -> list[list[str]]:
-    """What is told of long steps alone; sections without content are left out."""
-    return [
-        lines
-        for section in (_failed, _writers, _roles, _buckets, _sizes, _stalls)
-        if (lines := section(report))
-    ]
-
-
-def _failed(report: Report) -> list[str]:
+def failed_steps(report: Report) -> list[str]:
+    """Return the steps that failed, with the reasons."""
     if not report.failed_steps:
         return []
     lines = [
-        f"- {one.test}, {clients(one.clients)}, {one.contender}, incarnation {one.incarnation}, "
-        f"after {one.after_s:.1f} s: {one.reason}"
-        for one in report.failed_steps
+        f"- {step.test}, {clients(step.clients)}, {step.contender}, "
+        f"incarnation {step.incarnation}, after {step.after_s:.1f} s: {step.reason}"
+        for step in report.failed_steps
     ]
     return ["## Steps that failed", "", *lines]
 
 
-def _writers(report: Report) -> list[str]:
+def writers(report: Report) -> list[str]:
+    """Return how the writers beside the queries kept their rates."""
     rows = [
         [
             result.test,
             str(result.clients),
             result.contender,
-            f"{writers.target:,.0f}",
-            rate(writers.inserts),
-            _known(writers.deletes, rate),
-            _known(writers.insert_backlog, _count),
-            _known(writers.delete_backlog, _count),
-            _known(writers.max_lag_s, "{:.2f}".format),
-            "met" if writers.sla_met else "MISSED",
+            _count(kept.target),
+            rate(kept.inserts),
+            or_absent(kept.deletes, rate),
+            or_absent(kept.insert_backlog, _count),
+            or_absent(kept.delete_backlog, _count),
+            or_absent(kept.max_lag_s, "{:.2f}".format),
+            "met" if kept.sla_met else "MISSED",
         ]
         for result in report.results
-        if (writers := result.writers)
+        if (kept := result.writers)
     ]
     if not rows:
         return []
-    header = [
-        *_STEP,
-        "target rows/s",
-        "inserts/s",
-        "deletes/s",
-        "inserts due",
-        "deletes due",
-        "lag s",
-        "SLA",
-    ]
-    told = [
+    header = [*_STEP, "target rows/s", "inserts/s", "deletes/s"]
+    header += ["inserts due", "deletes due", "lag s", "SLA"]
+    sla = "The SLA is 95% of the target for inserts and for deletes."
+    repeated = [
         "Of the worst incarnation. Due: rows that the schedule had and that were not written by",
-        "the end. The SLA is 95% of the target for inserts and for deletes.",
+        f"the end. {sla}",
     ]
-    if report.imported:
-        header, rows = _of_archive(header, rows)
-        told = ["The SLA is 95% of the target for inserts and for deletes."]
     return [
         "## Writers beside the queries",
         "",
-        *told,
+        *(repeated if runs_of(report).repeated else [sla]),
         "",
-        *table(header, rows, left=1),
+        *_step_table(report, header, rows),
     ]
 
 
-def _roles(report: Report) -> list[str]:
+def roles(report: Report) -> list[str]:
+    """Return the work of each role in each step, run by run."""
     rows = [
         [
             run.test,
             str(run.clients),
             run.contender,
             str(run.incarnation),
-            ABSENT if run.seconds is None else f"{run.seconds:.1f}",
+            or_absent(run.seconds, "{:.1f}".format),
             ABSENT if role.rate is None else f"{rate(role.rate)} {role.unit}",
-            *(_us(value) for value in (role.p50_us, role.p99_us, role.max_us)),
-            ABSENT if role.client_cpu_us is None else f"{role.client_cpu_us:.3g}",
-            *(ABSENT if count is None else str(count) for count in (role.errors, role.retries)),
+            *(or_absent(value, _count) for value in (role.p50_us, role.p99_us, role.max_us)),
+            or_absent(role.client_cpu_us, "{:.3g}".format),
+            *(or_absent(count, str) for count in (role.errors, role.retries)),
         ]
         for run in report.step_runs
         for role in run.roles
@@ -170,52 +149,52 @@ def _roles(report: Report) -> list[str]:
         return []
     header = [*_STEP, _INCARNATION, "seconds", "rate", "p50 us", "p99 us", "max us"]
     header += ["client cpu us", "errors", "retries"]
-    title = "## Steps, incarnation by incarnation"
-    if report.imported:
-        header, rows = _of_archive(header, rows)
-        title = "## Steps, role by role"
+    by = "incarnation by incarnation" if runs_of(report).repeated else "role by role"
     return [
-        title,
+        f"## Steps, {by}",
         "",
         "Response times are of statements; client CPU is microseconds per row, or per query.",
         "",
-        *table(header, rows, left=1),
+        *_step_table(report, header, rows),
     ]
 
 
-def _of_archive(
-    header: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """A table without what archives lack; each of their runs is an incarnation of its own."""
-    hidden = [
-        [ABSENT if title == _INCARNATION else cell for title, cell in zip(header, row, strict=True)]
-        for row in rows
+def _step_table(report: Report, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the table; of single runs without incarnations and what none of them has."""
+    columns = [
+        place
+        for place, title in enumerate(header)
+        if runs_of(report).repeated
+        or (title != _INCARNATION and any(row[place] != ABSENT for row in rows))
     ]
-    return known_columns(header, hidden)
+    rows = [[row[place] for place in columns] for row in rows]
+    return table([header[place] for place in columns], rows, left=1)
 
 
-def _us(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:,.0f}"
-
-
-def _buckets(report: Report) -> list[str]:
-    """Response times by the classic bounds, all incarnations of a step together."""
-    found: dict[tuple[_Key, str], list[RoleReport]] = {}
+def buckets(report: Report) -> list[str]:
+    """Return response times by the classic bounds, all incarnations of a step together."""
+    by_role: dict[tuple[_Key, str], list[RoleReport]] = {}
     for run in report.step_runs:
         for role in run.roles:
             if role.buckets is not None:
-                found.setdefault((_key(run), role.role), []).append(role)
-    if not found:
+                by_role.setdefault((_key(run), role.role), []).append(role)
+    if not by_role:
         return []
     rows = [
-        [*_named(key), name, *_counts(roles), _us(_largest(role.max_us for role in roles))]
-        for (key, name), roles in found.items()
+        [
+            *_named(key),
+            name,
+            *_counts(roles),
+            or_absent(max(known(role.max_us for role in roles), default=None), _count),
+        ]
+        for (key, name), roles in by_role.items()
     ]
+    incarnations = ", of all incarnations" if runs_of(report).repeated else ""
     header = [*_STEP, "role", *map(_bound, BUCKETS_US), "more", "max us"]
     return [
         "## Response times of statements",
         "",
-        f"Statements up to each bound{'' if report.imported else ', of all incarnations'}.",
+        f"Statements up to each bound{incarnations}.",
         "",
         *table(header, rows, left=1),
     ]
@@ -226,21 +205,17 @@ def _counts(roles: Sequence[RoleReport]) -> list[str]:
     return [f"{count:,}" for count in totals.tolist()]
 
 
-def _largest(values: Iterable[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)
-
-
 def _bound(bound_us: int) -> str:
     if bound_us >= _US_PER_S:
         return f"{bound_us // _US_PER_S}s"
     return f"{bound_us // _US_PER_MS}ms" if bound_us >= _US_PER_MS else f"{bound_us}us"
 
 
-def _sizes(report: Report) -> list[str]:
-    """Medians over the incarnations."""
-    found: dict[_Key, list[StepRun]] = {}
+def sizes(report: Report) -> list[str]:
+    """Return rows and sizes at the end of each step: medians over the incarnations."""
+    by_contender: dict[_Key, list[StepRun]] = {}
     for run in report.step_runs:
-        found.setdefault(_key(run), []).append(run)
+        by_contender.setdefault(_key(run), []).append(run)
     rows = [
         [
             *_named(key),
@@ -251,55 +226,38 @@ def _sizes(report: Report) -> list[str]:
             ),
             _median((run.settled_s for run in runs), 1, ".1f"),
         ]
-        for key, runs in found.items()
+        for key, runs in by_contender.items()
     ]
     if not any(cell != ABSENT for row in rows for cell in row[len(_STEP) :]):
         return []
     header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB", "settling s"]
-    if report.imported:
-        header, rows = _of_archive(header, rows)
     return [
         "## Sizes at the end of each step",
         "",
-        *([] if report.imported else [_OF_SIZES, ""]),
-        *table(header, rows, left=1),
+        *([_OF_SIZES, ""] if runs_of(report).repeated else []),
+        *_step_table(report, header, rows),
     ]
 
 
 def _median(values: Iterable[float | None], unit: int, spec: str) -> str:
-    known = [value for value in values if value is not None]
-    return f"{median(known) / unit:{spec}}" if known else ABSENT
+    measured = known(values)
+    return f"{median(measured) / unit:{spec}}" if measured else ABSENT
 
 
-def _stalls(report: Report) -> list[str]:
-    found = [(run, stall) for run in report.step_runs for stall in run.stalls]
-    if not found:
+def stalls(report: Report) -> list[str]:
+    """Return the first stalls, with what the probes saw and what the servers logged."""
+    all_stalls = [(run, stall) for run in report.step_runs for stall in run.stalls]
+    if not all_stalls:
         return []
-    shown = found[:MOST_STALLS]
-    left = len(found) - len(shown)
-    header = [
-        *_STEP,
-        _INCARNATION,
-        "second",
-        "role",
-        "rate",
-        "median",
-        "server CPUs",
-        "host CPUs",
-        "iowait",
-        "steal",
-        "rMB/s",
-        "wMB/s",
-        "host wMB/s",
-        "cs/s",
-    ]
-    rows = [_stall(run, stall) for run, stall in shown]
-    if report.imported:
-        header, rows = _of_archive(header, rows)
+    first = all_stalls[:MOST_STALLS]
+    left = len(all_stalls) - len(first)
+    header = [*_STEP, _INCARNATION, "second", "role", "rate", "median", "server CPUs", "host CPUs"]
+    header += ["iowait", "steal", "rMB/s", "wMB/s", "host wMB/s", "cs/s"]
+    rows = [_stall(run, stall) for run, stall in first]
     logged = [
         f"- {run.test}, {run.contender}, incarnation {run.incarnation}, second {stall.second}: "
         f"{line}"
-        for run, stall in shown
+        for run, stall in first
         for line in stall.log
     ]
     return [
@@ -311,21 +269,14 @@ def _stalls(report: Report) -> list[str]:
         "statement that ended the silence took a second or more.",
         *([f"The first {MOST_STALLS}; {left} more are in the JSON report."] if left else []),
         "",
-        *table(header, rows, left=1),
+        *_step_table(report, header, rows),
         *(["", "In the servers' logs meanwhile:", "", *dict.fromkeys(logged)] if logged else []),
     ]
 
 
 def _stall(run: StepRun, stall: Stall) -> list[str]:
-    seen = (
-        stall.server_cpu,
-        stall.host_cpu,
-        stall.iowait,
-        stall.steal,
-        stall.read_mb,
-        stall.write_mb,
-        stall.host_write_mb,
-    )
+    cpus = (stall.server_cpu, stall.host_cpu, stall.iowait, stall.steal)
+    megabytes = (stall.read_mb, stall.write_mb, stall.host_write_mb)
     return [
         *_named(_key(run)),
         str(run.incarnation),
@@ -333,8 +284,8 @@ def _stall(run: StepRun, stall: Stall) -> list[str]:
         stall.role,
         rate(stall.rate),
         rate(stall.median),
-        *(ABSENT if value is None else f"{value:.2f}" for value in seen),
-        ABSENT if stall.context_switches is None else f"{stall.context_switches:,.0f}",
+        *(or_absent(value, "{:.2f}".format) for value in (*cpus, *megabytes)),
+        or_absent(stall.context_switches, _count),
     ]
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 ABSENT = "-"
 """A cell whose value was not measured, or must not be compared."""
 _TINY = 0.095
-"""Ratios below have more than two decimals, as on the page."""
+"""Ratios below this one have more than two decimals, as on the page."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """A Markdown table, padded; the first `left` columns are aligned left, the others right."""
+    """Return a padded Markdown table; the first `left` columns are aligned left, others right."""
     cells = [[_escaped(cell) for cell in row] for row in (header, *rows)]
     widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(header))]
     rule = [
@@ -28,22 +28,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> li
     return [f"| {' | '.join(row)} |" for row in padded]
 
 
+def or_absent(value: float | None, form: Callable[[float], str]) -> str:
+    """Return a value as `form` prints it, or the sign that there is none."""
+    return ABSENT if value is None else form(value)
+
+
 def rate(value: float) -> str:
-    """A rate, whole from 100 up: '81,234', '57.3', '5.3e-08'."""
+    """Return a rate, whole from 100 up: '81,234', '57.3', '5.3e-08'."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def ratio(value: float) -> str:
-    """A relative value: two decimals, two digits of tiny ones: '0.88', '5.3e-08'."""
+    """Return a relative value: two decimals, two digits of tiny ones: '0.88', '5.3e-08'."""
     return f"{value:.2g}" if 0 < value < _TINY else f"{value:.2f}"
-
-
-def known_columns(
-    header: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """The same without columns in which all is absent."""
-    kept = [place for place in range(len(header)) if any(row[place] != ABSENT for row in rows)]
-    return [header[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
 def _escaped(cell: str) -> str:

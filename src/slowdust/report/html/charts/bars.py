@@ -26,14 +26,14 @@ class Bar:
     label: str
     mark: Mark
     rate: float | None
-    """Median of the incarnations."""
+    """The median of the incarnations."""
     incarnations: tuple[float, ...]
-    remark: str = ""
+    note: str = ""
     """'SLA failed: 612 of 1,000 inserts/s'; the bar is grey then."""
 
 
 def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
-    """All bars on one scale from 0; nothing where none has a rate."""
+    """Return all bars on one scale from 0; nothing where none has a rate."""
     highest = max(
         (rate for bar in bars for rate in (bar.rate or 0.0, *bar.incarnations)), default=0
     )
@@ -41,7 +41,7 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
         return Markup()
     dotted = any(len(bar.incarnations) > 1 for bar in bars)
     x = Linear(0, highest, 0, svg.WIDTH)
-    heights = [PITCH + (_TEXT if bar.remark else 0) for bar in bars]
+    heights = [PITCH + (_TEXT if bar.note else 0) for bar in bars]
     tops = [0.0, *accumulate(heights)]
     drawn = [_bar(bar, x, top, unit) for bar, top in zip(bars, tops, strict=False)]
     return svg.Frame(
@@ -54,16 +54,16 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
 
 
 def _bar(bar: Bar, x: Linear, top: float, unit: str) -> tuple[Markup, Markup]:
-    """The bar with its text, and its dots."""
+    """Return the bar with its text, and its dots."""
     value = "not measured" if bar.rate is None else f"{numbers.significant(bar.rate)} {unit}"
     text = svg.text("0", top + _TEXT, "row", bar.label)
     text += svg.text("100%", top + _TEXT, "row end", value)
     if bar.rate is None:
         return text, Markup()
     y = top + _TEXT + 6
-    state = "bar missed" if bar.remark else "bar"
+    state = "bar missed" if bar.note else "bar"
     body = svg.band(0, x(bar.rate), y, y + _BAR, f"{state} {bar.mark.colour}")
-    if bar.remark:
-        body += svg.text("0", y + _BAR + _TEXT, "remark", bar.remark)
+    if bar.note:
+        body += svg.text("0", y + _BAR + _TEXT, "remark", bar.note)
     points = [(x(rate), y + _BAR / 2) for rate in bar.incarnations]
     return text + body, svg.path(f"dot {bar.mark.css_class}", svg.dots(points))

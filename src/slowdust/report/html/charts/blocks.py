@@ -14,32 +14,23 @@ from markupsafe import Markup
 from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Linear, Logarithmic, linear_ticks, ratio_ticks
+from slowdust.report.html.charts.scale import Linear, Logarithmic, Ratio, linear_ticks, ratio_ticks
 from slowdust.store.slice import Slice
 
 RATE_HEIGHT = 170.0
 RATIO_HEIGHT = 120.0
 
 INCARNATION_GAP = 1.5
-"""Columns left empty between incarnations."""
+"""The number of columns that are empty between incarnations."""
 
 MOST_BRACKETS = 6
-"""Contenders whose rqps and intervals the ratio chart has room for."""
+"""The number of contenders whose rqps and intervals the ratio chart has room for."""
 
 MOST_LARGE_DOTS = 150
-"""Columns beyond which dots are drawn small."""
+"""The number of columns beyond which dots are drawn small."""
 
 MOST_JOINED = 400
-"""Lines between pairs beyond which they would fill the chart."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """What the verdict said of one contender: the line and the band behind its ratios."""
-
-    rqps: float
-    low: float | None
-    high: float | None
+"""The number of lines between pairs beyond which they would fill the chart."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +49,21 @@ class Layout:
     columns: tuple[Column, ...]
     incarnations: tuple[tuple[int, float, float], ...]
     pitch: float
-    """Distance of two columns."""
+    """The distance of two columns."""
 
     @property
     def dot(self) -> str:
-        """Style class of the dots."""
+        """The style class of the dots."""
         return "dot" if len(self.columns) <= MOST_LARGE_DOTS else "dot small"
 
     def places(self, names: Sequence[str]) -> dict[str, float]:
-        """How far each contender's dots stand from the middle of their column."""
+        """Return contender -> distance of its dots from the middle of their column."""
         step = self.pitch * 0.55 / len(names)
         return {name: (at - (len(names) - 1) / 2) * step for at, name in enumerate(names)}
 
 
 def layout(slices: Sequence[Slice]) -> Layout:
-    """The columns of one step's slices, in the order in which they were measured."""
+    """Return the columns of one step's slices, in the order in which they were measured."""
     rounds = _rounds(slices)
     starts = sorted({incarnation for incarnation, _, _ in rounds})
     pitch = svg.WIDTH / (len(rounds) + INCARNATION_GAP * (len(starts) - 1))
@@ -92,22 +83,20 @@ def layout(slices: Sequence[Slice]) -> Layout:
 
 
 def _rounds(slices: Sequence[Slice]) -> dict[tuple[int, int, int], dict[str, float]]:
-    """(incarnation, block, n) -> contender -> rate: the n-th slice of each in its block."""
+    """Return (incarnation, block, n) -> contender -> rate of its n-th slice in the block."""
     rounds: dict[tuple[int, int, int], dict[str, float]] = {}
-    for one in sorted(
-        slices, key=lambda one: (one.place.incarnation, one.place.block, one.place.slot)
-    ):
+    for record in sorted(slices, key=lambda record: record.place.slot):
+        place = record.place
         turn = 0
-        while one.place.contender in rounds.get((one.place.incarnation, one.place.block, turn), {}):
+        while place.contender in rounds.get((place.incarnation, place.block, turn), {}):
             turn += 1
-        rounds.setdefault((one.place.incarnation, one.place.block, turn), {})[
-            one.place.contender
-        ] = one.qps
+        rates = rounds.setdefault((place.incarnation, place.block, turn), {})
+        rates[place.contender] = record.qps
     return dict(sorted(rounds.items()))
 
 
 def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) -> Markup:
-    """Every slice as a dot, its pair joined to it by a line."""
+    """Return every slice as a dot, its pair joined to it by a line."""
     rates = [rate for column in plan.columns for rate in column.rates.values()]
     low, high = min(rates), max(rates)
     air = (high - low) * 0.08 or high * 0.05 or 1.0
@@ -133,7 +122,7 @@ def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) ->
         title=f"Rate of every slice in {unit}, in the order of the blocks",
         height=RATE_HEIGHT,
         css_class="timeline",
-        behind=(*_levels(ticks), *_separators(plan, RATE_HEIGHT)),
+        behind=(*svg.value_axis(ticks), *_separators(plan, RATE_HEIGHT)),
         marks=tuple(drawn),
         labels=tuple(_incarnation_labels(plan)),
     ).markup()
@@ -144,9 +133,9 @@ def ratio_chart(
     marks: Mapping[str, Mark],
     base: str,
     margin: float,
-    compared: Mapping[str, Compared],
+    compared: Mapping[str, Ratio],
 ) -> Markup:
-    """Every contender's rate / the base's of the same round; nothing where no round has both."""
+    """Return each rate / the base's of the same round; nothing where no round has both."""
     others = [name for name in marks if name != base]
     places = plan.places(others) if len(others) > 1 else dict.fromkeys(others, 0.0)
     ratios = {
@@ -162,7 +151,7 @@ def ratio_chart(
         return Markup()
     y = _ratio_axis(values, margin)
     drawn: list[Markup] = []
-    aside: list[Markup] = []
+    brackets: list[Markup] = []
     for name, points in ratios.items():
         inside = [(x, y(value)) for x, value in points if y.low <= value <= y.high]
         drawn.append(svg.path(f"{plan.dot} {marks[name].css_class}", svg.dots(inside)))
@@ -170,7 +159,7 @@ def ratio_chart(
         if name in compared and len(others) <= MOST_BRACKETS:
             level = svg.dashes([(0, svg.WIDTH, y(compared[name].rqps))])
             drawn.append(svg.path(f"level {marks[name].css_class}", level))
-            aside.append(_bracket(compared[name], marks[name], y, 10 + 9 * len(aside)))
+            brackets.append(_bracket(compared[name], marks[name], y, 10 + 9 * len(brackets)))
     ticks = [(y(tick), f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
     return svg.Frame(
         title="Rate of each slice relative to the base's of the same round",
@@ -178,17 +167,17 @@ def ratio_chart(
         css_class="timeline",
         behind=(
             svg.band(0, svg.WIDTH, y(1 + margin), y(1 - margin), "margin-band"),
-            *_levels(ticks),
+            *svg.value_axis(ticks),
             svg.level(y(1), "one"),
             *_separators(plan, RATIO_HEIGHT),
         ),
         marks=tuple(drawn),
-        labels=tuple(aside),
+        labels=tuple(brackets),
     ).markup()
 
 
 def _ratio_axis(values: Sequence[float], margin: float) -> Logarithmic:
-    """Room for the margin and for nearly all values: a stray one must not flatten the others."""
+    """Return an axis for the margin and nearly all values, not for the few far from the others."""
     ordered = sorted(values)
     beyond = len(ordered) // 20
     low = min(1 - 1.5 * margin, ordered[beyond])
@@ -198,7 +187,7 @@ def _ratio_axis(values: Sequence[float], margin: float) -> Logarithmic:
 
 
 def _strays(points: Sequence[tuple[float, float]], y: Logarithmic) -> str:
-    """Arrowheads at the edge for the points that lie beyond it."""
+    """Return arrowheads at the edge for the points that lie beyond it."""
     arrows = []
     for x, value in points:
         if value > y.high:
@@ -211,24 +200,16 @@ def _strays(points: Sequence[tuple[float, float]], y: Logarithmic) -> str:
     return "".join(arrows)
 
 
-def _bracket(verdict: Compared, mark: Mark, y: Logarithmic, x: float) -> Markup:
-    """rqps and its interval, `x` pixels to the right of the chart."""
+def _bracket(ratio: Ratio, mark: Mark, y: Logarithmic, x: float) -> Markup:
+    """Return rqps and its interval, `x` pixels to the right of the chart."""
     data = ""
-    if verdict.low is not None and verdict.high is not None:
-        top, bottom = (y(min(max(end, y.low), y.high)) for end in (verdict.high, verdict.low))
+    if ratio.low is not None and ratio.high is not None:
+        top, bottom = (y(min(max(end, y.low), y.high)) for end in (ratio.high, ratio.low))
         data = f"M{x} {svg.brief(top)}V{svg.brief(bottom)}"
-    point = svg.dots([(x, y(min(max(verdict.rqps, y.low), y.high)))])
+    point = svg.dots([(x, y(min(max(ratio.rqps, y.low), y.high)))])
     return Markup('<svg x="100%" class="marks {}">{}{}</svg>').format(
         mark.css_class, svg.path("whisker", data), svg.path("dot", point)
     )
-
-
-def _levels(ticks: Sequence[tuple[float, str]]) -> list[Markup]:
-    return [
-        part
-        for y, label in ticks
-        for part in (svg.level(y, "grid"), svg.text("0", y + 4, "tick end", label, dx=-8))
-    ]
 
 
 def _separators(plan: Layout, height: float) -> list[Markup]:

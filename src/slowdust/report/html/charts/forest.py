@@ -10,30 +10,26 @@ from markupsafe import Markup
 from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Logarithmic, ratio_domain, ratio_ticks
+from slowdust.report.html.charts.scale import Logarithmic, Ratio, ratio_domain, ratio_ticks
 
 ROW = 17.0
 GROUP = 30.0
 EDGE = 26.0
-"""Height (pixels) of a row, of a group's heading, and of the axis above and below."""
+"""The height (pixels) of a row, of a group's heading, and of the axis above and below."""
 
 WIDEST_STRAY = 1.35
-"""How far an interval may reach beyond all points before it is cut off with an arrow."""
+"""The ratio to the outermost point from which an interval is cut off with an arrow."""
 
 LONGEST_LABEL = 30
 
 
 @dataclass(frozen=True)
-class ForestPoint:
-    """One comparison: `contender` against the base."""
+class ForestPoint(Ratio):
+    """One comparison of a contender with the base."""
 
     contender: str
     mark: Mark
-    rqps: float
-    low: float | None
-    high: float | None
-    words: str
-    """The verdict."""
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class ForestGroup:
 
 
 def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
-    """The plot of all `groups`; nothing where nothing was compared.
+    """Return the plot of all `groups`; nothing where nothing was compared.
 
     `margin` is the share around 1 within which a difference does not matter.
     """
@@ -63,7 +59,7 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
         return Markup()
     low, high = ratio_domain(points, margin, WIDEST_STRAY)
     scale = Logarithmic(low, high, 0, svg.WIDTH)
-    height = _height(groups)
+    stripes: list[Markup] = []
     labels: list[Markup] = []
     marks: list[Markup] = []
     y = EDGE
@@ -72,23 +68,21 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
         y += GROUP
         for row in group.rows:
             labels.append(_row_label(row, y))
+            if len(row.points) > 1:  # a hairline shows which lines belong together
+                stripes.append(svg.level(y, "grid"))
             for point in row.points:
                 marks.append(_interval(point, scale, y + ROW / 2))
                 labels.append(_value(point, y + ROW / 2))
                 y += ROW
+    height = y + EDGE
     return svg.Frame(
         title=title,
         height=height,
         css_class="forest",
-        behind=(*_background(scale, margin, height), *_stripes(groups)),
+        behind=(*_background(scale, margin, height), *stripes),
         marks=tuple(marks),
         labels=tuple(labels),
     ).markup()
-
-
-def _height(groups: Sequence[ForestGroup]) -> float:
-    lines = sum(len(row.points) for group in groups for row in group.rows)
-    return 2 * EDGE + GROUP * len(groups) + ROW * lines
 
 
 def _background(scale: Logarithmic, margin: float, height: float) -> list[Markup]:
@@ -101,19 +95,6 @@ def _background(scale: Logarithmic, margin: float, height: float) -> list[Markup
         drawn.extend(
             svg.text(svg.share(x), y, "tick middle", f"{tick:g}") for y in (top - 9, bottom + 17)
         )
-    return drawn
-
-
-def _stripes(groups: Sequence[ForestGroup]) -> list[Markup]:
-    """A hairline above every row of several lines: which lines belong together."""
-    drawn: list[Markup] = []
-    y = EDGE
-    for group in groups:
-        y += GROUP
-        for row in group.rows:
-            if len(row.points) > 1:
-                drawn.append(svg.level(y, "grid"))
-            y += ROW * len(row.points)
     return drawn
 
 
@@ -139,14 +120,14 @@ def _interval(point: ForestPoint, scale: Logarithmic, y: float) -> Markup:
             data += f"M993 {svg.brief(y - 4)}L1000 {svg.brief(y)}L993 {svg.brief(y + 4)}"
     return Markup('<g class="{}"><title>{}</title>{}{}</g>').format(
         point.mark.css_class,
-        f"{point.contender}: {_in_words(point)}, {point.words}",
+        f"{point.contender}: {_in_words(point)}, {point.verdict}",
         svg.path("whisker", data),
         svg.path("dot big", svg.dots([(centre, y)])),
     )
 
 
 def _value(point: ForestPoint, y: float) -> Markup:
-    return svg.text("100%", y + 4, f"value {point.words}", _in_words(point), dx=12)
+    return svg.text("100%", y + 4, f"value {point.verdict}", _in_words(point), dx=12)
 
 
 def _in_words(point: ForestPoint) -> str:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 
 from slowdust.analysis.model import BUCKETS_US, StepRun
 from slowdust.report.html import numbers
 
 _NARROWEST = 0.6
-"""Percent of its cell that the bar of a bucket with a single statement has."""
+"""Percent of its cell that the bar of a single statement has."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one contender has in one bucket, over all its incarnations."""
+    """The statements of one contender in one bucket, over all its incarnations."""
 
     count: int
     share: float
-    """Of its statements."""
+    """The share of its statements."""
 
     @property
     def percent(self) -> str:
-        """'0.02%': small shares keep a digit, since the tail is what matters."""
+        """The share as '0.02%': small ones keep a digit, since the tail is what matters."""
         if not self.count:
             return ""
         percent = self.share * 100
@@ -31,13 +32,13 @@ class Share:
 
     @property
     def width(self) -> str:
-        """Of its bar, as CSS: what is there is seen."""
+        """The width of its bar, as CSS, so that a single statement is visible."""
         return f"{max(self.share * 100, _NARROWEST if self.count else 0):.1f}%"
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A line: statements up to an upper bound, by contender."""
+    """A row: statements up to an upper bound, by contender."""
 
     label: str
     shares: tuple[Share, ...]
@@ -53,8 +54,8 @@ class RoleHistogram:
 
 
 def histograms(runs: Sequence[StepRun], roles: Sequence[str]) -> tuple[RoleHistogram, ...]:
-    """Of each of `roles` that did anything, in that order; `runs` are those of one step."""
-    return tuple(found for role in roles if (found := _histogram(runs, role)))
+    """Return one for each of `roles` that did anything; `runs` are those of one step."""
+    return tuple(filter(None, (_histogram(runs, role) for role in roles)))
 
 
 def _histogram(runs: Sequence[StepRun], role: str) -> RoleHistogram | None:
@@ -62,7 +63,8 @@ def _histogram(runs: Sequence[StepRun], role: str) -> RoleHistogram | None:
     for run in runs:
         for use in run.roles:
             if use.role == role and use.buckets is not None:
-                counts[run.contender] = _added(counts.get(run.contender), use.buckets)
+                earlier = counts.get(run.contender, [0] * len(use.buckets))
+                counts[run.contender] = [*map(add, earlier, use.buckets)]
     totals = {name: sum(buckets) for name, buckets in counts.items()}
     if not any(totals.values()):
         return None
@@ -77,12 +79,6 @@ def _histogram(runs: Sequence[StepRun], role: str) -> RoleHistogram | None:
     )
 
 
-def _added(before: list[int] | None, buckets: Sequence[int]) -> list[int]:
-    if before is None:
-        return list(buckets)
-    return [one + other for one, other in zip(before, buckets, strict=True)]
-
-
 def _shares(
     at: int, counts: Mapping[str, Sequence[int]], totals: Mapping[str, int]
 ) -> tuple[Share, ...]:
@@ -93,7 +89,7 @@ def _shares(
 
 
 def _label(at: int) -> str:
-    """'up to 256 µs', and behind the last bound 'over 16 s'."""
+    """Return '≤ 256 µs', and behind the last bound '> 16 s'."""
     if at < len(BUCKETS_US):
         return f"\N{LESS-THAN OR EQUAL TO} {numbers.brief_time(BUCKETS_US[at])}"
     return f"> {numbers.brief_time(BUCKETS_US[-1])}"

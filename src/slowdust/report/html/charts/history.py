@@ -8,33 +8,33 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.report.html.cells import FASTER_BAND
+from slowdust.analysis.results.summary import CLEARLY_FASTER
 from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.courses import (
+from slowdust.report.html.charts.marks import Mark
+from slowdust.report.html.charts.ratio_lines import (
     EDGE,
-    Course,
-    Ground,
+    Axes,
+    RatioLine,
     axis_of_ratios,
     draw,
     with_whiskers,
 )
-from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.scale import Linear
 from slowdust.units import known
 
 HEIGHT = 240.0
 
 PER_VERSION = 64
-"""Pixels that a version needs at least."""
+"""The least pixels of a version."""
 PER_LETTER = 7.5
-"""Of a version's label, in pixels; lest two of them touch."""
+"""Pixels of a letter of a version's label, so that no two labels touch."""
 LONGEST_LABEL = 20
-"""Letters; the build of a release may be a whole path."""
+"""Letters of a label; the build of a release may be a whole path."""
 _LAST_LETTERS = 7
-"""Of these, where the middle is left out."""
+"""The last letters of a label whose middle is left out."""
 
 MOST_SIGNS = 3
-"""Of one kind above or below a version; more are counted."""
+"""Signs of one kind above or below a version; more are counted."""
 
 _APART = 7.0
 """Drawing units between two lines' intervals at one version."""
@@ -43,94 +43,92 @@ _SIGN = 12.0
 _FROM_POINT = 8.0
 """Pixels between a point and the sign nearest to it."""
 _BASELINE = 9.0
-"""Of a sign below its top."""
+"""Pixels from the top of a sign to its baseline."""
 
 
 @dataclass(frozen=True)
 class Sign:
-    """Where another level begins."""
+    """The sign of a version at which another level begins."""
 
     place: int
-    """Of the version on the axis."""
+    """The place of the version on the axis."""
     faster: bool
     sign: str
     mark: Mark
-    """Of its line."""
+    """The mark of its line."""
 
 
 def history_chart(
-    versions: Sequence[str], courses: Sequence[Course], signs: Sequence[Sign], title: str
+    versions: Sequence[str], lines: Sequence[RatioLine], signs: Sequence[Sign], title: str
 ) -> Markup:
-    """Versions at equal distances; the first is the level at 1, the shaded band no change.
+    """Return versions at equal distances; the first is the level at 1, the shaded band no change.
 
     Changes of level are above all of their version, or below them if it is slower.
     """
-    if not any(course.points for course in courses) or len(versions) < 2:
+    if not any(line.points for line in lines) or len(versions) < 2:
         return Markup()
     x = Linear(0, len(versions) - 1, EDGE, svg.WIDTH - EDGE)
-    margin = FASTER_BAND - 1
+    margin = CLEARLY_FASTER - 1
     y = axis_of_ratios(
-        courses,
+        lines,
         margin,
-        bottom=HEIGHT - _room(one for one in signs if not one.faster),
-        top=_room(one for one in signs if one.faster),
+        bottom=HEIGHT - _room(sign for sign in signs if not sign.faster),
+        top=_room(sign for sign in signs if sign.faster),
     )
-    apart = _APART if with_whiskers(courses) else 0.0
-    ground = Ground(x, y, range(len(versions)), margin, HEIGHT, apart)
+    apart = _APART if with_whiskers(lines) else 0.0
+    axes = Axes(x, y, range(len(versions)), margin, HEIGHT, apart)
     labels = [
         *(
             svg.text(svg.share(x(place)), HEIGHT + 15, "tick middle", _shortened(version))
             for place, version in enumerate(versions)
         ),
-        *_drawn(signs, courses, ground),
+        *_drawn(signs, lines, axes),
     ]
-    chart = draw(title, courses, ground, lambda at: versions[int(at)], labels)
+    chart = draw(title, lines, axes, lambda at: versions[int(at)], labels)
     longest = max(len(_shortened(version)) for version in versions)
     width = max(PER_VERSION, PER_LETTER * longest + 12) * len(versions) + 60
     return Markup('<div style="min-width:{}px">{}</div>').format(round(width), chart)
 
 
 def _shortened(version: str) -> str:
-    """Without the middle of a long one: two builds of one directory differ in the last letters."""
+    """Return a long version without its middle: builds of one directory differ at the end."""
     if len(version) <= LONGEST_LABEL:
         return version
     return f"{version[: LONGEST_LABEL - _LAST_LETTERS - 1]}…{version[-_LAST_LETTERS:]}"
 
 
 def _room(signs: Iterator[Sign]) -> float:
-    """Pixels for the highest heap of signs that any version has in one direction."""
-    heaps = Counter(sign.place for sign in signs).values()
-    highest = max((count if count <= MOST_SIGNS else 1 for count in heaps), default=0)
+    """Return the pixels for the most signs that any version has in one direction."""
+    stacks = Counter(sign.place for sign in signs).values()
+    highest = max((count if count <= MOST_SIGNS else 1 for count in stacks), default=0)
     return _FROM_POINT + _SIGN * highest if highest else 0.0
 
 
-def _drawn(signs: Sequence[Sign], courses: Sequence[Course], ground: Ground) -> Iterator[Markup]:
-    """Arrows, one above the other, beyond all points and intervals of their version."""
-    heaps: dict[tuple[int, bool], list[Sign]] = {}
+def _drawn(signs: Sequence[Sign], lines: Sequence[RatioLine], axes: Axes) -> Iterator[Markup]:
+    """Yield arrows, one above the other, beyond all points and intervals of their version."""
+    stacks: dict[tuple[int, bool], list[Sign]] = {}
     for sign in signs:
-        heaps.setdefault((sign.place, sign.faster), []).append(sign)
-    for (place, faster), heap in heaps.items():
-        heights = _heights(courses, place, ground)
-        at = svg.share(ground.x(place))
+        stacks.setdefault((sign.place, sign.faster), []).append(sign)
+    for (place, faster), stack in stacks.items():
+        heights = _heights(lines, place, axes)
+        at = svg.share(axes.x(place))
         if faster:
-            tops = [min(heights) - _FROM_POINT - _SIGN * index for index in range(len(heap))]
+            top, down = min(heights) - _FROM_POINT, -_SIGN
         else:
-            tops = [
-                max(heights) + _FROM_POINT + _BASELINE + _SIGN * index for index in range(len(heap))
-            ]
-        if len(heap) > MOST_SIGNS:
-            shown = "".join(dict.fromkeys(sign.sign for sign in heap))
-            yield svg.text(at, tops[0], "shift middle", f"{shown} {len(heap)}")
+            top, down = max(heights) + _FROM_POINT + _BASELINE, _SIGN
+        if len(stack) > MOST_SIGNS:
+            kinds = "".join(dict.fromkeys(sign.sign for sign in stack))
+            yield svg.text(at, top, "shift middle", f"{kinds} {len(stack)}")
             continue
-        for top, sign in zip(tops, heap, strict=True):
-            yield svg.text(at, top, f"shift middle {sign.mark.css_class}", sign.sign)
+        for index, sign in enumerate(stack):
+            yield svg.text(at, top + down * index, f"shift middle {sign.mark.css_class}", sign.sign)
 
 
-def _heights(courses: Sequence[Course], place: int, ground: Ground) -> list[float]:
-    """Of all that is drawn at a version."""
-    points = [point for course in courses for point in course.points if point.at == place]
+def _heights(lines: Sequence[RatioLine], place: int, axes: Axes) -> list[float]:
+    """Return the heights of all that is drawn at a version."""
+    points = [point for line in lines for point in line.points if point.at == place]
     values = [point.rqps for point in points]
-    if with_whiskers(courses):
+    if with_whiskers(lines):
         ends = known(end for point in points for end in (point.low, point.high))
-        values += [min(max(end, ground.y.low), ground.y.high) for end in ends]
-    return [ground.y(value) for value in values]
+        values += [min(max(end, axes.y.low), axes.y.high) for end in ends]
+    return [axes.y(value) for value in values]

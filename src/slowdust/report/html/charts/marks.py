@@ -1,41 +1,32 @@
-"""How contenders look: the same colour and shape everywhere on the page."""
+"""Marks of contenders: each has the same colour and shape everywhere on the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 COLOURS = 7
-"""Colours of the style sheet for contenders other than the base (classes k1..k7)."""
+"""The number of colours of the style sheet for contenders other than the base (classes k1..k7)."""
 
 SHAPES = ("round", "square", "pale")
-"""Shape of the dot: changes when the colours are used up, so 21 contenders stay apart."""
+"""The shapes of the dot, a new one when the colours are used up: 21 contenders differ."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Style classes of one contender: `colour` is k0 for the base, k1..k7 for the others."""
+    """The style classes of one contender: `colour` is k0 for the base, k1..k7 for the others."""
 
     colour: str
     shape: str
 
     @property
     def css_class(self) -> str:
-        """Both, as an element's class."""
+        """Both style classes, as an element's class."""
         return f"{self.colour} {self.shape}"
 
 
-@dataclass(frozen=True)
-class Looks:
-    """How the contenders of a page appear in it."""
-
-    marks: Mapping[str, Mark]
-    shown: Mapping[str, str]
-    """Contender -> its name, without what a matrix leaves the same for all."""
-
-
 def marks_of(contenders: Sequence[str], base: str) -> dict[str, Mark]:
-    """A mark for every contender, in their order, the base apart."""
+    """Return a mark for every contender, in their order; the base has its own colour."""
     marks = {base: Mark("k0", SHAPES[0])}
     for index, name in enumerate(name for name in contenders if name != base):
         turn, colour = divmod(index, COLOURS)

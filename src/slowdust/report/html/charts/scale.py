@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Protocol
 
 _CLOCK_STEPS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 
-_AIR = 0.05
-"""Of a logarithmic axis of ratios, left free beyond each end."""
+_FREE = 0.05
+"""The share of a logarithmic axis of ratios that is free beyond each end."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Linear:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Position of `value`; values outside the domain land outside the range."""
+        """Return the position of `value`; values outside the domain land outside the range."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
@@ -40,7 +39,7 @@ class Logarithmic:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Position of `value`, which must be > 0."""
+        """Return the position of `value`, which must be > 0."""
         share = math.log(value / self.low) / math.log(self.high / self.low)
         return self.start + share * (self.end - self.start)
 
@@ -51,18 +50,18 @@ class BrokenTime:
 
     spans: tuple[tuple[float, float], ...]
     starts: tuple[float, ...]
-    """Position at which each span begins."""
+    """The position at which each span begins."""
     per_second: float
 
     def __call__(self, value: float) -> float:
-        """Position of `value`; a time inside a cut lands at the end of the span before it."""
+        """Return the position of `value`; a time inside a cut is at the end of the span before."""
         index = max(0, bisect_right([start for start, _ in self.spans], value) - 1)
         start, end = self.spans[index]
         return self.starts[index] + (min(value, end) - start) * self.per_second
 
     @property
     def cuts(self) -> list[float]:
-        """Positions in the middle of the cuts."""
+        """The positions in the middle of the cuts."""
         ends = [self(end) for _, end in self.spans]
         return [(end + start) / 2 for end, start in zip(ends, self.starts[1:], strict=False)]
 
@@ -70,7 +69,7 @@ class BrokenTime:
 def broken_time(
     windows: Sequence[tuple[float, float]], width: float, *, most_spans: int = 12
 ) -> BrokenTime:
-    """The axis for `windows` (start, end; seconds; any order) on `width`.
+    """Return the axis for `windows` (start, end; seconds; any order) on `width`.
 
     Idle stretches are cut out that are longer than a tenth of the time measured and stand out
     among the others, at most `most_spans` - 1 of them: restarts and other tests would otherwise
@@ -112,7 +111,7 @@ def _merge(windows: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def nice_step(span: float, most_ticks: int) -> float:
-    """The smallest of 1, 2, 5 x 10^n that divides `span` into at most `most_ticks` - 1 parts."""
+    """Return the smallest of 1, 2, 5 x 10^n that is at least `span` / (`most_ticks` - 1)."""
     raw = span / max(1, most_ticks - 1)
     power = 10.0 ** math.floor(math.log10(raw))
     for factor in (1, 2, 5):
@@ -122,7 +121,7 @@ def nice_step(span: float, most_ticks: int) -> float:
 
 
 def linear_ticks(low: float, high: float, most_ticks: int) -> list[float]:
-    """Multiples of a nice step within `low`..`high`."""
+    """Return multiples of a nice step within `low`..`high`."""
     step = nice_step(high - low, most_ticks)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
@@ -130,7 +129,7 @@ def linear_ticks(low: float, high: float, most_ticks: int) -> list[float]:
 
 
 def time_ticks(low: float, high: float, most_ticks: int) -> list[float]:
-    """Multiples of a step that a clock has, seconds to hours, within `low`..`high` seconds."""
+    """Return multiples of a step of a clock, seconds to hours, within `low`..`high` seconds."""
     raw = (high - low) / max(1, most_ticks - 1)
     step = next((step for step in _CLOCK_STEPS if step >= raw), 0.0)
     if not step or raw < 1:
@@ -139,32 +138,25 @@ def time_ticks(low: float, high: float, most_ticks: int) -> list[float]:
 
 
 def zero_based(highest: float, most_ticks: int = 5) -> tuple[float, list[float]]:
-    """Upper end and ticks of an axis from 0 that holds `highest`, and ends at a tick."""
+    """Return upper end and ticks of an axis from 0 that holds `highest` and ends at a tick."""
     step = nice_step(highest or 1.0, most_ticks)
     steps = math.ceil((highest or 1.0) / step - 1e-9)
     return steps * step, [round(index * step, 12) for index in range(steps + 1)]
 
 
-class Ratio(Protocol):
-    """A relative rate and its interval."""
+@dataclass(frozen=True)
+class Ratio:
+    """A relative rate, above 0, and its interval; None where there is none."""
 
-    @property
-    def rqps(self) -> float:
-        """Above 0."""
-
-    @property
-    def low(self) -> float | None:
-        """Of the interval; None where there is none."""
-
-    @property
-    def high(self) -> float | None:
-        """Of the interval; None where there is none."""
+    rqps: float
+    low: float | None
+    high: float | None
 
 
 def ratio_domain(
     points: Sequence[Ratio], margin: float, widest_stray: float
 ) -> tuple[float, float]:
-    """Ends of a logarithmic axis that holds all `points`, twice the margin around 1, and some air.
+    """Return the ends of a logarithmic axis with all `points`, twice the margin, and some space.
 
     Intervals are held as far as `widest_stray` times beyond the outermost point.
     """
@@ -174,8 +166,8 @@ def ratio_domain(
     highs = [point.high for point in points if point.high is not None]
     low = max(min([lowest, *lows]), lowest / widest_stray)
     high = min(max([highest, *highs]), highest * widest_stray)
-    air = (high / low) ** _AIR
-    return low / air, high * air
+    free = (high / low) ** _FREE
+    return low / free, high * free
 
 
 _LADDERS = ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
@@ -183,7 +175,7 @@ _LADDERS = ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8), (1, 1.5, 2, 3, 5, 7), (1, 2
 
 
 def ratio_ticks(low: float, high: float, most_ticks: int = 9) -> list[float]:
-    """Ticks of a logarithmic axis of ratios around 1, with 1 among them where it is inside.
+    """Return ticks of a logarithmic axis of ratios around 1, with 1 among them where it is inside.
 
     Narrow axes count in even steps (0.9, 0.95, 1, 1.05), wide ones in the finest steps of each
     decade that there is room for.
@@ -197,14 +189,14 @@ def ratio_ticks(low: float, high: float, most_ticks: int = 9) -> list[float]:
 
 
 def decade_ticks(low: float, high: float, factors: Sequence[float]) -> list[float]:
-    """`factors` of every power of ten within `low`..`high`."""
+    """Return `factors` of every power of ten within `low`..`high`."""
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     ticks = (factor * 10.0**power for power in powers for factor in factors)
     return [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
 
 
 def few_ticks(low: float, high: float) -> list[float]:
-    """Ticks of a low logarithmic axis: powers of ten, and finer ones where there are too few."""
+    """Return ticks of a low logarithmic axis: powers of ten, and finer ones where these are few."""
     for factors in ((1,), (1, 2, 5)):
         ticks = decade_ticks(low, high, factors)
         if len(ticks) >= 2:

@@ -20,13 +20,13 @@ from slowdust.report.html.charts.scale import (
     zero_based,
 )
 from slowdust.store.slice import Slice
-from slowdust.units import Second
+from slowdust.units import Microsecond, Second
 
 RATE_HEIGHT = 130.0
 RESPONSE_HEIGHT = 100.0
 
-MOST_PIECES = 3000
-"""Pieces of one chart; longer series are thinned by joining neighbours within a slice."""
+MOST_SPANS = 3000
+"""Spans of one chart; longer series are thinned by joining neighbours within a slice."""
 
 SHORTEST_TAIL: Second = 0.5
 """A last second shorter than this is joined to the one before: its rate would be noise."""
@@ -36,105 +36,101 @@ CLOSEST_LABELS = 75.0
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A stretch of a slice: `start`..`end` (seconds of the experiment), rate, worst response."""
+class Span:
+    """A part of a slice: `start`..`end` (seconds of the experiment), rate, worst response."""
 
     contender: str
     start: Second
     end: Second
     rate: float
-    max_us: float
+    max_us: Microsecond
 
 
-def pieces(slices: Sequence[Slice], origin: float) -> list[Piece]:
-    """Seconds of all `slices`, their times from `origin` (Unix time); thinned where too many.
+def spans(slices: Sequence[Slice], origin: float) -> list[Span]:
+    """Return the seconds of all slices, their times from `origin` (Unix time).
 
-    Slices of which nothing says when they were have none.
+    Where there are too many, neighbours are one. Slices whose time is not known have none.
     """
-    total = sum(max(1, len(one.measured.per_second)) for one in slices)
-    joined = -(-total // MOST_PIECES)
+    total = sum(max(1, len(record.measured.per_second)) for record in slices)
+    joined = -(-total // MOST_SPANS)
     return [
-        record
-        for one in slices
-        if one.measured.started is not None and one.measured.seconds is not None
-        for record in _of_slice(one, one.measured.started - origin, one.measured.seconds, joined)
+        span
+        for record in slices
+        if record.measured.started is not None and record.measured.seconds is not None
+        for span in _spans_of(
+            record, record.measured.started - origin, record.measured.seconds, joined
+        )
     ]
 
 
-def _of_slice(one: Slice, opened: Second, length: Second, joined: int) -> list[Piece]:
-    counted = sum(second.operations for second in one.measured.per_second)
+def _spans_of(record: Slice, opened: Second, length: Second, joined: int) -> list[Span]:
+    contender, measured = record.place.contender, record.measured
+    counted = sum(second.operations for second in measured.per_second)
     if counted == 0:
-        worst = one.measured.latency.max_ns / 1e3 if one.measured.latency else 0.0
-        return [Piece(one.place.contender, opened, opened + length, one.qps, worst)]
-    units_per_operation = one.qps * length / counted
-    cuts: list[Second] = [float(at) for at in range(0, len(one.measured.per_second), joined)]
+        worst = measured.latency.max_ns / 1e3 if measured.latency else 0.0
+        return [Span(contender, opened, opened + length, record.qps, worst)]
+    units_per_operation = record.qps * length / counted
+    cuts: list[Second] = [float(at) for at in range(0, len(measured.per_second), joined)]
     if len(cuts) > 1 and length - cuts[-1] < SHORTEST_TAIL:
         cuts.pop()
-    ends = [*cuts[1:], length]
-    found: list[Piece] = []
-    for start, end in zip(cuts, ends, strict=True):
-        last = len(one.measured.per_second) if end == length else int(end)
-        seconds = one.measured.per_second[int(start) : last]
+    parts: list[Span] = []
+    for start, end in zip(cuts, [*cuts[1:], length], strict=True):
+        last = len(measured.per_second) if end == length else int(end)
+        seconds = measured.per_second[int(start) : last]
         rate = sum(second.operations for second in seconds) * units_per_operation / (end - start)
         worst = max(second.max_ns for second in seconds) / 1e3
-        found.append(Piece(one.place.contender, opened + start, opened + end, rate, worst))
-    return found
+        parts.append(Span(contender, opened + start, opened + end, rate, worst))
+    return parts
 
 
 def seconds_chart(
     slices: Sequence[Slice], origin: float, marks: Mapping[str, Mark], unit: str
 ) -> Markup:
-    """Both graphs, one below the other, of one step's slices."""
-    drawn = pieces(slices, origin)
-    x = broken_time([(record.start, record.end) for record in drawn], svg.WIDTH)
-    return Markup().join((_rates(drawn, x, marks, unit), _responses(drawn, x, marks)))
+    """Return both graphs of one step's slices, one below the other."""
+    measured = spans(slices, origin)
+    x = broken_time([(span.start, span.end) for span in measured], svg.WIDTH)
+    return Markup().join((_rates(measured, x, marks, unit), _responses(measured, x, marks)))
 
 
-def _rates(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark], unit: str) -> Markup:
-    high, ticks = zero_based(max(record.rate for record in drawn), 4)
+def _rates(measured: Sequence[Span], x: BrokenTime, marks: Mapping[str, Mark], unit: str) -> Markup:
+    high, ticks = zero_based(max(span.rate for span in measured), 4)
     y = Linear(0, high, RATE_HEIGHT, 0)
-    behind = [svg.level(y(tick), "grid") for tick in ticks]
-    behind += [svg.text("0", y(tick) + 4, "tick end", numbers.short(tick), dx=-8) for tick in ticks]
+    axis = svg.value_axis([(y(tick), numbers.short(tick)) for tick in ticks])
     return svg.Frame(
         title=f"Rate in {unit} over time",
         height=RATE_HEIGHT,
         css_class="timeline tight",
-        behind=(*behind, *_cuts(x, RATE_HEIGHT)),
-        marks=_strokes(marks, [(record, y(record.rate)) for record in drawn], x),
+        behind=(*axis, *_cuts(x, RATE_HEIGHT)),
+        marks=_strokes(marks, [(span, y(span.rate)) for span in measured], x),
     ).markup()
 
 
-def _responses(drawn: Sequence[Piece], x: BrokenTime, marks: Mapping[str, Mark]) -> Markup:
-    measured = [record for record in drawn if record.max_us > 0]
-    if not measured:
+def _responses(measured: Sequence[Span], x: BrokenTime, marks: Mapping[str, Mark]) -> Markup:
+    answered = [span for span in measured if span.max_us > 0]
+    if not answered:
         return Markup()
-    worst = [record.max_us for record in measured]
+    worst = [span.max_us for span in answered]
     y = Logarithmic(min(worst) / 1.3, max(worst) * 1.3, RESPONSE_HEIGHT, 0)
     ticks = few_ticks(y.low, y.high)
-    behind = [svg.level(y(tick), "grid") for tick in ticks]
-    behind += [
-        svg.text("0", y(tick) + 4, "tick end", numbers.brief_time(tick), dx=-8) for tick in ticks
-    ]
+    axis = svg.value_axis([(y(tick), numbers.brief_time(tick)) for tick in ticks])
     return svg.Frame(
         title="Largest response time over time",
         height=RESPONSE_HEIGHT,
         css_class="timeline",
-        behind=(*behind, *_cuts(x, RESPONSE_HEIGHT)),
-        marks=_strokes(marks, [(record, y(record.max_us)) for record in measured], x),
+        behind=(*axis, *_cuts(x, RESPONSE_HEIGHT)),
+        marks=_strokes(marks, [(span, y(span.max_us)) for span in answered], x),
         labels=tuple(_time_labels(x)),
     ).markup()
 
 
 def _strokes(
-    marks: Mapping[str, Mark], placed: Sequence[tuple[Piece, float]], x: BrokenTime
+    marks: Mapping[str, Mark], placed: Sequence[tuple[Span, float]], x: BrokenTime
 ) -> tuple[Markup, ...]:
     return tuple(
         svg.path(
             f"stroke {mark.css_class}",
             svg.dashes(
-                (x(record.start), x(record.end), y)
-                for record, y in placed
-                if record.contender == name
+                (x(span.start), x(span.end), y) for span, y in placed if span.contender == name
             ),
         )
         for name, mark in marks.items()
@@ -146,7 +142,7 @@ def _cuts(x: BrokenTime, height: float) -> list[Markup]:
 
 
 def _time_labels(x: BrokenTime) -> list[Markup]:
-    """The start of every span, and even steps inside the long ones, while they do not touch."""
+    """Return the start of every stretch, and even steps in the long ones, where there is room."""
     wanted: list[float] = [start for start, _ in x.spans]
     for start, end in x.spans:
         most = int((end - start) * x.per_second / (2 * CLOSEST_LABELS))

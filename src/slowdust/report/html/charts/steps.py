@@ -25,38 +25,37 @@ _FINE = 10
 """Units of the marks in a pixel of height."""
 _TIME_LABELS = 9
 _HEADROOM = 1.06
-"""Above the highest value: a line along the edge would be cut."""
+"""The end of an axis / the highest value: a line along the edge would be cut."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """What one graph shows."""
+    """The content of one graph."""
 
     title: str
-    """With its unit: 'inserts/s'."""
+    """The title, which has the unit: 'inserts/s'."""
     lines: tuple[Line, ...]
     response_time: bool = False
-    """Values are microseconds on a logarithmic axis; else they count from 0."""
+    """Whether values are microseconds on a logarithmic axis; else the axis begins at 0."""
     target: float | None = None
 
 
 def step_graph(graph: Graph, length: Second, marks: Mapping[str, Mark]) -> Markup:
-    """One graph of the first `length` seconds of a step; nothing where nothing was measured."""
+    """Return a graph of the first `length` seconds of a step; nothing where none was measured."""
     values = [value for line in graph.lines for run in line.runs for _, value in run]
     if not values:
         return Markup()
     height = RESPONSE_HEIGHT if graph.response_time else RATE_HEIGHT
     y, ticks = _scale(graph, values, height)
-    behind = [svg.level(y(tick), "grid") for tick, _ in ticks]
-    behind += [svg.text("0", y(tick) + 4, "tick end", label, dx=-8) for tick, label in ticks]
+    behind = svg.value_axis([(y(tick), label) for tick, label in ticks])
     if graph.target is not None:
-        behind.append(svg.level(y(graph.target), "target"))
+        behind = (*behind, svg.level(y(graph.target), "target"))
     return svg.Frame(
         title=f"{graph.title} in each second of the step",
         height=height,
         css_class="seconds",
         behind=(*behind, _times(length, height)),
-        marks=tuple(_course(line, marks[line.contender], y) for line in graph.lines),
+        marks=tuple(_line(line, marks[line.contender], y) for line in graph.lines),
         view=f"-0.5 0 {svg.brief(length)} {svg.brief(height * _FINE)}",
     ).markup()
 
@@ -75,7 +74,7 @@ def _scale(
 
 
 def _times(length: Second, height: float) -> Markup:
-    """Lines and labels of the time axis; zoom.js draws the same for a part of it."""
+    """Return lines and labels of the time axis; zoom.js draws the same for a part of it."""
     drawn = []
     for tick in time_ticks(0, length, _TIME_LABELS):
         at = tick / length * svg.WIDTH
@@ -86,8 +85,8 @@ def _times(length: Second, height: float) -> Markup:
     return Markup('<g class="times">{}</g>').format(Markup().join(drawn))
 
 
-def _course(line: Line, mark: Mark, y: Linear | Logarithmic) -> Markup:
-    """Lines through the runs, and a dot for a second that stands alone."""
+def _line(line: Line, mark: Mark, y: Linear | Logarithmic) -> Markup:
+    """Return lines through the runs, and a dot for a second that stands alone."""
     style = f"{mark.css_class} later" if line.incarnation > 1 else mark.css_class
     runs = [[(second, round(_FINE * y(value))) for second, value in run] for run in line.runs]
     joined = "".join(_joined(run) for run in runs if len(run) > 1)
@@ -96,7 +95,7 @@ def _course(line: Line, mark: Mark, y: Linear | Logarithmic) -> Markup:
 
 
 def _joined(points: Sequence[tuple[int, int]]) -> str:
-    """Path data of a line through whole coordinates, each relative to the one before."""
+    """Return path data of a line through whole coordinates, each relative to the one before."""
     steps = []
     for (x, y), (next_x, next_y) in pairwise(points):
         rise = next_y - y

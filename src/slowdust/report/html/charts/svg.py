@@ -11,7 +11,7 @@ charts' own, and `Markup.format` would escape each of them again for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -21,39 +21,39 @@ WIDTH = 1000.0
 
 
 def brief(value: float) -> str:
-    """A coordinate with one decimal, and none where it is whole."""
+    """Return a coordinate with one decimal, and none where it is whole."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def share(x: float) -> str:
-    """A position along x as the frame wants it: percent of its width."""
+    """Return a position along x as percent of the frame's width."""
     return f"{x / WIDTH * 100:.2f}%"
 
 
 def dots(points: Iterable[tuple[float, float]]) -> str:
-    """Path data of strokes of no length: a dot at every point."""
+    """Return path data of strokes of no length: a dot at every point."""
     return "".join(f"M{brief(x)} {brief(y)}h0" for x, y in points)
 
 
 def dashes(segments: Iterable[tuple[float, float, float]]) -> str:
-    """Path data of level strokes, each (x from, x to, y)."""
+    """Return path data of level strokes, each (x from, x to, y)."""
     return "".join(f"M{brief(x1)} {brief(y)}H{brief(x2)}" for x1, x2, y in segments)
 
 
 def lines(segments: Iterable[tuple[float, float, float, float]]) -> str:
-    """Path data of straight strokes, each (x from, y from, x to, y to)."""
+    """Return path data of straight strokes, each (x from, y from, x to, y to)."""
     return "".join(
         f"M{brief(x1)} {brief(y1)}L{brief(x2)} {brief(y2)}" for x1, y1, x2, y2 in segments
     )
 
 
 def path(css_class: str, data: str) -> Markup:
-    """One `<path>`; nothing where there is no data."""
+    """Return one `<path>`; nothing where there is no data."""
     return Markup(f'<path class="{css_class}" d="{data}"/>' if data else "")
 
 
 def text(x: str, y: float, css_class: str, content: str, *, dx: float = 0) -> Markup:
-    """A label at `x` (a percentage) + `dx` pixels."""
+    """Return a label at `x` (a percentage) + `dx` pixels."""
     shift = f' dx="{brief(dx)}"' if dx else ""
     return Markup(
         f'<text x="{x}" y="{brief(y)}"{shift} class="{css_class}">{escape(content)}</text>'
@@ -61,12 +61,12 @@ def text(x: str, y: float, css_class: str, content: str, *, dx: float = 0) -> Ma
 
 
 def level(y: float, css_class: str) -> Markup:
-    """A line across the whole frame."""
+    """Return a line across the whole frame."""
     return Markup(f'<line x2="100%" y1="{brief(y)}" y2="{brief(y)}" class="{css_class}"/>')
 
 
 def upright(x: float, y1: float, y2: float, css_class: str) -> Markup:
-    """A line from `y1` down to `y2` at `x` drawing units."""
+    """Return a line from `y1` down to `y2` at `x` drawing units."""
     at = share(x)
     return Markup(
         f'<line x1="{at}" x2="{at}" y1="{brief(y1)}" y2="{brief(y2)}" class="{css_class}"/>'
@@ -74,11 +74,17 @@ def upright(x: float, y1: float, y2: float, css_class: str) -> Markup:
 
 
 def band(x1: float, x2: float, y1: float, y2: float, css_class: str) -> Markup:
-    """A filled rectangle, x in drawing units."""
+    """Return a filled rectangle, x in drawing units."""
     return Markup(
         f'<rect x="{share(x1)}" width="{share(x2 - x1)}" y="{brief(y1)}"'
         f' height="{brief(y2 - y1)}" class="{css_class}"/>'
     )
+
+
+def value_axis(ticks: Sequence[tuple[float, str]]) -> tuple[Markup, ...]:
+    """Return a line across the frame for each tick (y, label), and the labels left of them."""
+    labels = (text("0", y + 4, "tick end", label, dx=-8) for y, label in ticks)
+    return (*(level(y, "grid") for y, _ in ticks), *labels)
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ class Frame:
     """
 
     title: str
-    """What the chart shows, for those who cannot see it."""
+    """The contents in words, for readers who cannot see the chart."""
     height: float
     css_class: str = ""
     behind: tuple[Markup, ...] = ()
@@ -100,7 +106,7 @@ class Frame:
     """The `viewBox` of the marks where they have units of their own; else `WIDTH` by pixels."""
 
     def markup(self) -> Markup:
-        """The chart as HTML; the surrounding `<div>` leaves room for the labels of the axes."""
+        """Return the chart as HTML; the `<div>` around it has room for the labels of the axes."""
         height = brief(self.height)
         drawing = Markup(
             '<svg viewBox="{}" preserveAspectRatio="none" width="100%" height="{}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from slowdust.report.html.rows import Row
 from slowdust.store.manifest import StepFailure
 
 LONGEST_LOG = 8
-"""Lines of a log that are shown unfolded."""
+"""The number of lines of a log from which on it is folded."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Failure:
 
     step: StepFailure
     anchor: str | None
-    """Of the step's section; None where no contender finished the step."""
+    """The anchor of the step's section; None where no contender finished the step."""
 
     @property
     def headline(self) -> str:
@@ -33,27 +34,24 @@ class Failure:
 
     @property
     def folded(self) -> bool:
-        """Whether the log is too long to stand in the way."""
+        """Whether the log is so long that it is folded."""
         return self.log.count("\n") >= LONGEST_LOG
 
 
 def failures_of(failed: Sequence[StepFailure], rows: Sequence[Row]) -> tuple[Failure, ...]:
-    """All of an experiment, in the order in which they are reported."""
+    """Return the failures of an experiment, in the order in which they are reported."""
     anchors = {(row.step.test, row.step.clients): row.anchor for row in rows if row.long}
-    return tuple(Failure(one, anchors.get((one.test, one.clients))) for one in failed)
+    return tuple(Failure(step, anchors.get((step.test, step.clients))) for step in failed)
 
 
 def of_step(failures: Sequence[Failure], step: Step) -> tuple[Failure, ...]:
-    """Those of one step."""
-    return tuple(
-        one for one in failures if (one.step.test, one.step.clients) == (step.test, step.clients)
-    )
+    """Return the failures of one step."""
+    key = (step.test, step.clients)
+    return tuple(each for each in failures if (each.step.test, each.step.clients) == key)
 
 
 def failed_contenders(failures: Sequence[Failure], row: Row) -> Mapping[str, int]:
-    """Contender -> how many incarnations of `row`'s step it did not finish."""
-    counts: dict[str, int] = {}
-    if row.long:
-        for one in of_step(failures, row.step):
-            counts[one.step.contender] = counts.get(one.step.contender, 0) + 1
-    return counts
+    """Return contender -> how many incarnations of the row's step it did not finish."""
+    if not row.long:
+        return {}
+    return dict(Counter(failure.step.contender for failure in of_step(failures, row.step)))

@@ -1,4 +1,4 @@
-"""What happened in each second of a long step, as lines: thinned so that no stall gets lost."""
+"""The seconds of a long step as lines, thinned so that no stall is lost."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SHORTEST_TAIL: Second = 0.5
 """A last second shorter than this has no rate: it would be noise."""
 
 BYTES_PER_MB = 1 << 20
-"""As the stalls beside the graphs, and kB per operation, are counted."""
+"""The bytes of a MB, as for stalls and for kB per operation."""
 
 _NOTHING = RoleSecond(0, 0, 0, 0)
 
 Point = tuple[int, float]
-"""Second since the beginning of the step, and the value in it."""
+"""A second since the beginning of the step, and the value in it."""
 Run = tuple[Point, ...]
 
 
@@ -33,34 +33,34 @@ class Line:
 
 
 def rates(role: str, use: RoleUse, worked: Second) -> list[float | None]:
-    """Rows, or statements, per second over the time that the role had work to do.
+    """Return rows, or statements, per second over the time that the role had work to do.
 
-    Seconds behind its last completion are 0; a short last second is scaled up, a very short one,
-    and what ended later, left out.
+    Seconds after its last completion are 0; a short last second is scaled up; a very short one is
+    left out, with all that ended later.
     """
-    found: list[float | None] = []
+    by_second: list[float | None] = []
     for second in range(_seconds_of(worked)):
         done = use.per_second[second] if second < len(use.per_second) else _NOTHING
         count = done.statements if role in BY_STATEMENT else done.rows
-        found.append(count / min(1.0, worked - second))
-    return found
+        by_second.append(count / min(1.0, worked - second))
+    return by_second
 
 
 def worst_us(use: RoleUse, worked: Second) -> list[float | None]:
-    """Largest response time of each second in microseconds; None where nothing ended.
+    """Return the largest response time of each second in microseconds; None where nothing ended.
 
-    What ended after the last second with a rate counts in that one.
+    Statements that ended after the last second with a rate count in that one.
     """
     return _largest_us([done.max_ns for done in use.per_second], worked)
 
 
 def late_us(use: RoleUse, worked: Second) -> list[float | None]:
-    """How late the latest statement begun in each second was; None where all were in time."""
+    """Return how late the latest statement of each second began; None where all were in time."""
     return _largest_us([done.late_ns for done in use.per_second], worked)
 
 
 def _seconds_of(worked: Second) -> int:
-    """Seconds that have a rate: a last one shorter than `SHORTEST_TAIL` has none."""
+    """Return the seconds that have a rate: a last one shorter than `SHORTEST_TAIL` has none."""
     return max(1, math.floor(worked + 1 - SHORTEST_TAIL))
 
 
@@ -71,17 +71,17 @@ def _largest_us(values_ns: Sequence[int], worked: Second) -> list[float | None]:
 
 
 def backlog(use: RoleUse) -> list[float | None]:
-    """Rows of a paced writer that were due at the end of each second and not written."""
+    """Return the rows of a paced writer that were due by the end of each second but not written."""
     if use.schedule is None:
         return []
     rate, due = use.schedule.rate, use.schedule.due
-    found: list[float | None] = []
+    by_second: list[float | None] = []
     written = 0
     for second in range(math.ceil(due / rate)):
         if second < len(use.per_second):
             written += use.per_second[second].rows
-        found.append(max(0.0, min(rate * (second + 1), due) - written))
-    return found
+        by_second.append(max(0.0, min(rate * (second + 1), due) - written))
+    return by_second
 
 
 def server_cpus(samples: Sequence[Sample]) -> list[float | None]:
@@ -105,10 +105,10 @@ def _by_second(samples: Sequence[Sample], quantity: str, unit: int) -> list[floa
 
 
 def thinned(values: Sequence[float | None], most: int) -> tuple[Run, ...]:
-    """`values` by second, at most about `most` of them, in unbroken runs.
+    """Return `values` by second, at most about `most` of them, in unbroken runs.
 
-    Neighbours are joined to their lowest and highest, each at its own second: a single second's
-    stall or peak is still there.
+    Neighbours are reduced to their lowest and highest, each at its own second, so that a stall or
+    a peak of a single second is still there.
     """
     runs: list[list[Point]] = []
     for second, value in enumerate(values):
@@ -127,8 +127,8 @@ def thinned(values: Sequence[float | None], most: int) -> tuple[Run, ...]:
 def _ends_kept(run: Sequence[Point], joined: int) -> Run:
     kept: list[Point] = []
     for start in range(0, len(run), joined):
-        piece = run[start : start + joined]
-        kept += sorted({min(piece, key=_value), max(piece, key=_value)})
+        neighbours = run[start : start + joined]
+        kept += sorted({min(neighbours, key=_value), max(neighbours, key=_value)})
     return tuple(kept)
 
 

@@ -1,0 +1,64 @@
+"""The formats of reports and of histories, one line each.
+
+A format is a module of this package that has `render`. It is loaded when something is rendered, so
+that the command line can list all formats without loading any.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Generic, TypeVarTuple
+
+if TYPE_CHECKING:
+    from slowdust.analysis.history.model import History
+    from slowdust.analysis.model import Report
+    from slowdust.store.slice import Slice
+
+_Content = TypeVarTuple("_Content")
+
+
+class Destination(Enum):
+    """The place to which a command writes a format."""
+
+    OUTPUT = auto()
+    FILE = auto()
+
+
+@dataclass(frozen=True)
+class Format(Generic[*_Content]):
+    """A format: its option of the command line, and the module that renders it."""
+
+    name: str
+    help: str
+    module: str
+    """The module's name within this package."""
+    destination: Destination = Destination.OUTPUT
+
+    def render(self, *content: *_Content) -> str:
+        """Return the content in this format."""
+        module = importlib.import_module(f"slowdust.report.{self.module}")
+        text: str = module.render(*content)
+        return text
+
+
+REPORTS: tuple[Format[Report, Sequence[Slice]], ...] = (
+    Format("html", "Write the page to FILE.", "html", Destination.FILE),
+    Format("md", "Print Markdown.", "markdown.report"),
+    Format("csv", "Print CSV, one row per result.", "csv"),
+    Format("json", "Print JSON (docs/report.schema.json).", "json"),
+)
+"""The formats of a report; each gets the report and the slices that it was computed from."""
+
+HISTORIES: tuple[Format[History], ...] = (
+    Format("html", "Write the page to FILE.", "html.history", Destination.FILE),
+    Format("md", "Print Markdown, test by test.", "markdown.history"),
+    Format("json", "Print JSON (docs/history.schema.json).", "json"),
+)
+
+
+def render_as(name: str, formats: Sequence[Format[*_Content]], *content: *_Content) -> str:
+    """Return the content in the format of that name, which has to be one of `formats`."""
+    return next(form for form in formats if form.name == name).render(*content)

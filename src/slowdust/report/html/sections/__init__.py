@@ -1,0 +1,43 @@
+"""The sections of the page, in one list; each is a template, and the view that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slowdust.analysis.story.bands import changes_beside_tldr
+from slowdust.report.html.page import Page
+from slowdust.report.html.sections.concurrency import concurrency_views
+from slowdust.report.html.sections.contenders import contenders_view
+from slowdust.report.html.sections.intervals import forests
+from slowdust.report.html.sections.summary import summary_view
+from slowdust.report.html.sections.tests import test_views
+from slowdust.store.slice import Slice
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the page: the template `name`.html shows its view."""
+
+    name: str
+    link: str
+    """The words of its link in the navigation; empty where it has none."""
+    view: object
+    """None: the section is left out."""
+
+
+def sections_of(page: Page, slices: Sequence[Slice]) -> list[Section]:
+    """Return the sections of a page that have something to show, in their order."""
+    sections = (
+        Section("summary", "Summary", summary_view(page)),
+        Section("results", "Results", page),
+        Section("intervals", page.heading_of_intervals, forests(page) or None),
+        Section("versions", "", changes_beside_tldr(page.report) or None),
+        Section("concurrency", "Clients", concurrency_views(page) or None),
+        Section("memory", "Memory", page.report.memory or None),
+        Section("tests", "Tests", test_views(page, slices)),
+        Section("contenders", "Contenders", contenders_view(page.report)),
+        Section("method", "Method", page.report),
+        Section("reading", "How to read this page", page),
+    )
+    return [section for section in sections if section.view is not None]

@@ -1,0 +1,173 @@
+"""The section of each test: its charts, and what its tables need beyond the results."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.metrics import Metric, shown_metrics
+from slowdust.analysis.model import PlanDifference
+from slowdust.analysis.results.notes import ONE_RUN
+from slowdust.report.absent import timed_slices
+from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.scale import Ratio
+from slowdust.report.html.charts.seconds import seconds_chart
+from slowdust.report.html.numbers import TimeUnit, time_unit
+from slowdust.report.html.page import Page
+from slowdust.report.html.rows import Row
+from slowdust.report.html.steps.step import StepView, step_view
+from slowdust.store.latency import LatencyUs
+from slowdust.store.measured import Schedule
+from slowdust.store.slice import Slice
+from slowdust.units import Microsecond, Second, known
+from slowdust.wording import operation
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """A contender's record of keeping the schedule of an open-loop run, over all its slices."""
+
+    contender: str
+    rate: float
+    arrivals: str
+    operations: int
+    late_operations: int
+    mean_lag_us: Microsecond
+    max_lag_us: Microsecond
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note and the contenders that it is about; without names all that were compared."""
+
+    words: str
+    contenders: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SliceCharts:
+    """The charts of a test that was measured in slices."""
+
+    rates: Markup
+    ratios: Markup
+    seconds: Markup
+
+
+@dataclass(frozen=True)
+class TestView:
+    """Everything about one step."""
+
+    row: Row
+    latency_unit: TimeUnit
+    latency: tuple[str, ...]
+    """The fields of `LatencyUs` that are columns."""
+    has_response_times: bool
+    """Whether its results are given in response times."""
+    metrics: tuple[Metric, ...]
+    charts: SliceCharts | None
+    open_loop: tuple[OpenLoop, ...]
+    plans: tuple[PlanDifference, ...]
+    notes: tuple[Note, ...]
+    operation: str
+    """One of its operations in words: 'operation', 'insert', 'query'."""
+    step: StepView | None
+    """The view of a long step, which has no charts of slices."""
+    counters: tuple[str, ...]
+    """The hardware counters of which any contender's can be compared with the base's."""
+
+
+def test_views(page: Page, slices: Sequence[Slice]) -> list[TestView]:
+    """Return a view for every row of the page, in their order, its charts drawn from `slices`."""
+    by_step: dict[Step, list[Slice]] = {}
+    for record in slices:
+        by_step.setdefault(step_of(record), []).append(record)
+    origin = min(known(record.measured.started for record in slices), default=0.0)
+    return [_test_view(page, row, by_step.get(row.step, []), origin) for row in page.rows]
+
+
+def _test_view(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> TestView:
+    results = row.results
+    step = step_view(page, row, slices)
+    timed = timed_slices(slices)
+    counted = (name for result in results for name in result.counters_relative or {})
+    return TestView(
+        row=row,
+        latency_unit=time_unit(known(_typical(result.latency_us) for result in results)),
+        latency=page.runs.columns_of_latency(results),
+        has_response_times=any(result.response_time for result in results),
+        metrics=tuple(
+            shown_metrics((result.per_op for result in results), page.runs.essential_metrics)
+        ),
+        charts=_charts(page, row, timed, origin) if timed and step is None else None,
+        open_loop=tuple(_open_loop(page.marks, timed)),
+        plans=tuple(plan for plan in page.report.plan_differences if plan.test == row.step.test),
+        notes=_notes(row),
+        operation=operation(results[0].unit),
+        step=step,
+        counters=tuple(dict.fromkeys(counted)),
+    )
+
+
+def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> SliceCharts:
+    present = {record.place.contender for record in slices}
+    marks = {name: mark for name, mark in page.marks.items() if name in present}
+    plan = layout(slices)
+    compared = {
+        cell.contender: Ratio(cell.rqps, cell.low, cell.high)
+        for cell in row.cells
+        if cell is not None and cell.rqps
+    }
+    base, unit = page.report.base, row.results[0].unit
+    return SliceCharts(
+        rates=rate_chart(plan, marks, base, unit),
+        ratios=ratio_chart(plan, marks, base, page.report.margin, compared),
+        seconds=seconds_chart(slices, origin, marks, unit),
+    )
+
+
+def _typical(latency: LatencyUs | None) -> float | None:
+    return None if latency is None else latency.p50 or latency.mean
+
+
+def _notes(row: Row) -> tuple[Note, ...]:
+    """Return the notes of all contenders, each once."""
+    noted: dict[str, list[str]] = {}
+    for result in row.results:
+        for words in result.notes:
+            if words != ONE_RUN:  # the head of the page says so of all
+                noted.setdefault(words, []).append(result.contender)
+    compared = {cell.contender for cell in row.cells if cell is not None}
+    return tuple(
+        Note(words, () if compared and compared <= set(names) else tuple(names))
+        for words, names in noted.items()
+    )
+
+
+def _open_loop(names: Collection[str], slices: Sequence[Slice]) -> list[OpenLoop]:
+    loops = []
+    for name in names:
+        kept: list[tuple[Schedule, int]] = [
+            (record.measured.schedule, record.measured.operations)
+            for record in slices
+            if record.place.contender == name
+            and record.measured.schedule is not None
+            and record.measured.operations is not None
+        ]
+        operations = sum(count for _, count in kept)
+        if operations:
+            lag = sum(schedule.mean_lag_ns * count for schedule, count in kept)
+            loops.append(
+                OpenLoop(
+                    contender=name,
+                    rate=kept[0][0].rate,
+                    arrivals=kept[0][0].arrivals,
+                    operations=operations,
+                    late_operations=sum(schedule.late_operations for schedule, _ in kept),
+                    mean_lag_us=lag / operations / 1e3,
+                    max_lag_us=max(schedule.max_lag_ns for schedule, _ in kept) / 1e3,
+                )
+            )
+    return loops

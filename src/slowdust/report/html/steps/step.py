@@ -1,0 +1,245 @@
+"""The view of a long step: bars, per-second graphs, roles, histograms, stalls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from markupsafe import Markup
+
+from slowdust.analysis.model import RoleReport, Stall, StepRun
+from slowdust.analysis.results.steps import ROLES
+from slowdust.analysis.sla import paced_seconds
+from slowdust.report.html.cells import sla_failure
+from slowdust.report.html.charts.bars import Bar, bars_chart
+from slowdust.report.html.charts.histogram import RoleHistogram, histograms
+from slowdust.report.html.charts.marks import Mark
+from slowdust.report.html.charts.steps import Graph, step_graph
+from slowdust.report.html.page import Page
+from slowdust.report.html.rows import Row
+from slowdust.report.html.steps import series
+from slowdust.report.html.steps.failures import Failure, of_step
+from slowdust.report.html.steps.series import Line
+from slowdust.store.slice import Slice
+from slowdust.store.step import RoleUse, StepDetail, WriteSchedule
+from slowdust.units import Second, known
+
+PER_SECOND = ("query", "insert", "delete")
+"""The roles that finish enough for a graph: an index takes minutes."""
+
+STATEMENTS = {
+    "query": "queries",
+    "index": "CREATE INDEX",
+    "insert": "commits of inserts",
+    "delete": "commits of deletes",
+    "transaction": "long transactions",
+}
+"""Role -> the statements that its response times are of."""
+
+MOST_POINTS = 2000
+"""Points of one line: a step of half an hour is drawn to the second."""
+MOST_IN_A_GRAPH = 8000
+"""Points of all lines of a graph."""
+FEWEST_POINTS = 300
+
+SHORTEST_WITH_GRAPHS: Second = 2.0
+"""A shorter step has at most one whole second: a point, and no line."""
+
+LEAST_LATENESS: Second = 0.2
+"""The least lateness of a write from which lateness and backlog have graphs."""
+
+AROUND_A_STALL = 10
+"""Seconds before and after a stall that its link zooms to."""
+
+MOST_STALLS = 12
+"""Rows of the list of stalls that are shown unfolded."""
+
+
+@dataclass(frozen=True)
+class StallLine:
+    """A stall, and the stretch of the graphs that shows it."""
+
+    run: StepRun
+    stall: Stall
+    unit: str
+    zoom: str
+    """The first second and the last: '105,135'."""
+
+
+@dataclass(frozen=True)
+class StepView:
+    """Everything about a long step that the section of a sliced one does not have."""
+
+    statements: str
+    """The statements that the response times of its results are of."""
+    length: Second | None
+    """The time of the slowest contender, at which the time axis ends."""
+    too_short: bool
+    """Whether it is too short for graphs by the second."""
+    several_incarnations: bool
+    bars: Markup
+    graphs: tuple[tuple[str, Markup], ...]
+    """The titles of the per-second graphs, and the graphs."""
+    targets: bool
+    """Whether writers kept to a rate."""
+    roles: tuple[tuple[StepRun, RoleReport], ...]
+    """The work of each role in each run."""
+    histograms: tuple[RoleHistogram, ...]
+    runs: tuple[StepRun, ...]
+    stalls: tuple[StallLine, ...]
+    stalls_unfolded: int
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True)
+class _Detailed:
+    """A slice that certainly is a long step."""
+
+    contender: str
+    incarnation: int
+    rate: float
+    seconds: Second | None
+    detail: StepDetail
+
+
+def step_view(page: Page, row: Row, slices: Sequence[Slice]) -> StepView | None:
+    """Return the view of a row's step, which has these slices; None where it is a sliced one."""
+    measured = [
+        _Detailed(
+            record.place.contender,
+            record.place.incarnation,
+            record.qps,
+            record.measured.seconds,
+            record.step,
+        )
+        for record in slices
+        if record.step is not None
+    ]
+    if not measured:
+        return None
+    places = {name: place for place, name in enumerate(page.report.contenders)}
+    measured.sort(key=lambda run: (places[run.contender], run.incarnation))
+    runs = tuple(
+        run
+        for run in page.report.step_runs
+        if (run.benchmark, run.test, run.clients) == tuple(row.step)
+    )
+    roles = [role for role in ROLES if any(role in run.detail.roles for run in measured)]
+    units = {use.role: use.unit for run in runs for use in run.roles}
+    length = max(known(run.seconds for run in measured), default=None)
+    failures = of_step(page.failures, row.step)
+    return StepView(
+        statements=STATEMENTS[roles[0]],
+        length=length,
+        too_short=length is not None and length < SHORTEST_WITH_GRAPHS,
+        several_incarnations=len({run.incarnation for run in measured}) > 1,
+        bars=_bars(page, row, measured, {failure.step.contender for failure in failures}),
+        graphs=tuple(_drawn(_graphs(measured, roles, units), length, page.marks)),
+        targets=any(run.detail.target is not None for run in measured),
+        roles=tuple(
+            (run, use) for role in roles for run in runs for use in run.roles if use.role == role
+        ),
+        histograms=histograms(runs, roles),
+        runs=runs,
+        stalls=tuple(_stall(run, stall, units, length) for run in runs for stall in run.stalls),
+        stalls_unfolded=MOST_STALLS,
+        failures=failures,
+    )
+
+
+def _bars(page: Page, row: Row, measured: Sequence[_Detailed], failed: Collection[str]) -> Markup:
+    results = {result.contender: result for result in row.results}
+    bars = []
+    for name, mark in page.marks.items():
+        result = results.get(name)
+        if result is None and name not in failed:
+            continue
+        rates = tuple(run.rate for run in measured if run.contender == name)
+        rate = None if result is None else result.qps
+        note = "" if result is None else sla_failure(result.writers)
+        bars.append(Bar(page.names[name], mark, rate, rates, note))
+    return bars_chart(bars, row.results[0].unit)
+
+
+def _drawn(
+    graphs: Sequence[Graph], length: Second | None, marks: Mapping[str, Mark]
+) -> list[tuple[str, Markup]]:
+    if length is None or length < SHORTEST_WITH_GRAPHS:
+        return []
+    drawn = [(graph.title, step_graph(graph, length, marks)) for graph in graphs]
+    return [(title, chart) for title, chart in drawn if chart]
+
+
+def _graphs(
+    runs: Sequence[_Detailed], roles: Sequence[str], units: Mapping[str, str]
+) -> list[Graph]:
+    """Return rate and response time of each role, then its lateness, then the server's use."""
+    graphs: list[Graph] = []
+    for role in filter(PER_SECOND.__contains__, roles):
+        lines = _role_lines(runs, role, partial(series.rates, role))
+        graphs.append(Graph(units[role], lines, target=_target(runs, role)))
+        worst = _role_lines(runs, role, series.worst_us)
+        title = f"Maximum response time of {STATEMENTS[role]}"
+        graphs.append(Graph(title, worst, response_time=True))
+    for role in filter(PER_SECOND.__contains__, roles):
+        if _lateness(runs, role) >= LEAST_LATENESS:
+            late = _role_lines(runs, role, series.late_us)
+            title = f"How late {STATEMENTS[role]} began"
+            graphs.append(Graph(title, late, response_time=True))
+            behind = _role_lines(runs, role, lambda use, _: series.backlog(use))
+            graphs.append(Graph(f"Backlog of {role}s, rows", behind))
+    cpus = _lines(runs, lambda run: series.server_cpus(run.detail.samples))
+    written = _lines(runs, lambda run: series.server_written_mb(run.detail.samples))
+    graphs.append(Graph("CPUs used by the server", cpus))
+    graphs.append(Graph("MB/s written to storage by the server", written))
+    return graphs
+
+
+def _schedules(runs: Sequence[_Detailed], role: str) -> list[WriteSchedule]:
+    uses = (run.detail.roles[role] for run in runs if role in run.detail.roles)
+    return [use.schedule for use in uses if use.schedule is not None]
+
+
+def _target(runs: Sequence[_Detailed], role: str) -> float | None:
+    return next((kept.rate for kept in _schedules(runs, role)), None)
+
+
+def _lateness(runs: Sequence[_Detailed], role: str) -> Second:
+    return max((kept.max_lag_ns / 1e9 for kept in _schedules(runs, role)), default=0.0)
+
+
+def _role_lines(
+    runs: Sequence[_Detailed],
+    role: str,
+    read: Callable[[RoleUse, Second], list[float | None]],
+) -> tuple[Line, ...]:
+    """Return the lines of a role; `read` gets its use, and for how long it had work to do."""
+
+    def values_of(run: _Detailed) -> list[float | None]:
+        use = run.detail.roles[role]
+        if use.rate is not None and not use.per_second:
+            return []  # nothing but its rate is known
+        # Beside queries there is work until the end; without, the last row of a role ends it.
+        beside = run.detail.target is not None
+        worked = paced_seconds(use, run.seconds) if beside else use.seconds
+        return [] if worked is None else read(use, worked)
+
+    return _lines([run for run in runs if role in run.detail.roles], values_of)
+
+
+def _lines(
+    runs: Sequence[_Detailed], read: Callable[[_Detailed], list[float | None]]
+) -> tuple[Line, ...]:
+    most = max(FEWEST_POINTS, min(MOST_POINTS, MOST_IN_A_GRAPH // max(1, len(runs))))
+    return tuple(
+        Line(run.contender, run.incarnation, series.thinned(read(run), most)) for run in runs
+    )
+
+
+def _stall(
+    run: StepRun, stall: Stall, units: Mapping[str, str], length: Second | None
+) -> StallLine:
+    start = max(0, stall.second - AROUND_A_STALL)
+    end = min(known((length, stall.second + 1 + AROUND_A_STALL)))
+    return StallLine(run, stall, units[stall.role], f"{start},{end:g}")

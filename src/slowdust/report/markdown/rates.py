@@ -1,0 +1,102 @@
+"""Throughput and response times of a report as Markdown: tests by contenders."""
+
+from __future__ import annotations
+
+from slowdust.analysis.model import Report, Result, TestConcurrency
+from slowdust.analysis.sla import missed_its_sla
+from slowdust.report.absent import runs_of
+from slowdust.report.markdown.table import ABSENT, rate, ratio, table
+from slowdust.report.results import by_step
+
+
+def throughput(report: Report) -> list[str]:
+    """Return the rate of the base, then rqps, interval and verdict of each other contender."""
+    others = report.contenders[1:]
+    rows = []
+    for step, results in by_step(report.results).items():
+        base = results.get(report.base)
+        row = [step.test, str(step.clients), ABSENT if base is None else _rate(base)]
+        rows.append(row + [_relative(results.get(name)) for name in others])
+    header = ["test", "clients", report.base, *others]
+    return ["## Throughput", "", *runs_of(report).rates, "", *table(header, rows, left=1)]
+
+
+def _rate(base: Result) -> str:
+    missed = " (SLA missed)" if missed_its_sla(base) else ""
+    return f"{rate(base.qps)} {base.unit}{missed}"
+
+
+def _relative(result: Result | None) -> str:
+    if result is not None and missed_its_sla(result):
+        return "SLA missed"
+    if result is None or result.rqps is None:
+        return ABSENT
+    interval = _interval(result.low, result.high)
+    return f"{ratio(result.rqps)}{interval} {result.verdict or ''}".rstrip()
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    """Return an interval as it follows a ratio; nothing where there is none."""
+    return "" if low is None or high is None else f" [{ratio(low)}, {ratio(high)}]"
+
+
+def response_times(report: Report) -> list[str]:
+    """Return mean response times, where results are given in these."""
+    rows = [
+        [
+            step.test,
+            str(step.clients),
+            *(_response_time(results.get(name), report.base) for name in report.contenders),
+        ]
+        for step, results in by_step(report.results).items()
+        if any(result.response_time for result in results.values())
+    ]
+    if not rows:
+        return []
+    return [
+        "## Mean response time",
+        "",
+        "Of the base in microseconds; of the others relative to it (above 1 is slower), with its",
+        "95% interval.",
+        "",
+        *table(["test", "clients", *report.contenders], rows, left=1),
+    ]
+
+
+def _response_time(result: Result | None, base: str) -> str:
+    time = None if result is None else result.response_time
+    if result is None or time is None:
+        return ABSENT
+    if result.contender == base:
+        return f"{time.mean_us:,.0f} us"
+    if time.relative is None:
+        return ABSENT
+    return f"{ratio(time.relative)}{_interval(time.low, time.high)}"
+
+
+def concurrency(report: Report) -> list[str]:
+    """Return each test that was measured with several numbers of clients."""
+    if not report.concurrency:
+        return []
+    return [
+        "## By number of clients",
+        *(line for test in report.concurrency for line in _by_clients(test, report)),
+    ]
+
+
+def _by_clients(test: TestConcurrency, report: Report) -> list[str]:
+    """Return how each contender stands at more and more clients, then the numbers."""
+    others = report.contenders[1:]
+    rows = [
+        [str(step.clients), *(_relative(results.get(name)) for name in others)]
+        for step, results in by_step(report.results).items()
+        if (step.benchmark, step.test) == (test.benchmark, test.test)
+    ]
+    return [
+        "",
+        f"### {test.test}",
+        "",
+        *(f"- {course.contender}: {course.words}" for course in test.courses),
+        "",
+        *table(["clients", *others], rows, left=0),
+    ]

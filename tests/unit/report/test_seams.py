@@ -1,0 +1,112 @@
+"""Extensions of the reports that ARCHITECTURE.md describes, made in a copy of the sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.same_output.__main__ import ROOT, unpack_experiments
+
+FORMAT = '''
+"""The number of results."""
+
+
+def render(report, slices):
+    """Return the number of results and of slices."""
+    return f"{len(report.results)} results of {len(slices)} slices"
+'''
+ANALYSIS = '''
+"""The slowest results."""
+
+
+def slowest(report):
+    """Return the result with the lowest relative rate."""
+    return min((each for each in report.results if each.rqps), key=lambda each: each.rqps)
+'''
+MARKDOWN = '''
+"""The slowest result as Markdown."""
+
+from slowdust.analysis.story.slowest import slowest
+
+
+def section(report):
+    """Return the slowest result."""
+    return ["## Slowest", "", slowest(report).test]
+'''
+TEMPLATE = '<section id="slowest"><h2>Slowest</h2><p>{{ view.test }}</p></section>'
+
+
+class Copy:
+    """The package in a folder, with the stored experiments of the tests."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(ROOT / "src", folder / "src")
+        unpack_experiments(folder / "results")
+
+    def write(self, module: str, text: str) -> None:
+        (self.folder / "src/slowdust" / module).write_text(text)
+
+    def add_line(self, module: str, after: str, line: str) -> None:
+        path = self.folder / "src/slowdust" / module
+        assert path.read_text().count(after) == 1, after
+        path.write_text(path.read_text().replace(after, after + line))
+
+    def report(self, *arguments: str) -> str:
+        command = "from slowdust.cli.main import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", command, "report", "micro", *arguments],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(self.folder / "src")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path)
+
+
+def test_a_format_is_its_module_and_one_line(copy: Copy) -> None:
+    copy.write("report/number.py", FORMAT)
+    line = '    Format("number", "Print the number of results.", "number"),\n'
+    copy.add_line("report/formats.py", '(docs/report.schema.json).", "json"),\n', line)
+
+    assert "Print the number of results." in copy.report("--help")
+    assert "results of" in copy.report("--number")
+
+
+def test_a_section_is_three_files_and_a_line_in_each_list(copy: Copy) -> None:
+    copy.write("analysis/story/slowest.py", ANALYSIS)
+    copy.write("report/markdown/slowest.py", MARKDOWN)
+    copy.write("report/html/templates/slowest.html", TEMPLATE)
+    header = "from __future__ import annotations\n"
+    copy.add_line(
+        "report/markdown/report.py",
+        header,
+        "\nfrom slowdust.report.markdown import slowest\n",
+    )
+    copy.add_line("report/markdown/report.py", "    rates.throughput,\n", "    slowest.section,\n")
+    copy.add_line(
+        "report/html/sections/__init__.py",
+        header,
+        "\nfrom slowdust.analysis.story.slowest import slowest\n",
+    )
+    copy.add_line(
+        "report/html/sections/__init__.py",
+        '        Section("results", "Results", page),\n',
+        '        Section("slowest", "Slowest", slowest(page.report)),\n',
+    )
+
+    assert "## Slowest" in copy.report("--md")
+    copy.report("--html", "page.html")
+    page = (copy.folder / "page.html").read_text()
+    assert '<a href="#slowest">Slowest</a>' in page
+    assert page.index("<h2>Results</h2>") < page.index("<h2>Slowest</h2>")
