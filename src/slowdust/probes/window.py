@@ -48,10 +48,7 @@ class Window:
         """
         if self._opened is None:
             raise RuntimeError("a window is opened before it is closed")
-        last = [
-            None if first is None else attempt(probe)
-            for probe, first in reversed([*zip(self._probes, self._first, strict=True)])
-        ]
+        last = [attempt(probe) for probe in reversed(self._probes)]
         seconds = time.monotonic() - self._opened
         self._opened = None
         uses: dict[str, Use] = {}
