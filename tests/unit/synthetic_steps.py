@@ -18,7 +18,7 @@ import numpy as np
 
 from slowdust.benchmarks.insert import INSERT, InsertStep, Kind
 from slowdust.store.latency import Histogram
-from slowdust.store.manifest import InsertMethod, Manifest, StepFailure
+from slowdust.store.manifest import Manifest, StepFailure, StepsMethod
 from slowdust.store.measured import Measured, PerSecond, Use
 from slowdust.store.slice import Place, Slice
 from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail, WriteSchedule
@@ -137,7 +137,7 @@ def insert_experiment(
     manifest = synthetic_manifest(contenders, steps, clients, incarnations, seed)
     manifest.plans = []
     manifest.failed_steps = failures
-    manifest.method.insert = _method()
+    manifest.method.steps = _method()
     return manifest, slices
 
 
@@ -369,8 +369,8 @@ def _histogram(mean_ns: float, count: int, max_ns: int) -> Histogram:
     )
 
 
-def _method() -> InsertMethod:
-    return InsertMethod(
+def _method() -> StepsMethod:
+    return StepsMethod(
         workload="quick",
         rows={"l.i0": 500_000, "l.i1": 100_000, "l.i2": 20_000},
         rows_per_commit={**_ROWS_PER_COMMIT, "q": _BESIDE_QUERIES},

@@ -232,7 +232,7 @@ def _continued(before: Manifest, now: Manifest) -> Manifest:
     check_same(before, now)
     before.method.budget_s = now.method.budget_s
     before.method.incarnations = now.method.incarnations
-    before.finished = None
+    before.finished, before.schema = None, now.schema
     for contender in before.contenders:
         contender.failed = None
     return before

@@ -59,15 +59,15 @@ class Plan(msgspec.Struct, kw_only=True):
     plan: str
 
 
-class InsertMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Method of an Insert Benchmark."""
+class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Method of a benchmark that is measured in long steps."""
 
     workload: str
-    """quick, cached, less-io-bound, more-io-bound."""
+    """Name of the size of the data: `quick`, `cached`, ..."""
     rows: dict[str, int]
-    """`l.i0@CLIENTS`, `l.i1@CLIENTS`, `l.i2@CLIENTS` -> rows that each client inserts."""
+    """`STEP@CLIENTS` -> rows that each client inserts."""
     rows_per_commit: dict[str, int]
-    """`l.i0`, `l.i1`, `l.i2`, `q`."""
+    """Step, or `q` for those with queries, -> rows of a commit."""
     seconds: Second
     """Length of each step with queries."""
     shared_table: bool = False
@@ -107,7 +107,7 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     rate: float | None = None
     """Operations/s of an open loop; None for a closed loop."""
     arrivals: str | None = None
-    insert: InsertMethod | None = None
+    steps: StepsMethod | None = msgspec.field(default=None, name="insert")
 
 
 class Fate(StrEnum):

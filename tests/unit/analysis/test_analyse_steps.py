@@ -133,9 +133,9 @@ def test_incarnations_that_disagree_are_noted() -> None:
 
 def test_the_method_says_how_steps_ran_and_nothing_of_slices() -> None:
     manifest, slices = insert_experiment([A, B], ["l.i0"])
-    assert manifest.method.insert is not None
-    manifest.method.insert.partitions = 8
-    manifest.method.insert.long_transaction_s = 30.0
+    assert manifest.method.steps is not None
+    manifest.method.steps.partitions = 8
+    manifest.method.steps.long_transaction_s = 30.0
 
     method = analyse(manifest, slices).method
 

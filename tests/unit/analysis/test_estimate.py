@@ -82,8 +82,8 @@ def test_the_bootstrap_of_blocks_does_not_hold() -> None:
     held = []
     for _ in range(300):
         rates = synthetic_rates(np.zeros((1, 2)), noise=noise, incarnations=2, blocks=20, rng=rng)
-        [one] = synthetic_ratios(rates, 2)
-        blocks = np.concatenate(one.by_incarnation)
+        [ratios] = synthetic_ratios(rates, 2)
+        blocks = np.concatenate(ratios.by_incarnation)
         means = rng.choice(blocks, (200, len(blocks))).mean(axis=1)
         low, high = np.quantile(means, [0.025, 0.975])
         held.append(low <= 0 <= high)
@@ -93,19 +93,19 @@ def test_the_bootstrap_of_blocks_does_not_hold() -> None:
 
 
 def test_two_incarnations_do_not_give_the_width_of_one_degree_of_freedom() -> None:
-    ours = [width(estimate) for estimates in simulated(40, Noise()) for estimate in estimates]
+    widths = [width(estimate) for estimates in simulated(40, Noise()) for estimate in estimates]
 
     # t(1) has a quantile of 12.7; the widths over incarnation means alone would be 15%.
-    assert np.median(ours) / 2 < 0.025
-    assert max(ours) / 2 < 0.2
+    assert np.median(widths) / 2 < 0.025
+    assert max(widths) / 2 < 0.2
 
 
 def test_without_restarts_and_with_many_blocks_it_approaches_yuens_interval() -> None:
     rng = np.random.default_rng(5)
     cells = [cell(*rng.normal(0, 0.2, (4, 400)).tolist()) for _ in range(4)]
 
-    for cell, estimate in zip(cells, estimate_all(cells), strict=True):
-        blocks = np.concatenate(cell.by_incarnation)
+    for ratios, estimate in zip(cells, estimate_all(cells), strict=True):
+        blocks = np.concatenate(ratios.by_incarnation)
         winsorized = np.asarray(stats.mstats.winsorize(blocks, (0.2, 0.2)))
         error = winsorized.std(ddof=1) / (0.6 * math.sqrt(len(blocks)))
         assert width(estimate) / 2 == pytest.approx(1.96 * error, rel=0.35)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.store.manifest import InsertMethod, Manifest
+from slowdust.store.manifest import Manifest, StepsMethod
 from slowdust.wording import counted, listing
 
 SAME_HOST = (
@@ -72,29 +72,29 @@ def is_host(manifest: Manifest, wanted: str) -> bool:
 
 def _data_of(manifest: Manifest) -> str:
     method = manifest.method
-    if method.insert is not None:
-        return _workload(method.insert)
+    if method.steps is not None:
+        return _workload(method.steps)
     if method.tables is None or method.rows is None:
         return ""
     return f"{counted(method.tables, 'table')} of {counted(method.rows, 'row')}"
 
 
-def _workload(insert: InsertMethod) -> str:
-    rows = ", ".join(f"{step} {count:,}" for step, count in insert.rows.items())
-    commits = ", ".join(f"{step} {count:,}" for step, count in insert.rows_per_commit.items())
-    tables = "one table" if insert.shared_table else "a table for each client"
+def _workload(method: StepsMethod) -> str:
+    rows = ", ".join(f"{step} {count:,}" for step, count in method.rows.items())
+    commits = ", ".join(f"{step} {count:,}" for step, count in method.rows_per_commit.items())
+    tables = "one table" if method.shared_table else "a table for each client"
     parts = [
         f"rows of each client: {rows}",
         f"rows per commit: {commits}",
-        f"{insert.seconds:g} s of queries",
+        f"{method.seconds:g} s of queries",
         tables,
     ]
-    if insert.partitions:
-        parts.append(counted(insert.partitions, "partition"))
-    if insert.long_transaction_s is not None:
-        parts.append(f"a transaction held open for {insert.long_transaction_s:g} s")
-    if insert.statements != "prepared":
-        parts.append(f"statements as {insert.statements}")
+    if method.partitions:
+        parts.append(counted(method.partitions, "partition"))
+    if method.long_transaction_s is not None:
+        parts.append(f"a transaction held open for {method.long_transaction_s:g} s")
+    if method.statements != "prepared":
+        parts.append(f"statements as {method.statements}")
     return "; ".join(parts)
 
 

@@ -292,15 +292,15 @@ def deduplicate(experiments: Sequence[Experiment]) -> tuple[list[Experiment], li
     kept: list[Experiment] = []
     left_out: dict[str, list[str]] = {}
     for experiment in sorted(experiments, key=_size, reverse=True):
-        counts = next((other for other in kept if _has_all_of(other, experiment)), None)
-        if counts is None:
+        larger = next((other for other in kept if _has_all_of(other, experiment)), None)
+        if larger is None:
             kept.append(experiment)
         else:
-            left_out.setdefault(counts.name, []).append(experiment.name)
+            left_out.setdefault(larger.name, []).append(experiment.name)
     notes = [
-        f"Left out, because {counts}, imported from the same directory, has all of it: "
+        f"Left out, because {name}, imported from the same directory, has all of it: "
         f"{listing(names)}."
-        for counts, names in left_out.items()
+        for name, names in left_out.items()
     ]
     return kept, notes
 

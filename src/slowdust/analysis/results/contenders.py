@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.analysis.origin import describe_import, kind_of_import
-from slowdust.store.manifest import ContenderFacts, InsertMethod, Manifest, Method, Plan
+from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepsMethod
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"
@@ -81,7 +81,7 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
     method = manifest.method
     return {
         **describe_import(manifest),
-        **(_slices(method) if method.insert is None else _insert_steps(method.insert)),
+        **(_slices(method) if method.steps is None else _steps(method.steps)),
         "clients": ", ".join(map(str, manifest.clients)),
         **({"incarnations": str(method.incarnations)} if kind_of_import(manifest) is None else {}),
         "margin": f"{method.margin:.1%}",
@@ -106,19 +106,19 @@ def _known_value(label: str, value: float | None, form: str, unit: str = "") -> 
     return {} if value is None else {label: f"{value:{form}}{unit}"}
 
 
-def _insert_steps(insert: InsertMethod) -> dict[str, str]:
+def _steps(method: StepsMethod) -> dict[str, str]:
     facts = {
-        "workload": insert.workload,
-        "rows inserted by each client": _by_step(insert.rows),
-        "rows per commit": _by_step(insert.rows_per_commit),
-        "steps with queries": f"{insert.seconds:g} s",
-        "tables": "one for all clients" if insert.shared_table else "one for each client",
-        "statements": insert.statements,
+        "workload": method.workload,
+        "rows inserted by each client": _by_step(method.rows),
+        "rows per commit": _by_step(method.rows_per_commit),
+        "steps with queries": f"{method.seconds:g} s",
+        "tables": "one for all clients" if method.shared_table else "one for each client",
+        "statements": method.statements,
     }
-    if insert.partitions:
-        facts["partitions of each table"] = str(insert.partitions)
-    if insert.long_transaction_s is not None:
-        facts["transaction held open beside the work"] = f"{insert.long_transaction_s:g} s"
+    if method.partitions:
+        facts["partitions of each table"] = str(method.partitions)
+    if method.long_transaction_s is not None:
+        facts["transaction held open beside the work"] = f"{method.long_transaction_s:g} s"
     return facts
 
 

@@ -48,7 +48,7 @@ _WORSE = (Change.SMALL_REGRESSION, Change.BIG_REGRESSION)
 
 @dataclass(frozen=True)
 class Bands:
-    """Shares of the older version's throughput at which words change.
+    """Shares of the older version's throughput that separate the sizes of changes.
 
     The published tables call <= 0.95 and >= 1.05 a change. The posts never say where big begins:
     they call a drop of 10% to 15% a drop, and one of about a fifth a big regression; 0.15 is
@@ -83,8 +83,8 @@ def changes_of_group(
 ) -> GroupChanges | None:
     """Count and describe a group's changes between versions, and from the first to the last.
 
-    A step counts the tests that have both versions. `clients` is None if there is
-    only one number of them. Returns None if no test has two versions.
+    A step counts the tests that have both versions. `clients` is None if there is only one number
+    of them. Returns None if no test has two versions.
     """
     steps = [
         step
@@ -260,8 +260,8 @@ def _mean_of(versions: Sequence[str], rates: Rates) -> float | None:
 def _common(step: ChangeCounts, mean: float | None) -> str:
     """Return the median test if most are on its side and the mean is on no other; else the sides.
 
-    The median and not a mean: one test that is 3X as fast is not what the group has in common.
-    But where it outweighs all others, the group has nothing in common.
+    It is the median and no mean, because one test that is 3X as fast is not what the group has in
+    common. But if it outweighs all others, the group has nothing in common.
     """
     counts = _by_change(step)
     sides = {

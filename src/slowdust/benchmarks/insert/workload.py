@@ -10,7 +10,7 @@ from slowdust.benchmarks.insert.options import InsertTable
 from slowdust.benchmarks.insert.steps import InsertStep, Kind, step_called
 from slowdust.benchmarks.steps import Server, StepWork, Workload
 from slowdust.errors import UsageError
-from slowdust.store.manifest import InsertMethod, Method
+from slowdust.store.manifest import Method, StepsMethod
 from slowdust.units import Second
 
 _INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
@@ -90,7 +90,7 @@ class InsertWorkload(Workload):
 
     def add_to(self, method: Method, levels: Sequence[int]) -> None:
         """Write what the manifest says of the workload, for the numbers of clients."""
-        method.insert = InsertMethod(
+        method.steps = StepsMethod(
             workload=self.settings.workload,
             rows={
                 f"{step}@{clients}": rows
@@ -105,7 +105,7 @@ class InsertWorkload(Workload):
             statements=self.settings.statements,
         )
         method.tables = self.settings.tables(max(levels))
-        method.rows = max(method.insert.rows.values())
+        method.rows = max(method.steps.rows.values())
 
     def check_room(self, levels: Sequence[int], free_bytes: int) -> None:
         """Refuse what would fill the disk, by an estimate without a margin.
