@@ -77,7 +77,7 @@ def _breakable(name: str) -> Markup:
 
 
 def or_absent(form: Callable[[float], str]) -> Callable[[float | None], str | Markup]:
-    """Return the form for a cell of a value that need not have been measured."""
+    """Return a form that shows None, a value that was not measured, as a dash."""
     return lambda value: ABSENT if value is None else form(value)
 
 

@@ -94,7 +94,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class _Detailed:
-    """A slice that certainly is a long step."""
+    """A slice of a long step, with its detail."""
 
     contender: str
     incarnation: int
