@@ -7,18 +7,13 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::gate::{Gate, WakePolicy};
 use crate::client::operation::Generator;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
-use crate::keys::Sequence;
 use crate::measure::{Clock, End, Nanosecond, Pace, Recorder};
-use crate::protocol::job::{Query, Statements};
 use crate::wire::{mysql, postgres, Connection};
-use crate::workload::insert::{Deletes, Inserts, Queries, Table};
 use crate::workload::{self, Shape};
 
 struct Counting;
@@ -121,34 +116,6 @@ impl MockProtocol {
         }
     }
 
-    /// Return a writer or reader of the Insert Benchmark that never waits for another one.
-    fn insert_client(&'static self, role: &str, form: Statements) -> Client {
-        let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
-        let gate = Arc::new(Gate::new(1, WakePolicy::Immediate));
-        gate.add_inserted(1_000_000);
-        let queries = |query| {
-            let statements = Queries::statements(&table, query, mysql::WIRE.dialect);
-            let sequence = Sequence::new(1, "queries");
-            Box::new(Queries::new(
-                table.clone(),
-                query,
-                &statements,
-                form,
-                sequence,
-            ))
-        };
-        let generator: Box<dyn Generator> = match role {
-            "insert" => Box::new(Inserts::new(table.clone(), gate, 1, 100, None, form)),
-            // The server deletes one row at a time.
-            "delete" => Box::new(Deletes::new(table.clone(), gate, 1, form)),
-            "range" => queries(Query::Range),
-            _ => queries(Query::Point),
-        };
-        let (connection, server) = (self.connect)(3);
-        std::thread::spawn(move || self.serve(server));
-        Client::new(connection, generator, Place::ALONE)
-    }
-
     fn client(&'static self, test: &str, place: Place) -> Client {
         let shape = Shape {
             tables: 2,
@@ -157,9 +124,18 @@ impl MockProtocol {
             seed: 1,
         };
         let test = workload::test(test, shape).unwrap();
-        let (connection, server) = (self.connect)(test.prepared().len());
+        self.client_of(test.prepared().len(), test.generator(), place)
+    }
+
+    fn client_of(
+        &'static self,
+        statements: usize,
+        generator: Box<dyn Generator>,
+        place: Place,
+    ) -> Client {
+        let (connection, server) = (self.connect)(statements);
         std::thread::spawn(move || self.serve(server));
-        Client::new(connection, test.generator(), place)
+        Client::new(connection, generator, place)
     }
 }
 
@@ -212,15 +188,16 @@ fn a_thread_with_one_client_allocates_nothing() {
     }
 }
 
-#[test]
-fn writers_and_readers_of_the_insert_benchmark_allocate_nothing() {
+/// Assert that a client allocates nothing for the operations of such a generator, which calls
+/// prepared statements below `statements`.
+pub fn assert_allocates_nothing(
+    name: &str,
+    statements: usize,
+    generator: impl Fn() -> Box<dyn Generator>,
+) {
     for protocol in &PROTOCOLS {
-        for form in [Statements::Prepared, Statements::Text] {
-            for role in ["insert", "delete", "range", "point"] {
-                let client = protocol.insert_client(role, form);
-                assert_eq!(allocations_of_client(client), 0, "{role}, {form:?}");
-            }
-        }
+        let client = protocol.client_of(statements, generator(), Place::ALONE);
+        assert_eq!(allocations_of_client(client), 0, "{name}");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::slice::session::Session;
 use crate::sql;
 use crate::step::Step;
 use crate::wire::{Failure, Table};
-use crate::workload::{self, insert};
+use crate::workload;
 
 /// The open sessions by name.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Driver {
             Command::Explain(job) => self.explain(&job),
             Command::Run(job) => self.run(&job),
             Command::Create(job) => {
-                insert::create(&job)?;
+                workload::create(&job)?;
                 Ok(Event::Created { id: job.id })
             }
             Command::Prepare(job) => self.prepare(job),

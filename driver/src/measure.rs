@@ -5,7 +5,9 @@ mod recorder;
 mod usage;
 mod window;
 
-pub use pacing::{nanoseconds, Clock, End, Nanosecond, Next, Pace, Schedule, LONGEST, NANOSECONDS};
+pub use pacing::{
+    is_duration, is_rate, nanoseconds, Clock, End, Nanosecond, Next, Pace, Schedule, NANOSECONDS,
+};
 pub use recorder::{Recorder, WRONG_ROW_COUNT};
 pub use usage::{client_use, ThreadUse};
 pub use window::{prefer_punctual_sleep, stay_on, Window, WindowClock};

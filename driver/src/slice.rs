@@ -8,8 +8,8 @@ use std::sync::Barrier;
 use crate::client::{blocking, readiness, Context};
 use crate::keys::Sequence;
 use crate::measure::{
-    client_use, nanoseconds, prefer_punctual_sleep, stay_on, End, Nanosecond, Pace, Recorder,
-    Schedule, ThreadUse, Window, WindowClock, LONGEST, NANOSECONDS,
+    client_use, is_duration, is_rate, nanoseconds, prefer_punctual_sleep, stay_on, End, Nanosecond,
+    Pace, Recorder, Schedule, ThreadUse, Window, WindowClock, NANOSECONDS,
 };
 use crate::protocol::event::{Ran, Schedule as ScheduleKept};
 use crate::protocol::job::{Rate, Run, Stop};
@@ -80,7 +80,7 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
 
 fn check(session: &Session, job: &Run) -> Result<(), Failure> {
     match &job.stop {
-        Stop::Seconds(seconds) if !(*seconds > 0.0 && *seconds <= LONGEST) => {
+        Stop::Seconds(seconds) if !is_duration(*seconds) => {
             return Err(Failure::usage("a slice takes a positive number of seconds"));
         }
         Stop::Positions(ends) if ends.len() != session.clients().count() => {
@@ -91,7 +91,7 @@ fn check(session: &Session, job: &Run) -> Result<(), Failure> {
         _ => {}
     }
     match job.rate {
-        Some(rate) if !(rate.per_second > 0.0 && rate.per_second.is_finite()) => {
+        Some(rate) if !is_rate(rate.per_second) => {
             Err(Failure::usage("a rate is a positive number per second"))
         }
         _ => Ok(()),

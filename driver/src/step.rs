@@ -1,38 +1,36 @@
-//! One step of the Insert Benchmark: a thread for each connection, which works from the opening of the
-//! window to the end of the step.
+//! One step of a benchmark: a thread for each connection, which works from the opening of the window to
+//! the end of the step.
 
 mod connections;
-mod explain;
 mod long_transaction;
 mod report;
 mod threads;
 
-use std::sync::atomic::Ordering;
-
-use self::connections::{indexes_of_a_table, StepConnection, StepSetup};
-use crate::client::gate::WakePolicy;
-use crate::measure::{Nanosecond, LONGEST};
+use self::connections::StepConnection;
+use crate::measure::is_duration;
 use crate::protocol::event::{Performed, Plan, Seat};
-use crate::protocol::job::{Prepare, Second, Work};
+use crate::protocol::job::{Prepare, Statements};
 use crate::wire::{self, Failure};
-use crate::workload::insert::MOST_ROWS_PER_COMMIT;
 use crate::workload::statement::abbreviate;
+use crate::workload::{self, Executions, LongStep};
 
 /// A step that is ready to be performed, once.
 pub struct Step {
-    setup: StepSetup,
+    job: Prepare,
+    work: Box<dyn LongStep>,
     connections: Vec<StepConnection>,
     performed: bool,
 }
 
 impl Step {
-    /// Find the ends of the tables, and open the connections.
+    /// Open the connections of the step.
     pub fn prepare(job: Prepare) -> Result<Self, Failure> {
         check(&job)?;
-        let setup = StepSetup::new(job)?;
+        let work = workload::prepare(&job)?;
         Ok(Self {
-            connections: setup.connections()?,
-            setup,
+            connections: connections::open(&job, work.as_ref())?,
+            job,
+            work,
             performed: false,
         })
     }
@@ -50,17 +48,21 @@ impl Step {
         }
         self.performed = true;
         let before = report::traffic(&self.connections);
-        let setup = &self.setup;
+        let work = &self.work;
         let run = threads::run(&mut self.connections, |elapsed| {
-            let (done, total) = work_done(setup, elapsed);
+            let (done, total) = work.progress(elapsed);
             progress(done, total);
         })?;
         Ok(report::report(self, id, before, &run))
     }
 
-    /// Return the plan of each statement that has one, over the first table.
+    /// Return the plan of each statement that has one, over the first table, without executing it.
     pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
-        explain::explain(&self.setup.job, &self.setup.tables[0])
+        let mut plans = Vec::new();
+        for executions in self.work.executions() {
+            plans.extend(explain(&self.job, &executions)?);
+        }
+        Ok(plans)
     }
 
     /// Return the CPUs of the server's processes, if the process of each connection with a CPU is
@@ -77,7 +79,7 @@ impl Step {
 
     /// Return the statements of each role over the first table.
     pub fn statements(&self) -> Vec<String> {
-        let dialect = wire::dialect(&self.setup.job.target);
+        let dialect = wire::dialect(&self.job.target);
         let connections = self.connections.iter();
         connections
             .filter(|connection| connection.client == 0)
@@ -87,77 +89,34 @@ impl Step {
     }
 }
 
-/// Return the work done and all work, in rows inserted, indexes created or milliseconds.
-fn work_done(setup: &StepSetup, elapsed: Nanosecond) -> (u64, u64) {
-    let job = &setup.job;
-    match job.work {
-        Work::Load { rows, .. } | Work::Replace { rows, .. } => {
-            let inserted = setup.gates.iter().map(|gate| gate.inserted()).sum();
-            (inserted, rows * u64::from(job.clients))
-        }
-        Work::Index => {
-            let total = indexes_of_a_table() * u64::from(job.tables);
-            (setup.indexes.load(Ordering::Relaxed), total)
-        }
-        Work::Query { seconds, .. } => {
-            let total = (seconds * 1e3) as u64;
-            ((elapsed / 1_000_000).min(total), total)
-        }
+/// Return the plans of statements, over a connection of their own.
+fn explain(job: &Prepare, (statements, operations): &Executions) -> Result<Vec<Plan>, Failure> {
+    let mut connection = wire::connect(&job.target)?;
+    if job.statements == Statements::Prepared {
+        connection.prepare(statements)?;
     }
-}
-
-fn rows_per_commit(work: &Work) -> u64 {
-    match work {
-        Work::Load {
-            rows_per_commit, ..
-        }
-        | Work::Replace {
-            rows_per_commit, ..
-        }
-        | Work::Query {
-            rows_per_commit, ..
-        } => u64::from(*rows_per_commit),
-        Work::Index => 1,
+    let dialect = wire::dialect(&job.target);
+    let mut plans = Vec::new();
+    for (statement, operation) in statements.iter().zip(operations) {
+        let plan = connection.explain(operation.request(0))?;
+        plans.extend(plan.map(|plan| Plan {
+            statement: abbreviate(&dialect.with_placeholders(statement)),
+            plan,
+        }));
     }
-}
-
-fn wake_policy(work: &Work) -> WakePolicy {
-    match work {
-        Work::Query { .. } => WakePolicy::Immediate,
-        Work::Load { .. } | Work::Replace { .. } | Work::Index => WakePolicy::Batched,
-    }
+    Ok(plans)
 }
 
 fn check(job: &Prepare) -> Result<(), Failure> {
-    let usage = |message| Err(Failure::usage(message));
-    if job.clients == 0 || (job.tables != job.clients && job.tables != 1) {
-        return usage("a step needs a client, and a table for each or one for all".to_owned());
-    }
-    if job.inserted.len() != job.tables as usize {
-        return usage("say for each table how many rows were ever inserted".to_owned());
-    }
-    if !(1..=MOST_ROWS_PER_COMMIT as u64).contains(&rows_per_commit(&job.work)) {
-        return usage(format!("a commit has 1 to {MOST_ROWS_PER_COMMIT} rows"));
-    }
     if job.cpus.as_ref().is_some_and(Vec::is_empty) {
-        return usage("the list of CPUs is empty: name a CPU, or leave the list out".to_owned());
+        return Err(Failure::usage(
+            "the list of CPUs is empty: name a CPU, or leave the list out",
+        ));
     }
-    let is_time = |seconds: Second| seconds > 0.0 && seconds <= LONGEST;
-    if job.long_transaction.is_some_and(|held| !is_time(held)) {
-        return usage("a transaction is held a positive number of seconds".to_owned());
+    if job.long_transaction.is_some_and(|held| !is_duration(held)) {
+        return Err(Failure::usage(
+            "a transaction is held a positive number of seconds",
+        ));
     }
-    match job.work {
-        Work::Query { seconds, .. } if !is_time(seconds) => {
-            usage("a step takes a positive number of seconds".to_owned())
-        }
-        Work::Query {
-            writes_per_second, ..
-        } if !(writes_per_second > 0.0 && writes_per_second.is_finite()) => {
-            usage("a rate is a positive number per second".to_owned())
-        }
-        Work::Load { rows: 0, .. } | Work::Replace { rows: 0, .. } => {
-            usage("a step inserts a row at least".to_owned())
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }

@@ -1,19 +1,23 @@
 //! Workloads: the benchmarks' tables, and the operations over them, in SQL that every DBMS takes.
 //! Where the DBMSs differ, a workload asks their `Dialect`.
 
-pub mod insert;
-pub mod sbtest;
+mod insert;
+mod sbtest;
 pub mod statement;
 
-use crate::client::operation::Generator;
-use crate::protocol::job::Load;
+use crate::client::gate::GateSide;
+use crate::client::operation::{Generator, Operation};
+use crate::measure::{Nanosecond, Pace};
+use crate::protocol::job::{Create, Load, Prepare, Statements};
 use crate::wire::Failure;
 
 /// The benchmarks whose tests run in slices: a new benchmark is a module and a line here.
-const BENCHMARKS: [Benchmark; 1] = [sbtest::BENCHMARK];
+const SLICE_BENCHMARKS: [SliceBenchmark; 1] = [sbtest::BENCHMARK];
+/// The benchmarks of long steps: here too, a new one is a module and a line.
+const STEP_BENCHMARKS: [StepBenchmark; 1] = [insert::BENCHMARK];
 
-/// A benchmark with tables of its own.
-pub struct Benchmark {
+/// A benchmark of tests over tables of its own.
+pub struct SliceBenchmark {
     pub name: &'static str,
     pub load: LoadTables,
     pub test: TestOf,
@@ -24,6 +28,18 @@ type LoadTables = fn(&Load, &mut dyn FnMut(u64)) -> Result<Loaded, Failure>;
 /// Returns the test of that name, if the benchmark has it.
 type TestOf = fn(&str, Shape) -> Option<Result<Box<dyn Test>, Failure>>;
 
+/// A benchmark of long steps, which fill and change tables of its own.
+pub struct StepBenchmark {
+    pub name: &'static str,
+    pub create: CreateTables,
+    pub prepare: PrepareStep,
+}
+
+/// Drops and creates the tables, empty.
+type CreateTables = fn(&Create) -> Result<(), Failure>;
+/// Checks the job, and finds out what the step needs to know of its tables.
+type PrepareStep = fn(&Prepare) -> Result<Box<dyn LongStep>, Failure>;
+
 /// The tables that were loaded.
 pub struct Loaded {
     pub rows: u64,
@@ -33,24 +49,37 @@ pub struct Loaded {
 
 /// Create and fill the tables of the benchmark that the command names.
 pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
-    let benchmark = BENCHMARKS
-        .iter()
-        .find(|benchmark| benchmark.name == job.benchmark);
-    let benchmark = benchmark.ok_or_else(|| {
+    let name = &job.benchmark;
+    let benchmark = SLICE_BENCHMARKS.iter().find(|known| known.name == name);
+    let missing = || {
         Failure::usage(format!(
-            "there is no benchmark {:?} with tables to load",
-            job.benchmark
+            "there is no benchmark {name:?} with tables to load"
         ))
-    })?;
-    (benchmark.load)(job, progress)
+    };
+    (benchmark.ok_or_else(missing)?.load)(job, progress)
 }
 
 /// Return the test of that name over tables of that shape.
 pub fn test(name: &str, shape: Shape) -> Result<Box<dyn Test>, Failure> {
-    let test = BENCHMARKS
+    let test = SLICE_BENCHMARKS
         .iter()
         .find_map(|benchmark| (benchmark.test)(name, shape));
     test.unwrap_or_else(|| Err(Failure::usage(format!("there is no test {name:?}"))))
+}
+
+/// Create the tables of the benchmark of long steps that the command names.
+pub fn create(job: &Create) -> Result<(), Failure> {
+    (step_benchmark(&job.benchmark)?.create)(job)
+}
+
+/// Return the step of the benchmark that the command names.
+pub fn prepare(job: &Prepare) -> Result<Box<dyn LongStep>, Failure> {
+    (step_benchmark(&job.benchmark)?.prepare)(job)
+}
+
+fn step_benchmark(name: &str) -> Result<&'static StepBenchmark, Failure> {
+    let benchmark = STEP_BENCHMARKS.iter().find(|known| known.name == name);
+    benchmark.ok_or_else(|| Failure::usage(format!("there is no benchmark {name:?} of long steps")))
 }
 
 /// The size of the data of a test, and the number of its clients.
@@ -97,4 +126,62 @@ pub trait Test {
     fn alone(&self) -> Box<dyn Test>;
 
     fn generator(&self) -> Box<dyn Generator>;
+}
+
+/// A step of a benchmark: connections in several roles that work side by side, each in a thread of its
+/// own, from the opening of the window to their ends.
+pub trait LongStep {
+    /// Return the connections of all clients, in the order in which they are opened.
+    fn connections(&self) -> Result<Vec<RoleConnection>, Failure>;
+
+    /// Return the statements to explain, over the first table, by groups of one connection each.
+    fn executions(&self) -> Vec<Executions>;
+
+    /// Return the query of a transaction that is held open beside the step, if it can bear one.
+    fn long_read(&self) -> Option<String>;
+
+    /// Return the time at which the step ends, if it is a time.
+    fn end(&self) -> Option<Nanosecond>;
+
+    /// Return whether the last operation of this role ends the time of the step.
+    fn is_main(&self, role: Role) -> bool;
+
+    /// Return the work that is due by schedule in a role until the end of the step, if it has one.
+    fn due(&self, role: Role) -> Option<Due>;
+
+    /// Return the work done and all work, in the step's own unit.
+    fn progress(&self, elapsed: Nanosecond) -> (u64, u64);
+
+    /// Return the change of the number of rows of each table.
+    fn growth(&self) -> Vec<i64>;
+}
+
+/// The name of the kind of work that a connection does.
+pub type Role = &'static str;
+
+/// Statements with their placeholders `?`, and an execution of each.
+pub type Executions = (Vec<String>, Vec<Operation>);
+
+/// The work of one connection of a step.
+pub struct RoleConnection {
+    pub role: Role,
+    pub client: u32,
+    /// The place of its CPU in the list of CPUs, which begins again after its end. None: whatever CPU
+    /// the scheduler chooses, even if there is a list.
+    pub seat: Option<usize>,
+    /// The statements that it sends, with `?`.
+    pub statements: Vec<String>,
+    pub form: Statements,
+    pub generator: Box<dyn Generator>,
+    pub pace: Pace,
+    /// Its side of the gate, if its operations have to wait for another client's.
+    pub gate: Option<GateSide>,
+}
+
+/// The work of a role that is due by a schedule.
+pub struct Due {
+    /// Rows per second of all clients.
+    pub rate: f64,
+    /// Rows until the end of the step.
+    pub rows: u64,
 }

@@ -4,7 +4,7 @@
 //! several statements is woken once for all of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -66,6 +66,12 @@ pub struct Gate {
     closed: AtomicBool,
     inserter: Waiter,
     deleter: Waiter,
+}
+
+/// The side of a gate on which a client works.
+pub enum GateSide {
+    Inserter(Arc<Gate>),
+    Deleter(Arc<Gate>),
 }
 
 pub struct InserterSide<'a>(pub &'a Gate);

@@ -9,7 +9,17 @@ pub type Nanosecond = u64;
 
 pub const NANOSECONDS: f64 = 1e9;
 /// The longest slice or step, a year: one that is meant to run for ever still fits a clock.
-pub const LONGEST: Second = 365.0 * 86_400.0;
+const LONGEST: Second = 365.0 * 86_400.0;
+
+/// Return whether a slice or step can take this time.
+pub fn is_duration(seconds: Second) -> bool {
+    seconds > 0.0 && seconds <= LONGEST
+}
+
+/// Return whether operations can be due at this rate.
+pub fn is_rate(per_second: f64) -> bool {
+    per_second > 0.0 && per_second.is_finite()
+}
 
 pub fn nanoseconds(seconds: Second) -> Nanosecond {
     (seconds * NANOSECONDS) as Nanosecond
@@ -66,6 +76,11 @@ impl Pace {
             schedule,
             responses: Responses::SinceDue,
         }
+    }
+
+    /// Return the pace of a client that ends only when another one has ended.
+    pub fn endless() -> Self {
+        Self::new(End::Position(u64::MAX), None)
     }
 
     /// Return the pace of a writer in the background, which catches up until the cutoff when it is

@@ -72,7 +72,7 @@ pub struct Load {
     pub id: u64,
     pub target: Target,
     /// The benchmark whose tables they are.
-    #[serde(default = "Load::sbtest")]
+    #[serde(default = "sbtest")]
     pub benchmark: String,
     pub tables: u32,
     pub rows: u32,
@@ -81,10 +81,12 @@ pub struct Load {
     pub parallel: u32,
 }
 
-impl Load {
-    fn sbtest() -> String {
-        "sbtest".to_owned()
-    }
+fn sbtest() -> String {
+    "sbtest".to_owned()
+}
+
+fn insert() -> String {
+    "insert".to_owned()
 }
 
 /// Opens a session: the connections and prepared statements of a test.
@@ -172,12 +174,15 @@ pub struct Sql {
     pub parallel: u32,
 }
 
-/// Drops and creates the tables of the Insert Benchmark, empty and without secondary indexes.
+/// Drops and creates the tables of a benchmark of long steps, empty and without secondary indexes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Create {
     pub id: u64,
     pub target: Target,
+    /// The benchmark whose tables they are.
+    #[serde(default = "insert")]
+    pub benchmark: String,
     pub tables: u32,
     #[serde(default)]
     pub partitions: Option<Partitions>,
@@ -192,14 +197,17 @@ pub struct Partitions {
     pub rows_each: u64,
 }
 
-/// Opens a session that carries out one step of the Insert Benchmark: connects, prepares, and finds
-/// the first and the last row of each table.
-#[derive(Deserialize, JsonSchema)]
+/// Opens a session that carries out one step of a benchmark: connects, prepares, and finds the first
+/// and the last row of each table.
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prepare {
     pub id: u64,
     pub session: String,
     pub target: Target,
+    /// The benchmark whose step it is.
+    #[serde(default = "insert")]
+    pub benchmark: String,
     pub clients: u32,
     /// Number of tables: as many as clients, each with its own, or one that all share.
     pub tables: u32,

@@ -17,9 +17,10 @@ pub struct LongTransaction {
 }
 
 impl LongTransaction {
+    /// Connect for transactions that execute `read` and are held open.
     pub fn new(
         target: &Target,
-        table: &str,
+        read: String,
         held: Nanosecond,
         end: Option<Nanosecond>,
     ) -> Result<Self, Failure> {
@@ -31,7 +32,7 @@ impl LongTransaction {
         Ok(Self {
             session,
             begin: dialect.begin_repeatable_read(),
-            read: format!("SELECT transactionid FROM {table} ORDER BY transactionid LIMIT 1"),
+            read,
             held,
             end,
         })

@@ -10,9 +10,9 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::retry_on_intr;
 use rustix::net::Shutdown;
 
-use super::connections::{until_inserter_ends, PacedClient, Role, StepConnection, Task};
-use crate::client::blocking::run_when;
-use crate::client::gate::{DeleterSide, InserterSide, Unconditional};
+use super::connections::{PacedClient, StepConnection, Task};
+use crate::client::blocking::{self, run_when};
+use crate::client::gate::{DeleterSide, GateSide, InserterSide};
 use crate::client::Context;
 use crate::measure::{
     prefer_punctual_sleep, stay_on, Clock, Nanosecond, Pace, Recorder, ThreadUse, Window,
@@ -56,8 +56,9 @@ pub fn run(
     mut progress: impl FnMut(Nanosecond),
 ) -> Result<StepRun, Failure> {
     let descriptors = descriptors(connections)?;
-    let is_long = |connection: &&StepConnection| connection.role == Role::Transaction;
-    let long_transactions = connections.iter().filter(is_long).count();
+    let tasks = connections.iter().map(|connection| &connection.task);
+    let long_transactions = tasks.filter(|task| matches!(task, Task::LongTransaction(_)));
+    let long_transactions = long_transactions.count();
     let barrier = Barrier::new(connections.len() + 1);
     let (window, signals) = (Window::default(), Signals::default());
     let (report, reports) = mpsc::channel();
@@ -213,18 +214,11 @@ fn run_connection(
             Ok(result(transaction.session.as_ref(), last))
         }
         Task::Client(paced) => {
-            let role = connection.role;
             paced.client.open_window();
-            let outcome = paced.run(role, &mut Context { clock, recorder }, signals);
-            if let (Role::Insert, Some(gate)) = (role, &paced.gate) {
-                gate.close();
-            }
-            outcome?;
+            paced.run(&mut Context { clock, recorder }, signals)?;
             let client = &paced.client;
             let result = result(client.connection(), client.tally.last_completion);
-            if role == Role::Delete {
-                paced.catch_up(clock, signals)?;
-            }
+            paced.catch_up(clock, signals)?;
             Ok(result)
         }
     }
@@ -233,37 +227,37 @@ fn run_connection(
 impl PacedClient {
     fn run(
         &mut self,
-        role: Role,
         context: &mut Context<'_, WindowClock>,
         signals: &Signals,
     ) -> Result<(), Failure> {
         let Self { client, pace, gate } = self;
         let abandoned = &signals.abandoned;
-        match (role, gate) {
-            (Role::Insert, Some(gate)) => {
-                run_when(&InserterSide(gate), client, pace, context, abandoned)
-            }
-            (Role::Delete, Some(gate)) => {
+        match gate {
+            None => blocking::run(client, pace, context, abandoned),
+            Some(GateSide::Deleter(gate)) => {
                 run_when(&DeleterSide(gate), client, pace, context, abandoned)
             }
-            _ => run_when(&Unconditional, client, pace, context, abandoned),
+            Some(GateSide::Inserter(gate)) => {
+                let outcome = run_when(&InserterSide(gate), client, pace, context, abandoned);
+                gate.close();
+                outcome
+            }
         }
     }
 
     /// Delete after the window, unmeasured, as many rows as were inserted and not deleted, so that the
     /// table ends with as many rows as it began with.
     fn catch_up(&mut self, clock: &WindowClock, signals: &Signals) -> Result<(), Failure> {
-        let recorder = &mut Recorder::new();
-        let mut pace: Pace = until_inserter_ends();
-        let Some(gate) = &self.gate else {
+        let Some(GateSide::Deleter(gate)) = &self.gate else {
             return Ok(());
         };
+        let recorder = &mut Recorder::new();
+        let (client, pace) = (&mut self.client, &mut Pace::endless());
         let context = &mut Context { clock, recorder };
-        let condition = DeleterSide(gate);
         run_when(
-            &condition,
-            &mut self.client,
-            &mut pace,
+            &DeleterSide(gate),
+            client,
+            pace,
             context,
             &signals.abandoned,
         )

@@ -6,10 +6,59 @@ mod indexes;
 mod inserts;
 mod queries;
 mod rows;
+mod step;
 mod tables;
 
-pub use deletes::Deletes;
-pub use indexes::Indexes;
-pub use inserts::{Inserts, MOST_ROWS_PER_COMMIT};
-pub use queries::{Queries, INDEXES};
-pub use tables::{create, Table};
+use super::StepBenchmark;
+
+/// The Insert Benchmark.
+pub const BENCHMARK: StepBenchmark = StepBenchmark {
+    name: "insert",
+    create: tables::create,
+    prepare: step::prepare,
+};
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::deletes::Deletes;
+    use super::inserts::Inserts;
+    use super::queries::Queries;
+    use super::tables::Table;
+    use crate::allocations::assert_allocates_nothing;
+    use crate::client::gate::{Gate, WakePolicy};
+    use crate::client::operation::Generator;
+    use crate::keys::Sequence;
+    use crate::protocol::job::{Query, Statements};
+    use crate::wire::mysql;
+
+    /// Return the operations of a writer or reader that never waits for another one.
+    fn generator(role: &str, form: Statements) -> Box<dyn Generator> {
+        let table = Arc::new(Table::between("purchases1".into(), 1, 1_000_000, 0));
+        let gate = Arc::new(Gate::new(1, WakePolicy::Immediate));
+        gate.add_inserted(1_000_000);
+        let queries = |query| {
+            let statements = Queries::statements(&table, query, mysql::WIRE.dialect);
+            let sequence = Sequence::new(1, "queries");
+            Queries::new(table.clone(), query, &statements, form, sequence)
+        };
+        match role {
+            "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, form)),
+            // The server deletes one row at a time.
+            "delete" => Box::new(Deletes::new(table, gate, 1, form)),
+            "range" => Box::new(queries(Query::Range)),
+            _ => Box::new(queries(Query::Point)),
+        }
+    }
+
+    #[test]
+    fn writers_and_readers_allocate_nothing() {
+        for form in [Statements::Prepared, Statements::Text] {
+            for role in ["insert", "delete", "range", "point"] {
+                let name = format!("{role}, {form:?}");
+                assert_allocates_nothing(&name, 3, || generator(role, form));
+            }
+        }
+    }
+}

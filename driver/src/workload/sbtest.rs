@@ -7,7 +7,7 @@ mod slap;
 mod statements;
 mod template;
 
-use super::{Benchmark, Shape, Test, Unit};
+use super::{Shape, SliceBenchmark, Test, Unit};
 use crate::client::operation::Generator;
 use crate::keys::Sequence;
 use crate::protocol::job::Statements;
@@ -16,7 +16,7 @@ use generator::SbGenerator;
 use template::{least_rows, Template};
 
 /// The benchmark over these tables.
-pub const BENCHMARK: Benchmark = Benchmark {
+pub const BENCHMARK: SliceBenchmark = SliceBenchmark {
     name: "sbtest",
     load: load::load,
     test,
