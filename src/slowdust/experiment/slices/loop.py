@@ -151,7 +151,7 @@ class SliceLoop:
         run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
         left = share - (time.monotonic() - begun)
-        measure(run, left, rng, lambda record: self.journal.add(step, record), enough)
+        measure(run, left, rng, partial(self.journal.add, step), enough)
         if step.test.writes:
             self.journal.age(step, run.positions)
         self._close(step, run)
