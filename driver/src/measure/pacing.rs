@@ -227,6 +227,11 @@ mod tests {
         Schedule::new(1000.0, arrivals, client, clients, stream)
     }
 
+    fn uniform(per_second: f64, client: u64, clients: u64) -> Schedule {
+        let stream = Sequence::new(1, "arrivals").stream(0);
+        Schedule::new(per_second, Arrivals::Uniform, client, clients, stream)
+    }
+
     #[test]
     fn a_closed_loop_begins_at_once_until_the_end() {
         let mut pace = Pace::new(End::At(100), None);
@@ -288,12 +293,8 @@ mod tests {
 
     #[test]
     fn writers_in_the_background_stop_at_the_cutoff_whatever_is_due() {
-        let stream = || Sequence::new(1, "arrivals").stream(0);
         // Due at 0, 10 ms, 20 ms, ...
-        let mut pace = Pace::background(
-            100_000_000,
-            Schedule::new(100.0, Arrivals::Uniform, 0, 1, stream()),
-        );
+        let mut pace = Pace::background(100_000_000, uniform(100.0, 0, 1));
         let late = StoppedClock(55_000_000);
         for due in [0, 10_000_000, 20_000_000] {
             assert_eq!(pace.next(&late, 55_000_000, 0), Next::Begin(Some(due)));
@@ -312,15 +313,13 @@ mod tests {
 
     #[test]
     fn what_is_due_before_the_end_is_what_begins_before_it() {
-        let stream = || Sequence::new(1, "arrivals").stream(0);
         for (per_second, client, clients, end) in [
             (20.0, 0, 2, 2_000_000_000),
             (20.0, 1, 2, 2_000_000_000),
             (7.0, 2, 3, 10_000_000_000),
             (400.0 / 3.0, 0, 1, 30_000_000_000),
         ] {
-            let schedule =
-                || Schedule::new(per_second, Arrivals::Uniform, client, clients, stream());
+            let schedule = || uniform(per_second, client, clients);
             let mut pace = Pace::new(End::At(end), Some(schedule()));
             let mut started = 0;
             while pace.next(&StoppedClock(u64::MAX), u64::MAX, started) != Next::Stop {

@@ -1,7 +1,7 @@
 //! The plans of statements. The server plans a prepared statement again for the values of each
 //! execution, so that its plan is that of the statement with these values as literals.
 
-use super::super::{Connection as _, Failure, Request, Table, Value};
+use super::super::{Failure, Request, Table, TextQueries as _, Value};
 use super::{MysqlConnection, Statement};
 
 /// The forms of EXPLAIN. MySQL 5.5 knows only the older one; the newer one asks for a table where a

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
+use super::packets::packet;
 use super::*;
 use crate::wire::ServerError;
 
@@ -27,11 +28,10 @@ fn column(name: &str) -> Vec<u8> {
 
 /// Number the packets of a reply.
 fn numbered(packets: &[&[u8]]) -> Vec<u8> {
-    let packet = |(place, body): (usize, &&[u8])| {
-        let [low, middle, high, ..] = (body.len() as u32).to_le_bytes();
-        [&[low, middle, high, place as u8 + 1], *body].concat()
-    };
-    packets.iter().enumerate().flat_map(packet).collect()
+    let numbered = packets.iter().zip(1..);
+    numbered
+        .flat_map(|(body, place)| packet(place, body))
+        .collect()
 }
 
 fn connection(endings: Endings, replies: &[&[&[u8]]]) -> (MysqlConnection, UnixStream) {
@@ -305,7 +305,7 @@ fn a_load_sends_inserts_of_many_rows_in_transactions() {
     let insert = b"\x03INSERT INTO t (a, b) VALUES (1,'x-'),(2,'-')";
     let expected: Vec<u8> = [&b"\x03BEGIN"[..], insert, b"\x03COMMIT"]
         .iter()
-        .flat_map(|body| [&[body.len() as u8, 0, 0, 0], *body].concat())
+        .flat_map(|body| packet(0, body))
         .collect();
     assert_eq!(received, expected);
 }
