@@ -92,7 +92,7 @@ pub fn run(
         let clock = window.clock();
         Ok(StepRun {
             results: threads.wait(&reports, || progress(clock.now()))?,
-            started: window.opened().started,
+            started: clock.started,
         })
     })
 }
