@@ -327,15 +327,8 @@ impl InsertStep {
         rows: Option<u64>,
     ) -> (Vec<String>, Inserts) {
         let (seed, form) = (self.job.seed, self.job.statements);
-        let rows_per_commit = rows_per_commit(&self.job);
-        Inserts::new(
-            table.clone(),
-            gate.clone(),
-            seed,
-            rows_per_commit,
-            rows,
-            form,
-        )
+        let (table, gate) = (table.clone(), gate.clone());
+        Inserts::new(table, gate, seed, rows_per_commit(&self.job), rows, form)
     }
 
     fn deletes(&self, table: &Arc<Table>, gate: &Arc<Gate>) -> (Vec<String>, Deletes) {
