@@ -250,6 +250,15 @@ mod tests {
     }
 
     #[test]
+    fn benchmarks_have_to_be_known() {
+        let target = json!({"dbms": "postgres", "socket": "/", "port": 1, "user": "u",
+                            "database": "d"});
+        let (_, message) = usage_error_of(&json!({"id": 1, "command": "create",
+            "benchmark": "b", "target": target, "tables": 1}));
+        assert_eq!(message, json!("there is no benchmark \"b\" of long steps"));
+    }
+
+    #[test]
     fn a_target_is_reached_by_socket_or_by_host_and_not_by_both() {
         let both = json!({"dbms": "postgres", "socket": "/", "host": "h", "port": 1,
                           "user": "u", "database": "d"});

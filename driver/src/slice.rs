@@ -34,7 +34,7 @@ pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
     for worker in &session.workers {
         session.total.merge(&worker.recorder);
     }
-    let started = window.opened().started;
+    let started = window.clock().started;
     Ok(report(session, job, started, traffic, &uses))
 }
 

@@ -108,15 +108,14 @@ fn explain(job: &Prepare, (statements, operations): &Executions) -> Result<Vec<P
 }
 
 fn check(job: &Prepare) -> Result<(), Failure> {
+    let usage = |message| Err(Failure::usage(message));
     if job.cpus.as_ref().is_some_and(Vec::is_empty) {
-        return Err(Failure::usage(
-            "the list of CPUs is empty: name a CPU, or leave the list out",
-        ));
+        return usage("the list of CPUs is empty: name a CPU, or leave the list out");
     }
-    if job.long_transaction.is_some_and(|held| !is_duration(held)) {
-        return Err(Failure::usage(
-            "a transaction is held a positive number of seconds",
-        ));
+    match job.long_transaction {
+        Some(held) if !is_duration(held) => {
+            usage("a transaction is held a positive number of seconds")
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -159,8 +159,15 @@ impl Sum for Traffic {
     }
 }
 
+/// The statements of a connection outside of measured operations.
+pub trait TextQueries {
+    /// Run one statement, and return all of its result as text. This allocates, so no measured
+    /// operation calls it in its steady state.
+    fn query(&mut self, sql: &str) -> Result<Table, Failure>;
+}
+
 /// The measured part of a connection: none of it allocates once its buffers have grown.
-pub trait Connection: Send {
+pub trait Connection: TextQueries + Send {
     /// Send one request in one system call. Requests are far smaller than the socket's buffer and
     /// one is under way at a time, so this does not wait for the server.
     fn send(&mut self, request: Request<'_>) -> Result<(), Failure>;
@@ -173,10 +180,6 @@ pub trait Connection: Send {
 
     /// Return the reply to the request, if all of it was received.
     fn reply(&mut self) -> Result<Option<Reply>, Failure>;
-
-    /// Run one statement, and return all of its result as text. This allocates, so no measured
-    /// operation calls it in its steady state.
-    fn query(&mut self, sql: &str) -> Result<Table, Failure>;
 
     /// Return the descriptor to watch for readiness.
     fn descriptor(&self) -> BorrowedFd<'_>;

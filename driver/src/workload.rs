@@ -31,14 +31,11 @@ type TestOf = fn(&str, Shape) -> Option<Result<Box<dyn Test>, Failure>>;
 /// A benchmark of long steps, which fill and change tables of its own.
 pub struct StepBenchmark {
     pub name: &'static str,
-    pub create: CreateTables,
-    pub prepare: PrepareStep,
+    /// Drops and creates the tables, empty.
+    pub create: fn(&Create) -> Result<(), Failure>,
+    /// Checks the job, and finds out what the step needs to know of its tables.
+    pub prepare: fn(&Prepare) -> Result<Box<dyn LongStep>, Failure>,
 }
-
-/// Drops and creates the tables, empty.
-type CreateTables = fn(&Create) -> Result<(), Failure>;
-/// Checks the job, and finds out what the step needs to know of its tables.
-type PrepareStep = fn(&Prepare) -> Result<Box<dyn LongStep>, Failure>;
 
 /// The tables that were loaded.
 pub struct Loaded {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::wire::{Connection, Failure, Request, Value};
+use crate::wire::{Failure, Request, TextQueries, Value};
 
 /// A source of one client's operations. It owns all that it needs to compose them without allocating.
 pub trait Generator: Send {
@@ -14,7 +14,7 @@ pub trait Generator: Send {
         &mut self,
         rows: u64,
         _operation: &mut Operation,
-        _connection: &mut dyn Connection,
+        _connection: &mut dyn TextQueries,
     ) -> Result<NextCall, Failure> {
         Ok(NextCall::Done { rows })
     }

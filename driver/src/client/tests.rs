@@ -9,7 +9,7 @@ use super::*;
 use crate::keys::Sequence;
 use crate::measure::{End, Schedule};
 use crate::protocol::job::Arrivals;
-use crate::wire::{ServerError, Table, Traffic};
+use crate::wire::{ServerError, Table, TextQueries, Traffic};
 use operation::{Call, Expected, Form};
 
 /// The server's answer to one request, and the time that it takes.
@@ -50,6 +50,13 @@ struct Script {
     descriptor: std::fs::File,
 }
 
+impl TextQueries for Script {
+    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
+        self.sent.lock().unwrap().push(sql.to_owned());
+        Ok(Table::default())
+    }
+}
+
 impl Connection for Script {
     fn send(&mut self, request: Request<'_>) -> Result<(), Failure> {
         let text = match request {
@@ -81,11 +88,6 @@ impl Connection for Script {
             }),
             in_transaction: step.in_transaction,
         }))
-    }
-
-    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
-        self.sent.lock().unwrap().push(sql.to_owned());
-        Ok(Table::default())
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

@@ -222,9 +222,9 @@ mod tests {
         fn sleep_until(&self, _: Nanosecond) {}
     }
 
-    fn schedule(arrivals: Arrivals, client: u64, clients: u64) -> Schedule {
-        let stream = Sequence::new(1, "arrivals").stream(client);
-        Schedule::new(1000.0, arrivals, client, clients, stream)
+    fn uniform(per_second: f64, client: u64, clients: u64) -> Schedule {
+        let stream = Sequence::new(1, "arrivals").stream(0);
+        Schedule::new(per_second, Arrivals::Uniform, client, clients, stream)
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn uniform_clients_take_turns() {
         let times = |client| {
-            let mut schedule = schedule(Arrivals::Uniform, client, 2);
+            let mut schedule = uniform(1000.0, client, 2);
             [schedule.advance(), schedule.advance(), schedule.advance()]
         };
         assert_eq!(times(0), [0, 2_000_000, 4_000_000]);
@@ -257,7 +257,8 @@ mod tests {
 
     #[test]
     fn poisson_gaps_have_the_mean_and_the_spread_of_their_law() {
-        let mut schedule = schedule(Arrivals::Poisson, 0, 1);
+        let stream = Sequence::new(1, "arrivals").stream(0);
+        let mut schedule = Schedule::new(1000.0, Arrivals::Poisson, 0, 1, stream);
         let count = 100_000;
         let gaps: Vec<f64> = (0..count).map(|_| schedule.drawn_gap()).collect();
         let mean = gaps.iter().sum::<f64>() / f64::from(count);
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn an_open_loop_waits_for_what_is_due() {
-        let mut pace = Pace::new(End::At(3_000_000), Some(schedule(Arrivals::Uniform, 1, 2)));
+        let mut pace = Pace::new(End::At(3_000_000), Some(uniform(1000.0, 1, 2)));
         let (early, due) = (StoppedClock(500_000), StoppedClock(1_000_000));
         assert_eq!(pace.next(&early, 0, 0), Next::Wait(1_000_000));
         assert_eq!(pace.next(&due, 0, 0), Next::Begin(Some(1_000_000)));
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn late_operations_begin_even_after_the_end() {
-        let mut pace = Pace::new(End::At(5_000_000), Some(schedule(Arrivals::Uniform, 0, 2)));
+        let mut pace = Pace::new(End::At(5_000_000), Some(uniform(1000.0, 0, 2)));
         let clock = StoppedClock(90_000_000);
         for due in [0, 2_000_000, 4_000_000] {
             assert_eq!(pace.next(&clock, 90_000_000, 0), Next::Begin(Some(due)));
@@ -288,12 +289,8 @@ mod tests {
 
     #[test]
     fn writers_in_the_background_stop_at_the_cutoff_whatever_is_due() {
-        let stream = || Sequence::new(1, "arrivals").stream(0);
         // Due at 0, 10 ms, 20 ms, ...
-        let mut pace = Pace::background(
-            100_000_000,
-            Schedule::new(100.0, Arrivals::Uniform, 0, 1, stream()),
-        );
+        let mut pace = Pace::background(100_000_000, uniform(100.0, 0, 1));
         let late = StoppedClock(55_000_000);
         for due in [0, 10_000_000, 20_000_000] {
             assert_eq!(pace.next(&late, 55_000_000, 0), Next::Begin(Some(due)));
@@ -312,15 +309,13 @@ mod tests {
 
     #[test]
     fn what_is_due_before_the_end_is_what_begins_before_it() {
-        let stream = || Sequence::new(1, "arrivals").stream(0);
         for (per_second, client, clients, end) in [
             (20.0, 0, 2, 2_000_000_000),
             (20.0, 1, 2, 2_000_000_000),
             (7.0, 2, 3, 10_000_000_000),
             (400.0 / 3.0, 0, 1, 30_000_000_000),
         ] {
-            let schedule =
-                || Schedule::new(per_second, Arrivals::Uniform, client, clients, stream());
+            let schedule = || uniform(per_second, client, clients);
             let mut pace = Pace::new(End::At(end), Some(schedule()));
             let mut started = 0;
             while pace.next(&StoppedClock(u64::MAX), u64::MAX, started) != Next::Stop {

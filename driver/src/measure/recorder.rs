@@ -188,21 +188,16 @@ mod tests {
     #[test]
     fn latencies_keep_two_digits_and_the_exact_maximum() {
         let mut recorder = Recorder::new();
-        for latency in [1_234, 56_789, 98_765_432_101] {
-            recorder.completed(0, latency, 1);
-        }
+        let exact: [Nanosecond; 3] = [1_234, 56_789, 98_765_432_101];
+        exact
+            .iter()
+            .for_each(|&latency| recorder.completed(0, latency, 1));
         let latency = recorder.latency();
         assert_eq!(latency.max_ns, 98_765_432_101);
         assert_eq!(latency.counts, [1, 1, 1]);
-        assert_eq!(
-            latency.mean_ns,
-            (1_234.0 + 56_789.0 + 98_765_432_101.0) / 3.0
-        );
-        for (value, exact) in latency
-            .values_ns
-            .iter()
-            .zip([1_234.0, 56_789.0, 98_765_432_101.0])
-        {
+        let exact = exact.map(|latency| latency as f64);
+        assert_eq!(latency.mean_ns, exact.iter().sum::<f64>() / 3.0);
+        for (value, exact) in latency.values_ns.iter().zip(exact) {
             assert!((*value as f64 / exact - 1.0).abs() < 0.01);
         }
     }

@@ -9,40 +9,31 @@ use crate::wire::Failure;
 /// A window, opened by the first thread that leaves the barrier.
 #[derive(Default)]
 pub struct Window {
-    opened: OnceLock<Opened>,
+    clock: OnceLock<WindowClock>,
 }
 
+/// The clock of an open window.
 #[derive(Clone, Copy)]
-pub struct Opened {
-    pub instant: Instant,
-    /// Unix time.
+pub struct WindowClock {
+    opened: Instant,
+    /// Unix time at which the window opened.
     pub started: f64,
 }
 
 impl Window {
-    pub fn opened(&self) -> Opened {
-        *self.opened.get_or_init(|| Opened {
+    pub fn clock(&self) -> WindowClock {
+        *self.clock.get_or_init(|| WindowClock {
             started: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0.0, |age| age.as_secs_f64()),
-            instant: Instant::now(),
+            opened: Instant::now(),
         })
     }
-
-    pub fn clock(&self) -> WindowClock {
-        WindowClock {
-            start: self.opened().instant,
-        }
-    }
-}
-
-pub struct WindowClock {
-    start: Instant,
 }
 
 impl Clock for WindowClock {
     fn now(&self) -> Nanosecond {
-        self.start.elapsed().as_nanos() as Nanosecond
+        self.opened.elapsed().as_nanos() as Nanosecond
     }
 
     /// Sleep until `time`, or until another thread unparks this one.

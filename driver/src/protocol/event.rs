@@ -113,7 +113,7 @@ pub struct Seat {
     pub cpu: u32,
 }
 
-/// Measurements of one step of the Insert Benchmark.
+/// Measurements of one step of a benchmark.
 #[derive(Serialize, JsonSchema)]
 pub struct Performed {
     pub id: u64,

@@ -65,6 +65,23 @@ pub struct Target {
     pub engine: Option<String>,
 }
 
+#[cfg(test)]
+impl Target {
+    /// Return a target over a Unix socket for tests that do not connect to it.
+    pub fn of_test(dbms: Dbms, password: Option<&str>) -> Self {
+        Self {
+            dbms,
+            host: None,
+            socket: Some("/".into()),
+            port: 0,
+            user: "ann".into(),
+            password: password.map(Into::into),
+            database: "db".into(),
+            engine: None,
+        }
+    }
+}
+
 /// Drops and creates the tables, fills them, and creates their secondary indexes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

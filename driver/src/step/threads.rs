@@ -57,8 +57,8 @@ pub fn run(
 ) -> Result<StepRun, Failure> {
     let descriptors = descriptors(connections)?;
     let tasks = connections.iter().map(|connection| &connection.task);
-    let long_transactions = tasks.filter(|task| matches!(task, Task::LongTransaction(_)));
-    let long_transactions = long_transactions.count();
+    let is_long = |task: &&Task| matches!(task, Task::LongTransaction(_));
+    let long_transactions = tasks.filter(is_long).count();
     let barrier = Barrier::new(connections.len() + 1);
     let (window, signals) = (Window::default(), Signals::default());
     let (report, reports) = mpsc::channel();
@@ -92,7 +92,7 @@ pub fn run(
         let clock = window.clock();
         Ok(StepRun {
             results: threads.wait(&reports, || progress(clock.now()))?,
-            started: window.opened().started,
+            started: clock.started,
         })
     })
 }
@@ -253,13 +253,7 @@ impl PacedClient {
         };
         let recorder = &mut Recorder::new();
         let (client, pace) = (&mut self.client, &mut Pace::endless());
-        let context = &mut Context { clock, recorder };
-        run_when(
-            &DeleterSide(gate),
-            client,
-            pace,
-            context,
-            &signals.abandoned,
-        )
+        let (context, abandoned) = (&mut Context { clock, recorder }, &signals.abandoned);
+        run_when(&DeleterSide(gate), client, pace, context, abandoned)
     }
 }

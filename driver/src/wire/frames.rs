@@ -61,6 +61,14 @@ impl<H: Header> Frames<H> {
         }))
     }
 
+    /// Return the next message, and wait until all of it is there.
+    pub fn wait(&mut self, socket: &mut Socket) -> Result<Frame<'_, H>, Failure> {
+        while !matches!(self.pending()?, Some((_, size)) if size <= self.end - self.start) {
+            self.fill(socket)?;
+        }
+        Ok(self.next()?.expect("a complete message"))
+    }
+
     /// Receive once, after making room for the message under way.
     pub fn fill(&mut self, socket: &mut Socket) -> Result<(), Failure> {
         self.buffer.copy_within(self.start..self.end, 0);
@@ -154,12 +162,7 @@ mod tests {
         let (mut socket, mut server) = Socket::pair();
         let writer = std::thread::spawn(move || server.write_all(&message));
         let mut frames = Frames::<TestHeader>::new();
-        let body = loop {
-            if let Some(frame) = frames.next().unwrap() {
-                break frame.body.to_vec();
-            }
-            frames.fill(&mut socket).unwrap();
-        };
+        let body = frames.wait(&mut socket).unwrap().body.to_vec();
         writer.join().unwrap().unwrap();
         assert_eq!(body, whole);
     }

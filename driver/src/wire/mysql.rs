@@ -23,8 +23,8 @@ use super::calendar::DateTime;
 use super::frames::Frames;
 use super::socket::Socket;
 use super::{
-    is_transaction_control, BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic,
-    Value, Wire,
+    is_transaction_control, BulkLoad, Connection, Failure, Reply, Request, Session, Table,
+    TextQueries, Traffic, Value, Wire,
 };
 use crate::protocol::job::Target;
 
@@ -111,12 +111,7 @@ impl MysqlConnection {
 
     /// Wait for a packet, and read it.
     fn next_packet<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, Failure> {
-        loop {
-            if let Some(frame) = self.frames.next()? {
-                return Ok(read(frame.body));
-            }
-            self.frames.fill(&mut self.socket)?;
-        }
+        Ok(read(self.frames.wait(&mut self.socket)?.body))
     }
 
     fn send_text(&mut self, sql: &str) -> Result<(), Failure> {
@@ -130,10 +125,7 @@ impl MysqlConnection {
         mut each: impl FnMut(Part<'_>) -> Result<(), Failure>,
     ) -> Result<Reply, Failure> {
         loop {
-            let Some(frame) = self.frames.next()? else {
-                self.frames.fill(&mut self.socket)?;
-                continue;
-            };
+            let frame = self.frames.wait(&mut self.socket)?;
             match self.replies.take(frame.body)? {
                 Part::Last => break,
                 part => each(part)?,
@@ -144,6 +136,22 @@ impl MysqlConnection {
             Some(error) => Err(Failure::Server(error)),
             None => Ok(reply),
         }
+    }
+}
+
+impl TextQueries for MysqlConnection {
+    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
+        self.send_text(sql)?;
+        let mut table = Table::default();
+        self.converse(|part| {
+            match part {
+                Part::Column(packet) => table.columns.push(column_name(packet)?),
+                Part::Row(packet) => table.rows.push(text_values(packet, table.columns.len())?),
+                Part::Between | Part::Last => {}
+            }
+            Ok(())
+        })?;
+        Ok(table)
     }
 }
 
@@ -181,20 +189,6 @@ impl Connection for MysqlConnection {
             }
         }
         Ok(None)
-    }
-
-    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
-        self.send_text(sql)?;
-        let mut table = Table::default();
-        self.converse(|part| {
-            match part {
-                Part::Column(packet) => table.columns.push(column_name(packet)?),
-                Part::Row(packet) => table.rows.push(text_values(packet, table.columns.len())?),
-                Part::Between | Part::Last => {}
-            }
-            Ok(())
-        })?;
-        Ok(table)
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

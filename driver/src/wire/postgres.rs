@@ -10,7 +10,6 @@ mod dialect;
 mod explain;
 mod startup;
 
-use std::error::Error;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::{BufMut, BytesMut};
@@ -24,7 +23,10 @@ use super::body::Body;
 use super::dialect::Dialect as _;
 use super::frames::Frames;
 use super::socket::Socket;
-use super::{BulkLoad, Connection, Failure, Reply, Request, Session, Table, Traffic, Value, Wire};
+use super::{
+    BulkLoad, Connection, Failure, Reply, Request, Session, Table, TextQueries, Traffic, Value,
+    Wire,
+};
 use crate::protocol::job::Target;
 
 pub const WIRE: Wire = Wire {
@@ -74,6 +76,12 @@ impl PostgresConnection {
         }
     }
 
+    fn send_text(&mut self, sql: &str) -> Result<(), Failure> {
+        self.output.clear();
+        frontend::query(sql, &mut self.output).map_err(Failure::usage)?;
+        self.socket.send(&self.output)
+    }
+
     /// Take messages until the server is ready again, and call `each` with each of them. If `each`
     /// fails, the connection is in the middle of a reply and cannot be used any more.
     fn converse(
@@ -82,10 +90,7 @@ impl PostgresConnection {
     ) -> Result<(), Failure> {
         let mut outcome = Ok(());
         loop {
-            let Some(frame) = self.frames.next()? else {
-                self.frames.fill(&mut self.socket)?;
-                continue;
-            };
+            let frame = self.frames.wait(&mut self.socket)?;
             match frame.header.tag {
                 b'Z' => return outcome,
                 b'E' => outcome = Err(Failure::Server(backend::error_response(frame.body)?)),
@@ -96,20 +101,40 @@ impl PostgresConnection {
     }
 }
 
+impl TextQueries for PostgresConnection {
+    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
+        self.send_text(sql)?;
+        let mut table = Table::default();
+        self.converse(|tag, body| {
+            match tag {
+                b'T' => table.columns = backend::column_names(body)?,
+                b'D' => table.rows.push(backend::text_values(body)?),
+                // After this the server waits for data, which do not exist.
+                b'G' | b'H' | b'W' => {
+                    return Err(Failure::usage("this command does not execute COPY"))
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(table)
+    }
+}
+
 impl Connection for PostgresConnection {
     fn send(&mut self, request: Request<'_>) -> Result<(), Failure> {
-        self.output.clear();
         match request {
             Request::Prepared {
                 statement,
                 values,
                 text,
-            } => encode_execution(&self.names[statement], values, text, &mut self.output)?,
-            Request::Text(sql) => {
-                frontend::query(sql, &mut self.output).map_err(Failure::usage)?;
+            } => {
+                self.output.clear();
+                encode_execution(&self.names[statement], values, text, &mut self.output)?;
+                self.socket.send(&self.output)
             }
+            Request::Text(sql) => self.send_text(sql),
         }
-        self.socket.send(&self.output)
     }
 
     fn wait_readable(&mut self) -> Result<(), Failure> {
@@ -127,26 +152,6 @@ impl Connection for PostgresConnection {
             }
         }
         Ok(None)
-    }
-
-    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
-        self.output.clear();
-        frontend::query(sql, &mut self.output).map_err(Failure::usage)?;
-        self.socket.send(&self.output)?;
-        let mut table = Table::default();
-        self.converse(|tag, body| {
-            match tag {
-                b'T' => table.columns = backend::column_names(body)?,
-                b'D' => table.rows.push(backend::text_values(body)?),
-                // After this the server waits for data, which do not exist.
-                b'G' | b'H' | b'W' => {
-                    return Err(Failure::usage("this command does not execute COPY"))
-                }
-                _ => {}
-            }
-            Ok(())
-        })?;
-        Ok(table)
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
@@ -234,7 +239,10 @@ fn encode_execution(
         name,
         [BINARY],
         values,
-        |value, output| encode_value(*value, text, output),
+        |value, output| {
+            encode_value(*value, text, output);
+            Ok(IsNull::No)
+        },
         [BINARY],
         output,
     )
@@ -249,11 +257,8 @@ fn encode_execution(
     Ok(())
 }
 
-fn encode_value(
-    value: Value,
-    text: &[u8],
-    output: &mut BytesMut,
-) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+/// Write a value in its binary form, without its length.
+fn encode_value(value: Value, text: &[u8], output: &mut BytesMut) {
     match value {
         Value::Int(number) => output.put_i32(number),
         Value::BigInt(number) => output.put_i64(number),
@@ -261,7 +266,6 @@ fn encode_value(
         Value::Timestamp(seconds) => output.put_i64(microseconds_since_2000(seconds)),
         Value::Text { start, end } => output.put_slice(Value::slice(text, start, end)),
     }
-    Ok(IsNull::No)
 }
 
 /// Convert a time to the form in which timestamps are stored.

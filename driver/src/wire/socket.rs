@@ -63,6 +63,20 @@ impl Socket {
         (Self::over(Stream::Unix(ours)), theirs)
     }
 
+    /// Connect to a server that sends its bytes at once, and returns at the end what it received.
+    #[cfg(test)]
+    pub fn with_server(sent: Vec<u8>) -> (Self, std::thread::JoinHandle<Vec<u8>>) {
+        let (socket, mut server) = Self::pair();
+        let received = std::thread::spawn(move || {
+            server.write_all(&sent).unwrap();
+            server.shutdown(std::net::Shutdown::Write).unwrap();
+            let mut received = Vec::new();
+            server.read_to_end(&mut received).unwrap();
+            received
+        });
+        (socket, received)
+    }
+
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match &mut self.stream {
             Stream::Unix(stream) => stream.write_all(bytes),

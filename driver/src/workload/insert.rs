@@ -39,14 +39,13 @@ mod tests {
         let gate = Arc::new(Gate::new(1, WakePolicy::Immediate));
         gate.add_inserted(1_000_000);
         let queries = |query| {
-            let statements = Queries::statements(&table, query, mysql::WIRE.dialect);
-            let sequence = Sequence::new(1, "queries");
-            Queries::new(table.clone(), query, &statements, form, sequence)
+            let (dialect, sequence) = (mysql::WIRE.dialect, Sequence::new(1, "queries"));
+            Queries::new(table.clone(), query, dialect, form, sequence).1
         };
         match role {
-            "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, form)),
+            "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, form).1),
             // The server deletes one row at a time.
-            "delete" => Box::new(Deletes::new(table, gate, 1, form)),
+            "delete" => Box::new(Deletes::new(table, gate, 1, form).1),
             "range" => Box::new(queries(Query::Range)),
             _ => Box::new(queries(Query::Point)),
         }

@@ -156,18 +156,14 @@ impl Handshake<'_> {
     }
 
     fn receive(&mut self) -> Result<Received, Failure> {
-        loop {
-            if let Some(frame) = self.frames.next()? {
-                if frame.body.first() == Some(&answer::ERROR) {
-                    return Err(Failure::refused(error(frame.body)?));
-                }
-                return Ok(Received {
-                    sequence: frame.header.sequence,
-                    body: frame.body.to_vec(),
-                });
-            }
-            self.frames.fill(self.socket)?;
+        let frame = self.frames.wait(self.socket)?;
+        if frame.body.first() == Some(&answer::ERROR) {
+            return Err(Failure::refused(error(frame.body)?));
         }
+        Ok(Received {
+            sequence: frame.header.sequence,
+            body: frame.body.to_vec(),
+        })
     }
 
     /// Answer the packet of that number.

@@ -111,6 +111,15 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// Return a whole packet with this body.
+#[cfg(test)]
+pub fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
+    let mut buffer = Vec::new();
+    let mut packet = Packet::begin(&mut buffer);
+    packet.bytes(body);
+    packet.end(sequence).unwrap().to_vec()
+}
+
 /// Read a number, whose first byte gives its length.
 #[inline]
 pub fn number(body: &mut Body<'_>) -> Result<u64, Failure> {

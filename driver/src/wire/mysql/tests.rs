@@ -3,9 +3,12 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
+use super::packets::packet;
 use super::*;
 use crate::wire::ServerError;
 
+/// The definition of a column `c`.
+const COLUMN: &[u8] = b"\x03def\x02db\x01t\x01t\x01c\x01c\x0c\x08\0\x78\0\0\0\xfe\0\0\0\0\0";
 const OK: &[u8] = b"\0\x01\0\x02\0\0\0";
 const OK_IN_TRANSACTION: &[u8] = b"\0\0\0\x03\0\0\0";
 const EOF: &[u8] = b"\xfe\0\0\x02\0";
@@ -15,23 +18,12 @@ const TEXT_ROW: &[u8] = b"\x02ab";
 const DEADLOCK: &[u8] = b"\xff\xbd\x04#40001Deadlock found";
 const LOCK_WAIT: &[u8] = b"\xff\xb5\x04#HY000Lock wait timeout";
 
-fn column(name: &str) -> Vec<u8> {
-    let strings = ["def", "db", "t", "t", name, name];
-    let mut packet: Vec<u8> = strings
-        .iter()
-        .flat_map(|text| [&[text.len() as u8], text.as_bytes()].concat())
-        .collect();
-    packet.extend_from_slice(b"\x0c\x08\0\x78\0\0\0\xfe\0\0\0\0\0");
-    packet
-}
-
 /// Number the packets of a reply.
 fn numbered(packets: &[&[u8]]) -> Vec<u8> {
-    let packet = |(place, body): (usize, &&[u8])| {
-        let [low, middle, high, ..] = (body.len() as u32).to_le_bytes();
-        [&[low, middle, high, place as u8 + 1], *body].concat()
-    };
-    packets.iter().enumerate().flat_map(packet).collect()
+    let numbered = packets.iter().zip(1..);
+    numbered
+        .flat_map(|(body, place)| packet(place, body))
+        .collect()
 }
 
 fn connection(endings: Endings, replies: &[&[&[u8]]]) -> (MysqlConnection, UnixStream) {
@@ -99,12 +91,11 @@ fn a_bit_for_null_is_sent_for_each_of_many_values() {
 
 #[test]
 fn rows_are_counted_with_either_ending() {
-    let column = column("c");
-    let old: &[&[u8]] = &[b"\x01", &column, EOF, BINARY_ROW, BINARY_ROW, EOF];
-    let new: &[&[u8]] = &[b"\x01", &column, BINARY_ROW, BINARY_ROW, OK_AT_END];
+    let old: &[&[u8]] = &[b"\x01", COLUMN, EOF, BINARY_ROW, BINARY_ROW, EOF];
+    let new: &[&[u8]] = &[b"\x01", COLUMN, BINARY_ROW, BINARY_ROW, OK_AT_END];
     assert_eq!(reply_of(Endings::Eof, old), Ok(rows(2)));
     assert_eq!(reply_of(Endings::Ok, new), Ok(rows(2)));
-    let two_columns: &[&[u8]] = &[b"\x02", &column, &column, OK_AT_END];
+    let two_columns: &[&[u8]] = &[b"\x02", COLUMN, COLUMN, OK_AT_END];
     assert_eq!(reply_of(Endings::Ok, two_columns), Ok(rows(0)));
 }
 
@@ -117,8 +108,7 @@ fn rows_of_writes_are_read() {
 
 #[test]
 fn a_reply_is_found_wherever_the_stream_is_cut() {
-    let column = column("c");
-    let bytes = numbered(&[b"\x01", &column, EOF, BINARY_ROW, EOF]);
+    let bytes = numbered(&[b"\x01", COLUMN, EOF, BINARY_ROW, EOF]);
     for cut in 1..bytes.len() {
         let (mut connection, mut server) = connection(Endings::Eof, &[]);
         server.write_all(&bytes[..cut]).unwrap();
@@ -132,8 +122,7 @@ fn a_reply_is_found_wherever_the_stream_is_cut() {
 
 #[test]
 fn an_error_among_the_rows_ends_the_reply() {
-    let column = column("c");
-    let packets: &[&[u8]] = &[b"\x01", &column, BINARY_ROW, DEADLOCK];
+    let packets: &[&[u8]] = &[b"\x01", COLUMN, BINARY_ROW, DEADLOCK];
     let error = reply_of(Endings::Ok, packets).unwrap().error.unwrap();
     let expected = ServerError {
         sqlstate: "40001".into(),
@@ -145,17 +134,13 @@ fn an_error_among_the_rows_ends_the_reply() {
 
 #[test]
 fn errors_without_a_state_are_distinguished_by_their_number() {
-    let error = reply_of(Endings::Ok, &[LOCK_WAIT]).unwrap().error.unwrap();
-    assert_eq!(
-        (error.sqlstate.as_str(), error.collision),
-        ("HY000/1205", true)
-    );
     let full = b"\xff\x5a\x04#HY000The table is full";
-    let error = reply_of(Endings::Ok, &[full]).unwrap().error.unwrap();
-    assert_eq!(
-        (error.sqlstate.as_str(), error.collision),
-        ("HY000/1114", false)
-    );
+    for (packet, sqlstate, collision) in
+        [(LOCK_WAIT, "HY000/1205", true), (full, "HY000/1114", false)]
+    {
+        let error = reply_of(Endings::Ok, &[packet]).unwrap().error.unwrap();
+        assert_eq!((&*error.sqlstate, error.collision), (sqlstate, collision));
+    }
 }
 
 #[test]
@@ -175,17 +160,15 @@ fn a_transaction_goes_on_until_an_ok_says_otherwise() {
 
 #[test]
 fn a_result_inside_a_transaction_says_so_with_either_ending() {
-    let column = column("c");
-    let old: &[&[u8]] = &[b"\x01", &column, EOF, b"\xfe\0\0\x03\0"];
-    let new: &[&[u8]] = &[b"\x01", &column, b"\xfe\0\0\x03\0\0\0"];
+    let old: &[&[u8]] = &[b"\x01", COLUMN, EOF, b"\xfe\0\0\x03\0"];
+    let new: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x03\0\0\0"];
     assert!(reply_of(Endings::Eof, old).unwrap().in_transaction);
     assert!(reply_of(Endings::Ok, new).unwrap().in_transaction);
 }
 
 #[test]
 fn one_reply_does_not_leak_into_the_next() {
-    let column = column("c");
-    let result: &[&[u8]] = &[b"\x01", &column, BINARY_ROW, OK_AT_END];
+    let result: &[&[u8]] = &[b"\x01", COLUMN, BINARY_ROW, OK_AT_END];
     let (mut connection, _server) = connection(Endings::Ok, &[result, &[DEADLOCK], result]);
     connection.receive().unwrap();
     assert_eq!(connection.reply(), Ok(Some(rows(1))));
@@ -196,14 +179,13 @@ fn one_reply_does_not_leak_into_the_next() {
 
 #[test]
 fn malformed_replies_are_protocol_failures() {
-    let column = column("c");
     let malformed: [&[&[u8]]; 6] = [
         &[b""],
         &[b"\0\x01"],
         &[b"\xff\xbd"],
         &[b"\xfc\x01"],
-        &[b"\x01", &column, b"\0"],
-        &[b"\x01", &column, EOF, b"\xfe\0"],
+        &[b"\x01", COLUMN, b"\0"],
+        &[b"\x01", COLUMN, EOF, b"\xfe\0"],
     ];
     for packets in malformed {
         let outcome = reply_of(Endings::Eof, packets);
@@ -216,8 +198,7 @@ fn malformed_replies_are_protocol_failures() {
 
 #[test]
 fn a_reply_that_breaks_off_is_a_connection_failure() {
-    let column = column("c");
-    let whole = [&b"\x01"[..], &column, BINARY_ROW];
+    let whole = [&b"\x01"[..], COLUMN, BINARY_ROW];
     for count in 0..=whole.len() {
         let outcome = reply_of(Endings::Ok, &whole[..count]);
         assert!(
@@ -245,26 +226,25 @@ fn a_shutdown_is_a_connection_failure_with_its_reason() {
 
 #[test]
 fn a_query_gives_its_table() {
-    let (one, two) = (column("one"), column("two"));
+    let other = b"\x03def\x02db\x01t\x01t\x03two\x03two\x0c\x08\0\x78\0\0\0\xfe\0\0\0\0\0";
     let row = [TEXT_ROW, b"\xfb"].concat();
-    let replies: &[&[&[u8]]] = &[&[b"\x02", &one, &two, &row, OK_AT_END]];
+    let replies: &[&[&[u8]]] = &[&[b"\x02", COLUMN, other, &row, OK_AT_END]];
     let (mut connection, _server) = connection(Endings::Ok, replies);
     let expected = Table {
-        columns: vec!["one".into(), "two".into()],
+        columns: vec!["c".into(), "two".into()],
         rows: vec![vec![Some("ab".into()), None]],
     };
     assert_eq!(
-        connection.query("SELECT 'ab' AS one, NULL AS two"),
+        connection.query("SELECT 'ab' AS c, NULL AS two"),
         Ok(expected)
     );
 }
 
 #[test]
 fn statements_are_prepared_with_either_ending_of_descriptions() {
-    let column = column("c");
     let prepared: &[u8] = b"\0\x05\0\0\0\x01\0\x02\0\0\0\0";
-    let old: &[&[u8]] = &[prepared, &column, &column, EOF, &column, EOF];
-    let new: &[&[u8]] = &[prepared, &column, &column, &column];
+    let old: &[&[u8]] = &[prepared, COLUMN, COLUMN, EOF, COLUMN, EOF];
+    let new: &[&[u8]] = &[prepared, COLUMN, COLUMN, COLUMN];
     for (endings, reply) in [(Endings::Eof, old), (Endings::Ok, new)] {
         let (mut connection, _server) = connection(endings, &[reply, &[OK]]);
         let statements = ["BEGIN", "SELECT c FROM t WHERE a = ? AND b = ?"];
@@ -305,7 +285,7 @@ fn a_load_sends_inserts_of_many_rows_in_transactions() {
     let insert = b"\x03INSERT INTO t (a, b) VALUES (1,'x-'),(2,'-')";
     let expected: Vec<u8> = [&b"\x03BEGIN"[..], insert, b"\x03COMMIT"]
         .iter()
-        .flat_map(|body| [&[body.len() as u8, 0, 0, 0], *body].concat())
+        .flat_map(|body| packet(0, body))
         .collect();
     assert_eq!(received, expected);
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use super::super::{Connection as _, Failure};
+use super::super::{Failure, TextQueries as _};
 use super::MysqlConnection;
 
 type Nanosecond = u64;

@@ -116,27 +116,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_fields_are_read_in_any_order() {
-        let body = b"SERROR\0VERROR\0Mno such table\0C42P01\0\0";
-        let expected = ServerError {
-            sqlstate: "42P01".into(),
-            message: "no such table".into(),
-            collision: false,
-        };
-        assert_eq!(error_response(body), Ok(expected));
-    }
-
-    #[test]
-    fn fatal_errors_end_the_connection() {
-        let body = b"SFATAL\0C57P01\0Mterminating\0\0";
-        let expected = Failure::Connection {
-            sqlstate: Some("57P01".into()),
-            message: "terminating".into(),
-        };
-        assert_eq!(error_response(body), Err(expected));
-    }
-
-    #[test]
     fn command_tags_end_with_the_rows() {
         for (tag, rows) in [
             (&b"SELECT 10\0"[..], 10),
@@ -146,19 +125,6 @@ mod tests {
         ] {
             assert_eq!(command_rows(tag), Ok(rows));
         }
-    }
-
-    #[test]
-    fn rows_are_read_with_their_nulls() {
-        let body = b"\0\x02\0\0\0\x02ab\xff\xff\xff\xff";
-        assert_eq!(text_values(body), Ok(vec![Some("ab".into()), None]));
-    }
-
-    #[test]
-    fn column_names_are_read() {
-        let mut body = b"\0\x01name\0".to_vec();
-        body.extend_from_slice(&[0; 18]);
-        assert_eq!(column_names(&body), Ok(vec!["name".into()]));
     }
 
     #[test]

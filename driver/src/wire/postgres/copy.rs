@@ -27,9 +27,7 @@ impl<'a> CopyIn<'a> {
     ) -> Result<Self, Failure> {
         let columns = columns.join(", ");
         let sql = format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)");
-        connection.output.clear();
-        frontend::query(&sql, &mut connection.output).map_err(Failure::usage)?;
-        connection.socket.send(&connection.output)?;
+        connection.send_text(&sql)?;
         await_copy_mode(connection)?;
         let mut rows = BytesMut::with_capacity(CHUNK + CHUNK / 8);
         rows.put_slice(HEADER);
@@ -57,28 +55,11 @@ impl BulkLoad for CopyIn<'_> {
     fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure> {
         self.rows.put_i16(values.len() as i16);
         for value in values {
-            match *value {
-                Value::Int(number) => {
-                    self.rows.put_i32(4);
-                    self.rows.put_i32(number);
-                }
-                Value::BigInt(number) => {
-                    self.rows.put_i32(8);
-                    self.rows.put_i64(number);
-                }
-                Value::Real(number) => {
-                    self.rows.put_i32(4);
-                    self.rows.put_f32(number);
-                }
-                Value::Timestamp(seconds) => {
-                    self.rows.put_i32(8);
-                    self.rows.put_i64(super::microseconds_since_2000(seconds));
-                }
-                Value::Text { start, end } => {
-                    self.rows.put_u32(end - start);
-                    self.rows.put_slice(Value::slice(text, start, end));
-                }
-            }
+            let start = self.rows.len() + size_of::<u32>();
+            self.rows.put_u32(0);
+            super::encode_value(*value, text, &mut self.rows);
+            let length = (self.rows.len() - start) as u32;
+            self.rows[start - size_of::<u32>()..start].copy_from_slice(&length.to_be_bytes());
         }
         if self.rows.len() >= CHUNK {
             self.flush()?;
@@ -101,10 +82,7 @@ impl BulkLoad for CopyIn<'_> {
 fn await_copy_mode(connection: &mut PostgresConnection) -> Result<(), Failure> {
     let mut refusal = None;
     loop {
-        let Some(frame) = connection.frames.next()? else {
-            connection.frames.fill(&mut connection.socket)?;
-            continue;
-        };
+        let frame = connection.frames.wait(&mut connection.socket)?;
         match (frame.header.tag, refusal.take()) {
             (b'G', None) => return Ok(()),
             (b'Z', Some(error)) => return Err(Failure::Server(error)),

@@ -1,6 +1,6 @@
 //! The plans of prepared statements.
 
-use super::super::{Connection as _, Failure, Request, Value};
+use super::super::{Failure, Request, TextQueries as _, Value};
 use super::PostgresConnection;
 
 /// Executions after which the plan stays the same. The server plans a prepared statement for its

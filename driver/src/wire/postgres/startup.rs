@@ -116,14 +116,10 @@ impl Startup<'_> {
     }
 
     fn message(&mut self) -> Result<(u8, Vec<u8>), Failure> {
-        loop {
-            if let Some(frame) = self.frames.next()? {
-                if frame.header.tag == b'E' {
-                    return Err(Failure::refused(error_response(frame.body)?));
-                }
-                return Ok((frame.header.tag, frame.body.to_vec()));
-            }
-            self.frames.fill(self.socket)?;
+        let frame = self.frames.wait(self.socket)?;
+        match frame.header.tag {
+            b'E' => Err(Failure::refused(error_response(frame.body)?)),
+            tag => Ok((tag, frame.body.to_vec())),
         }
     }
 

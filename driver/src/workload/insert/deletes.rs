@@ -7,7 +7,7 @@ use super::tables::{least_key, Table};
 use crate::client::gate::Gate;
 use crate::client::operation::{Expected, Generator, NextCall, Operation};
 use crate::protocol::job::Statements;
-use crate::wire::{Connection, Failure, Value};
+use crate::wire::{Failure, TextQueries, Value};
 use crate::workload::statement::Statement;
 
 pub struct Deletes {
@@ -22,22 +22,24 @@ pub struct Deletes {
 }
 
 impl Deletes {
-    pub fn new(table: Arc<Table>, gate: Arc<Gate>, rows_per_commit: u64, form: Statements) -> Self {
-        Self {
-            statement: Statement::new(0, &Self::sql(&table), form),
+    /// Return the statement that deletes the rows behind the gate, and its generator.
+    pub fn new(
+        table: Arc<Table>,
+        gate: Arc<Gate>,
+        rows_per_commit: u64,
+        form: Statements,
+    ) -> (Vec<String>, Self) {
+        let name = &table.name;
+        let sql = format!("DELETE FROM {name} WHERE transactionid >= ? AND transactionid < ?");
+        let generator = Self {
+            statement: Statement::new(0, &sql, form),
             table,
             gate,
             rows_per_commit,
             left: 0,
             keys: 0..0,
-        }
-    }
-
-    pub fn sql(table: &Table) -> String {
-        format!(
-            "DELETE FROM {} WHERE transactionid >= ? AND transactionid < ?",
-            table.name
-        )
+        };
+        (vec![sql], generator)
     }
 
     /// Take as many keys from the head on as rows are left to delete: never too many rows.
@@ -61,7 +63,7 @@ impl Deletes {
     fn seek(
         &mut self,
         operation: &mut Operation,
-        connection: &mut dyn Connection,
+        connection: &mut dyn TextQueries,
     ) -> Result<(), Failure> {
         if let Some(key) = least_key(connection, &self.table.name, self.keys.end)? {
             self.table.move_head(key);
@@ -93,7 +95,7 @@ impl Generator for Deletes {
         &mut self,
         rows: u64,
         operation: &mut Operation,
-        connection: &mut dyn Connection,
+        connection: &mut dyn TextQueries,
     ) -> Result<NextCall, Failure> {
         self.gate.add_deleted(rows);
         self.left = self.left.saturating_sub(rows);

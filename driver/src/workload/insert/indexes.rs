@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::queries::{index_name, INDEXES};
 use crate::client::operation::{Call, Expected, Form, Generator, NextCall, Operation};
 use crate::wire::dialect::Definitions;
-use crate::wire::{Connection, Failure};
+use crate::wire::{Failure, TextQueries};
 
 /// A generator that creates the secondary indexes of a table.
 pub struct Indexes {
@@ -18,24 +18,27 @@ pub struct Indexes {
 }
 
 impl Indexes {
-    /// Make the generator for a table of `rows` rows; `created` counts the indexes.
-    pub fn new(table: &str, rows: u64, definitions: &Definitions, created: Arc<AtomicU64>) -> Self {
-        Self {
-            statements: Self::statements(table, definitions),
+    /// Return the statements that index a table of `rows` rows, and their generator; `created` counts
+    /// the indexes.
+    pub fn new(
+        table: &str,
+        rows: u64,
+        definitions: &Definitions,
+        created: Arc<AtomicU64>,
+    ) -> (Vec<String>, Self) {
+        let options = definitions.index_options;
+        let statement = |(number, columns)| {
+            let name = index_name(table, number);
+            format!("CREATE INDEX {name} ON {table} ({columns}){options}")
+        };
+        let statements: Vec<_> = (1..).zip(INDEXES).map(statement).collect();
+        let generator = Self {
+            statements: statements.clone(),
             rows,
             current: 0,
             created,
-        }
-    }
-
-    pub fn statements(table: &str, definitions: &Definitions) -> Vec<String> {
-        (1..)
-            .zip(INDEXES)
-            .map(|(number, columns)| {
-                let (name, options) = (index_name(table, number), definitions.index_options);
-                format!("CREATE INDEX {name} ON {table} ({columns}){options}")
-            })
-            .collect()
+        };
+        (statements, generator)
     }
 }
 
@@ -56,7 +59,7 @@ impl Generator for Indexes {
         &mut self,
         _: u64,
         _: &mut Operation,
-        _: &mut dyn Connection,
+        _: &mut dyn TextQueries,
     ) -> Result<NextCall, Failure> {
         self.created.fetch_add(1, Ordering::Relaxed);
         let indexes = INDEXES.len() as u64;
@@ -74,7 +77,8 @@ mod tests {
     fn all_rows_of_a_table_are_indexed_with_its_third_index() {
         let created = Arc::default();
         let definitions = Definitions::default();
-        let mut indexes = Indexes::new("purchases2", 1000, &definitions, Arc::clone(&created));
+        let (statements, mut indexes) =
+            Indexes::new("purchases2", 1000, &definitions, Arc::clone(&created));
         let (mut connection, _server) = crate::wire::postgres::test_connection(0);
         let mut operation = Operation::default();
         let rows: Vec<_> = (0..3)
@@ -89,7 +93,7 @@ mod tests {
         assert_eq!(rows, [333, 333, 334].map(over));
         assert_eq!(created.load(Ordering::Relaxed), 3);
         assert_eq!(
-            indexes.statements[1],
+            statements[1],
             "CREATE INDEX purchases2_i2 ON purchases2 (cashregisterid, customerid, price)"
         );
     }

@@ -8,7 +8,7 @@ use crate::client::gate::Gate;
 use crate::client::operation::{Expected, Generator, NextCall, Operation};
 use crate::protocol::job::Statements;
 use crate::wire::dialect::MOST_PARAMETERS;
-use crate::wire::{Connection, Failure};
+use crate::wire::{Failure, TextQueries};
 use crate::workload::statement::Statement;
 
 const COLUMNS: &str = "dateandtime, cashregisterid, customerid, productid, price, data";
@@ -33,7 +33,7 @@ struct Rest {
 }
 
 impl Inserts {
-    /// Make a generator of inserts of `rows` rows, or without end.
+    /// Return the statements that insert `rows` rows, or rows without end, and their generator.
     pub fn new(
         table: Arc<Table>,
         gate: Arc<Gate>,
@@ -41,33 +41,25 @@ impl Inserts {
         rows_per_commit: u64,
         rows: Option<u64>,
         form: Statements,
-    ) -> Self {
-        let rest = rows.and_then(|rows| match rows % rows_per_commit {
-            0 => None,
-            rest => Some(Rest {
-                place: rows / rows_per_commit,
-                rows: rest,
-                statement: Statement::new(1, &sql(&table.name, rest), form),
-            }),
-        });
-        Self {
+    ) -> (Vec<String>, Self) {
+        let mut statements = vec![sql(&table.name, rows_per_commit)];
+        let rest = rows.map_or(0, |rows| rows % rows_per_commit);
+        if rest > 0 {
+            statements.push(sql(&table.name, rest));
+        }
+        let generator = Self {
             rows: Rows::new(seed, &table.name),
-            full: Statement::new(0, &sql(&table.name, rows_per_commit), form),
+            full: Statement::new(0, &statements[0], form),
+            rest: statements.get(1).map(|sql| Rest {
+                place: rows.unwrap_or(0) / rows_per_commit,
+                rows: rest,
+                statement: Statement::new(1, sql, form),
+            }),
             table,
             gate,
             rows_per_commit,
-            rest,
-        }
-    }
-
-    /// Return the statements to prepare.
-    pub fn statements(table: &Table, rows_per_commit: u64, rows: Option<u64>) -> Vec<String> {
-        let rest = rows.map_or(0, |rows| rows % rows_per_commit);
-        [rows_per_commit, rest]
-            .into_iter()
-            .filter(|&count| count > 0)
-            .map(|count| sql(&table.name, count))
-            .collect()
+        };
+        (statements, generator)
     }
 }
 
@@ -98,7 +90,7 @@ impl Generator for Inserts {
         &mut self,
         rows: u64,
         _: &mut Operation,
-        _: &mut dyn Connection,
+        _: &mut dyn TextQueries,
     ) -> Result<NextCall, Failure> {
         self.table.add_inserted(rows);
         self.gate.add_inserted(rows);

@@ -32,25 +32,27 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// Make a generator of these statements with values of this sequence.
+    /// Return the statements of a query, and a generator that draws their values from the sequence.
     pub fn new(
         table: Arc<Table>,
         query: Query,
-        statements: &[String],
+        dialect: &dyn Dialect,
         form: Statements,
         sequence: Sequence,
-    ) -> Self {
-        let statements = (0..).zip(statements);
+    ) -> (Vec<String>, Self) {
+        let texts = Self::statements(&table, query, dialect);
+        let statements = (0..).zip(&texts);
         let statements = statements.map(|(number, sql)| Statement::new(number, sql, form));
-        Self {
+        let generator = Self {
             sequence,
             table,
             query,
             statements: statements.collect(),
-        }
+        };
+        (texts, generator)
     }
 
-    pub fn statements(table: &Table, query: Query, dialect: &dyn Dialect) -> Vec<String> {
+    fn statements(table: &Table, query: Query, dialect: &dyn Dialect) -> Vec<String> {
         let table = &table.name;
         match query {
             Query::Range => (1..)

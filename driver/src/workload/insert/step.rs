@@ -279,8 +279,7 @@ impl InsertStep {
         let definitions = wire::dialect(target).definitions(target.engine.as_deref())?;
         let table = &self.table(client).name;
         let rows = self.job.inserted[client as usize];
-        let generator = Indexes::new(table, rows, &definitions, self.indexes.clone());
-        let source = (Indexes::statements(table, &definitions), generator);
+        let source = Indexes::new(table, rows, &definitions, self.indexes.clone());
         let pace = Pace::new(End::Position(INDEXES.len() as u64), None);
         Ok(self.connection(INDEX, client, source, pace, None))
     }
@@ -321,26 +320,20 @@ impl InsertStep {
         Some(client as usize + offset)
     }
 
-    /// Return the statements that insert `rows` rows, or rows without end, and their generator.
     fn inserts(
         &self,
         table: &Arc<Table>,
         gate: &Arc<Gate>,
         rows: Option<u64>,
     ) -> (Vec<String>, Inserts) {
-        let (seed, form, each) = (
-            self.job.seed,
-            self.job.statements,
-            rows_per_commit(&self.job),
-        );
-        let generator = Inserts::new(table.clone(), gate.clone(), seed, each, rows, form);
-        (Inserts::statements(table, each, rows), generator)
+        let (seed, form) = (self.job.seed, self.job.statements);
+        let (table, gate) = (table.clone(), gate.clone());
+        Inserts::new(table, gate, seed, rows_per_commit(&self.job), rows, form)
     }
 
     fn deletes(&self, table: &Arc<Table>, gate: &Arc<Gate>) -> (Vec<String>, Deletes) {
-        let (form, each) = (self.job.statements, rows_per_commit(&self.job));
-        let generator = Deletes::new(table.clone(), gate.clone(), each, form);
-        (vec![Deletes::sql(table)], generator)
+        let (form, rows_per_commit) = (self.job.statements, rows_per_commit(&self.job));
+        Deletes::new(table.clone(), gate.clone(), rows_per_commit, form)
     }
 
     fn queries(
@@ -349,10 +342,8 @@ impl InsertStep {
         query: Query,
         sequence: Sequence,
     ) -> (Vec<String>, Queries) {
-        let statements = Queries::statements(table, query, wire::dialect(&self.job.target));
-        let form = self.job.statements;
-        let generator = Queries::new(table.clone(), query, &statements, form, sequence);
-        (statements, generator)
+        let (dialect, form) = (wire::dialect(&self.job.target), self.job.statements);
+        Queries::new(table.clone(), query, dialect, form, sequence)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::protocol::job::{Create, Partitions};
 use crate::wire::dialect::{ColumnTypes, Definitions, Ranges};
-use crate::wire::{self, Connection, Failure, Session};
+use crate::wire::{self, Failure, TextQueries};
 
 /// A table with its ends, which move while it is written.
 pub struct Table {
@@ -25,7 +25,11 @@ pub fn name(number: u64) -> String {
 
 impl Table {
     /// Find the ends of table `number`, into which `inserted` rows were ever inserted.
-    pub fn find(connection: &mut dyn Session, number: u64, inserted: u64) -> Result<Self, Failure> {
+    pub fn find(
+        connection: &mut dyn TextQueries,
+        number: u64,
+        inserted: u64,
+    ) -> Result<Self, Failure> {
         let name = name(number);
         let first = least_key(connection, &name, 0)?;
         let last = format!("SELECT MAX(transactionid) FROM {name}");
@@ -86,7 +90,7 @@ impl Table {
 
 /// Return the least key from `from` on.
 pub fn least_key(
-    connection: &mut (impl Connection + ?Sized),
+    connection: &mut dyn TextQueries,
     table: &str,
     from: u64,
 ) -> Result<Option<u64>, Failure> {
@@ -94,7 +98,7 @@ pub fn least_key(
     key(connection, &sql)
 }
 
-fn key(connection: &mut (impl Connection + ?Sized), sql: &str) -> Result<Option<u64>, Failure> {
+fn key(connection: &mut dyn TextQueries, sql: &str) -> Result<Option<u64>, Failure> {
     match connection.query(sql)?.into_value()? {
         None => Ok(None),
         Some(key) => key

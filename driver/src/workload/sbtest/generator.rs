@@ -10,8 +10,8 @@ use crate::workload::statement::Statement;
 
 /// The default of sysbench's `--rand-zipfian-exp`.
 const ZIPF_EXPONENT: f64 = 0.8;
-pub(super) const CONTENTS_GROUPS: usize = 10;
-pub(super) const PADDING_GROUPS: usize = 5;
+pub const CONTENTS_GROUPS: usize = 10;
+pub const PADDING_GROUPS: usize = 5;
 
 pub struct SbGenerator {
     test: SbTest,
@@ -145,8 +145,8 @@ impl Draws<'_> {
             }
             Draw::SameId => push(self.own_id),
             Draw::NewId => push(self.rows + 1 + self.index),
-            Draw::Contents => values.push(self.digits(CONTENTS_GROUPS, text)),
-            Draw::Padding => values.push(self.digits(PADDING_GROUPS, text)),
+            Draw::Contents => values.push(digits(self.stream, CONTENTS_GROUPS, text)),
+            Draw::Padding => values.push(digits(self.stream, PADDING_GROUPS, text)),
         }
     }
 
@@ -159,14 +159,15 @@ impl Draws<'_> {
         let ids = (self.rows - first) / self.clients + 1;
         first + self.clients * self.stream.below(ids)
     }
+}
 
-    fn digits(&mut self, groups: usize, text: &mut Vec<u8>) -> Value {
-        let start = text.len() as u32;
-        self.stream.digit_groups(groups, text);
-        Value::Text {
-            start,
-            end: text.len() as u32,
-        }
+/// Append groups of digits to the text, and return them as a value.
+pub fn digits(stream: &mut Stream, groups: usize, text: &mut Vec<u8>) -> Value {
+    let start = text.len() as u32;
+    stream.digit_groups(groups, text);
+    Value::Text {
+        start,
+        end: text.len() as u32,
     }
 }
 

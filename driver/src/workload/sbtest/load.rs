@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use super::generator::{digits, CONTENTS_GROUPS, PADDING_GROUPS};
 use super::template::table_name;
 use crate::keys::Sequence;
 use crate::protocol::job::Load;
@@ -146,18 +147,11 @@ impl Rows {
         let mut stream = self.sequence.stream(id);
         let k = 1 + stream.below(self.count);
         self.text.clear();
-        stream.digit_groups(super::generator::CONTENTS_GROUPS, &mut self.text);
-        let middle = self.text.len() as u32;
-        stream.digit_groups(super::generator::PADDING_GROUPS, &mut self.text);
-        let end = self.text.len() as u32;
         [
             Value::Int(id as i32),
             Value::Int(k as i32),
-            Value::Text {
-                start: 0,
-                end: middle,
-            },
-            Value::Text { start: middle, end },
+            digits(&mut stream, CONTENTS_GROUPS, &mut self.text),
+            digits(&mut stream, PADDING_GROUPS, &mut self.text),
         ]
     }
 }

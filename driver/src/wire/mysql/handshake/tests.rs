@@ -1,14 +1,12 @@
 //! The handshakes of old and new servers, simulated by hand-made bytes.
 
-use std::io::{Read, Write};
-use std::thread::JoinHandle;
-
 use rsa::pkcs8::{EncodePublicKey as _, LineEnding};
 use rsa::{Oaep, RsaPrivateKey};
 use sha1::Sha1;
 
 use super::*;
 use crate::protocol::job::Dbms;
+use crate::wire::mysql::packets::packet;
 
 const NONCE_BYTES: [u8; NONCE] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
@@ -40,40 +38,15 @@ fn greeting(version: &str, capabilities: u32, method: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-fn serve(packets: &[&[u8]]) -> (Socket, JoinHandle<Vec<u8>>) {
-    let (socket, mut server) = Socket::pair();
-    let mut bytes = Vec::new();
-    for (place, body) in packets.iter().enumerate() {
-        let [low, middle, high, ..] = (body.len() as u32).to_le_bytes();
-        bytes.extend_from_slice(&[low, middle, high, 2 * place as u8]);
-        bytes.extend_from_slice(body);
-    }
-    let received = std::thread::spawn(move || {
-        server.write_all(&bytes).unwrap();
-        server.shutdown(std::net::Shutdown::Write).unwrap();
-        let mut received = Vec::new();
-        server.read_to_end(&mut received).unwrap();
-        received
-    });
-    (socket, received)
-}
-
 fn target(password: Option<&str>) -> Target {
-    Target {
-        dbms: Dbms::Mysql,
-        host: None,
-        socket: Some("/".into()),
-        port: 0,
-        user: "ann".into(),
-        password: password.map(Into::into),
-        database: "db".into(),
-        engine: None,
-    }
+    Target::of_test(Dbms::Mysql, password)
 }
 
 /// Return the outcome, and the packets of the client.
 fn shake_hands(target: &Target, packets: &[&[u8]]) -> (Result<Endings, Failure>, Vec<Vec<u8>>) {
-    let (mut socket, received) = serve(packets);
+    let numbered = packets.iter().zip((0..).step_by(2));
+    let replies = numbered.flat_map(|(body, place)| packet(place, body));
+    let (mut socket, received) = Socket::with_server(replies.collect());
     let handshake = Handshake {
         socket: &mut socket,
         frames: &mut Frames::new(),

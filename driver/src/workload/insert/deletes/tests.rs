@@ -1,16 +1,15 @@
 //! Deletes from a simulated table.
 
 use std::collections::BTreeSet;
-use std::os::fd::BorrowedFd;
 
 use super::*;
 use crate::client::gate::WakePolicy;
-use crate::wire::{self, Reply, Request, Traffic};
+use crate::wire::{self, Request};
 
 /// The keys of a table; it answers the only query that a deleter sends beside its statements.
 struct Keys(BTreeSet<u64>);
 
-impl Connection for Keys {
+impl TextQueries for Keys {
     fn query(&mut self, sql: &str) -> Result<wire::Table, Failure> {
         let from: u64 = sql.rsplit(' ').next().unwrap().parse().unwrap();
         let least = self.0.range(from..).next().map(u64::to_string);
@@ -18,30 +17,6 @@ impl Connection for Keys {
             columns: vec!["min".into()],
             rows: vec![vec![least]],
         })
-    }
-
-    fn send(&mut self, _: Request<'_>) -> Result<(), Failure> {
-        unreachable!()
-    }
-
-    fn wait_readable(&mut self) -> Result<(), Failure> {
-        unreachable!()
-    }
-
-    fn receive(&mut self) -> Result<(), Failure> {
-        unreachable!()
-    }
-
-    fn reply(&mut self) -> Result<Option<Reply>, Failure> {
-        unreachable!()
-    }
-
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        unreachable!()
-    }
-
-    fn traffic(&self) -> Traffic {
-        Traffic::default()
     }
 }
 
@@ -61,7 +36,7 @@ impl Deleter {
         let gate = Arc::new(Gate::new(10, WakePolicy::Immediate));
         gate.add_inserted(owed);
         Self {
-            deletes: Deletes::new(table, gate.clone(), 10, Statements::Prepared),
+            deletes: Deletes::new(table, gate.clone(), 10, Statements::Prepared).1,
             keys: Keys(keys),
             operation: Operation::default(),
             gate,
