@@ -84,6 +84,15 @@ def results_of(
     return results
 
 
+def by_step(results: Iterable[Result]) -> dict[Step, dict[str, Result]]:
+    """Return step -> contender -> result, in the order of `results`."""
+    steps: dict[Step, dict[str, Result]] = {}
+    for result in results:
+        step = Step(result.benchmark, result.test, result.clients)
+        steps.setdefault(step, {})[result.contender] = result
+    return steps
+
+
 def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
     """Return steps in the benchmarks' order; long steps in that of `tests`, in which they ran.
 

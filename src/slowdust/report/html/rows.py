@@ -10,9 +10,9 @@ from itertools import groupby
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.results import by_step
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.html.cells import sla_failure
-from slowdust.report.results import by_step
 
 LONG_STEPS = "steps"
 """The heading of the long steps."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from slowdust.analysis.metrics import HOST, METRICS
 from slowdust.analysis.model import Memory, Report
+from slowdust.analysis.results.results import by_step
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, or_absent, ratio, table
-from slowdust.report.results import by_step
 from slowdust.wording import TRANSACTION_RATES, change, listing, operation
 
 _ALWAYS = ("server", "client")

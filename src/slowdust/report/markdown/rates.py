@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from slowdust.analysis.model import Report, Result, TestConcurrency
+from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, rate, ratio, table
-from slowdust.report.results import by_step
 
 
 def throughput(report: Report) -> list[str]:
