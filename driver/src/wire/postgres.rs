@@ -258,6 +258,7 @@ fn encode_execution(
 }
 
 /// Write a value in its binary form, without its length.
+#[inline(always)] // A call for each value would cost more than the value.
 fn encode_value(value: Value, text: &[u8], output: &mut BytesMut) {
     match value {
         Value::Int(number) => output.put_i32(number),
