@@ -9,9 +9,9 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.plan import Step
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.setup import create_contenders, resolve_contenders
-from slowdust.experiment.slices.blocks import Pace, StepRun
+from slowdust.experiment.slices.blocks import Pace, StepSessions
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
@@ -45,7 +45,7 @@ def run_two_blocks(contenders: Contenders, test: str, clients: int) -> dict[str,
     """Operations that were measured, by contender."""
     pace = Pace(slice=0.05, discard=0.01, warmup=0.05, rate=None)
     (chosen,) = MICRO.matching([test])
-    run = StepRun(contenders, Step(chosen, clients), 1, pace, data=DATA)
+    run = StepSessions(contenders, PlannedStep(chosen, clients), 1, pace, data=DATA)
     done = dict.fromkeys(contenders.names, 0)
 
     def keep(record: Slice) -> None:

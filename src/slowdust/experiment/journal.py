@@ -13,7 +13,7 @@ from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import UsageError
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.protocol import PlanText
-from slowdust.experiment.plan import Step, plan
+from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
@@ -81,12 +81,12 @@ class Journal:
         numbers += [failure.incarnation for failure in self.manifest.failed_steps]
         return max(numbers, default=0)
 
-    def add(self, step: Step, record: Slice) -> None:
+    def add(self, step: PlannedStep, record: Slice) -> None:
         """Keep a slice; it is on disk when this returns."""
         self._writer.append(record)
         step.slices.append(record)
 
-    def add_plans(self, step: Step, contender: str, plans: list[PlanText]) -> None:
+    def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
         """Keep a test's plans on a contender, those of its first incarnation."""
         if (step.test.name, contender) in self._planned:
             return
@@ -101,18 +101,18 @@ class Journal:
         self.manifest.failed_steps.append(failure)
         self.save()
 
-    def settle(self, step: Step) -> None:
+    def settle(self, step: PlannedStep) -> None:
         """Keep that the step needs no more slices."""
         step.settled = True
         self.manifest.settled.append(step.key)
 
-    def age(self, step: Step, positions: list[int]) -> None:
+    def age(self, step: PlannedStep, positions: list[int]) -> None:
         """Remember how far a write test aged the data in its first incarnation."""
         if step.aged_to is None:
             step.aged_to = positions
             self.manifest.aged_to[step.key] = positions
 
-    def end_turn(self, step: Step, spent: Second) -> None:
+    def end_turn(self, step: PlannedStep, spent: Second) -> None:
         """Keep that the step has had its turn in this incarnation."""
         step.turns_done += 1
         self.manifest.turns_done[step.key] = step.turns_done

@@ -6,7 +6,7 @@ from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
 from slowdust.experiment.journal import Journal
-from slowdust.experiment.plan import Step
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.units import Second
 
@@ -24,7 +24,7 @@ class Judge:
         self._ratios: dict[str, tuple[int, list[BlockRatios]]] = {}
 
     def status(
-        self, step: Step, extent: str, measured: Second, budget: Second, settled: int | None
+        self, step: PlannedStep, extent: str, measured: Second, budget: Second, settled: int | None
     ) -> Status:
         """Return the experiment's status in a step; `measured` seconds of `budget` are used."""
         return Status(
@@ -39,13 +39,13 @@ class Judge:
             settled=settled,
         )
 
-    def _verdicts(self, step: Step) -> list[InterimVerdict]:
+    def _verdicts(self, step: PlannedStep) -> list[InterimVerdict]:
         cells = [cell for other in self._steps for cell in self._cells(other)]
         judged = judge_estimates(estimate_all(cells), self._margin)
         own = {id(cell) for cell in self._cells(step)}
         return [_verdict(j) for cell, j in zip(cells, judged, strict=True) if id(cell) in own]
 
-    def _cells(self, step: Step) -> list[BlockRatios]:
+    def _cells(self, step: PlannedStep) -> list[BlockRatios]:
         count, cells = self._ratios.get(step.key, (0, []))
         if count != len(step.slices):
             cells = block_ratios(step.slices, self._contenders[0], self._contenders)

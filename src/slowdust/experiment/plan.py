@@ -11,7 +11,7 @@ from slowdust.units import Second
 
 
 @dataclass
-class Step:
+class PlannedStep:
     """One test at one number of clients, with the slices that exist of it."""
 
     test: Test
@@ -51,7 +51,7 @@ class Step:
         return sum(length + discard for length in lengths)
 
 
-def plan(spec: Spec) -> list[Step]:
+def plan(spec: Spec) -> list[PlannedStep]:
     """Return the steps of one incarnation, in the benchmark's order."""
     sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), spec.clients)
-    return [Step(test, clients) for test, clients in sequence]
+    return [PlannedStep(test, clients) for test, clients in sequence]

@@ -1,13 +1,13 @@
-from slowdust.experiment.plan import Step, plan
+from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.slices.schedule import Action, maintenance_after, turns
 from slowdust.experiment.spec.spec import parse_spec
 
 
-def steps_of(*tests: str) -> list[Step]:
+def steps_of(*tests: str) -> list[PlannedStep]:
     return plan(parse_spec({"name": "x", "contenders": ["postgres@17"], "tests": list(tests)}))
 
 
-def described(steps: list[Step], round_number: int) -> list[tuple[str, Action]]:
+def described(steps: list[PlannedStep], round_number: int) -> list[tuple[str, Action]]:
     return [(turn.step.test.name, turn.action) for turn in turns(steps, round_number)]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import ForSeconds, PlanText, Ran, Rate, ToPositions
-from slowdust.experiment.plan import Step
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
 from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, block_order
 from slowdust.store.slice import Slice
@@ -27,13 +27,13 @@ class Pace:
     rate: Rate | None
 
 
-class StepRun:
+class StepSessions:
     """A step's sessions on every contender, open for one incarnation."""
 
     def __init__(
         self,
         contenders: Contenders,
-        step: Step,
+        step: PlannedStep,
         incarnation: int,
         pace: Pace,
         *,
@@ -149,7 +149,7 @@ class StepRun:
 
 
 def measure(
-    run: StepRun,
+    run: StepSessions,
     share: Second,
     rng: random.Random,
     keep: Callable[[Slice], None],

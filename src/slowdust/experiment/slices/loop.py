@@ -16,9 +16,9 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
-from slowdust.experiment.plan import Step, plan
+from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.slices import schedule
-from slowdust.experiment.slices.blocks import Pace, StepRun, measure
+from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import InterimVerdict, Status, View
@@ -126,14 +126,14 @@ class SliceLoop:
                 self._tables.maintain(self._budget.total)
         self._contenders.stop()
 
-    def _age(self, step: Step, incarnation: int) -> None:
+    def _age(self, step: PlannedStep, incarnation: int) -> None:
         assert step.aged_to is not None
         self._view.phase(f"ageing the data by {step.test.name}")
         run = self._open(step, incarnation)
         run.age(step.aged_to)
         self._close(step, run)
 
-    def _measure(self, step: Step, incarnation: int, share: Second) -> None:
+    def _measure(self, step: PlannedStep, incarnation: int, share: Second) -> None:
         if step.test.consumes and step.test.name in self._next_operation:
             self._tables.load()
             self._next_operation.clear()
@@ -163,14 +163,14 @@ class SliceLoop:
         self.journal.end_turn(step, self._budget.spent)
         self._view.step_done(status)
 
-    def _open(self, step: Step, incarnation: int) -> StepRun:
+    def _open(self, step: PlannedStep, incarnation: int) -> StepSessions:
         first = self._next_operation.get(step.test.name, 0)
         data = self._tables.data
-        run = StepRun(self._contenders, step, incarnation, self._pace, data=data, first=first)
+        run = StepSessions(self._contenders, step, incarnation, self._pace, data=data, first=first)
         run.open()
         return run
 
-    def _close(self, step: Step, run: StepRun) -> None:
+    def _close(self, step: PlannedStep, run: StepSessions) -> None:
         if step.test.writes:
             self._next_operation[step.test.name] = run.next_operation
         run.close()
@@ -184,7 +184,7 @@ class SliceLoop:
         base = self._contenders.names[0]
         return self._contenders.comparable and settled >= set(others) - {base}
 
-    def _status(self, step: Step, incarnation: int, under_way: Second) -> Status:
+    def _status(self, step: PlannedStep, incarnation: int, under_way: Second) -> Status:
         return self._judge.status(
             step,
             extent=f"{len(step.slices)} slices, incarnation {incarnation}",

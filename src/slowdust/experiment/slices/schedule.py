@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from slowdust.benchmarks.model import Phase
-from slowdust.experiment.plan import Step
+from slowdust.experiment.plan import PlannedStep
 from slowdust.units import Second
 
 MINIMUM_BLOCKS = 2
@@ -72,11 +72,11 @@ class Action(Enum):
 class Turn:
     """A step's turn in one incarnation."""
 
-    step: Step
+    step: PlannedStep
     action: Action
 
 
-def turns(steps: list[Step], round_number: int) -> list[Turn]:
+def turns(steps: list[PlannedStep], round_number: int) -> list[Turn]:
     """Return the turns of one incarnation, in order.
 
     A step is measured if it is neither settled nor already measured in `round_number` whole turns.

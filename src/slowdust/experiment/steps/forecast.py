@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from slowdust.experiment.plan import Step
+from slowdust.experiment.plan import PlannedStep
 from slowdust.units import Second
 
 
 class Forecast:
     """The length of each step: measured where the step ran, else a guess."""
 
-    def __init__(self, steps: Sequence[Step], guess: Second) -> None:
+    def __init__(self, steps: Sequence[PlannedStep], guess: Second) -> None:
         self._steps = steps
         self._guess = guess
         self._begun = time.monotonic()
@@ -24,7 +24,7 @@ class Forecast:
         """Seconds since the first incarnation began."""
         return time.monotonic() - self._begun
 
-    def took(self, step: Step, seconds: Second) -> None:
+    def took(self, step: PlannedStep, seconds: Second) -> None:
         """Note how long a contender's turn in a step took."""
         self._took[step.key] = seconds
 
@@ -44,5 +44,5 @@ class Forecast:
         before = (self._turns_before[s.key] for s in self._steps if s.clients == clients)
         return max(0, incarnations - min(before))
 
-    def _turns_since(self, step: Step) -> int:
+    def _turns_since(self, step: PlannedStep) -> int:
         return step.turns_done - self._turns_before[step.key]

@@ -22,7 +22,7 @@ from slowdust.experiment.driver.protocol import Partitions
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.maintenance import longest_wait
-from slowdust.experiment.plan import Step
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.forecast import Forecast
 from slowdust.experiment.steps.step import ContenderTurn, StepRunner, Tables, long_step
@@ -127,7 +127,7 @@ class StepLoop:
     def _incomplete(self, level: int, round_number: int) -> bool:
         return any(step.turns_done < round_number for step in self._steps(level))
 
-    def _steps(self, level: int) -> list[Step]:
+    def _steps(self, level: int) -> list[PlannedStep]:
         return [step for step in self.journal.steps if step.clients == level]
 
     def _incarnation(self, levels: list[int]) -> None:
@@ -158,7 +158,7 @@ class StepLoop:
             self.journal.end_turn(step, self._forecast.elapsed)
             self._view.step_done(self._status(step, number))
 
-    def _make_tables(self, steps: list[Step], level: int) -> dict[str, Tables]:
+    def _make_tables(self, steps: list[PlannedStep], level: int) -> dict[str, Tables]:
         count = self._workload.settings.tables(level)
         names = [f"{self._table}{number}" for number in range(1, count + 1)]
         partitions = partitions_of(self._workload, [step.test.name for step in steps], level)
@@ -254,7 +254,7 @@ class StepLoop:
             self.journal.record_servers(self._contenders)
         return time.monotonic() - begun
 
-    def _maintenance(self, step: Step) -> Maintenance:
+    def _maintenance(self, step: PlannedStep) -> Maintenance:
         """Return the maintenance that follows a step: after the writes only behind the last."""
         due = long_step(step).maintenance
         steps = self._steps(step.clients)
@@ -311,7 +311,7 @@ class StepLoop:
             f"{steps.index(turn.step) + 1} of {len(steps)}, incarnation {turn.incarnation})"
         )
 
-    def _status(self, step: Step, number: int) -> Status:
+    def _status(self, step: PlannedStep, number: int) -> Status:
         left = self._forecast.left(self._planned, len(self._contenders.running()))
         return self._judge.status(
             step,

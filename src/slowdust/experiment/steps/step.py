@@ -11,7 +11,7 @@ from slowdust.benchmarks.steps import Counted, LongStep, StepWork, Workload
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import STANDSTILL, OnProgress, maintenance_limit
 from slowdust.experiment.driver.protocol import Performed, PlanText, Prepare
-from slowdust.experiment.plan import Step
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import Totals, slice_of
 from slowdust.probes.sampler import Sampler
 from slowdust.probes.window import WindowUse
@@ -53,7 +53,7 @@ class Tables:
 class ContenderTurn:
     """A contender's turn in a step of one incarnation."""
 
-    step: Step
+    step: PlannedStep
     incarnation: int
     contender: RunningContender
     slot: int
@@ -71,7 +71,7 @@ class ContenderTurn:
         return self.step.session(self.contender.name, self.incarnation)
 
 
-def long_step(step: Step) -> LongStep:
+def long_step(step: PlannedStep) -> LongStep:
     """Return the test of a step, which is a long one."""
     assert isinstance(step.test, LongStep)
     return step.test
