@@ -44,6 +44,10 @@ _DECODER = msgspec.json.Decoder(list[float])
 Floats = NDArray[np.float64]
 
 
+_GAP: Second = 0.5
+"""Distance of a row from the one before it that rounding cannot explain."""
+
+
 @dataclass(frozen=True)
 class ResponseTimes:
     """A histogram: the statements that took at most as long as each of `BUCKETS` says."""
@@ -78,7 +82,7 @@ class ClientOutput:
     rows_per_commit: int | None
     """Rows of an insert, as of a delete."""
     unbroken: bool
-    """Whether all of its rows can be read."""
+    """Whether all of its rows can be read, and each follows the one before."""
     ended: bool
     """Whether the client came to its end."""
     complete: bool
@@ -103,16 +107,23 @@ def read(content: bytes) -> ClientOutput | None:
     commit = _ROWS_PER_COMMIT.search(head, 0, _COMMAND_LINE)
     ended = _ENDED.search(tail) is not None
     missing = tuple(_missing_at_end(roles["insert"].total, tail))
+    # Counts only grow, and a row begins where the one before it ended.
+    gaps = np.abs(np.diff(rows[:, _END], prepend=0) - rows[:, _LENGTH]) > _GAP
+    broken = 0 if damaged else int(np.sum(gaps | (done < 0).any(axis=1)))
     return ClientOutput(
         lengths=rows[:, _LENGTH],
         elapsed=float(rows[-1, _END]),
         roles=roles,
         response_times=_read_response_times(tail),
         rows_per_commit=int(commit[1]) if commit else None,
-        unbroken=not damaged,
+        unbroken=not damaged and not broken,
         ended=ended,
         complete=ended and not missing,
-        damage=(*([counted(damaged, "damaged row")] if damaged else []), *missing),
+        damage=(
+            *([counted(damaged, "damaged row")] if damaged else []),
+            *([f"{counted(broken, 'row')} not following the one before"] if broken else []),
+            *missing,
+        ),
     )
 
 

@@ -243,6 +243,19 @@ def test_a_row_that_cannot_be_read_is_left_out(damage: Callable[[bytes], bytes])
     assert (len(output.lengths), output.unbroken, output.complete) == (59, False, True)
 
 
+def test_a_row_that_does_not_follow_the_one_before_breaks_the_seconds() -> None:
+    lines, end = lines_of_client()
+    rows = lines[2:]
+    for changed, broken in (
+        ([*rows[:20], *rows[21:]], "1 row not following the one before"),
+        ([*rows[:20], edited(rows[20], "t_ins", "0"), *rows[21:]], "1 row not following"),
+    ):
+        output = ibench_client.read(b"".join([*lines[:2], *changed]) + end)
+        assert output is not None
+        assert output.damage[0].startswith(broken)
+        assert (output.unbroken, output.complete, output.elapsed) == (False, True, 60)
+
+
 @pytest.mark.parametrize("last", [b"", b"60.0\t12\n", b"junk\n"])
 def test_rows_that_are_missing_at_the_end_of_a_client(last: bytes) -> None:
     lines, end = lines_of_client()
