@@ -71,7 +71,7 @@ impl Driver {
             id: job.id,
             session: job.session.clone(),
             unit: session.test.unit().name().to_owned(),
-            statements: session.statements(),
+            statements: session.statements()?,
         };
         self.sessions
             .insert(job.session, OpenSession::Slices(Box::new(session)));
@@ -85,7 +85,7 @@ impl Driver {
         let event = Event::Prepared {
             id,
             session: name.clone(),
-            statements: step.statements(),
+            statements: step.statements()?,
             seats: step.seats(),
         };
         self.sessions

@@ -78,14 +78,14 @@ impl Step {
     }
 
     /// Return the statements of each role over the first table.
-    pub fn statements(&self) -> Vec<String> {
-        let dialect = wire::dialect(&self.job.target);
+    pub fn statements(&self) -> Result<Vec<String>, Failure> {
+        let dialect = wire::dialect(&self.job.target)?;
         let connections = self.connections.iter();
-        connections
+        Ok(connections
             .filter(|connection| connection.client == 0)
             .flat_map(|connection| &connection.statements)
             .map(|statement| abbreviate(&dialect.with_placeholders(statement)))
-            .collect()
+            .collect())
     }
 }
 
@@ -95,7 +95,7 @@ fn explain(job: &Prepare, (statements, operations): &Executions) -> Result<Vec<P
     if job.statements == Statements::Prepared {
         connection.prepare(statements)?;
     }
-    let dialect = wire::dialect(&job.target);
+    let dialect = wire::dialect(&job.target)?;
     let mut plans = Vec::new();
     for (statement, operation) in statements.iter().zip(operations) {
         let plan = connection.explain(operation.request(0))?;

@@ -15,7 +15,7 @@ use std::os::fd::BorrowedFd;
 
 use self::calendar::DateTime;
 use self::dialect::Dialect;
-use crate::protocol::job::{Dbms, Target};
+use crate::protocol::job::Target;
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and
 /// nothing is allocated for them.
@@ -228,20 +228,28 @@ pub struct Wire {
     pub dialect: &'static dyn Dialect,
 }
 
-/// Return the wire of a DBMS. This is the list of wires: a new DBMS is a module and a line here.
-fn wire(dbms: Dbms) -> Wire {
-    match dbms {
-        Dbms::Postgres => postgres::WIRE,
-        Dbms::Mysql | Dbms::Mariadb => mysql::WIRE,
-    }
+/// The wires by DBMS: a new one is a module and a line here.
+const WIRES: [(&str, Wire); 3] = [
+    ("postgres", postgres::WIRE),
+    ("mysql", mysql::WIRE),
+    ("mariadb", mysql::WIRE),
+];
+
+fn wire(dbms: &str) -> Result<&'static Wire, Failure> {
+    let known = WIRES.iter().find(|(name, _)| *name == dbms);
+    known.map(|(_, wire)| wire).ok_or_else(|| {
+        Failure::usage(format!(
+            "the driver does not speak the protocol of {dbms:?}"
+        ))
+    })
 }
 
 /// Connect and authenticate.
 pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
-    (wire(target.dbms).connect)(target)
+    (wire(&target.dbms)?.connect)(target)
 }
 
 /// Return the dialect of the target's DBMS.
-pub fn dialect(target: &Target) -> &'static dyn Dialect {
-    wire(target.dbms).dialect
+pub fn dialect(target: &Target) -> Result<&'static dyn Dialect, Failure> {
+    Ok(wire(&target.dbms)?.dialect)
 }

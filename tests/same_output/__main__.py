@@ -74,11 +74,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.same_output", description=__doc__)
     parser.add_argument("revision", help="The earlier revision: a commit, a tag, a branch.")
     parser.add_argument(
-        "--wording", type=Path, help="Lines PATTERN<tab>REPLACEMENT, made to the old output first."
+        "--wording",
+        type=Path,
+        default=Path(__file__).with_name("wording.tsv"),
+        help="Lines PATTERN<tab>REPLACEMENT, made to the old output first.  [wording.tsv]",
     )
     arguments = parser.parse_args()
     archives = [ARCHIVE] if ARCHIVE.is_dir() else []
-    wording = _read_wording(arguments.wording) if arguments.wording else []
+    wording = _read_wording(arguments.wording)
     with tempfile.TemporaryDirectory() as scratch:
         old_tree, old, new = (Path(scratch) / name for name in ("tree", "old", "new"))
         _check_out(arguments.revision, old_tree)

@@ -35,22 +35,14 @@ impl Command {
     }
 }
 
-/// Protocols the driver speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Dbms {
-    Postgres,
-    Mysql,
-    Mariadb,
-}
-
 /// A server: either `host` (TCP) or `socket`, the directory of its Unix socket (for MySQL and
 /// MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is
 /// never printed.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    pub dbms: Dbms,
+    /// `postgres`, `mysql`, `mariadb`.
+    pub dbms: String,
     #[serde(default)]
     pub host: Option<String>,
     #[serde(default)]
@@ -68,9 +60,9 @@ pub struct Target {
 #[cfg(test)]
 impl Target {
     /// Return a target over a Unix socket for tests that do not connect to it.
-    pub fn of_test(dbms: Dbms, password: Option<&str>) -> Self {
+    pub fn of_test(dbms: &str, password: Option<&str>) -> Self {
         Self {
-            dbms,
+            dbms: dbms.into(),
             host: None,
             socket: Some("/".into()),
             port: 0,

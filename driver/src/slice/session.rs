@@ -116,7 +116,7 @@ impl Session {
     /// own asks for them, so that the clients' prepared statements stay unchanged.
     pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
         let test = self.test.alone();
-        let dialect = wire::dialect(&self.target);
+        let dialect = wire::dialect(&self.target)?;
         let mut connection = wire::connect(&self.target)?;
         connection.prepare(&test.prepared())?;
         let mut operation = Operation::default();
@@ -139,13 +139,12 @@ impl Session {
         Ok(plans)
     }
 
-    pub fn statements(&self) -> Vec<String> {
-        let dialect = wire::dialect(&self.target);
-        self.test
-            .statements()
-            .iter()
-            .map(|statement| dialect.with_placeholders(statement))
-            .collect()
+    pub fn statements(&self) -> Result<Vec<String>, Failure> {
+        let dialect = wire::dialect(&self.target)?;
+        let statements = self.test.statements().into_iter();
+        Ok(statements
+            .map(|sql| dialect.with_placeholders(&sql))
+            .collect())
     }
 }
 

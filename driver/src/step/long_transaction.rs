@@ -25,7 +25,7 @@ impl LongTransaction {
         end: Option<Nanosecond>,
     ) -> Result<Self, Failure> {
         let mut session = wire::connect(target)?;
-        let dialect = wire::dialect(target);
+        let dialect = wire::dialect(target)?;
         if let Some(isolation) = dialect.session_isolation() {
             session.query(isolation)?;
         }

@@ -12,10 +12,11 @@ from pathlib import Path
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks import was_imported
-from slowdust.store.archived import Archived, Counters
+from slowdust.store.archived import Archived, ArchivedRole, Counters
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import ArchivedTable, ContenderFacts, Manifest
 from slowdust.store.slice import Slice
+from slowdust.store.step import RoleUse
 from slowdust.units import known
 
 _MEASURED_TIMES = ("p50", "p95", "p99", "max")
@@ -117,6 +118,11 @@ def columns_of_latency(results: Iterable[Result], imported: str | None) -> tuple
 def printed_response(slices: Iterable[Slice]) -> LatencyUs | None:
     """Return the response times that the first run with any printed."""
     return next(iter(known(run.response for run in _archived(slices))), None)
+
+
+def printed_role(use: RoleUse) -> ArchivedRole | None:
+    """Return what an archive has of a role in place of totals."""
+    return use.archived
 
 
 def printed_counters(slices: Iterable[Slice]) -> Counters | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Result, Writers
-from slowdust.analysis.origin import lists_all_roles
+from slowdust.analysis.origin import lists_all_roles, printed_role
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail
 from slowdust.units import Second, known
@@ -101,6 +101,6 @@ def _rate(record: Slice, step: StepDetail, name: str) -> float | None:
     role = step.roles.get(name)
     if role is None:
         return 0.0 if lists_all_roles(record) else None
-    if role.rate is not None:
-        return role.rate
+    if (printed := printed_role(role)) is not None:
+        return printed.rate
     return rate_of(role.rows, paced_seconds(role, record.measured.seconds))

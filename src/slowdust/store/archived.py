@@ -46,6 +46,16 @@ class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Iteration -> counter -> value as printed."""
 
 
+class ArchivedRole(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Part of a role that only an imported step has, of which no totals are known."""
+
+    rate: float
+    """Rows, or queries, per second."""
+    response: LatencyUs | None = None
+    buckets: list[int] | None = None
+    """Statements by response time, in the classic buckets."""
+
+
 class Archived(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Part of a slice that only an imported run has: it ran once, and has no interval."""
 

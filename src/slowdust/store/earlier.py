@@ -31,7 +31,9 @@ def slice_of_schema_1(line: bytes) -> Slice:
         }
     if (step := record.pop("step", None)) is not None:
         for role in step["roles"].values():
-            role.update(_take(role.get("response", {}), ("buckets",)), **_take_response(role))
+            if "rate" in role:
+                buckets = _take(role.get("response", {}), ("buckets",))
+                role["archived"] = _take(role, ("rate",)) | buckets | _take_response(role)
         for sample in step.get("samples", ()):
             sample["uses"] = _take(sample, _PROBES)
         slice_["step"] = step

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from slowdust.store.latency import Histogram, LatencyUs
+from slowdust.store.archived import ArchivedRole
+from slowdust.store.latency import Histogram
 from slowdust.store.measured import Use, total_of
 from slowdust.units import Second
 
@@ -42,20 +43,16 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Statements that succeeded: commits, queries, indexes created, transactions ended."""
     rows: int | None = None
     """Rows inserted, deleted, returned or indexed."""
-    rate: float | None = None
-    """Rows, or queries, per second of an archived step without any other number."""
     seconds: Second | None = None
     """Time from the opening of the window to the role's last completion."""
     latency: Histogram | None = None
-    response: LatencyUs | None = None
-    """Response times of an archived step, in place of `latency`."""
-    buckets: list[int] | None = None
-    """Statements of an archived step by response time, in the classic buckets."""
     per_second: list[RoleSecond] = []
     errors: dict[str, int] = {}
     retries: int = 0
     client_cpu_s: Second | None = None
     schedule: WriteSchedule | None = None
+    archived: ArchivedRole | None = None
+    """The part that only an imported run has."""
 
 
 class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.archived import ArchivedRole
 from slowdust.store.folder import Folder, experiments, writing
 from slowdust.store.latency import Histogram, LatencyUs
 from slowdust.store.manifest import Manifest, Method
@@ -142,7 +143,9 @@ def test_records_of_the_first_schema_are_read_beside_those_of_today(tmp_path: Pa
         "flags": ["not exact"], "per_op": {"host_cs": 3.0}, "response": {"max_us": 7.0},
         "archived": {"run": "x", "file": "l.i0"},
         "step": {
-            "roles": {"insert": {"rows": 9, "response": {"max_us": 7.0, "buckets": [1, 2]}}},
+            "roles": {
+                "insert": {"rate": 3.0, "response": {"max_us": 7.0, "buckets": [1, 2]}}
+            },
             "samples": [{"start": 0.0, "seconds": 1.0, "server": {"cpu_s": 0.2}}],
         },
     }  # fmt: skip
@@ -168,5 +171,5 @@ def test_records_of_the_first_schema_are_read_beside_those_of_today(tmp_path: Pa
     assert (earlier.archived.classic.run, earlier.archived.classic.file) == ("x", "l.i0")
     assert earlier.step is not None
     inserts = earlier.step.roles["insert"]
-    assert (inserts.response, inserts.buckets) == (LatencyUs(max=7.0), [1, 2])
+    assert inserts.archived == ArchivedRole(rate=3.0, response=LatencyUs(max=7.0), buckets=[1, 2])
     assert earlier.step.samples[0].uses == {"server": {"cpu_s": 0.2}}

@@ -149,7 +149,7 @@ fn a_query_gives_its_table() {
 
 fn start_up(greeting: Vec<u8>, password: Option<&str>) -> (Result<Option<u32>, Failure>, Vec<u8>) {
     let (mut socket, received) = Socket::with_server(greeting);
-    let target = Target::of_test(crate::protocol::job::Dbms::Postgres, password);
+    let target = Target::of_test("postgres", password);
     let startup = Startup {
         socket: &mut socket,
         frames: &mut Frames::new(),

@@ -13,6 +13,7 @@ use crate::client::operation::{Generator, Operation};
 use crate::keys::Sequence;
 use crate::measure::{is_duration, is_rate, nanoseconds, End, Nanosecond, Pace, Schedule};
 use crate::protocol::job::{Arrivals, Prepare, Query, Statements, Work};
+use crate::wire::dialect::Dialect;
 use crate::wire::{self, Failure};
 use crate::workload::{Due, Executions, LongStep, Role, RoleConnection};
 
@@ -24,6 +25,7 @@ const INDEX: Role = "index";
 /// A step's job, and the state that its connections share.
 struct InsertStep {
     job: Prepare,
+    dialect: &'static dyn Dialect,
     /// One table for each client, or one for all.
     tables: Vec<Arc<Table>>,
     /// The gate of each client.
@@ -44,6 +46,7 @@ pub fn prepare(job: &Prepare) -> Result<Box<dyn LongStep>, Failure> {
         tables,
         gates: (0..job.clients).map(|_| Arc::new(gate(job))).collect(),
         indexes: Arc::default(),
+        dialect: wire::dialect(&job.target)?,
         job: job.clone(),
     }))
 }
@@ -276,7 +279,7 @@ impl InsertStep {
 
     fn indexer(&self, client: u32) -> Result<RoleConnection, Failure> {
         let target = &self.job.target;
-        let definitions = wire::dialect(target).definitions(target.engine.as_deref())?;
+        let definitions = wire::dialect(target)?.definitions(target.engine.as_deref())?;
         let table = &self.table(client).name;
         let rows = self.job.inserted[client as usize];
         let source = Indexes::new(table, rows, &definitions, self.indexes.clone());
@@ -342,8 +345,8 @@ impl InsertStep {
         query: Query,
         sequence: Sequence,
     ) -> (Vec<String>, Queries) {
-        let (dialect, form) = (wire::dialect(&self.job.target), self.job.statements);
-        Queries::new(table.clone(), query, dialect, form, sequence)
+        let form = self.job.statements;
+        Queries::new(table.clone(), query, self.dialect, form, sequence)
     }
 }
 

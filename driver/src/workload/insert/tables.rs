@@ -119,7 +119,7 @@ pub fn create(job: &Create) -> Result<(), Failure> {
             "a partitioned table needs at least two partitions, and keys in each",
         ));
     }
-    let dialect = wire::dialect(&job.target);
+    let dialect = wire::dialect(&job.target)?;
     let mut connection = wire::connect(&job.target)?;
     if job.partitions.is_some() {
         dialect.check_partitioning(connection.as_mut())?;

@@ -76,7 +76,7 @@ impl Loader<'_> {
     /// Load tables until none is left; return the bytes sent.
     fn run(self) -> Result<u64, Failure> {
         let definitions =
-            wire::dialect(&self.job.target).definitions(self.job.target.engine.as_deref())?;
+            wire::dialect(&self.job.target)?.definitions(self.job.target.engine.as_deref())?;
         let mut session = wire::connect(&self.job.target)?;
         let mut bytes = 0;
         loop {

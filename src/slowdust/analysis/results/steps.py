@@ -8,7 +8,7 @@ import numpy as np
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, StepRun
-from slowdust.analysis.origin import counts_errors
+from slowdust.analysis.origin import counts_errors, printed_role
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.stalls import stalls_of
 from slowdust.analysis.sla import paced_seconds, rate_of
@@ -93,11 +93,12 @@ def _role(name: str, use: RoleUse, record: Slice) -> RoleReport:
         report.buckets = classic_buckets(use.latency)
         if (latency := latency_us([use.latency])) is not None:
             report.p50_us, report.p99_us, report.max_us = latency.p50, latency.p99, latency.max
-    elif (times := use.response) is not None:
-        report.buckets = use.buckets
-        report.p50_us, report.p99_us, report.max_us = times.p50, times.p99, times.max
-    if use.rate is not None and record.step is not None and name in _WRITERS:
-        report.target = record.step.target
+    elif (printed := printed_role(use)) is not None:
+        report.buckets = printed.buckets
+        if (times := printed.response) is not None:
+            report.p50_us, report.p99_us, report.max_us = times.p50, times.p99, times.max
+        if record.step is not None and name in _WRITERS:
+            report.target = record.step.target
     if (schedule := use.schedule) is not None:
         report.target, report.backlog = schedule.rate, schedule.backlog
         report.late_statements = schedule.late_statements
@@ -110,8 +111,10 @@ def _rate(done: int | None, use: RoleUse, record: Slice) -> float | None:
     """Return the rate over the time that the role worked; 0 if it finished nothing."""
     if done == 0:
         return 0.0
+    if (printed := printed_role(use)) is not None:
+        return printed.rate
     seconds = paced_seconds(use, record.measured.seconds) if use.schedule else use.seconds
-    return use.rate if use.rate is not None else rate_of(done, seconds)
+    return rate_of(done, seconds)
 
 
 def classic_buckets(histogram: Histogram) -> list[int]:

@@ -19,7 +19,7 @@ from slowdust.formats.insert.names import main_role, rate_of
 from slowdust.formats.insert.result import StepResult
 from slowdust.formats.insert.tables import Row
 from slowdust.formats.text import number_of
-from slowdust.store.archived import Archived, Classic
+from slowdust.store.archived import Archived, ArchivedRole, Classic
 from slowdust.store.latency import LatencyUs
 from slowdust.store.measured import Measured, Use
 from slowdust.store.slice import Place, Slice
@@ -55,9 +55,10 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
     name = place.step
     main = main_role(name)
     roles = _roles(place, step, mode)
-    speed = roles[main].rate if main in roles else None
-    if speed is None:
+    role = roles[main].archived if main in roles else None
+    if role is None:
         return None
+    speed = role.rate
     test = _LOOP_OF_2024.sub("", name)  # Slowdust calls `qr100.L1` `qr100`
     definition = INSERT.test(test)
     target = rate_of(name)
@@ -69,7 +70,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
         unit=definition.unit if definition else _UNKNOWN_UNIT,
         measured=Measured(seconds=_seconds(step), uses=_uses(step.row, mode)),
         archived=Archived(
-            response=roles[main].response,
+            response=role.response,
             per_operation=_per_operation(main, step, speed) if speed else {},
             classic=Classic(run=place.run, file=name, table_row=_table_row(place, step, mode)),
         ),
@@ -104,11 +105,9 @@ def _roles(place: StepOfRun, step: ArchivedStep, mode: Mode) -> dict[str, RoleUs
         response, buckets = _response(role, main, step)
         roles[role] = RoleUse(
             connections=place.clients,
-            rate=speed,
             seconds=max((output.elapsed for output in outputs(step)), default=None),
-            response=response,
-            buckets=buckets,
             per_second=_per_second(role, outputs(step)),
+            archived=ArchivedRole(rate=speed, response=response, buckets=buckets),
         )
     return roles
 

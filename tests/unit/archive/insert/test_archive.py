@@ -13,8 +13,10 @@ from slowdust.archive.insert.experiment import experiment_of
 from slowdust.archive.insert.kind import scan
 from slowdust.archive.insert.reading import read_archive
 from slowdust.report.classic.insert import SUMMARY, archived_files
+from slowdust.store.archived import ArchivedRole
 from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.slice import Slice
+from slowdust.store.step import RoleUse
 from tests.unit.archive.insert_files import (
     RESULT,
     STEPS,
@@ -48,6 +50,11 @@ def problems(archive: InsertArchive) -> dict[str, str]:
     return {problem.path.name: problem.reason for problem in archive.problems}
 
 
+def printed_role(use: RoleUse) -> ArchivedRole:
+    assert use.archived is not None
+    return use.archived
+
+
 def test_runs_become_slices(tmp_path: Path) -> None:
     write_runs(tmp_path, {OLD: {}, NEW: {"qp500.L4": {"qps": "44000", "cpupq": "45"}}})
     manifest, slices = experiment_in(tmp_path)
@@ -66,7 +73,7 @@ def test_runs_become_slices(tmp_path: Path) -> None:
         record.archived.per_operation["writes"],
     ) == (45, 50.0 / 44000)
     assert record.step is not None
-    assert (record.step.target, record.step.roles["insert"].rate) == (4000, 3996)
+    assert (record.step.target, printed_role(record.step.roles["insert"]).rate) == (4000, 3996)
     assert record.measured.seconds is None
     load = slices["l.i0", "postgres@17.4:c1+o2"]
     assert load.archived is not None
@@ -194,11 +201,11 @@ def test_what_the_clients_printed_is_more_than_the_tables(tmp_path: Path) -> Non
     assert record.qps == 12000 * 3 / 3
     assert record.step is not None
     roles = record.step.roles
-    assert (roles["insert"].rate, roles["delete"].rate) == (400 / 3, 100)
+    assert (printed_role(roles["insert"]).rate, printed_role(roles["delete"]).rate) == (400 / 3, 100)
     assert [second.rows for second in roles["delete"].per_second] == [200, 100, 0]
     assert [second.statements for second in roles["query"].per_second] == [15000, 21000, 0]
     assert roles["query"].per_second[0].max_ns == 300_000
-    query = roles["query"]
+    query = printed_role(roles["query"])
     assert query.response is not None
     assert query.buckets is not None
     assert (query.buckets[:2], query.response.max) == ([36000, 4], 900)

@@ -5,7 +5,6 @@ use rsa::{Oaep, RsaPrivateKey};
 use sha1::Sha1;
 
 use super::*;
-use crate::protocol::job::Dbms;
 use crate::wire::mysql::packets::packet;
 
 const NONCE_BYTES: [u8; NONCE] = [
@@ -39,7 +38,7 @@ fn greeting(version: &str, capabilities: u32, method: &[u8]) -> Vec<u8> {
 }
 
 fn target(password: Option<&str>) -> Target {
-    Target::of_test(Dbms::Mysql, password)
+    Target::of_test("mysql", password)
 }
 
 /// Return the outcome, and the packets of the client.
