@@ -1,7 +1,7 @@
 import pytest
 from click.testing import CliRunner
 
-from slowdust.benchmarks import BENCHMARKS, benchmark, known_test
+from slowdust.benchmarks import BENCHMARKS, benchmark, known_test, was_imported
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Headline, Phase
 from slowdust.benchmarks.slap import SLAP
@@ -49,6 +49,10 @@ def test_slap_is_told_in_response_times() -> None:
         "update-same-indexed",
         "update-same-notindexed",
     ]
+
+
+def test_benchmarks_that_cannot_be_run_were_imported() -> None:
+    assert [was_imported(name) for name in ("micro", "sysbench", "rates")] == [False, True, True]
 
 
 def test_tests_are_found_by_benchmark_and_name() -> None:

@@ -7,13 +7,14 @@ and no totals, and its binaries are gone. All that depends on this asks here.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks import was_imported
 from slowdust.store.archived import Archived, ArchivedRole, Counters
 from slowdust.store.latency import LatencyUs
-from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.manifest import ArchivedTable, ContenderFacts, Manifest
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse
 from slowdust.units import known
@@ -45,6 +46,20 @@ def directory_of(manifest: Manifest) -> tuple[str, str] | None:
     if manifest.imported is None or manifest.imported.path is None:
         return None
     return manifest.imported.kind, manifest.imported.path
+
+
+def imported_directories(manifest: Manifest) -> list[Path]:
+    """Return the directories of which all was imported: the archive, or only some runs in it."""
+    if manifest.imported is None or manifest.imported.path is None:
+        return []
+    archive = Path(manifest.imported.path)
+    runs = [archive / facts.archived for facts in manifest.contenders if facts.archived]
+    return [archive] if manifest.imported.whole else runs
+
+
+def tables_of(manifest: Manifest) -> list[ArchivedTable]:
+    """Return the summary tables of the archive; none if the experiment was measured here."""
+    return manifest.imported.tables if manifest.imported else []
 
 
 def run_of(facts: ContenderFacts) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from slowdust.archive.importing import ArchivedExperiment, Import
 from slowdust.archive.problems import OF_OTHER_KIND
 from slowdust.formats.text import readable
-from slowdust.store.manifest import Fate, Imported, SkippedFile
+from slowdust.store.manifest import Fate, Imported, Manifest, SkippedFile
 from slowdust.wording import counted
 
 MOST_ALIKE = 20
@@ -42,7 +42,18 @@ def lines_of(outcome: Import) -> Iterator[str]:
         yield "nothing was found that an experiment could be made of"
 
 
-def counts_of(imported: Imported) -> Iterator[str]:
+def lines_of_import(manifest: Manifest) -> Iterator[str]:
+    """Return the archive, all its files and differences; nothing of what was measured here."""
+    if (imported := manifest.imported) is None:
+        return
+    yield f"imported: {imported.kind} from {imported.source}, {imported.mode}"
+    yield from _counts_of(imported)
+    yield from imported.differences
+    for skipped in imported.skipped:
+        yield f"{skipped.fate}: {skipped.file}: {skipped.reason}"
+
+
+def _counts_of(imported: Imported) -> Iterator[str]:
     """Return the number of files by what became of them, without those that have own lines."""
     yield f"{counted(imported.used, 'file')} used"
     if imported.checked:
@@ -80,7 +91,7 @@ def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:
         f"{counted(len(manifest.tests), 'test')}, {counted(len(experiment.slices), 'result')}, "
         f"{imported.mode}; the base is {manifest.base}"
     )
-    for line in counts_of(imported):
+    for line in _counts_of(imported):
         yield f"  {line}"
     for note in (*experiment.notes, *imported.differences):
         yield f"  {note}"

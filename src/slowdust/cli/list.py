@@ -36,6 +36,8 @@ def command(results: Path) -> None:
 
 
 def _state(manifest: Manifest) -> str:
-    if manifest.imported is not None:
-        return f"imported ({manifest.imported.kind})"
+    from slowdust.analysis.origin import kind_of_import
+
+    if (kind := kind_of_import(manifest)) is not None:
+        return f"imported ({kind})"
     return "finished" if manifest.finished else "not finished (run --resume goes on)"

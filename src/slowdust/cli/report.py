@@ -47,7 +47,6 @@ def command(
     from slowdust.analysis.analyse import analyse
     from slowdust.analysis.story.bands import DEFAULT_BANDS, changes_beside_tldr
     from slowdust.report import tldr
-    from slowdust.report.markdown.changes import list_of_changes
 
     folder = _find_folder(name, results)
     slices = folder.read_slices()
@@ -65,7 +64,7 @@ def command(
         destination = html or folder.path / "report.html"
         destination.write_text(render_as("html", REPORTS, report, slices))
         if form is None:
-            more = list_of_changes(changes_beside_tldr(report)) if bands is not None else []
+            more = tldr.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
             click.echo("\n".join((*tldr.lines(report), *more)))
         click.echo(f"report: {destination}", err=form is not None)
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from slowdust.cli.options import results_option
-
-if TYPE_CHECKING:
-    from slowdust.store.manifest import Imported
 
 
 @click.command("show")
@@ -18,11 +14,13 @@ if TYPE_CHECKING:
 @results_option
 def command(name: str, results: Path) -> None:
     """Show an experiment's contenders, settings, tests and host."""
+    from slowdust.analysis.origin import kind_of_import
+    from slowdust.archive.summary import lines_of_import
     from slowdust.store.folder import Folder
 
     folder = Folder(results / name)
     manifest = folder.read_manifest()
-    if manifest.imported is None:
+    if kind_of_import(manifest) is None:
         click.echo(f"{manifest.experiment}: started {manifest.started or 'nobody knows when'}")
         click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
     else:
@@ -38,23 +36,11 @@ def command(name: str, results: Path) -> None:
     click.echo(f"\ntests: {', '.join(manifest.tests)}")
     click.echo(f"clients: {', '.join(map(str, manifest.clients))}")
     click.echo(f"slices: {len(folder.read_slices())}")
-    if manifest.imported is not None:
-        _show_import(manifest.imported)
+    for line in lines_of_import(manifest):
+        click.echo(line)
     for label, value in manifest.host.items():
         click.echo(f"{label}: {value}")
 
 
 def _when(day: str | None) -> str:
     return f"measured {day}" if day else "nothing says when it was measured"
-
-
-def _show_import(imported: Imported) -> None:
-    from slowdust.archive.summary import counts_of
-
-    click.echo(f"imported: {imported.kind} from {imported.source}, {imported.mode}")
-    for line in counts_of(imported):
-        click.echo(line)
-    for difference in imported.differences:
-        click.echo(difference)
-    for skipped in imported.skipped:
-        click.echo(f"{skipped.fate}: {skipped.file}: {skipped.reason}")

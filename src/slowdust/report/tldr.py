@@ -6,8 +6,9 @@ a wall of words: where they follow each other, they are shown as groups with a l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slowdust.analysis.model import GroupChanges, Report
-from slowdust.report.markdown.changes import list_of_changes
 
 Passage = str | list[GroupChanges]
 """A sentence, or groups of tests that follow each other."""
@@ -25,6 +26,15 @@ def passages(report: Report) -> list[Passage]:
         else:
             gathered.append([groups[sentence]])
     return gathered
+
+
+def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
+    """Return a list of groups, each with a list of its steps."""
+    return [
+        text
+        for changes in all_changes
+        for text in (f"- {changes.title}", *(f"  - {clause}" for clause in changes.clauses))
+    ]
 
 
 def lines(report: Report) -> list[str]:

@@ -87,6 +87,12 @@ def new_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, RatesKind()))
 
 
+def import_two_rates(tmp_path: Path, slowdust: Slowdust) -> str:
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "small.rates").write_text("a 100\nb 50\n")
+    return slowdust("import", "rates", "archive", "--clients", "4")
+
+
 def test_its_import_is_a_command_with_its_options(slowdust: Slowdust) -> None:
     assert "rates     Files of rates." in slowdust("import", "--help")
     printed = slowdust("import", "rates", "--help")
@@ -95,14 +101,29 @@ def test_its_import_is_a_command_with_its_options(slowdust: Slowdust) -> None:
 
 
 def test_its_experiments_are_stored_and_reported(tmp_path: Path, slowdust: Slowdust) -> None:
-    (tmp_path / "archive").mkdir()
-    (tmp_path / "archive" / "small.rates").write_text("a 100\nb 50\n")
-    printed = slowdust("import", "rates", "archive", "--clients", "4")
+    printed = import_two_rates(tmp_path, slowdust)
     assert "small: 2 contenders, 1 test, 2 results, clean; the base is a" in printed
     ratios = {
         result["contender"]: result["rqps"] for result in report(slowdust, "small")["results"]
     }
     assert ratios == {"a": 1.0, "b": pytest.approx(0.5)}
+
+
+@pytest.mark.parametrize(
+    ("form", "ratio"), [("--html=page", "0.50"), ("--md", "0.50"), ("--csv", "0.49999")]
+)
+def test_every_format_has_its_runs(
+    tmp_path: Path, slowdust: Slowdust, form: str, ratio: str
+) -> None:
+    import_two_rates(tmp_path, slowdust)
+    printed = slowdust("report", "small", form)
+    assert ratio in (Path("page").read_text() if "html" in form else printed)
+
+
+def test_it_has_no_classic_files(tmp_path: Path, slowdust: Slowdust) -> None:
+    import_two_rates(tmp_path, slowdust)
+    slowdust("report", "small", "--classic", "classic")
+    assert not (tmp_path / "classic").exists()
 
 
 def test_other_imports_know_its_files(tmp_path: Path, slowdust: Slowdust) -> None:

@@ -12,11 +12,9 @@ from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, bars_chart
 from slowdust.report.html.charts.histogram import histograms
 from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.steps import Graph, step_graph
-from slowdust.report.html.steps.failures import Failure
+from slowdust.report.html.charts.steps import Graph, Line, Run, step_graph
+from slowdust.report.html.failures import Failure
 from slowdust.report.html.steps.series import (
-    Line,
-    Run,
     backlog,
     late_us,
     rates,

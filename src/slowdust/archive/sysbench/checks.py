@@ -12,7 +12,7 @@ from slowdust.archive.sysbench.clients import of_table
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory, extraction_kind
 from slowdust.archive.sysbench.scan_rules import ScanRules
 from slowdust.archive.sysbench.slices import published_met, rate_of
-from slowdust.archive.sysbench.summary_tables import Derived, Hardware, Rates, Tables
+from slowdust.archive.sysbench.tables.summary_tables import Derived, Hardware, Rates, Tables
 from slowdust.formats.sysbench import met, met_tables, rate_tables
 from slowdust.formats.sysbench.met_tables import MetRow
 from slowdust.formats.sysbench.names import block_name, common_of, load_block_name, parse_file

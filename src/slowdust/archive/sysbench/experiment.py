@@ -10,18 +10,19 @@ from slowdust import __version__
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.importing import MARGIN, ArchivedExperiment, Mode
 from slowdust.archive.problems import Problem, recorded
-from slowdust.archive.sysbench import slices, table_slices
+from slowdust.archive.sysbench import slices
 from slowdust.archive.sysbench.checks import check_runs, check_tables, published_numbers
-from slowdust.archive.sysbench.classic_tables import classic_tables, find_cut
 from slowdust.archive.sysbench.clients import NOT_KNOWN, NamedClients, RunClients, notes_of_names
-from slowdust.archive.sysbench.joined_counters import JoinedTables, use_joined
 from slowdust.archive.sysbench.notes import differences_of, notes_of_groups, notes_of_scan
 from slowdust.archive.sysbench.reading import PREPARE, Cpu
 from slowdust.archive.sysbench.run_directory import RunDirectory, TestKey
 from slowdust.archive.sysbench.scan_rules import choose_scan_rules, part_units
 from slowdust.archive.sysbench.scanning import Directory
 from slowdust.archive.sysbench.slices import Reading
-from slowdust.archive.sysbench.summary_tables import Hardware
+from slowdust.archive.sysbench.tables import table_slices
+from slowdust.archive.sysbench.tables.classic_tables import classic_tables, find_cut
+from slowdust.archive.sysbench.tables.joined_counters import JoinedTables, use_joined
+from slowdust.archive.sysbench.tables.summary_tables import Hardware
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench import rate_tables
 from slowdust.formats.sysbench.names import block_name, load_block_name, order_of_runs, parse_file

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from statistics import median
 
 from slowdust.archive.importing import Mode
-from slowdust.archive.sysbench import joined_counters, slices, table_slices
+from slowdust.archive.sysbench import slices
 from slowdust.archive.sysbench.reading import Cpu
 from slowdust.archive.sysbench.run_directory import RunDirectory
 from slowdust.archive.sysbench.scan_rules import ScanRules
 from slowdust.archive.sysbench.slices import Reading
+from slowdust.archive.sysbench.tables import joined_counters, table_slices
 from slowdust.formats.sysbench import perf_stat
 from slowdust.formats.sysbench.rates import (
     SCAN,

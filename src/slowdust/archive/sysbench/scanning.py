@@ -13,7 +13,7 @@ from pathlib import Path
 from slowdust.archive.importing import ForeignKind, is_generic, name_of
 from slowdust.archive.problems import Problem, of_other_kind
 from slowdust.archive.sysbench.run_directory import FOREIGN
-from slowdust.archive.sysbench.summary_tables import Rates, Tables, is_table, take_tables
+from slowdust.archive.sysbench.tables.summary_tables import Rates, Tables, is_table, take_tables
 from slowdust.archive.walking import Visited, outermost, walk
 from slowdust.formats.sysbench.names import order_of_runs, parse_file
 from slowdust.formats.text import readable

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.analysis.model import Report
+from slowdust.analysis.origin import directory_of, imported_directories, kind_of_import
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.benchmarks.insert import INSERT
 from slowdust.errors import UsageError
@@ -18,7 +19,7 @@ _OF_ARCHIVES: dict[str, Callable[[Manifest, Sequence[Slice]], dict[Path, str]]] 
     SYSBENCH.name: sysbench.archived_files,
     IIBENCH: insert.archived_files,
 }
-"""Kind of archive -> the function that makes its files."""
+"""Kind of archive -> the function that makes its files; other kinds have none."""
 
 
 def write_classic(
@@ -43,8 +44,8 @@ def write_classic(
 def _classic_files(
     manifest: Manifest, report: Report, slices: Sequence[Slice]
 ) -> Mapping[Path, str]:
-    if manifest.imported is not None:
-        return _OF_ARCHIVES[manifest.imported.kind](manifest, slices)
+    if (kind := kind_of_import(manifest)) is not None:
+        return _OF_ARCHIVES[kind](manifest, slices) if kind in _OF_ARCHIVES else {}
     if any(record.place.benchmark == INSERT.name for record in slices):
         return insert_measured.measured_files(manifest, report, slices)
     return sysbench_measured.measured_files(report, slices)
@@ -52,16 +53,12 @@ def _classic_files(
 
 def _refuse_source(manifest: Manifest, directory: Path) -> None:
     """Keep classic files out of the directory that they were imported from, and of its runs."""
-    imported = manifest.imported
-    if imported is None or imported.path is None:
+    if (source := directory_of(manifest)) is None:
         return
-    wanted, source = Path(readable(str(directory.resolve()))), Path(imported.path)
-    if wanted == source:
+    wanted = Path(readable(str(directory.resolve())))
+    if wanted == Path(source[1]):
         raise UsageError(f"{directory} was imported from: classic files go into another directory")
-    runs = [source / contender.archived for contender in manifest.contenders if contender.archived]
-    inside = [
-        path for path in ([source] if imported.whole else runs) if wanted.is_relative_to(path)
-    ]
+    inside = [path for path in imported_directories(manifest) if wanted.is_relative_to(path)]
     if inside:
         raise UsageError(
             f"{directory} is in {inside[0]}, which was imported from: "

@@ -6,8 +6,10 @@ o.sum.t.<tag> for each run; in each directory of tables mrg.<step>, rel.<step> a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
+from slowdust.analysis.origin import tables_of
 from slowdust.formats.insert.names import without_size
 from slowdust.formats.insert.tables import (
     MERGED_TABLES,
@@ -32,8 +34,7 @@ Rows = dict[str, dict[str, Row]]
 def archived_files(manifest: Manifest, slices: Sequence[Slice]) -> dict[Path, str]:
     """Return path, relative to the archive's directory, and content of each file."""
     clients = max((record.place.clients for record in slices), default=1)
-    tables = manifest.imported.tables if manifest.imported else []
-    return files_of(tables, _rows(slices), clients)
+    return files_of(tables_of(manifest), _rows(slices), clients)
 
 
 def files_of(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> dict[Path, str]:
@@ -107,10 +108,5 @@ def _summary(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> str |
 
 
 def _groups(lines: Iterable[str]) -> list[list[str]]:
-    groups: list[list[str]] = [[]]
-    for line in lines:
-        if line == SEPARATOR:
-            groups.append([])
-        else:
-            groups[-1].append(line)
-    return groups
+    parted = groupby(lines, SEPARATOR.__eq__)
+    return [list(group) for separates, group in parted if not separates]

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from slowdust.analysis.origin import run_of, tables_of
 from slowdust.benchmarks.archived import LOAD
 from slowdust.formats.sysbench import met, met_tables, perf_stat, rate_tables
 from slowdust.formats.sysbench.iostat import Iostat
@@ -43,9 +44,7 @@ def archived_files(manifest: Manifest, slices: Sequence[Slice]) -> dict[Path, st
     files: dict[Path, str] = {}
     for record, classic in results:
         files |= _of_test(record, classic)
-    files |= _rates(results)
-    files |= _tables(manifest, results)
-    return files
+    return files | _rates(results) | _tables(manifest, results)
 
 
 def _of_test(record: Slice, classic: Classic) -> dict[Path, str]:
@@ -98,8 +97,8 @@ def _rates(results: Results) -> dict[Path, str]:
 
 def _tables(manifest: Manifest, results: Results) -> dict[Path, str]:
     """Write the tables that the archive has; of a kind that it has none of, one of everything."""
-    runs = [contender.archived or contender.name for contender in manifest.contenders]
-    tables = manifest.imported.tables if manifest.imported else []
+    runs = [run_of(facts) for facts in manifest.contenders]
+    tables = tables_of(manifest)
     kinds = {table.kind for table in tables}
     if "relative rates" in kinds:
         kinds.add("rates")

@@ -11,8 +11,8 @@ from slowdust.analysis.model import Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.report.absent import Runs, runs_of
 from slowdust.report.html.charts.marks import Mark, marks_of
+from slowdust.report.html.failures import Failure, failed_contenders, failures_of
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
-from slowdust.report.html.steps.failures import Failure, failed_contenders, failures_of
 from slowdust.report.tldr import Passage, passages
 from slowdust.wording import LONGEST_UNBROKEN, matrix_labels, short_names
 

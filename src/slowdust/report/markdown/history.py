@@ -17,8 +17,8 @@ from slowdust.report.history import (
     point_at,
     several_clients,
 )
-from slowdust.report.markdown.changes import list_of_changes
 from slowdust.report.markdown.table import ABSENT, ratio, table
+from slowdust.report.tldr import list_of_changes
 from slowdust.wording import clients, counted, distance
 
 NEW_LEVEL = "from here on throughput is at another level"

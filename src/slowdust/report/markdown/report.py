@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
-from slowdust.report.markdown import changes, contenders, hardware, rates, steps
+from slowdust.analysis.story.bands import changes_beside_tldr
+from slowdust.report.markdown import contenders, hardware, rates, steps
 from slowdust.report.markdown.table import table
-from slowdust.report.tldr import passages
+from slowdust.report.tldr import list_of_changes, passages
 from slowdust.store.slice import Slice
 from slowdust.wording import MOST_LISTED, clients
 
@@ -34,8 +35,21 @@ def tldr(report: Report) -> list[str]:
     """Return the sentences of the tl;dr and the changes of its groups as a list."""
     lines = ["## tl;dr", ""]
     for passage in passages(report):
-        lines += [f"- {passage}"] if isinstance(passage, str) else changes.list_of_changes(passage)
+        lines += [f"- {passage}"] if isinstance(passage, str) else list_of_changes(passage)
     return lines
+
+
+def group_changes(report: Report) -> list[str]:
+    """Return the changes of a report that are not in its tl;dr."""
+    if not (changes := changes_beside_tldr(report)):
+        return []
+    return [
+        f"## {'Version by version' if changes[0].line else 'Group by group'}",
+        "",
+        "How large changes are, not how sure. The common result is the median test's.",
+        "",
+        *list_of_changes(changes),
+    ]
 
 
 def warnings(report: Report) -> list[str]:
@@ -84,7 +98,7 @@ SECTIONS = (
     tldr,
     steps.summaries,
     rates.throughput,
-    changes.group_changes,
+    group_changes,
     rates.response_times,
     rates.concurrency,
     hardware.memory,

@@ -16,7 +16,6 @@ from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.scale import Linear, Logarithmic, few_ticks, time_ticks, zero_based
-from slowdust.report.html.steps.series import Line
 from slowdust.units import Second
 
 RATE_HEIGHT = 84.0
@@ -26,6 +25,20 @@ _FINE = 10
 _TIME_LABELS = 9
 _HEADROOM = 1.06
 """The end of an axis / the highest value: a line along the edge would be cut."""
+
+
+Point = tuple[int, float]
+"""A second since the beginning of the step, and the value in it."""
+Run = tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A contender in one incarnation, broken where nothing was measured."""
+
+    contender: str
+    incarnation: int
+    runs: tuple[Run, ...]
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
-"""The seconds of a long step as lines, thinned so that no stall is lost."""
+"""The seconds of a long step as values, thinned so that no stall is lost."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from slowdust.analysis.results.steps import BY_STATEMENT
+from slowdust.report.html.charts.steps import Point, Run
 from slowdust.store.step import RoleSecond, RoleUse, Sample
 from slowdust.units import Second
 
@@ -17,19 +17,6 @@ BYTES_PER_MB = 1 << 20
 """The bytes of a MB, as for stalls and for kB per operation."""
 
 _NOTHING = RoleSecond(0, 0, 0, 0)
-
-Point = tuple[int, float]
-"""A second since the beginning of the step, and the value in it."""
-Run = tuple[Point, ...]
-
-
-@dataclass(frozen=True)
-class Line:
-    """A contender in one incarnation, broken where nothing was measured."""
-
-    contender: str
-    incarnation: int
-    runs: tuple[Run, ...]
 
 
 def rates(role: str, use: RoleUse, worked: Second) -> list[float | None]:

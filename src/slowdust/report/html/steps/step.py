@@ -16,12 +16,11 @@ from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, bars_chart
 from slowdust.report.html.charts.histogram import RoleHistogram, histograms
 from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.steps import Graph, step_graph
+from slowdust.report.html.charts.steps import Graph, Line, step_graph
+from slowdust.report.html.failures import Failure, of_step
 from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row
 from slowdust.report.html.steps import series
-from slowdust.report.html.steps.failures import Failure, of_step
-from slowdust.report.html.steps.series import Line
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail, WriteSchedule
 from slowdust.units import Second, known

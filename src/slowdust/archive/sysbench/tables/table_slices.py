@@ -10,7 +10,7 @@ from slowdust.archive.problems import Problem
 from slowdust.archive.sysbench.clients import NamedClients, TableClients, TestRun, of_directories
 from slowdust.archive.sysbench.scanning import Directory
 from slowdust.archive.sysbench.slices import per_operation
-from slowdust.archive.sysbench.summary_tables import Hardware, Rates
+from slowdust.archive.sysbench.tables.summary_tables import Hardware, Rates
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench.met_tables import MetRow
 from slowdust.formats.sysbench.names import LOAD_BLOCK, FileName, common_of, parse_file, test_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from slowdust.archive.problems import Cell, Problem, differing
 from slowdust.archive.sysbench.run_directory import RunDirectory
 from slowdust.archive.sysbench.slices import counters_of
-from slowdust.archive.sysbench.summary_tables import Joined
+from slowdust.archive.sysbench.tables.summary_tables import Joined
 from slowdust.formats.sysbench import perf_stat
 from slowdust.formats.sysbench.names import parse_run
 from slowdust.store.archived import Archived

@@ -13,7 +13,7 @@ from pathlib import Path
 from slowdust.archive.problems import Problem
 from slowdust.archive.sysbench.checks import PublishedRows, RatesOfTests
 from slowdust.archive.sysbench.clients import of_table
-from slowdust.archive.sysbench.summary_tables import Hardware, Rates, Tables
+from slowdust.archive.sysbench.tables.summary_tables import Hardware, Rates, Tables
 from slowdust.formats.sysbench import rate_tables
 from slowdust.formats.sysbench.names import parse_file
 from slowdust.formats.text import beginning
