@@ -91,6 +91,8 @@ def main() -> int:
         files = len(list(_files(new)))
     for name, lines in differing:
         print(f"{name} differs", *lines, sep="\n  ")
+    if not archives:
+        print(f"left out: the published runs, which are not in {ARCHIVE.parents[1].name}/")
     print(f"{files} files compared with {arguments.revision}, {len(differing)} differ")
     return 1 if differing else 0
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
 
-from slowdust.probes.probe import AnyProbe, Subject
+from slowdust.probes.probe import FAILURES, AnyProbe, ClosedProbe, Subject
+from slowdust.probes.server.process import ServerProbe
 
 _ROOMS = ("server", "host")
 """The rooms in the order of reading. The host is read last before a window and first after it, so
@@ -20,10 +21,23 @@ that it does not count the reading of the servers, which themselves do not notic
 def probes_of(subject: Subject) -> list[AnyProbe]:
     """Return a probe of each kind for a running server.
 
+    Only that of the server's processes is essential: any other that cannot be opened is skipped in
+    every window, and named.
+
     Raises:
         OSError: the server has ended.
     """
-    return [module.probe_of(subject) for room in _ROOMS for module in _modules(room)]
+    return [_open(module, subject) for room in _ROOMS for module in _modules(room)]
+
+
+def _open(module: ModuleType, subject: Subject) -> AnyProbe:
+    try:
+        probe: AnyProbe = module.probe_of(subject)
+    except FAILURES:
+        if module.__name__ == ServerProbe.__module__:
+            raise
+        return ClosedProbe(module.__name__.rpartition(".")[2])
+    return probe
 
 
 def _modules(room: str) -> Iterator[ModuleType]:

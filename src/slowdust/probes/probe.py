@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 Reading = TypeVar("Reading")
 
-_FAILURES = (OSError, ValueError, LookupError)
+FAILURES = (OSError, ValueError, LookupError)
 """Exceptions that a probe may raise: files that vanish, are forbidden, or have another form."""
 
 
@@ -60,15 +60,41 @@ class Probe(Protocol[Reading]):
 AnyProbe = Probe[Any]
 
 
+class ClosedProbe:
+    """A probe that could not be opened: its readings fail."""
+
+    parts: Mapping[str, str] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def read(self) -> None:
+        """Fail.
+
+        Raises:
+            OSError: always.
+        """
+        raise OSError(f"the probe {self.name} could not be opened")
+
+    def use(self, before: None, after: None) -> Use:
+        """Return nothing: there is no reading."""
+        del before, after
+        return {}
+
+
 def attempt(probe: Probe[Reading]) -> Reading | None:
     """Read a probe; None where it cannot be read."""
     try:
         return probe.read()
-    except _FAILURES as failure:
+    except FAILURES as failure:
         _log.debug("probe %s skipped: %s", probe.name, failure)
         return None
 
 
 def use_between(probe: Probe[Reading], before: Reading | None, after: Reading | None) -> Use | None:
-    """Return what was used between two readings; None where one of them is missing."""
-    return None if before is None or after is None else probe.use(before, after)
+    """Return what was used between two readings; None where one is missing or they do not fit."""
+    try:
+        return None if before is None or after is None else probe.use(before, after)
+    except FAILURES as failure:
+        _log.debug("probe %s skipped: %s", probe.name, failure)
+        return None

@@ -20,7 +20,13 @@ def slice_of_schema_1(line: bytes) -> Slice:
     Raises:
         MsgspecError: it is not such a record.
     """
-    record: Record = msgspec.json.decode(line, type=dict[str, Any])
+    try:
+        return _converted(msgspec.json.decode(line, type=dict[str, Any]))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise msgspec.ValidationError(f"no record of a slice ({error!r})") from error
+
+
+def _converted(record: Record) -> Slice:
     slice_: Record = {"place": _take(record, _PLACE), **_take(record, ("qps", "unit"))}
     if (archived := record.pop("archived", None)) is not None:
         slice_["archived"] = {

@@ -221,12 +221,20 @@ def _replace(path: Path, content: bytes) -> None:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _decode(lines: bytes) -> list[Slice]:
-    """Decode records; those that an earlier Slowdust wrote are of its schema."""
+def _decode(content: bytes) -> list[Slice]:
+    """Decode records; those that an earlier Slowdust wrote are of its schema.
+
+    Raises:
+        MsgspecError: a line is damaged; says which.
+    """
     decoder = msgspec.json.Decoder(Slice)
-    if all(line.startswith(_BEGINNING) for line in lines.splitlines()):
-        return decoder.decode_lines(lines)
-    return [
-        decoder.decode(line) if line.startswith(_BEGINNING) else slice_of_schema_1(line)
-        for line in lines.splitlines()
-    ]
+    records = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            if line.startswith(_BEGINNING):
+                records.append(decoder.decode(line))
+            elif line.strip():
+                records.append(slice_of_schema_1(line))
+        except msgspec.MsgspecError as error:
+            raise msgspec.ValidationError(f"line {number}: {error}") from error
+    return records

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from slowdust.probes.host.use import HostProbe
+from slowdust import probes
+from slowdust.probes.host.use import HostProbe, HostReadings
+from slowdust.probes.probe import Subject
 from slowdust.probes.server.process import IdleServer
 from slowdust.probes.window import Window
 
@@ -110,3 +113,42 @@ def test_a_window_is_not_closed_twice() -> None:
     window.close()
     with pytest.raises(RuntimeError, match="opened"):
         window.close()
+
+
+class Forbidden:
+    """A module of a probe that this host does not allow."""
+
+    __name__ = "slowdust.probes.host.forbidden"
+
+    @staticmethod
+    def probe_of(subject: Subject) -> NoReturn:
+        raise PermissionError(subject)
+
+
+def test_a_probe_that_cannot_be_opened_is_skipped_and_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    modules = probes._modules
+    monkeypatch.setattr(
+        probes,
+        "_modules",
+        lambda room: [*modules(room), *([Forbidden()] if room == "host" else [])],
+    )
+    opened = probes.probes_of(Subject(os.getpid(), tmp_path))
+    window = Window(opened)
+    window.open()
+    use = window.close()
+
+    assert use.uses.keys() == {"server", "host"}
+    assert "forbidden" in use.skipped
+
+
+def test_a_probe_whose_readings_do_not_fit_is_skipped_and_named(tmp_path: Path) -> None:
+    class Unfit(HostProbe):
+        def use(self, before: HostReadings, after: HostReadings) -> NoReturn:
+            raise KeyError(before, after)
+
+    window = Window([Unfit(tmp_path)])
+    window.open()
+
+    assert window.close().skipped == ["host"]

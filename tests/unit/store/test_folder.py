@@ -91,6 +91,19 @@ def test_a_torn_last_line_is_ignored_and_cut(tmp_path: Path) -> None:
     assert folder.read_slices() == [record(0), record(2)]
 
 
+@pytest.mark.parametrize(
+    "line", [b'{"step":{}}', b'{"archived":{},"response":3}', b'{"idle_cpu_s":3}', b"{broken"]
+)
+def test_a_damaged_line_of_the_first_schema_is_named(tmp_path: Path, line: bytes) -> None:
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+        writer.append(record(0))
+    file = folder.path / "slices.ndjson"
+    file.write_bytes(file.read_bytes() + b"\n" + line + b"\n")
+    with pytest.raises(SlowdustError, match="is damaged: line 3: "):
+        folder.read_slices()
+
+
 def test_damage_elsewhere_is_said(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "x")
     with writing(folder) as writer:
