@@ -126,7 +126,7 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The version that the server itself prints."""
     source: str
     sha256: str | None = None
-    """Checksum of the archive; like the next, absent for archived runs."""
+    """Checksum of the binary; like the next, absent for archived runs."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
     config: str

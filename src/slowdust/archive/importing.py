@@ -93,7 +93,7 @@ def import_candidates(candidates: Sequence[Candidate], results: Path, name: str 
     An experiment that was imported from the same directory under the same name is replaced.
 
     Raises:
-        UsageError: another experiment has that name, or one of this directory has more of it.
+        UsageError: another experiment has that name, or has more of the same directory.
     """
     outcome = Import()
     experiments: dict[str, ArchivedExperiment] = {}

@@ -17,7 +17,7 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str
     """The version that the server itself prints."""
     sha256: str | None = None
-    """Checksum of the binary; absent for archived runs, whose binaries nobody has, as the next."""
+    """Checksum of the binary; like the next, absent for archived runs."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
 

@@ -18,7 +18,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = "|".join(_MONTHS)
 _MONTH_AND_YEAR = re.compile(rf"(?:^|[^a-z])(?:({_MONTH})(\d\d)|(\d\d)({_MONTH}))(?:[^a-z0-9]|$)")
 _FIRST_OF_ONE_THREAD = (2025, 7)
-"""Year and month, between verified eras, from which scan's rate is taken as of one thread."""
+"""Year and month, between verified eras, from which scan's rate is assumed of one thread."""
 
 
 class Unit(Enum):

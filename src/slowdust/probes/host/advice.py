@@ -15,7 +15,7 @@ FREE_DISK_SHARE = 0.05
 FREE_DISK_BYTES = 5 * _GIB
 AVAILABLE_MEMORY_SHARE = 0.2
 SWAP_USED_BYTES = 16 * _MIB
-"""The swap in use below which any machine is that has been up for a while."""
+"""The swap that a machine may use after it has been up for a while."""
 BUSY_CORES = 0.05
 STEAL_SHARE = 0.01
 SHOWN_PROCESSES = 3
