@@ -1,7 +1,6 @@
 """The directories of Slowdust: for fetched builds, and for running instances.
 
-The unprivileged user that servers run as cannot enter root's own directories, so root gets system
-directories instead.
+The unprivileged user that servers run as cannot enter root's directories: root has the system's.
 """
 
 from __future__ import annotations

@@ -118,9 +118,9 @@ def first_line(text: str) -> str:
     return text.strip().partition("\n")[0].rstrip(".")
 
 
-def listing(parts: Sequence[str]) -> str:
+def listing(parts: Sequence[str], conjunction: str = "and") -> str:
     """Join the parts of a list: 'a', 'a and b', 'a, b and c'."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+    return f" {conjunction} ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def shortened(parts: Sequence[str]) -> str:
@@ -150,7 +150,7 @@ def distinct_names(contenders: Sequence[str]) -> dict[str, str]:
 
 
 def _differing_parts(contenders: Sequence[str]) -> dict[str, str] | None:
-    """Do the same; None where a part is empty or two are equal."""
+    """Return contender -> differing part of its name; None where one is empty or two are equal."""
     parts = [_SEPARATOR.split(name) for name in contenders]
     ahead = _common_beginning(parts)
     behind = _common_beginning([own[ahead:][::-1] for own in parts])

@@ -72,7 +72,7 @@ class Workplace:
         return found
 
     def nothing_is_left(self) -> bool:
-        """Whether no server runs and no instance's file is there."""
+        """Return whether no server runs and no instance's file is there."""
         instances = self.data_root / "instances"
         files = list(instances.glob("*/*")) if instances.exists() else []
         return not self.servers() and not files

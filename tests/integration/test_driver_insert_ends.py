@@ -87,7 +87,7 @@ def test_a_killed_server_ends_the_step_at_once(builds: GetBuildOf, driver: Drive
 def test_one_lost_connection_ends_the_step_at_once(
     postgres: Server, driver: Driver, victim: str
 ) -> None:
-    """Also while the others sleep: until something is due, or in a statement."""
+    """The step ends also while the others sleep until something is due, or in a statement."""
     purchases = loaded(postgres, driver)
     purchases.prepare(query("range", 60, 1.0), long_transaction=50)
     killed = []

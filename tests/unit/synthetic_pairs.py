@@ -74,7 +74,7 @@ def _sizes(noise: PairNoise, steps: int) -> FloatArray:
 
 
 def _places(shape: tuple[int, int, int], noise: PairNoise) -> FloatArray:
-    """When each contender's step ran within its incarnation, in steps since its beginning."""
+    """Return when each contender's step ran, in steps since its incarnation began."""
     steps, incarnations, contenders = shape
     forth = np.broadcast_to(np.arange(contenders), shape)
     reverse = (np.add.outer(np.arange(steps), np.arange(incarnations)) % 2 == 1)[:, :, None]

@@ -13,7 +13,7 @@ class Contender:
     """As it is started."""
 
     name: str
-    """By which reports call it."""
+    """Its name in reports."""
     titles = ()
     """
     Those of its columns.
@@ -21,6 +21,9 @@ class Contender:
 
     def stop(self) -> None:
         """With all of its processes."""
+
+    async def runs(self) -> bool:
+        """Whether it runs."""
 '''
 GOOD = '''"""Offices of modules."""
 class Contender:
@@ -29,11 +32,17 @@ class Contender:
     name: str
     """The name by which reports call it."""
     title: str = "Of nothing"
+    found = False
+    """Whether it was found."""
 
     def stop(self) -> None:
         """Stop it with all of its processes."""
         print("in a call")
         "As a string that documents nothing"
+
+    @cached_property
+    def runs(self) -> bool:
+        """Whether it runs."""
 '''
 
 
@@ -41,9 +50,10 @@ def test_each_kind_of_docstring_is_checked() -> None:
     assert list(offenders(OFFENDERS)) == [
         (1, "Of modules."),
         (3, "As it is started."),
-        (6, "By which reports call it."),
+        (6, "Its name in reports."),
         (8, "Those of its columns."),
         (13, "With all of its processes."),
+        (16, "Whether it runs."),
     ]
 
 

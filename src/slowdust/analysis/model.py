@@ -77,7 +77,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnations: int
     measured_s: Second | None = None
     errors: int | None = None
-    """Absent for archived runs, as are retries."""
+    """Failed operations; like retries, absent for archived runs."""
     errors_by_state: dict[str, int] = {}
     retries: int | None = None
     latency_us: LatencyUs | None = None
@@ -105,7 +105,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     late_operations: int | None = None
     """Operations of an open loop that started later than scheduled."""
     notes: list[str] = []
-    """Remarks in words: 'client was the limit', 'errors', 'plan differs', ..."""
+    """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
 
 
 class PlanDifference(msgspec.Struct, kw_only=True):
@@ -126,7 +126,7 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The version that the server itself prints."""
     source: str
     sha256: str | None = None
-    """Absent for archived runs, as is the next."""
+    """Checksum of the binary; like the next, absent for archived runs."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
     config: str
@@ -170,13 +170,13 @@ class RoleReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     buckets: list[int] | None = None
     """Statements by response time: one count for each of `BUCKETS_US`, and one for the rest."""
     p50_us: Microsecond | None = None
-    """Absent if no statement succeeded, as the two below."""
+    """Median response time; like the two below, absent if no statement succeeded."""
     p99_us: Microsecond | None = None
     max_us: Microsecond | None = None
     client_cpu_us: Microsecond | None = None
     """CPU time of the client per row, or per query."""
     errors: int | None = None
-    """Absent for archived runs, as are retries."""
+    """Failed statements; like retries, absent for archived runs."""
     retries: int | None = None
     target: float | None = None
     """Rate that was asked for, in `unit`; absent if the role is unpaced."""
@@ -307,7 +307,7 @@ class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     are described beside the base."""
     group: str
     clients: int | None = None
-    """Absent if there is only one number of clients."""
+    """The number of clients; absent if there is only one."""
     steps: list[ChangeCounts]
     """Changes from each version to the next newer one."""
     overall: ChangeCounts | None = None
@@ -342,7 +342,7 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Changes by line of versions, then group; contenders beside the base if there is no line."""
     contender_info: list[ContenderInfo]
     notes: list[str] = []
-    """Remarks on what differs beside what is compared: DBMS, engines, allocators."""
+    """Notes on what differs beside what is compared: DBMS, engines, allocators."""
     step_runs: list[StepRun] = []
     """Runs of long steps, in the order of `results`, then by incarnation."""
     failed_steps: list[StepFailure] = []

@@ -42,9 +42,9 @@ class Option:
     """The option as it is typed: `--device`."""
     help: str
     values: tuple[str, ...] = ()
-    """All that it may be; empty where that is any text or number."""
+    """The possible values; empty where any text or number is possible."""
     least: int | None = None
-    """The least that it may be, of an option that is a number."""
+    """The smallest possible value of an option that is a number."""
 
 
 @dataclass
@@ -93,8 +93,7 @@ def import_candidates(candidates: Sequence[Candidate], results: Path, name: str 
     An experiment that was imported from the same directory under the same name is replaced.
 
     Raises:
-        UsageError: another experiment has that name, or one of the same directory of which more
-            was imported.
+        UsageError: another experiment has that name, or has more of the same directory.
     """
     outcome = Import()
     experiments: dict[str, ArchivedExperiment] = {}
@@ -123,8 +122,8 @@ def check_name(name: str | None) -> None:
     """
     if name is not None and re.fullmatch(NAME, name) is None:
         raise UsageError(
-            f"--name '{name}' is no name of an experiment: letters, digits and ._@+- only, "
-            "the first of them a letter or digit"
+            f"--name '{name}' is not a valid name of an experiment: letters, digits and ._@+- "
+            "only, the first of them a letter or digit"
         )
 
 
@@ -181,7 +180,7 @@ def _refuse_other(folder: Folder, new: Imported | None) -> None:
     assert new is not None
     there = folder.read_manifest().imported if folder.is_imported() else None
     if there is None:
-        what = "no import"
+        what = "not an import"
     elif (there.kind, there.path or new.path) != (new.kind, new.path):
         what = f"the import of {there.path or there.source} as {there.kind}"
     else:

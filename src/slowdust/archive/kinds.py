@@ -23,7 +23,7 @@ class ArchiveKind(Protocol):
     """A kind of archive: it knows its files, and the experiments in them."""
 
     name: str
-    """Its name on the command line and in manifests."""
+    """The kind's name on the command line and in manifests."""
     summary: str
     """One line of help."""
     help: str

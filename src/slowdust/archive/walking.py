@@ -10,7 +10,7 @@ from pathlib import Path
 from slowdust.archive.problems import Problem
 from slowdust.formats.text import unreadable
 
-UNREADABLE_NAME = "its name is no UTF-8, or has control characters"
+UNREADABLE_NAME = "its name is not UTF-8, or has control characters"
 NOT_FOLLOWED = "a link to a directory, which is not followed"
 NO_FILE = "no regular file"
 """A pipe, a socket, a device, a link to nothing: reading it could wait for ever."""

@@ -96,7 +96,7 @@ class Benchmark:
     connections: int = 1
     """Connections that each client holds at once, at most."""
     options_type: type[Table] | None = None
-    """Its own table of the experiment file, which is called like the benchmark."""
+    """The benchmark's own table of the experiment file, which is called like the benchmark."""
     options: tuple[Option, ...] = ()
     """Options of `slowdust compare` that set keys of that table."""
     unused_keys: Mapping[str, str] = field(default_factory=dict)

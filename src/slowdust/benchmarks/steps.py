@@ -89,7 +89,7 @@ class StepTable(Table):
     @classmethod
     def _more_than_one(cls, value: int) -> int:
         if value == 1:
-            raise ValueError("one partition is none: write 2 or more, or leave it out")
+            raise ValueError("one partition leaves a table whole: write 2 or more, or leave it out")
         return value
 
     @property

@@ -19,8 +19,7 @@ def resolve(dbms: str, version: str, progress: Progress) -> Build:
 
     `version` is a version of the catalog ('17.6'), the beginning of one ('17': the newest of
     them), one that is in the cache, or the name of a registered directory. A cached build needs no
-    network. Raises UsageError for a version that the catalog does not have, SlowdustError when no
-    source has it.
+    network. Raises UsageError for an unknown version, SlowdustError when no source has it.
     """
     catalog = catalog_of(dbms)
     directory = directories.registered(dbms).get(version)

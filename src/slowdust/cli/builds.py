@@ -21,7 +21,7 @@ from slowdust.versions import version_order
 _NAMES_METAVAR = "DBMS@VERSION|allocator@NAME..."
 
 
-@click.group("builds")
+@click.group("builds", short_help="Manage server binaries and memory allocators.")
 def command() -> None:
     """List, fetch, register and remove server binaries and memory allocators.
 
@@ -43,7 +43,7 @@ class _Row:
     source: str | None = None
 
 
-@command.command("list")
+@command.command("list", short_help="List cached, available and registered builds.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     """List the cached builds, the builds that can be fetched, and the registered directories."""
@@ -65,7 +65,7 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     _print_aligned(lines)
 
 
-@command.command("get")
+@command.command("get", short_help="Fetch builds and allocators into the cache.")
 @click.argument("names", nargs=-1, required=True, metavar=_NAMES_METAVAR)
 @click.option("--from", "location", metavar="FILE|URL", help="Use this archive of the binaries.")
 @click.option("--sha256", metavar="HEX", help="The archive's SHA-256, where none is published.")
@@ -101,7 +101,7 @@ def get_builds(names: Sequence[str], location: str | None, sha256: str | None) -
             _print_build(server_builds.resolve(kind, version, progress))
 
 
-@command.command("add")
+@command.command("add", short_help="Register a directory of binaries.")
 @click.argument("name")
 @click.argument("directory", type=click.Path(path_type=Path))
 def add_directory(name: str, directory: Path) -> None:
@@ -114,7 +114,7 @@ def add_directory(name: str, directory: Path) -> None:
     click.echo(f"{build.dbms}@{name}: {build.facts.version} in {build.root}")
 
 
-@command.command("remove")
+@command.command("remove", short_help="Delete builds and allocators from the cache.")
 @click.argument("names", nargs=-1, required=True, metavar=_NAMES_METAVAR)
 def remove_builds(names: Sequence[str]) -> None:
     """Delete fetched builds and memory allocators from the cache.

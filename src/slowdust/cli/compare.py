@@ -10,11 +10,12 @@ import click
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
 from slowdust.cli.options import results_option
+from slowdust.wording import listing
 
 _GENERAL = (
     Option("--tests", "LIST", "Names or patterns of tests: 'point*,update-index'."),
     Option("--suite", "NAME", "quick, default, or full (with reads before the writes).  [default]"),
-    Option("--benchmark", "NAME", f"{' or '.join(BENCHMARKS)}.  [{DEFAULT.name}]"),
+    Option("--benchmark", "NAME", f"{listing(tuple(BENCHMARKS), 'or')}.  [{DEFAULT.name}]"),
     Option("--clients", "LIST", "Concurrent clients: 1 or 1,8,64.  [1]"),
     Option("--rows", "LIST", "Rows of each table.  [100000]"),
     Option("--tables", "INTEGER", "Number of tables.  [1]"),
@@ -37,7 +38,7 @@ def _help(option: Option) -> str:
         own = [other.help for other in benchmark.options if other.name == option.name]
         texts += [f"{benchmark.name}: {text}" for text in own]
         if not own and (reason := benchmark.unused_keys.get(option.parameter)):
-            texts.append(f"Not of {benchmark.name}: {reason}.")
+            texts.append(f"Does not apply to {benchmark.name}: {reason}.")
     return " ".join(texts)
 
 
@@ -64,7 +65,7 @@ _OPTIONS = [
 
 
 @click.command("compare", params=_OPTIONS)
-@click.argument("contenders", nargs=-1, required=True, metavar="BASE CONTENDER...")
+@click.argument("contenders", nargs=-1, required=True, metavar="BASE [CONTENDER]...")
 @click.option(
     "--set",
     "settings",

@@ -21,6 +21,8 @@ def conduct(spec: Spec, results: Path, mode: StartMode) -> int:
     The code is 1 when a contender dropped out or did not finish a step.
     """
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
+    if len(spec.planned_contenders()) == 1:
+        click.echo("there is only one contender: nothing will be compared", err=True)
     try:
         with watching() as view:
             folder = run_experiment(spec, results, mode, view)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
 
 
-@click.command("history")
+@click.command("history", short_help="Show throughput from version to version.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--benchmark", help="Only this benchmark: micro, insert, slap, archived sysbench.")
 @click.option(

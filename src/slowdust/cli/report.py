@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--classic",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write the classic files into DIR: qps.abs, o.met, mrg, ...; see docs/import.md.",
+    help="Write the classic files into DIRECTORY: qps.abs, o.met, mrg, ...; see docs/import.md.",
 )
 @click.option(
     "--base", metavar="CONTENDER", help="Compare with this contender or version.  [the first]"

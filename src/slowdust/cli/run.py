@@ -9,7 +9,7 @@ import click
 from slowdust.cli.options import results_option
 
 
-@click.command("run")
+@click.command("run", short_help="Run the experiment of a file, or continue it.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--resume", is_flag=True, help="Continue a stopped experiment.")
 @results_option

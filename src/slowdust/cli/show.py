@@ -21,7 +21,7 @@ def command(name: str, results: Path) -> None:
     folder = Folder(results / name)
     manifest = folder.read_manifest()
     if kind_of_import(manifest) is None:
-        click.echo(f"{manifest.experiment}: started {manifest.started or 'nobody knows when'}")
+        click.echo(f"{manifest.experiment}: started {manifest.started or 'at an unknown time'}")
         click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
     else:
         click.echo(f"{manifest.experiment}: imported, {_when(manifest.started)}")

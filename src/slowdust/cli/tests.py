@@ -5,15 +5,16 @@ from __future__ import annotations
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
+from slowdust.wording import listing
 
 
-@click.command("tests")
+@click.command("tests", short_help="List a benchmark's tests, their groups and suites.")
 @click.option(
     "--benchmark",
     "name",
     default=DEFAULT.name,
     show_default=True,
-    help=f"{' or '.join(BENCHMARKS)}.",
+    help=f"{listing(tuple(BENCHMARKS), 'or')}.",
 )
 def command(name: str) -> None:
     """List a benchmark's tests in order, with their groups and the suites that include them."""

@@ -245,8 +245,7 @@ class Family(ABC):
     def fatal_error(self, state: str) -> str | None:
         """Return what an error with this state (SQLSTATE, or `HY000/NUMBER`) says about the server.
 
-        None where the server is still worth measuring: it is not out of resources, shut down or
-        failing.
+        None where it is neither out of resources nor shut down nor failing.
         """
 
     @abstractmethod

@@ -55,7 +55,7 @@ class RunningContender:
 
     resolved: ResolvedContender
     instance: Instance | None = None
-    """Its server; None where the data directory could not be made."""
+    """The server; None where the data directory could not be made."""
     failed: str | None = None
     """The reason why it dropped out, with the last lines of its log."""
     sizes: Sizes | None = None
@@ -67,7 +67,7 @@ class RunningContender:
 
     @property
     def name(self) -> str:
-        """Its name in reports and records."""
+        """The contender's name in reports and records."""
         return self.resolved.name
 
     @property
@@ -77,7 +77,7 @@ class RunningContender:
 
     @property
     def server(self) -> Instance:
-        """Its instance; only for contenders that have not failed."""
+        """The server; only for contenders that have not failed."""
         assert self.instance is not None
         return self.instance
 
@@ -173,7 +173,7 @@ class Contenders:
             self._drop(contender, explain_failure(contender, error))
 
     def for_each(self, action: Callable[[RunningContender], object]) -> None:
-        """Do the same with every contender that has not failed; whoever fails drops out."""
+        """Carry out an action on every contender that has not failed; whoever fails drops out."""
         for contender in self.running():
             with self.guard(contender):
                 action(contender)

@@ -86,9 +86,8 @@ class Instance:
     ) -> Instance:
         """Create the data directory of a contender without starting the server.
 
-        Raises UsageError for settings that the build refuses, for a malloc library that it cannot
-        have, and for paths that its dynamic loader cannot read; InstanceError when its data
-        cannot be created.
+        Raises UsageError for settings that the build refuses, a malloc library that it cannot have,
+        and paths that its dynamic loader cannot read; InstanceError when no data can be created.
         """
         account = server_account()
         access = access or Access.make()

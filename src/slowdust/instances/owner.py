@@ -1,8 +1,7 @@
 """The owner of a run directory, and the record of what has to be removed when the owner ends.
 
 The owner holds a lock on a file in the run directory: the kernel frees the lock however the owner
-ends. `owner.json` beside it lists everything that the owner started, written before or at the
-start.
+ends. `owner.json` beside it lists all that the owner started, written before or at the start.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ import psutil
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _START_FIELD = 19
-"""The index of the start time, in clock ticks since boot, after the name in /proc/PID/stat
-(proc(5), field 22)."""
+"""The index of the start time in ticks since boot, after the name in /proc/PID/stat: proc(5)."""
 
 
 class ProcessMark(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ class Subject:
     """The running server that probes are about."""
 
     pid: int
-    """Its main process."""
+    """The server's main process."""
     data_directory: Path
 
 

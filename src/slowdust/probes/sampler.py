@@ -18,7 +18,7 @@ _SHORTEST: Second = 0.1
 _MOST_LINES = 5
 _LONGEST_LINE = 300
 _MOST_LOG_BYTES = 1 << 16
-"""Read of one second; a server that writes more repeats itself."""
+"""The most bytes of the log read in one second; a server that writes more repeats itself."""
 
 
 class _Readings(NamedTuple):

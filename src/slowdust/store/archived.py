@@ -32,8 +32,7 @@ class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):
     rate: str | None = None
     """Rate by which the published numbers per operation were divided, in its printed form."""
     whole_rate: str | None = None
-    """The rate of the published tables: an integer, with the text that follows it in its file after
-    a tab."""
+    """The rate of the published tables: an integer, with the text behind it after a tab."""
     storage: list[float] | None = None
     """Samples, and sums over them: reads/s, KB read/s, writes/s, KB written/s."""
     cpu: list[float] | None = None
@@ -65,4 +64,4 @@ class Archived(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Metric of analysis/metrics.py -> its value: the files have means per operation, no totals."""
     counters: Counters | None = None
     notes: list[str] = []
-    """Remarks about the run's numbers for a reader."""
+    """Notes about the run's numbers for a reader."""

@@ -17,7 +17,7 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str
     """The version that the server itself prints."""
     sha256: str | None = None
-    """Checksum of the binary; absent for archived runs, whose binaries nobody has, as the next."""
+    """Checksum of the binary; like the next, absent for archived runs."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
 
@@ -116,7 +116,7 @@ class Fate(StrEnum):
     SKIPPED = "skipped"
     PARTLY = "used in part"
     DIFFERS = "differs from what it is made of"
-    """Its sources are there, too, and count."""
+    """The file's sources are there, too, and count."""
 
 
 class SkippedFile(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -137,11 +137,11 @@ class ArchivedTable(msgspec.Struct, kw_only=True, omit_defaults=True):
     tag: str
     """Part of its name that tells it from others: `wm1` of `qps.abs.wm1.tsv`."""
     runs: list[str]
-    """Its columns: the runs, the base first."""
+    """The columns: the runs, the base first."""
     rows: list[str] = []
-    """Its rows: labels or file names, in its order."""
+    """The rows: labels or file names, in its order."""
     folder: str = ""
-    """Its directory, relative to the experiment's."""
+    """The table's directory, relative to the experiment's."""
 
 
 class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -56,7 +56,7 @@ def test_a_true_step_is_found_where_it_is() -> None:
         (change,) = find_changes(list(series), known(0.02, 12), count=30)
 
         assert change.place == 7
-        assert change.shift == pytest.approx(-0.16, abs=0.05)
+        assert change.difference == pytest.approx(-0.16, abs=0.05)
 
 
 def test_the_newest_version_alone_may_be_the_change() -> None:
@@ -192,7 +192,7 @@ def test_by_size_alone_several_steps_are_found_and_what_lies_between_is_not() ->
     changes = find_changes_by_size(series, DEFAULT_BANDS)
 
     assert [change.place for change in changes] == [2, 4]
-    assert [math.exp(change.shift) for change in changes] == pytest.approx(
+    assert [math.exp(change.difference) for change in changes] == pytest.approx(
         [1.284, 0.543], abs=0.001
     )
 
@@ -202,7 +202,7 @@ def test_by_size_alone_many_small_steps_add_up_to_one_that_counts() -> None:
 
     (change,) = find_changes_by_size(series, DEFAULT_BANDS)
 
-    assert abs(change.shift) > 0.05
+    assert abs(change.difference) > 0.05
 
 
 @pytest.mark.parametrize(

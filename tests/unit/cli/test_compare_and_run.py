@@ -182,10 +182,21 @@ def test_an_experiment_without_a_slice_cannot_go_on(
 
 
 @pytest.mark.parametrize(
+    ("settings", "warned"), [([], True), (["--set", "fsync=on", "--set", "fsync=off"], False)]
+)
+def test_one_contender_without_several_values_is_not_compared(
+    slowdust: Slowdust, runs: Runs, settings: list[str], *, warned: bool
+) -> None:
+    outcome = slowdust("compare", NEW, *settings)
+    assert len(runs.calls) == 1
+    assert ("nothing will be compared" in outcome.err) is warned
+
+
+@pytest.mark.parametrize(
     ("options", "complaint"),
     [
         (["--clients", "one"], "--clients one: write a whole number"),
-        (["--clients", "1,1"], "clients: the same number of clients stands there twice"),
+        (["--clients", "1,1"], "clients: the same number of clients is given twice"),
         (["--margin", "banana"], "--margin banana: write a percentage, such as 3%"),
         (["--rows", "5"], "rows: Input should be greater than or equal to 100"),
         (["--rows", "many"], "--rows many: write a whole number"),
@@ -194,13 +205,19 @@ def test_an_experiment_without_a_slice_cannot_go_on(
         (["--tests", "scan", "--suite", "quick"], "--tests and --suite both say what to run"),
         (["--suite", "nope"], "unknown suite 'nope': there are full, default, quick"),
         (["--benchmark", "tpcc"], "unknown benchmark 'tpcc': choose micro, insert, slap"),
-        (["--arrivals", "poisson"], "--arrivals is of an open loop: give --rate too"),
+        (["--arrivals", "poisson"], "--arrivals needs --rate: it is the distribution"),
         (["--name", "a/b"], "name: "),
         (["--slice", "5"], "slice: "),
-        (["--workload", "cached"], "--workload is of the benchmark insert: give --benchmark"),
-        (["--shared-table"], "--shared-table is of the benchmark insert"),
-        (["--benchmark", "insert", "--budget", "5m"], "budget: not of the benchmark insert"),
-        (["--benchmark", "insert", "--tables", "2"], "tables: not of the benchmark insert"),
+        (["--workload", "cached"], "--workload applies only to the benchmark insert: give"),
+        (["--shared-table"], "--shared-table applies only to the benchmark insert"),
+        (
+            ["--benchmark", "insert", "--budget", "5m"],
+            "budget does not apply to the benchmark insert",
+        ),
+        (
+            ["--benchmark", "insert", "--tables", "2"],
+            "tables does not apply to the benchmark insert",
+        ),
         (["--benchmark", "insert", "--workload", "nope"], "unknown workload 'nope': there are"),
         (["--benchmark", "insert", "--rates", "100,fast"], "--rates fast: write a whole number"),
         (["--benchmark", "insert", "--rows-per-commit", "1,2"], "insert.rows_per_commit: "),
@@ -233,7 +250,7 @@ def test_values_of_another_kind_are_wrong_use(
 
 
 @pytest.mark.parametrize(
-    ("command", "argument"), [("compare", "BASE CONTENDER..."), ("run", "FILE")]
+    ("command", "argument"), [("compare", "BASE [CONTENDER]..."), ("run", "FILE")]
 )
 def test_what_to_measure_has_to_be_said(slowdust: Slowdust, command: str, argument: str) -> None:
     outcome = slowdust(command)
@@ -262,7 +279,7 @@ def test_resume_goes_on_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_pa
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("x = [", "bad.toml is no TOML: "),
+        ("x = [", "bad.toml is not TOML: "),
         ("", "contenders: Field required"),
         (f'contenders = ["{NEW}"]\ncolour = 3', "colour: Extra inputs are not permitted"),
         (f'contenders = ["{NEW}"]\ntests = ["nope"]', "nope"),

@@ -58,6 +58,12 @@ def test_unknown_command_is_wrong_use(slowdust: Slowdust) -> None:
     assert outcome.out == ""
 
 
+@pytest.mark.parametrize("group", ["", "import", "builds"])
+def test_no_summary_of_a_command_is_cut(slowdust: Slowdust, group: str) -> None:
+    printed = slowdust(*group.split(), "--help").out
+    assert "..." not in printed.partition("Commands:")[2].replace("o.ib ...", "")
+
+
 def test_there_are_commands_in_groups() -> None:
     assert {"import sysbench", "import iibench", "builds get"} <= dict(every_command()).keys()
 

@@ -16,7 +16,7 @@ from tests.unit.synthetic import synthetic_experiment
     [
         (["compare", "oracle@23"], "oracle"),
         (["compare", "postgres@99.9"], "99.9"),
-        (["compare", "postgres"], "no contender"),
+        (["compare", "postgres"], "is not a contender"),
         (["compare", "postgres@17.6", "--tests", "no-such-test"], "no-such-test"),
         (["compare", "postgres@17.6", "--clients", "0"], "client"),
         (["compare", "postgres@17.6", "--budget", "banana"], "banana"),

@@ -66,7 +66,7 @@ def test_parts_that_cannot_be_added(written: str, part: str, why: str) -> None:
     "written", ["postgres", "@17", "postgres@", "postgres@17 6", "", "17.6", "postgres@17:"]
 )
 def test_refuses_malformed_contenders(written: str) -> None:
-    with pytest.raises(UsageError, match="is no contender"):
+    with pytest.raises(UsageError, match="is not a contender"):
         parse_contender(written)
 
 

@@ -124,9 +124,9 @@ def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"budget": "5m"}, "budget: not of the benchmark insert"),
+        ({"budget": "5m"}, "budget does not apply to the benchmark insert"),
         ({"slice": "1s"}, "not sliced"),
-        ({"tables": 2}, "tables: "),
+        ({"tables": 2}, "tables does not apply to"),
         ({"rate": 100.0}, "rates of insert are those of its writers"),
         ({"workload": "huge"}, "unknown workload 'huge': there are quick, cached"),
         ({"rows": "99"}, "at least 100 rows"),
@@ -135,7 +135,7 @@ def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
         ({"rates": "0"}, "rates"),
         ({"rates": "5,5"}, "twice"),
         ({"rows_per_commit": "100"}, "rows_per_commit"),
-        ({"partitions": 1}, "one partition is none"),
+        ({"partitions": 1}, "one partition leaves a table whole"),
         ({"seconds": "soon"}, "'soon' is not a duration"),
         ({"tests": "point-query"}, "'point-query' in insert"),
     ],
@@ -149,7 +149,7 @@ def test_wrong_options_are_named(given: dict[str, object], complaint: str) -> No
 def test_its_options_are_of_no_other_benchmark(option: str) -> None:
     given: dict[str, object] = {"settings": (), option: "7"}
     typed = f"--{option.replace('_', '-')}"
-    with pytest.raises(UsageError, match=f"{typed} is of the benchmark insert: give"):
+    with pytest.raises(UsageError, match=f"{typed} applies only to the benchmark insert: give"):
         spec_from_options(["a@1"], given)
-    with pytest.raises(UsageError, match="of the benchmark insert, not micro"):
+    with pytest.raises(UsageError, match="to the benchmark insert, not to micro"):
         parse_spec({"name": "x", "contenders": ["a@1"], "insert": {}})

@@ -33,7 +33,9 @@ def history() -> History:
 
 
 def test_the_published_schema_is_current() -> None:
-    remedy = """python -c 'from slowdust.report json as j; print(j.history_schema(), end="")'"""
+    remedy = (
+        """python -c 'from slowdust.report import json as j; print(j.history_schema(), end="")'"""
+    )
 
     assert SCHEMA.read_text() == data.history_schema(), f"{remedy} > docs/history.schema.json"
 

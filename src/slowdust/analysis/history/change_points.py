@@ -57,7 +57,7 @@ class Change:
 
     place: int
     """Index into the series of the first version of the new level, at least 1."""
-    shift: float
+    difference: float
     """Mean of the segment that begins there, less the mean of the one before it."""
     versions: int
     """Number of versions in these two segments."""
@@ -85,7 +85,7 @@ def find_changes(
     weights = np.asarray(noise.deviations, dtype=np.float64) ** -2.0
     penalty = penalty_of(len(series), count, noise.freedom)
     smallest = max(least, _DECIDED_MOVES)
-    return _changes(values, weights, penalty, lambda shift: abs(shift) >= smallest)
+    return _changes(values, weights, penalty, lambda difference: abs(difference) >= smallest)
 
 
 def find_changes_by_size(series: Sequence[float], bands: Bands) -> list[Change]:
@@ -103,7 +103,7 @@ def find_changes_by_size(series: Sequence[float], bands: Bands) -> list[Change]:
         values,
         np.ones_like(values),
         penalty,
-        lambda shift: bands.of(math.exp(shift)) is not Band.NONE,
+        lambda difference: bands.of(math.exp(difference)) is not Band.NONE,
     )
 
 
@@ -132,10 +132,10 @@ def _changes(
                 starts[1:], starts[:-1], ends[1:], pairwise(means), strict=True
             )
         ]
-        too_small = [change for change in changes if not counts(change.shift)]
+        too_small = [change for change in changes if not counts(change.difference)]
         if not too_small:
             return changes
-        ends.remove(min(too_small, key=lambda change: abs(change.shift)).place)
+        ends.remove(min(too_small, key=lambda change: abs(change.difference)).place)
 
 
 def noise_of_intervals(half_widths: Sequence[float | None]) -> Noise | None:
@@ -223,7 +223,7 @@ def _note_about_sizes(bands: Bands) -> str:
 
 
 def _change_point(series: Series, change: Change, *, by_size_alone: bool) -> ChangePoint:
-    ratio = math.exp(change.shift)
+    ratio = math.exp(change.difference)
     version = series.points[change.place].version
     words = f"{speed(ratio)} from {version} on"
     if change.versions > 2 and by_size_alone:

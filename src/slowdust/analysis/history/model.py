@@ -59,7 +59,7 @@ class Series(msgspec.Struct, kw_only=True, omit_defaults=True):
     """point, range, range with aggregation, write, ..."""
     clients: int
     unit: str | None = None
-    """Absent for groups."""
+    """The unit of the rate; absent for groups."""
     tests: list[str] = []
     """The tests of a group that every version has; empty for a test."""
     points: list[Point]

@@ -128,7 +128,7 @@ def notes_about_drift(slices: Sequence[Slice]) -> list[str]:
     slow, fast = np.quantile(rates, [0.05, 0.95])
     if fast < REPORTED_DRIFT * slow:
         return []
-    return [f"the machine drifted: QPS of the base wandered between {slow:,.0f} and {fast:,.0f}"]
+    return [f"the machine drifted: QPS of the base varied between {slow:,.0f} and {fast:,.0f}"]
 
 
 def notes_about_clock(relative: dict[str, float] | None) -> list[str]:

@@ -40,8 +40,7 @@ from slowdust.store.slice import Slice
 from slowdust.units import known
 
 Summarise = Callable[[Step, str, Sequence[Slice]], Result]
-"""Function of a step, a contender and its slices that returns all of a result but its relation to
-the base."""
+"""Function of a step, a contender and its slices: a result without its relation to the base."""
 
 
 def results_of(
@@ -185,8 +184,7 @@ def _compare(
 ) -> None:
     """Set all that relates a result to the base's, with the reasons for what is missing.
 
-    `base` is None if the base has no result in this step. A single run has neither interval nor
-    verdict.
+    `base` is None if the base has no result in this step. A single run has no interval or verdict.
     """
     if missed_its_sla(result):
         return

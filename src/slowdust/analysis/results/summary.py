@@ -70,7 +70,7 @@ class SummaryRow:
 
     name: str
     cells: tuple[SummaryCell, ...]
-    """One for each column."""
+    """The cells, one for each column."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
     from 5.6 to 5.7 there are big improvements for 5 tests, no changes for 2 tests and small
     regressions for 2 tests ... for 9.5 the common result is about 20% less throughput than 5.6
 
-Bands, not verdicts: they say how large a change is, and not how sure. Single runs have nothing
-else.
+Bands, not verdicts: they say how large a change is, not how sure. Single runs have only them.
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ from slowdust.wording import (
 )
 
 MOST_EXPLAINED = 3
-"""Regressions, and improvements, that get a sentence of their own; one each if several contenders
-share the tl;dr."""
+"""Regressions, and improvements, with a sentence of their own; one each in a shared tl;dr."""
 ENOUGH_INCARNATIONS = 6
 """Incarnations of long steps; with fewer, more are proposed if nothing was decided."""
 FEWEST_SUMMARISED = 3

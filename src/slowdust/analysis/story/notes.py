@@ -72,7 +72,7 @@ def _engines(infos: Sequence[ContenderInfo]) -> list[str]:
         return []
     return [
         f"Different storage engines are compared: {listing(engines)}. Statements and rows are the "
-        f"same; what an engine keeps in memory and on disk, and which settings it obeys, is not.",
+        "same; what an engine keeps in memory and on disk, and which settings apply to it, is not.",
         *_isolation(infos),
     ]
 

@@ -17,8 +17,7 @@ from slowdust.formats.text import number_of
 from slowdust.store.manifest import Fate
 
 _ALIKE = 0.02
-"""The part by which the counts of the clients and of o.res may differ: o.res has the rows that were
-asked for."""
+"""The part by which counts of clients and of o.res may differ: o.res has the rows asked for."""
 ByPath = dict[Path, Problem]
 """File -> its problem."""
 

@@ -1,8 +1,7 @@
 """Archives of the Insert Benchmark.
 
 An archive is the directory of the files o.sum; tables and run directories below belong to it.
-Without such files it is the directory that the tables' directories (res.*), or the run
-directories, lie in.
+Without such files it is the parent of the tables' directories (res.*), or of the runs'.
 """
 
 from __future__ import annotations

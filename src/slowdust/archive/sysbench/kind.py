@@ -41,7 +41,8 @@ slowdust import sysbench archive --compat --device md2
         Option("--device", "Part of the device's name in iostat: md2.  [the busiest]"),
         Option(
             "--scan",
-            "Threads of the published rate of scan.  [those that reproduce it, or by date]",
+            "Whether the published rate of scan is of all threads or of one.  [the one that "
+            "reproduces it, or by date]",
             values=tuple(_SCAN_RULES),
         ),
         Option("--clients", "Number of clients of tables that do not have it.", least=1),

@@ -174,7 +174,9 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
         else:
             run.used += 1
             if isinstance(content, Output) and content.torn:
-                run.problems.append(Problem(run.path / name, "torn behind its rate", Fate.PARTLY))
+                run.problems.append(
+                    Problem(run.path / name, "truncated after its rate", Fate.PARTLY)
+                )
     for run in runs:
         _use_extractions(run)
         _leave_out_incomplete(run)

@@ -27,7 +27,7 @@ class Directory:
     """The resolved path: one directory has one, however it is spelled."""
     name: str
     around: list[Path]
-    """Itself, and the directories around it whose names count, too: see `_around`."""
+    """The directory, and those around it whose names count, too: see `_around`."""
     whole: bool
     """Whether all of it was given to the import, not only runs of it."""
     runs: dict[Path, list[str]] = field(default_factory=dict)

@@ -60,20 +60,21 @@ class InsertTable(StepTable):
     @classmethod
     def _distinct_rates(cls, value: list[int]) -> list[int]:
         if len(set(value)) < len(value):
-            raise ValueError("the same rate stands there twice")
+            raise ValueError("the same rate is given twice")
         return sorted(value)
 
 
 _WORKLOADS = ", ".join(WORKLOADS)
+_COMMITTING = "l.i0, l.i1, l.i2 and beside queries"
 OPTIONS = (
     Option("--rows", "LIST", "rows that each client inserts in l.i0, or in l.i0, l.i1 and l.i2."),
     Option("--workload", "NAME", f"size of the data, {_WORKLOADS}.  [quick]"),
     Option("--seconds", "TIME", "length of each step with queries."),
     Option("--rates", "LIST", "rows/s written beside queries.  [100,500,1000]"),
-    Option("--rows-per-commit", "LIST", "of l.i0, l.i1, l.i2 and queries.  [100,50,5,50]"),
+    Option("--rows-per-commit", "LIST", f"rows per commit in {_COMMITTING}.  [100,50,5,50]"),
     Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
-    Option("--partitions", "INTEGER", "of each table, by its primary key.  [none]"),
+    Option("--partitions", "INTEGER", "partitions of each table, by primary-key ranges.  [none]"),
     Option("--long-transaction", "TIME", "hold a transaction open so long, again and again."),
-    Option("--statements", "[prepared|text]", "prepared once, or planned each time.  [prepared]"),
+    Option("--statements", "[prepared|text]", "plan statements once, or each time.  [prepared]"),
 )
 """Options of `slowdust compare`."""

@@ -74,8 +74,7 @@ class _SettingsQuery:
     def settings(self, plugins: str | None) -> frozenset[str]:
         """Return the names of all settings, those of the plugins included.
 
-        `--verbose --help` describes the options, and then lists those that have values: neither
-        list is complete.
+        `--verbose --help` describes options, then lists those with values; both are incomplete.
         """
         arguments = [] if plugins is None else [f"--plugin-load-add={plugins}"]
         output = self._run("--no-defaults", *arguments, *HELP).stdout

@@ -176,7 +176,7 @@ class SliceLoop:
         run.close()
 
     def _settled(self, verdicts: list[InterimVerdict]) -> bool:
-        """Whether every contender that still runs needs no more slices beside the base."""
+        """Return whether every contender that still runs needs no more slices beside the base."""
         if self._pace.rate is not None:
             return False  # its QPS is given, not found
         settled = {verdict.contender for verdict in verdicts if verdict.settled}

@@ -65,7 +65,7 @@ class Action(Enum):
 
     MEASURE = "measure"
     AGE = "age"
-    """Its writes are run up to `aged_to`, and nothing is measured."""
+    """The part that runs its writes up to `aged_to` and measures nothing."""
 
 
 @dataclass(frozen=True)

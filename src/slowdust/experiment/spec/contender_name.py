@@ -103,7 +103,7 @@ def parse_contender(written: str) -> ContenderName:
     named = _NAMED.fullmatch(written)
     if named is None:
         raise UsageError(
-            f"'{written}' is no contender: write DBMS@VERSION[/ENGINE][:CONFIG][+ENV...], for "
+            f"'{written}' is not a contender: write DBMS@VERSION[/ENGINE][:CONFIG][+ENV...], for "
             f"example postgres@17.6, or a directory with binaries (./build)"
         )
     return ContenderName(

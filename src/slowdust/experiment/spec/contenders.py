@@ -34,7 +34,7 @@ class PlannedContender:
     """One contender that is to be run: one combination of its matrices."""
 
     name: ContenderName
-    """Its name with the parts that a matrix varies."""
+    """The name with the parts that a matrix varies."""
     alias: str | None
     """The name that its user gave it."""
     label: str

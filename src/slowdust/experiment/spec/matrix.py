@@ -48,7 +48,7 @@ def _distinct_names(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
     result: dict[str, _Value] = {}
     for name, value in items:
         if name in result:
-            raise ValueError(f"{name} stands there twice")
+            raise ValueError(f"{name} is given twice")
         result[name] = value
     return result
 
@@ -68,7 +68,7 @@ def _normal_axis(value: object) -> object:
         if not all(isinstance(label, str) for label in labels):
             raise ValueError("values are true, false, numbers or strings")
         if len(set(labels)) < len(labels):
-            raise ValueError("the same value stands there twice")
+            raise ValueError("the same value is given twice")
         value = labels
     if isinstance(value, list | dict) and not value:
         raise ValueError("an axis needs at least one value")

@@ -39,7 +39,7 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     if (rate := options.get("rate")) is not None:
         data["rate"] = {"per_second": rate, "arrivals": options.get("arrivals") or "poisson"}
     elif options.get("arrivals"):
-        raise UsageError("--arrivals is of an open loop: give --rate too")
+        raise UsageError("--arrivals needs --rate: it is the distribution of an open loop")
     settings = options.get("settings")
     if isinstance(settings, Sequence):
         data |= _settings([_setting(str(pair)) for pair in settings])
@@ -69,8 +69,8 @@ def _own_table(benchmark: Benchmark, options: Mapping[str, object]) -> dict[str,
             shared = option.parameter in own or option.parameter in Spec.model_fields
             if options.get(option.parameter) is not None and not shared:
                 raise UsageError(
-                    f"{option.name} is of the benchmark {other.name}: give --benchmark "
-                    f"{other.name} too"
+                    f"{option.name} applies only to the benchmark {other.name}: give "
+                    f"--benchmark {other.name} too"
                 )
     return dict(
         option.item(given)

@@ -70,7 +70,7 @@ class Spec(Table):
     @classmethod
     def _distinct_clients(cls, value: list[int]) -> list[int]:
         if len(set(value)) < len(value):
-            raise ValueError("the same number of clients stands there twice")
+            raise ValueError("the same number of clients is given twice")
         return sorted(value)
 
     @model_validator(mode="after")
@@ -78,10 +78,12 @@ class Spec(Table):
         unused = benchmarks.benchmark(self.benchmark).unused_keys
         for key in sorted(self.model_fields_set):
             if key in unused:
-                raise ValueError(f"{key}: not of the benchmark {self.benchmark}: {unused[key]}")
+                raise ValueError(
+                    f"{key} does not apply to the benchmark {self.benchmark}: {unused[key]}"
+                )
             if key in _TABLES and key != self.benchmark:
                 raise ValueError(
-                    f"{key}: the table is of the benchmark {key}, not {self.benchmark}"
+                    f"{key}: the table applies only to the benchmark {key}, not to {self.benchmark}"
                 )
         return self
 
@@ -141,14 +143,14 @@ def read_spec(path: Path) -> Spec:
     """Read the specification in a TOML file; its name defaults to the file's.
 
     Raises:
-        UsageError: no such file, no TOML, or wrong keys.
+        UsageError: no such file, not TOML, or wrong keys.
     """
     try:
         data = tomllib.loads(path.read_text())
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is no TOML: {error}") from None
+        raise UsageError(f"{path} is not TOML: {error}") from None
     return parse_spec({"name": path.stem, **data})
 
 

@@ -18,8 +18,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = "|".join(_MONTHS)
 _MONTH_AND_YEAR = re.compile(rf"(?:^|[^a-z])(?:({_MONTH})(\d\d)|(\d\d)({_MONTH}))(?:[^a-z0-9]|$)")
 _FIRST_OF_ONE_THREAD = (2025, 7)
-"""Year and month from which on scan's rate was of one thread; it is assumed, between the eras that
-are verified."""
+"""Year and month, between verified eras, from which scan's rate is assumed of one thread."""
 
 
 class Unit(Enum):

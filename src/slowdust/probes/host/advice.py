@@ -15,7 +15,7 @@ FREE_DISK_SHARE = 0.05
 FREE_DISK_BYTES = 5 * _GIB
 AVAILABLE_MEMORY_SHARE = 0.2
 SWAP_USED_BYTES = 16 * _MIB
-"""Less than this lies in swap on any machine that has been up for a while."""
+"""The swap that a machine may use after it has been up for a while."""
 BUSY_CORES = 0.05
 STEAL_SHARE = 0.01
 SHOWN_PROCESSES = 3
@@ -48,7 +48,7 @@ def facts(machine: Machine) -> dict[str, str]:
 
 
 def warnings(machine: Machine) -> list[str]:
-    """Return bad states, each with the command that mends it, the most harmful first."""
+    """Return bad states, each with the command that corrects it, the most harmful first."""
     return [
         *_other_work(machine),
         *_frequency(machine),
@@ -67,7 +67,7 @@ def _other_work(machine: Machine) -> list[str]:
     if machine.steal_share is not None and machine.steal_share >= STEAL_SHARE:
         states.append(
             f"the hypervisor gave {machine.steal_share:.1%} of the CPU time to other guests since "
-            "the start; only a host of one's own mends it: watch st in `vmstat 1`"
+            "the start; only a dedicated host avoids it: watch st in `vmstat 1`"
         )
     return states
 

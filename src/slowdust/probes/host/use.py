@@ -109,8 +109,7 @@ class HostProbe:
         `cpu_user_s`, `cpu_system_s`, `cpu_iowait_s`, `cpu_steal_s`, `cpu_idle_s`,
         `context_switches`, `interrupts`, and of the disk `reads`, `read_bytes`, `writes`,
         `write_bytes`. CPU times come in ticks of 10 ms over all cores: 5% of a slice of 0.1 s on
-        two cores. The kernel's iowait and idle may run backwards a little when cores sleep; that is
-        cut off at 0.
+        two cores. The kernel's iowait and idle may run backwards when cores sleep; this counts 0.
         """
         (first, first_disk), (last, last_disk) = before, after
         use: Use = {

@@ -5,8 +5,7 @@ a thread per connection; both are read alike. CPU time comes from the kernel's s
 nanoseconds; /proc counts in ticks of 10 ms, 10% of a slice of 0.1 s.
 
 Both readings are meant to be taken while the server is at rest. A process that sleeps has all its
-CPU time in its clock; one that runs on another core lacks up to one scheduler tick of it (1 to
-10 ms).
+CPU time in its clock; one on another core lacks up to one scheduler tick of it (1 to 10 ms).
 """
 
 from __future__ import annotations
@@ -85,9 +84,8 @@ class _Member(NamedTuple):
 class ServerProbe:
     """Reads a server's processes; remembers nothing but which processes belong to it.
 
-    A process that was once found below the main process stays a member until it ends, even where
-    it loses its parent. That also covers the kernel's list of children, which may skip one while
-    another ends.
+    A process found below the main process belongs to it until it ends, even without its parent.
+    That also covers the kernel's list of children, which may skip one while another ends.
 
     Raises:
         OSError: no process with this pid.

@@ -32,7 +32,7 @@ def contenders(report: Report) -> list[str]:
         for place, info in enumerate(infos)
     ]
     header = ["contender", "version", *(["binary"] if known else []), "source", *particulars]
-    header.append("settings unlike the base's" if known else "config")
+    header.append("settings that differ from the base's" if known else "config")
     failed = [
         line
         for info in infos

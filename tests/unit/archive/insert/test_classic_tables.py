@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert import tables
 from slowdust.report.classic.insert import SUMMARY
 from tests.unit.archive.command import Slowdust, slowdust
 from tests.unit.archive.insert_files import (
@@ -35,7 +35,7 @@ def classic(slowdust: Slowdust, *arguments: str) -> dict[str, str]:
 def cells(content: str) -> list[dict[str, str]]:
     """Return the cells of each row of a table, by column."""
     lines = content.splitlines()[1:]
-    return [dict(zip(ibench.COLUMNS, line.split("\t"), strict=True)) for line in lines]
+    return [dict(zip(tables.COLUMNS, line.split("\t"), strict=True)) for line in lines]
 
 
 def test_tables_of_runs_alone(slowdust: Slowdust) -> None:
@@ -99,9 +99,9 @@ def test_files_of_clients_alone(slowdust: Slowdust) -> None:
         "cpups": "40.0", "cspq": "0.271", "cpupq": "NA", "dbgb1": "7.2", "dbgb2": "9.5",
         "rss": "4.5", "maxop": "0.415", "p50": "16700", "p99": "9100", "tag": OLD,
     }  # fmt: skip
-    assert index == dict.fromkeys(ibench.COLUMNS, "NA") | {"tag": OLD}
+    assert index == dict.fromkeys(tables.COLUMNS, "NA") | {"tag": OLD}
     known = {"ips": "192", "qps": "10000", "maxop": "0.000", "p50": "5000", "p99": "4000"}
-    assert queries == dict.fromkeys(ibench.COLUMNS, "NA") | known | {"tag": OLD}
+    assert queries == dict.fromkeys(tables.COLUMNS, "NA") | known | {"tag": OLD}
     assert cells(written["mrg.qr100.L1"]) == [
         queries | {"tag": tag.removeprefix("8m.")} for tag in (OLD, NEW)
     ]

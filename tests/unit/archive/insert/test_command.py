@@ -147,7 +147,7 @@ def test_files_whose_names_are_no_text_are_skipped(slowdust: Slowdust, name: byt
     strange.write_bytes(b"1")
     printed = slowdust("import", "iibench", "archive")
     expected = name.decode(errors="backslashreplace").replace("\n", "\\n")
-    assert f"skipped: {expected}: its name is no UTF-8, or has control characters" in printed
+    assert f"skipped: {expected}: its name is not UTF-8, or has control characters" in printed
     assert len(report(slowdust, "archive")["results"]) == 20
 
 

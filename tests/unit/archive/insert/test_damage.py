@@ -174,7 +174,7 @@ def test_a_client_that_was_killed_is_told(slowdust: Slowdust) -> None:
 def test_a_client_without_its_last_rows_does_not_replace_results(
     slowdust: Slowdust, mode: list[str]
 ) -> None:
-    """Its rate falls, so that of the rows that are left is too high."""
+    """The client's rate falls, so that of the rows that are left is too high."""
     load = RUN / "l.i0"
     load.mkdir(parents=True)
     inserts = [1000 - 5 * second for second in range(100)]

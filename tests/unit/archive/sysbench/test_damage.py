@@ -116,7 +116,7 @@ def test_files_whose_names_are_no_text_are_skipped(
     printed = slowdust("import", "sysbench", archive)
     expected = name.decode(errors="backslashreplace").replace("\n", "\\n")
     assert (
-        f"skipped: {RUN_A}/{expected}: its name is no UTF-8, or has control characters" in printed
+        f"skipped: {RUN_A}/{expected}: its name is not UTF-8, or has control characters" in printed
     )
     assert f"skipped: {RUN_A}/{expected}: " in slowdust("show", "a")
     assert len(results(slowdust, "a")) == 2
@@ -224,7 +224,7 @@ def test_an_output_that_is_torn_behind_its_rate_keeps_what_is_whole(
     whole = output.read_text()
     output.write_text(whole[: whole.index("20.50") + 1])
     printed = slowdust("import", "sysbench", archive)
-    assert f"used in part: {RUN_B}/{output.name}: torn behind its rate" in printed
+    assert f"used in part: {RUN_B}/{output.name}: truncated after its rate" in printed
     torn = results(slowdust, "a")["hot-points.range100", "17.4"]
     assert torn["qps"] == 1200.25
     assert torn["latency_us"] == {"mean": 8000.0}

@@ -51,7 +51,7 @@ def test_an_import_is_replaced_and_a_measurement_is_not(
     with writing(Folder(tmp_path / "results" / "measured")) as writer:
         writer.write_manifest(manifest)
     complaint = slowdust("import", "sysbench", archive, "--name", "measured", code=2)
-    assert "'measured' in results is no import, and is not replaced by" in complaint
+    assert "'measured' in results is not an import, and is not replaced by" in complaint
     assert "choose another --name" in complaint
 
 
@@ -88,7 +88,7 @@ def test_an_import_stays_in_the_results_folder(
 ) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
     complaint = slowdust("import", kind, archive, f"--name={name}", code=2)
-    assert "is no name of an experiment: letters, digits and ._@+- only" in complaint
+    assert "is not a valid name of an experiment: letters, digits and ._@+- only" in complaint
     assert {path.name for path in tmp_path.iterdir()} == {"a"}
 
 

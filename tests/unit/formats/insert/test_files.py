@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from slowdust.archive.insert.step_names import SEQUENCES, Steps, name_steps
-from slowdust.formats.insert import client as ibench_client
-from slowdust.formats.insert import response as ibench_response
-from slowdust.formats.insert import result as ibench_result
-from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert import client, response, result, tables
 from slowdust.formats.insert.client import COLUMNS
 from slowdust.formats.insert.names import (
     FileKind,
@@ -79,10 +76,10 @@ def test_directories_of_steps() -> None:
 
 def test_a_damaged_step_keeps_its_place() -> None:
     rows = [row("8m.pg174.c1", step) for step in STEPS]
-    lines = ibench.write_table([rows]).splitlines()
+    lines = tables.write_table([rows]).splitlines()
     lines[3] = "edited by hand"
     lines[5] = lines[5].replace("799", "7?9")
-    actual, damaged = ibench.read_steps(lines)
+    actual, damaged = tables.read_steps(lines)
     assert actual == [*rows[:2], None, rows[3], None, *rows[5:]]
     assert damaged == [lines[3], lines[5]]
     assert name_steps([actual], ()) == [Steps(STEPS, 10)]
@@ -120,35 +117,35 @@ def test_a_table_alone_that_ends_early_is_what_its_rates_say() -> None:
 
 
 def test_groups_with_strange_lines() -> None:
-    first, second = (ibench.merged_row(row(tag, "l.x")) for tag in ("8m.pg174.c1", "8m.my8044.c1"))
-    lines = ["see below", *ibench.write_table([[first], [second]]).splitlines(), "-", ""]
-    assert ibench.read_groups(lines) == ([[first], [second]], ["see below"])
+    first, second = (tables.merged_row(row(tag, "l.x")) for tag in ("8m.pg174.c1", "8m.my8044.c1"))
+    lines = ["see below", *tables.write_table([[first], [second]]).splitlines(), "-", ""]
+    assert tables.read_groups(lines) == ([[first], [second]], ["see below"])
 
 
 def test_what_a_step_came_to() -> None:
-    result = ibench_result.read(RESULT.splitlines())
-    assert result is not None
-    assert (result.rows, result.seconds, result.ips) == (10_000_000, 301, "33222.5")
-    assert result.hardware["insert"]["wKB/i"] == "1.387"
-    assert result.hardware["insert"]["cs/q"] == "0.271"
-    assert (result.database_gb, result.directory_gb) == (7.25, 9.5)
-    assert result.longest == {"insert": 0.415, "query": 0.0}
-    assert result.exceeded["delete"] == {50: 16700, 99: 9000}, "of the first client"
+    outcome = result.read(RESULT.splitlines())
+    assert outcome is not None
+    assert (outcome.rows, outcome.seconds, outcome.ips) == (10_000_000, 301, "33222.5")
+    assert outcome.hardware["insert"]["wKB/i"] == "1.387"
+    assert outcome.hardware["insert"]["cs/q"] == "0.271"
+    assert (outcome.database_gb, outcome.directory_gb) == (7.25, 9.5)
+    assert outcome.longest == {"insert": 0.415, "query": 0.0}
+    assert outcome.exceeded["delete"] == {50: 16700, 99: 9000}, "of the first client"
 
 
 def test_a_torn_result_has_what_is_left() -> None:
-    result = ibench_result.read(RESULT.splitlines()[:4])
-    assert result is not None
-    assert (result.hardware, result.database_gb, result.longest) == ({}, None, {})
-    assert ibench_result.read(RESULT.splitlines()[2:]) is None
-    assert ibench_result.read([]) is None
+    outcome = result.read(RESULT.splitlines()[:4])
+    assert outcome is not None
+    assert (outcome.hardware, outcome.database_gb, outcome.longest) == ({}, None, {})
+    assert result.read(RESULT.splitlines()[2:]) is None
+    assert result.read([]) is None
 
 
 def test_old_results_say_nothing_of_deletes() -> None:
     first = RESULT.splitlines()[0].removesuffix(", yes deletes")
-    result = ibench_result.read([first])
-    assert result is not None
-    assert (result.rows, result.qps) == (10_000_000, "0.0")
+    outcome = result.read([first])
+    assert outcome is not None
+    assert (outcome.rows, outcome.qps) == (10_000_000, "0.0")
 
 
 def test_response_times_of_all_clients() -> None:
@@ -158,10 +155,10 @@ def test_response_times_of_all_clients() -> None:
         "0\t5\t190\t5\t0\t0\t0\t0\t0\t0\t0.015\tsum:DBMS",
         "0.000\t2.500\t95.000\t2.500\t0.000\t0.000\t0.000\t0.000\t0.000\t0.000\t0.015\tpct:DBMS",
     ]
-    actual = ibench_response.read_sum(lines)
+    actual = response.read_sum(lines)
     assert actual is not None
     assert (actual.counts[:4], actual.longest) == ((0, 5, 190, 5), 0.015)
-    assert ibench_response.read_sum(lines[:2]) is None
+    assert response.read_sum(lines[:2]) is None
 
 
 def test_response_times_of_several_runs() -> None:
@@ -171,11 +168,11 @@ def test_response_times_of_several_runs() -> None:
         "-",
         "100.000\t0.000\t0.00",
     ]
-    assert ibench_response.read_merged(lines) == ({"my8044.c1": 0.003}, [lines[-1]])
+    assert response.read_merged(lines) == ({"my8044.c1": 0.003}, [lines[-1]])
 
 
 def test_what_a_client_printed() -> None:
-    output = ibench_client.read(client_output([100, 300], queries=[5000, 7000]))
+    output = client.read(client_output([100, 300], queries=[5000, 7000]))
     assert output is not None
     assert (output.elapsed, output.ended, output.rows_per_commit) == (2.0, True, 50)
     assert (output.roles["insert"].total, output.roles["query"].total) == (
@@ -190,10 +187,10 @@ def test_what_a_client_printed() -> None:
 
 def test_a_client_that_was_cut_off() -> None:
     lines = client_output([100, 300]).splitlines(keepends=True)
-    output = ibench_client.read(b"".join(lines[:3]) + lines[3][:20])
+    output = client.read(b"".join(lines[:3]) + lines[3][:20])
     assert output is not None
     assert (output.roles["insert"].total, output.ended) == (100, False)
-    assert ibench_client.read(b"".join(lines[:2])) is None
+    assert client.read(b"".join(lines[:2])) is None
 
 
 @pytest.mark.parametrize(
@@ -201,7 +198,7 @@ def test_a_client_that_was_cut_off() -> None:
 )
 def test_strange_lines_among_the_seconds(torn: bytes) -> None:
     lines = client_output([100, 300, 500]).splitlines(keepends=True)
-    output = ibench_client.read(b"".join([*lines[:3], torn, *lines[3:]]))
+    output = client.read(b"".join([*lines[:3], torn, *lines[3:]]))
     assert output is not None
     assert output.roles["insert"].done.tolist() == [100, 300, 500]
 
@@ -234,9 +231,7 @@ def edited(row: bytes, column: str, value: str) -> bytes:
 def test_a_row_that_cannot_be_read_is_left_out(damage: Callable[[bytes], bytes]) -> None:
     lines, end = lines_of_client()
     rows = lines[2:]
-    output = ibench_client.read(
-        b"".join([*lines[:2], *rows[:20], damage(rows[20]), *rows[21:]]) + end
-    )
+    output = client.read(b"".join([*lines[:2], *rows[:20], damage(rows[20]), *rows[21:]]) + end)
     assert output is not None
     assert output.damage == ("1 damaged row",)
     assert [role.total / output.elapsed for role in output.roles.values()] == [100, 0, 5000]
@@ -259,7 +254,7 @@ def test_a_row_that_does_not_follow_the_one_before_breaks_the_seconds() -> None:
 @pytest.mark.parametrize("last", [b"", b"60.0\t12\n", b"junk\n"])
 def test_rows_that_are_missing_at_the_end_of_a_client(last: bytes) -> None:
     lines, end = lines_of_client()
-    output = ibench_client.read(b"".join([*lines[:-10], last]) + end)
+    output = client.read(b"".join([*lines[:-10], last]) + end)
     assert output is not None
     assert (output.elapsed, output.roles["query"].total) == (50, 250_000)
     assert output.damage[-1] == ("5,000 rows inserted by its last row and 6,000 by its end")

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert import tables
 from slowdust.formats.insert.tables import COLUMNS, Row
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Manifest
@@ -34,7 +34,7 @@ def written(slowdust: Slowdust, manifest: Manifest, slices: list[Slice]) -> Path
 
 
 def rows_of(path: Path) -> dict[str, Row]:
-    groups, damaged = ibench.read_groups(path.read_text().splitlines())
+    groups, damaged = tables.read_groups(path.read_text().splitlines())
     assert damaged == []
     (rows,) = groups
     return {row.tag: row for row in rows}

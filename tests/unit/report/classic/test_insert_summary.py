@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from slowdust.formats.insert import tables as ibench
+from slowdust.formats.insert.tables import merged_row
 from slowdust.report.classic.insert_summary import columns_of, render
 from tests.unit.archive.insert_files import row
 
@@ -14,7 +14,7 @@ def tables(steps: Mapping[str, Mapping[str, tuple[str, str]]], clients: int = 8)
     """Return the rows of each table; given are ips and qps by step and tag."""
     rows = {
         step: {
-            tag: ibench.merged_row(row(tag, step, {"ips": ips, "qps": qps}))
+            tag: merged_row(row(tag, step, {"ips": ips, "qps": qps}))
             for tag, (ips, qps) in cells.items()
         }
         for step, cells in steps.items()

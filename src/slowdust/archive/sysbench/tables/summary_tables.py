@@ -232,7 +232,7 @@ def _take_hardware(tables: Tables, path: Path, tag: str) -> None:
 def _take_joined(tables: Tables, path: Path, match: re.Match[str]) -> None:
     file = parse_file(match["file"])
     if file is None:
-        tables.problems.append(Problem(path, "of counters of no known test"))
+        tables.problems.append(Problem(path, "counters of an unknown test"))
         return
     lines = _lines(tables, path)
     if lines is None:

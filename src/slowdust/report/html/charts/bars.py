@@ -64,6 +64,6 @@ def _bar(bar: Bar, x: Linear, top: float, unit: str) -> tuple[Markup, Markup]:
     state = "bar missed" if bar.note else "bar"
     body = svg.band(0, x(bar.rate), y, y + _BAR, f"{state} {bar.mark.colour}")
     if bar.note:
-        body += svg.text("0", y + _BAR + _TEXT, "remark", bar.note)
+        body += svg.text("0", y + _BAR + _TEXT, "bar-note", bar.note)
     points = [(x(rate), y + _BAR / 2) for rate in bar.incarnations]
     return text + body, svg.path(f"dot {bar.mark.css_class}", svg.dots(points))

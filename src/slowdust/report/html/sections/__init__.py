@@ -23,7 +23,7 @@ class Section:
     link: str
     """The words of its link in the navigation; empty where it has none."""
     view: object
-    """None: the section is left out."""
+    """What the template shows; None: the section is left out."""
 
 
 def sections_of(page: Page, slices: Sequence[Slice]) -> list[Section]:
