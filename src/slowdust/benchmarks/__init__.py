@@ -15,6 +15,8 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 _ARCHIVED: dict[str, Benchmark] = {SYSBENCH.name: SYSBENCH}
 """Benchmarks that only archived records have, since Slowdust cannot run them."""
+LISTED = ", ".join((*BENCHMARKS, *(f"archived {name}" for name in _ARCHIVED)))
+"""The names of all benchmarks that records can have."""
 
 
 def benchmark(name: str) -> Benchmark:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.analysis.model import Report
+from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
-from slowdust.benchmarks.insert import INSERT
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
 from slowdust.report.classic import insert, insert_measured, sysbench, sysbench_measured
@@ -45,7 +45,7 @@ def _classic_files(
 ) -> Mapping[Path, str]:
     if manifest.imported is not None:
         return _OF_ARCHIVES[manifest.imported.kind](manifest, slices)
-    if any(record.place.benchmark == INSERT.name for record in slices):
+    if any(measured_in_steps(record.place.benchmark) for record in slices):
         return insert_measured.measured_files(manifest, report, slices)
     return sysbench_measured.measured_files(report, slices)
 
