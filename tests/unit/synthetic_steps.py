@@ -168,7 +168,7 @@ def _failure(broken: Break, clients: int) -> StepFailure:
 def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
     roles = _roles(course)
     main = roles[_main_role(course.step)]
-    operations = (main.statements if course.step.queries else main.rows) or 0
+    operations = (main.statements if course.step.rate else main.rows) or 0
     assert main.seconds is not None
     used = _server_use(operations, course.seconds)
     return Slice(
@@ -210,7 +210,7 @@ def _slice(course: _Course, *, started: float, idle: Sequence[str]) -> Slice:
 
 
 def _main_role(step: InsertStep) -> str:
-    if step.queries:
+    if step.rate is not None:
         return "query"
     return "index" if step.kind is Kind.INDEX else "insert"
 
@@ -219,7 +219,7 @@ def _roles(course: _Course) -> dict[str, RoleUse]:
     step = course.step
     if step.kind is Kind.INDEX:
         return {"index": _index(course)}
-    if not step.queries:
+    if step.rate is None:
         names = ["insert"] if step.kind is Kind.LOAD else ["insert", "delete"]
         batch = _ROWS_PER_COMMIT[step.name]
         return {name: _role(course, name, course.rate / batch, batch) for name in names}

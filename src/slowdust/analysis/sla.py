@@ -1,4 +1,4 @@
-"""The SLA of the writers beside the queries of an Insert Benchmark step: to keep their rate.
+"""The SLA of the writers beside the queries of a long step: to keep their rate.
 
 A query rate that was reached because the writers did not do their work has no meaning: it is not
 compared if they missed their SLA.
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Result, Writers
 from slowdust.analysis.origin import lists_all_roles, printed_role
+from slowdust.benchmarks.roles import DELETER, INSERTER, Role
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail
 from slowdust.units import Second, known
 
 SHARE = 0.95
 """Share of the target that inserts, and deletes, have to reach."""
-_WRITERS = ("insert", "delete")
 _NS_PER_S = 1e9
 
 
@@ -76,7 +76,7 @@ def _writers(record: Slice) -> Writers | None:
     if record.step is None or record.step.target is None:
         return None
     target = record.step.target
-    inserts, deletes = (_rate(record, record.step, name) for name in _WRITERS)
+    inserts, deletes = (_rate(record, record.step, role) for role in (INSERTER, DELETER))
     if inserts is None:
         return None
     schedules = {
@@ -89,16 +89,16 @@ def _writers(record: Slice) -> Writers | None:
         target=target,
         inserts=inserts,
         deletes=deletes,
-        insert_backlog=backlog.get("insert"),
-        delete_backlog=backlog.get("delete"),
+        insert_backlog=backlog.get(INSERTER.name),
+        delete_backlog=backlog.get(DELETER.name),
         max_lag_s=max(lags_ns) / _NS_PER_S if lags_ns else None,
         sla_met=slowest >= SHARE * target,
     )
 
 
-def _rate(record: Slice, step: StepDetail, name: str) -> float | None:
+def _rate(record: Slice, step: StepDetail, writer: Role) -> float | None:
     """Return rows per second; 0 if the step has no such writer, None if they are unknown."""
-    role = step.roles.get(name)
+    role = step.roles.get(writer.name)
     if role is None:
         return 0.0 if lists_all_roles(record) else None
     if (printed := printed_role(role)) is not None:

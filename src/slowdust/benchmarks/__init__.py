@@ -15,6 +15,8 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 _ARCHIVED: dict[str, Benchmark] = {SYSBENCH.name: SYSBENCH}
 """Benchmarks of archives whose tests have groups; those of other archives need no entry."""
+LISTED = ", ".join((*BENCHMARKS, *(f"archived {name}" for name in _ARCHIVED)))
+"""The names of all benchmarks that records can have."""
 
 
 def benchmark(name: str) -> Benchmark:

@@ -43,7 +43,7 @@ class LongStep(Test):
     """A step of such a benchmark."""
 
     main_role: str
-    """The role of the driver's connections that the step's rate is about."""
+    """The role (`roles.py`) of the driver's connections that the step's rate is about."""
     counted: Counted
     unit: str
     """The unit of its rate: `inserts/s`."""
@@ -134,6 +134,14 @@ class StepBenchmark(Benchmark, ABC):
     """A benchmark that is measured in long steps."""
 
     measuring: Measuring = Measuring.STEPS
+    title: str = "the benchmark"
+    """The title of the benchmark in the sentences of the page; those below are such words, too."""
+    counted_briefly: str = ""
+    """The things that the rates of its steps count; empty: their units say it."""
+    counted_by_step: str = ""
+    """The same things, with the names of the steps."""
+    about_steps: str = ""
+    """A sentence below the heading of the summary."""
 
     @abstractmethod
     def workload(self, servers: Sequence[Server]) -> Workload:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.benchmarks import LISTED
 from slowdust.cli.options import bands_option, format_options, results_option
 from slowdust.report.formats import HISTORIES, render_as
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("history", short_help="Show throughput from version to version.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--benchmark", help="Only this benchmark: micro, insert, slap, archived sysbench.")
+@click.option("--benchmark", help=f"Only this benchmark: {LISTED}.")
 @click.option(
     "--test", "tests", metavar="LIST", help="Names or patterns of tests, separated by commas."
 )
@@ -90,7 +91,7 @@ def command(
         raise UsageError(
             f"there is no history: no two versions of one DBMS are compared in "
             f"{counted(len(experiments), 'experiment')}, or the options exclude them"
-            f"{_sentences(history.notes)}"
+            f"{'. ' if history.notes else ''}{' '.join(history.notes)}"
         )
     if base is not None and not _has_version(history, base):
         raise UsageError(f"no history has a version {base}")
@@ -118,10 +119,6 @@ def _has_version(history: History, version: str) -> bool:
         for line in history.lines
         for point in line.versions
     )
-
-
-def _sentences(notes: list[str]) -> str:
-    return f". {' '.join(notes)}" if notes else ""
 
 
 def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:

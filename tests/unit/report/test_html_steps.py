@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun, Writers
+from slowdust.benchmarks.roles import INSERTER, in_order
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, bars_chart
 from slowdust.report.html.charts.histogram import histograms
@@ -27,6 +28,8 @@ from slowdust.store.latency import Histogram
 from slowdust.store.manifest import StepFailure
 from slowdust.store.measured import Use
 from slowdust.store.step import RoleSecond, RoleUse, Sample, WriteSchedule
+
+(QUERIER,) = in_order(["query"])
 
 MARKS = marks_of(["a", "b"], "a")
 
@@ -85,17 +88,17 @@ def _flat(runs: tuple[Run, ...]) -> list[tuple[int, float]]:
 def test_writers_are_rated_by_rows_and_queries_by_statements() -> None:
     use = _use([RoleSecond(2, 100, 5_000_000, 0), RoleSecond(3, 150, 6_000_000, 0)], 2.0)
 
-    assert rates("insert", use, 2.0) == [100, 150]
-    assert rates("query", use, 2.0) == [2, 3]
+    assert rates(INSERTER, use, 2.0) == [100, 150]
+    assert rates(QUERIER, use, 2.0) == [2, 3]
     assert worst_us(use, 2.0) == [5000, 6000]
 
 
 def test_a_short_last_second_is_scaled_and_a_very_short_one_has_no_rate() -> None:
     seconds = [RoleSecond(1, 10, 1000, 0), RoleSecond(1, 10, 9000, 0)]
 
-    assert rates("insert", _use(seconds, 1.5), 1.5) == [10, 20]
-    assert rates("insert", _use(seconds, 1.1), 1.1) == [10]
-    assert rates("insert", _use(seconds[:1], 0.2), 0.2) == [50]
+    assert rates(INSERTER, _use(seconds, 1.5), 1.5) == [10, 20]
+    assert rates(INSERTER, _use(seconds, 1.1), 1.1) == [10]
+    assert rates(INSERTER, _use(seconds[:1], 0.2), 0.2) == [50]
 
 
 def test_what_ends_behind_the_last_second_counts_in_it() -> None:
@@ -109,7 +112,7 @@ def test_what_ends_behind_the_last_second_counts_in_it() -> None:
 def test_a_role_that_had_work_left_stood_still_after_its_last_completion() -> None:
     use = _use([RoleSecond(1, 10, 1000, 0), RoleSecond(0, 0, 0, 0)], 0.9)
 
-    assert rates("insert", use, 4.0) == [10, 0, 0, 0]
+    assert rates(INSERTER, use, 4.0) == [10, 0, 0, 0]
     assert worst_us(use, 4.0) == [1, None, None]
 
 
@@ -232,7 +235,7 @@ def test_histograms_add_incarnations_and_leave_out_empty_ends() -> None:
         _run("b", 1, query=_buckets(at3=1), insert=_buckets(at9=2)),
     ]
 
-    query, insert = histograms(runs, ["query", "insert", "delete"])
+    query, insert = histograms(runs, in_order(["query", "insert", "delete"]))
 
     assert query.contenders == ("a", "b")
     assert [bucket.label for bucket in query.buckets] == ["≤ 1 ms", "≤ 4 ms", "≤ 16 ms"]
@@ -244,7 +247,7 @@ def test_histograms_add_incarnations_and_leave_out_empty_ends() -> None:
 
 
 def test_a_single_slow_statement_among_millions_is_still_seen() -> None:
-    (query,) = histograms([_run("a", 1, query=_buckets(at0=9_999_999, at8=1))], ["query"])
+    (query,) = histograms([_run("a", 1, query=_buckets(at0=9_999_999, at8=1))], [QUERIER])
 
     slow = query.buckets[-1].shares[0]
     assert slow.percent == "0.00001%"

@@ -7,6 +7,7 @@ from statistics import fmean, median
 
 from slowdust.analysis.model import Stall
 from slowdust.analysis.sla import paced_seconds
+from slowdust.benchmarks.roles import Role, in_order
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleSecond, RoleUse, Sample
 from slowdust.units import Second
@@ -17,8 +18,6 @@ DENSE = 10
 """Statements of the median second from which an empty second cannot be chance."""
 HANGING_NS = 1_000_000_000
 """Response time of a statement that was waiting, not the schedule."""
-_COUNTED = {"insert": "rows", "delete": "rows", "query": "statements"}
-"""Role -> unit of its rate; the others finish too little for a rate by the second."""
 _MB = 1 << 20
 
 
@@ -33,26 +32,26 @@ def stalls_of(record: Slice) -> list[Stall]:
         return []
     stalls = [
         stall
-        for name, role in record.step.roles.items()
-        if name in _COUNTED
-        for stall in _of_role(name, role, record.measured.seconds)
+        for role in in_order(record.step.roles)
+        if role.by_second
+        for stall in _of_role(role, record.step.roles[role.name], record.measured.seconds)
     ]
     for stall in stalls:
         _add_sample(stall, record.step.samples)
     return sorted(stalls, key=lambda stall: (stall.second, stall.role))
 
 
-def _of_role(name: str, role: RoleUse, window: Second | None) -> list[Stall]:
-    seconds = _whole_seconds(role, window)
+def _of_role(role: Role, use: RoleUse, window: Second | None) -> list[Stall]:
+    seconds = _whole_seconds(use, window)
     if not seconds:
         return []
-    rates = [float(getattr(second, _COUNTED[name])) for second in seconds]
+    rates = [float(getattr(second, role.counts)) for second in seconds]
     is_dense = median(second.statements for second in seconds) >= DENSE
     usual = median(rates) if is_dense else median(rates) or fmean(rates)
     return [
-        Stall(role=name, second=place, rate=rate, median=usual)
+        Stall(role=role.name, second=place, rate=rate, median=usual)
         for place, rate in enumerate(rates)
-        if rate < SHARE * usual and (is_dense or _was_hanging(seconds[place:], role))
+        if rate < SHARE * usual and (is_dense or _was_hanging(seconds[place:], use))
     ]
 
 

@@ -12,22 +12,11 @@ from slowdust.analysis.origin import counts_errors, printed_role
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.stalls import stalls_of
 from slowdust.analysis.sla import paced_seconds, rate_of
+from slowdust.benchmarks.roles import Role, in_order
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail
 
-ROLES = ("query", "insert", "delete", "index", "transaction")
-"""Roles in the order in which a report shows them."""
-_UNITS = {
-    "insert": "inserts/s",
-    "delete": "deletes/s",
-    "index": "indexed rows/s",
-    "transaction": "transactions/s",
-}
-"""Units of rates; the queries' is the step's own."""
-_WRITERS = {"insert", "delete"}
-BY_STATEMENT = {"query", "transaction"}
-"""Roles whose rates count statements; the others' count rows."""
 _NS_PER_US = 1000
 _NS_PER_S = 1e9
 _US_PER_S = 1e6
@@ -35,21 +24,13 @@ _US_PER_S = 1e6
 
 def step_runs_of(results: Iterable[Result], slices: Sequence[Slice]) -> list[StepRun]:
     """Return the slices that are long steps, in the order of `results`, then by incarnation."""
-    by_result: dict[tuple[Step, str], list[Slice]] = {}
-    for record in slices:
+    by_result: dict[tuple[Step, str], list[StepRun]] = {}
+    for record in sorted(slices, key=lambda record: record.place.incarnation):
         if record.step is not None:
-            by_result.setdefault((step_of(record), record.place.contender), []).append(record)
-    return [
-        _step_run(record, record.step)
-        for result in results
-        for record in sorted(
-            by_result.get(
-                (Step(result.benchmark, result.test, result.clients), result.contender), []
-            ),
-            key=lambda record: record.place.incarnation,
-        )
-        if record.step is not None
-    ]
+            key = step_of(record), record.place.contender
+            by_result.setdefault(key, []).append(_step_run(record, record.step))
+    keys = ((Step(each.benchmark, each.test, each.clients), each.contender) for each in results)
+    return [run for key in keys for run in by_result.get(key, ())]
 
 
 def _step_run(record: Slice, step: StepDetail) -> StepRun:
@@ -62,7 +43,7 @@ def _step_run(record: Slice, step: StepDetail) -> StepRun:
         seconds=record.measured.seconds,
         qps=record.qps,
         unit=record.unit,
-        roles=[_role(name, step.roles[name], record) for name in ROLES if name in step.roles],
+        roles=[_role(role, step.roles[role.name], record) for role in in_order(step.roles)],
         stalls=stalls_of(record),
         rows_expected=step.rows_expected,
         rows_counted=step.rows_counted,
@@ -73,11 +54,11 @@ def _step_run(record: Slice, step: StepDetail) -> StepRun:
     )
 
 
-def _role(name: str, use: RoleUse, record: Slice) -> RoleReport:
-    unit = _UNITS.get(name, record.unit)
-    done = use.statements if name in BY_STATEMENT else use.rows
+def _role(role: Role, use: RoleUse, record: Slice) -> RoleReport:
+    unit = role.unit or record.unit
+    done: int | None = getattr(use, role.counts)
     report = RoleReport(
-        role=name,
+        role=role.name,
         connections=use.connections,
         rate=record.qps if unit == record.unit else _rate(done, use, record),
         unit=unit,
@@ -97,7 +78,7 @@ def _role(name: str, use: RoleUse, record: Slice) -> RoleReport:
         report.buckets = printed.buckets
         if (times := printed.response) is not None:
             report.p50_us, report.p99_us, report.max_us = times.p50, times.p99, times.max
-        if record.step is not None and name in _WRITERS:
+        if record.step is not None and role.paced:
             report.target = record.step.target
     if (schedule := use.schedule) is not None:
         report.target, report.backlog = schedule.rate, schedule.backlog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from slowdust.benchmarks.insert.options import OPTIONS, RATES, InsertTable
+from slowdust.benchmarks.insert.options import OPTIONS, InsertTable
 from slowdust.benchmarks.insert.steps import (
     NAME,
     WRITE_STEPS,
@@ -65,12 +65,10 @@ class InsertBenchmark(StepBenchmark):
         return self._in_order({test.name for test in super().matching(patterns)} | _ALWAYS_RUN)
 
 
-_STEPS = steps_at_rates(RATES)
-
 INSERT = InsertBenchmark(
     name=NAME,
-    tests=_STEPS,
-    suites={DEFAULT_SUITE: tuple(step.name for step in _STEPS)},
+    tests=(),
+    suites={},
     config=NAME,
     table="purchases",
     connections=4,  # inserts, deletes, queries, and a long transaction
@@ -86,4 +84,10 @@ INSERT = InsertBenchmark(
         "rate": "the rates of insert are those of its writers ([insert] rates)",
     },
     guide=_GUIDE,
-)
+    title="the Insert Benchmark",
+    counted_briefly="rows inserted, rows indexed, or queries, per second",
+    counted_by_step="rows inserted (l.i0, l.i1, l.i2), rows in the tables / seconds to index them "
+    "(l.x), queries (qr, qp)",
+    about_steps="Steps with queries (qr, qp: range and point queries) have writers beside them "
+    "that keep to the rate in their name, for each client.",
+).configured(InsertTable())

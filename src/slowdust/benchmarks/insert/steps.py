@@ -57,11 +57,6 @@ class InsertStep(LongStep):
 
     kind: Kind
 
-    @property
-    def queries(self) -> bool:
-        """Whether the step is about queries, beside writes at a rate."""
-        return self.rate is not None
-
 
 def _step(name: str, kind: Kind, rate: int | None = None) -> InsertStep:
     return InsertStep(

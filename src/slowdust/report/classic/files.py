@@ -7,8 +7,8 @@ from pathlib import Path
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import directory_of, imported_directories, kind_of_import
+from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
-from slowdust.benchmarks.insert import INSERT
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
 from slowdust.report.classic import insert, insert_measured, sysbench, sysbench_measured
@@ -46,7 +46,7 @@ def _classic_files(
 ) -> Mapping[Path, str]:
     if (kind := kind_of_import(manifest)) is not None:
         return _OF_ARCHIVES[kind](manifest, slices) if kind in _OF_ARCHIVES else {}
-    if any(record.place.benchmark == INSERT.name for record in slices):
+    if any(measured_in_steps(record.place.benchmark) for record in slices):
         return insert_measured.measured_files(manifest, report, slices)
     return sysbench_measured.measured_files(report, slices)
 

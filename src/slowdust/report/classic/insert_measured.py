@@ -55,7 +55,7 @@ def _classic_names(tests: Sequence[str]) -> dict[str, str]:
     for test in tests:
         step = INSERT.test(test)
         loops = sum(1 for name in names.values() if ".L" in name)
-        names[test] = f"{test}.L{loops + 1}" if step is not None and step.queries else test
+        names[test] = f"{test}.L{loops + 1}" if step is not None and step.rate else test
     return names
 
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
+from slowdust.benchmarks import benchmark
 from slowdust.report.html.environment import environment, shipped
 from slowdust.report.html.page import page_of
 from slowdust.report.html.sections import sections_of
-from slowdust.report.html.steps.step import STATEMENTS
 from slowdust.store.slice import Slice
 
 
 def render(report: Report, slices: Sequence[Slice]) -> str:
     """Return the page: tables from the report, charts from the slices it was computed from."""
     page = page_of(report)
+    names = dict.fromkeys(row.step.benchmark for row in page.rows if row.long)
     template = environment().get_template("page.html")
     return template.render(
         page=page,
         report=report,
         sections=sections_of(page, slices),
-        statements_of=STATEMENTS,
+        step_benchmarks=[benchmark(name) for name in names],
         style=shipped("page.css", "steps.css"),
         script=shipped("page.js", "zoom.js"),
     )

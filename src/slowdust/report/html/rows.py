@@ -31,7 +31,7 @@ class Row:
     base: Result | None
     cells: tuple[Result | None, ...]
     long: bool
-    """Whether it is a long step, of the Insert Benchmark."""
+    """Whether it is a long step."""
 
     @property
     def results(self) -> list[Result]:

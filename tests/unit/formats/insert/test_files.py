@@ -245,7 +245,7 @@ def test_a_row_that_does_not_follow_the_one_before_breaks_the_seconds() -> None:
         ([*rows[:20], *rows[21:]], "1 row not following the one before"),
         ([*rows[:20], edited(rows[20], "t_ins", "0"), *rows[21:]], "1 row not following"),
     ):
-        output = ibench_client.read(b"".join([*lines[:2], *changed]) + end)
+        output = client.read(b"".join([*lines[:2], *changed]) + end)
         assert output is not None
         assert output.damage[0].startswith(broken)
         assert (output.unbroken, output.complete, output.elapsed) == (False, True, 60)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
 
 from slowdust.analysis.model import BUCKETS_US, StepRun
+from slowdust.benchmarks.roles import Role
 from slowdust.report.html import numbers
 
 _NARROWEST = 0.6
@@ -48,21 +49,21 @@ class Bucket:
 class RoleHistogram:
     """One role's response times; every bucket's shares follow `contenders`."""
 
-    role: str
+    role: Role
     contenders: tuple[str, ...]
     buckets: tuple[Bucket, ...]
 
 
-def histograms(runs: Sequence[StepRun], roles: Sequence[str]) -> tuple[RoleHistogram, ...]:
+def histograms(runs: Sequence[StepRun], roles: Sequence[Role]) -> tuple[RoleHistogram, ...]:
     """Return one for each of `roles` that did anything; `runs` are those of one step."""
     return tuple(filter(None, (_histogram(runs, role) for role in roles)))
 
 
-def _histogram(runs: Sequence[StepRun], role: str) -> RoleHistogram | None:
+def _histogram(runs: Sequence[StepRun], role: Role) -> RoleHistogram | None:
     counts: dict[str, list[int]] = {}
     for run in runs:
         for use in run.roles:
-            if use.role == role and use.buckets is not None:
+            if use.role == role.name and use.buckets is not None:
                 earlier = counts.get(run.contender, [0] * len(use.buckets))
                 counts[run.contender] = [*map(add, earlier, use.buckets)]
     totals = {name: sum(buckets) for name, buckets in counts.items()}
@@ -73,18 +74,15 @@ def _histogram(runs: Sequence[StepRun], role: str) -> RoleHistogram | None:
         role=role,
         contenders=tuple(counts),
         buckets=tuple(
-            Bucket(_label(at), _shares(at, counts, totals))
+            Bucket(
+                _label(at),
+                tuple(
+                    Share(buckets[at], buckets[at] / totals[name] if totals[name] else 0.0)
+                    for name, buckets in counts.items()
+                ),
+            )
             for at in range(min(filled), max(filled) + 1)
         ),
-    )
-
-
-def _shares(
-    at: int, counts: Mapping[str, Sequence[int]], totals: Mapping[str, int]
-) -> tuple[Share, ...]:
-    return tuple(
-        Share(buckets[at], buckets[at] / totals[name] if totals[name] else 0.0)
-        for name, buckets in counts.items()
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 
-from slowdust.analysis.results.steps import BY_STATEMENT
+from slowdust.benchmarks.roles import Role
 from slowdust.report.html.charts.steps import Point, Run
 from slowdust.store.step import RoleSecond, RoleUse, Sample
 from slowdust.units import Second
@@ -19,18 +20,15 @@ BYTES_PER_MB = 1 << 20
 _NOTHING = RoleSecond(0, 0, 0, 0)
 
 
-def rates(role: str, use: RoleUse, worked: Second) -> list[float | None]:
+def rates(role: Role, use: RoleUse, worked: Second) -> list[float | None]:
     """Return rows, or statements, per second over the time that the role had work to do.
 
     Seconds after its last completion are 0; a short last second is scaled up; a very short one is
     left out, with all that ended later.
     """
-    by_second: list[float | None] = []
-    for second in range(_seconds_of(worked)):
-        done = use.per_second[second] if second < len(use.per_second) else _NOTHING
-        count = done.statements if role in BY_STATEMENT else done.rows
-        by_second.append(count / min(1.0, worked - second))
-    return by_second
+    length = _seconds_of(worked)
+    work = enumerate([*use.per_second, *([_NOTHING] * length)][:length])
+    return [getattr(done, role.counts) / min(1.0, worked - second) for second, done in work]
 
 
 def worst_us(use: RoleUse, worked: Second) -> list[float | None]:
@@ -65,8 +63,7 @@ def backlog(use: RoleUse) -> list[float | None]:
     by_second: list[float | None] = []
     written = 0
     for second in range(math.ceil(due / rate)):
-        if second < len(use.per_second):
-            written += use.per_second[second].rows
+        written += sum(done.rows for done in use.per_second[second : second + 1])
         by_second.append(max(0.0, min(rate * (second + 1), due) - written))
     return by_second
 
@@ -115,9 +112,5 @@ def _ends_kept(run: Sequence[Point], joined: int) -> Run:
     kept: list[Point] = []
     for start in range(0, len(run), joined):
         neighbours = run[start : start + joined]
-        kept += sorted({min(neighbours, key=_value), max(neighbours, key=_value)})
+        kept += sorted({min(neighbours, key=itemgetter(1)), max(neighbours, key=itemgetter(1))})
     return tuple(kept)
-
-
-def _value(point: Point) -> float:
-    return point[1]

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from slowdust.analysis.model import RoleReport, Stall, StepRun
 from slowdust.analysis.origin import printed_role
-from slowdust.analysis.results.steps import ROLES
 from slowdust.analysis.sla import paced_seconds
+from slowdust.benchmarks.roles import Role, in_order
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, bars_chart
 from slowdust.report.html.charts.histogram import RoleHistogram, histograms
@@ -24,18 +24,6 @@ from slowdust.report.html.steps import series
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail, WriteSchedule
 from slowdust.units import Second, known
-
-PER_SECOND = ("query", "insert", "delete")
-"""The roles that finish enough for a graph: an index takes minutes."""
-
-STATEMENTS = {
-    "query": "queries",
-    "index": "CREATE INDEX",
-    "insert": "commits of inserts",
-    "delete": "commits of deletes",
-    "transaction": "long transactions",
-}
-"""Role -> the statements that its response times are of."""
 
 MOST_POINTS = 2000
 """Points of one line: a step of half an hour is drawn to the second."""
@@ -96,49 +84,43 @@ class StepView:
 class _Detailed:
     """A slice of a long step, with its detail."""
 
-    contender: str
-    incarnation: int
-    rate: float
-    seconds: Second | None
+    record: Slice
     detail: StepDetail
 
 
 def step_view(page: Page, row: Row, slices: Sequence[Slice]) -> StepView | None:
     """Return the view of a row's step, which has these slices; None where it is a sliced one."""
-    measured = [
-        _Detailed(
-            record.place.contender,
-            record.place.incarnation,
-            record.qps,
-            record.measured.seconds,
-            record.step,
-        )
-        for record in slices
-        if record.step is not None
-    ]
+    measured = [_Detailed(record, record.step) for record in slices if record.step is not None]
     if not measured:
         return None
     places = {name: place for place, name in enumerate(page.report.contenders)}
-    measured.sort(key=lambda run: (places[run.contender], run.incarnation))
+    measured.sort(
+        key=lambda run: (places[run.record.place.contender], run.record.place.incarnation)
+    )
     runs = tuple(
         run
         for run in page.report.step_runs
         if (run.benchmark, run.test, run.clients) == tuple(row.step)
     )
-    roles = [role for role in ROLES if any(role in run.detail.roles for run in measured)]
+    roles = in_order(name for run in measured for name in run.detail.roles)
     units = {use.role: use.unit for run in runs for use in run.roles}
-    length = max(known(run.seconds for run in measured), default=None)
+    length = max(known(run.record.measured.seconds for run in measured), default=None)
     failures = of_step(page.failures, row.step)
+    rated = [role for role in roles if units.get(role.name) == row.results[0].unit]
     return StepView(
-        statements=STATEMENTS[roles[0]],
+        statements=(rated or roles)[0].statements,
         length=length,
         too_short=length is not None and length < SHORTEST_WITH_GRAPHS,
-        several_incarnations=len({run.incarnation for run in measured}) > 1,
+        several_incarnations=len({run.record.place.incarnation for run in measured}) > 1,
         bars=_bars(page, row, measured, {failure.step.contender for failure in failures}),
         graphs=tuple(_drawn(_graphs(measured, roles, units), length, page.marks)),
         targets=any(run.detail.target is not None for run in measured),
         roles=tuple(
-            (run, use) for role in roles for run in runs for use in run.roles if use.role == role
+            (run, use)
+            for role in roles
+            for run in runs
+            for use in run.roles
+            if use.role == role.name
         ),
         histograms=histograms(runs, roles),
         runs=runs,
@@ -155,7 +137,7 @@ def _bars(page: Page, row: Row, measured: Sequence[_Detailed], failed: Collectio
         result = results.get(name)
         if result is None and name not in failed:
             continue
-        rates = tuple(run.rate for run in measured if run.contender == name)
+        rates = tuple(run.record.qps for run in measured if run.record.place.contender == name)
         rate = None if result is None else result.qps
         note = "" if result is None else sla_failure(result.writers)
         bars.append(Bar(page.names[name], mark, rate, rates, note))
@@ -172,23 +154,24 @@ def _drawn(
 
 
 def _graphs(
-    runs: Sequence[_Detailed], roles: Sequence[str], units: Mapping[str, str]
+    runs: Sequence[_Detailed], roles: Sequence[Role], units: Mapping[str, str]
 ) -> list[Graph]:
     """Return rate and response time of each role, then its lateness, then the server's use."""
     graphs: list[Graph] = []
-    for role in filter(PER_SECOND.__contains__, roles):
+    drawn = [role for role in roles if role.by_second]
+    for role in drawn:
         lines = _role_lines(runs, role, partial(series.rates, role))
-        graphs.append(Graph(units[role], lines, target=_target(runs, role)))
+        target = next((kept.rate for kept in _schedules(runs, role)), None)
+        graphs.append(Graph(units[role.name], lines, target=target))
         worst = _role_lines(runs, role, series.worst_us)
-        title = f"Maximum response time of {STATEMENTS[role]}"
+        title = f"Maximum response time of {role.statements}"
         graphs.append(Graph(title, worst, response_time=True))
-    for role in filter(PER_SECOND.__contains__, roles):
-        if _lateness(runs, role) >= LEAST_LATENESS:
+    for role in drawn:
+        if any(kept.max_lag_ns / 1e9 >= LEAST_LATENESS for kept in _schedules(runs, role)):
             late = _role_lines(runs, role, series.late_us)
-            title = f"How late {STATEMENTS[role]} began"
-            graphs.append(Graph(title, late, response_time=True))
+            graphs.append(Graph(f"How late {role.statements} began", late, response_time=True))
             behind = _role_lines(runs, role, lambda use, _: series.backlog(use))
-            graphs.append(Graph(f"Backlog of {role}s, rows", behind))
+            graphs.append(Graph(f"Backlog of {role.name}s, rows", behind))
     cpus = _lines(runs, lambda run: series.server_cpus(run.detail.samples))
     written = _lines(runs, lambda run: series.server_written_mb(run.detail.samples))
     graphs.append(Graph("CPUs used by the server", cpus))
@@ -196,36 +179,26 @@ def _graphs(
     return graphs
 
 
-def _schedules(runs: Sequence[_Detailed], role: str) -> list[WriteSchedule]:
-    uses = (run.detail.roles[role] for run in runs if role in run.detail.roles)
+def _schedules(runs: Sequence[_Detailed], role: Role) -> list[WriteSchedule]:
+    uses = (run.detail.roles[role.name] for run in runs if role.name in run.detail.roles)
     return [use.schedule for use in uses if use.schedule is not None]
 
 
-def _target(runs: Sequence[_Detailed], role: str) -> float | None:
-    return next((kept.rate for kept in _schedules(runs, role)), None)
-
-
-def _lateness(runs: Sequence[_Detailed], role: str) -> Second:
-    return max((kept.max_lag_ns / 1e9 for kept in _schedules(runs, role)), default=0.0)
-
-
 def _role_lines(
-    runs: Sequence[_Detailed],
-    role: str,
-    read: Callable[[RoleUse, Second], list[float | None]],
+    runs: Sequence[_Detailed], role: Role, read: Callable[[RoleUse, Second], list[float | None]]
 ) -> tuple[Line, ...]:
     """Return the lines of a role; `read` gets its use, and for how long it had work to do."""
 
     def values_of(run: _Detailed) -> list[float | None]:
-        use = run.detail.roles[role]
+        use = run.detail.roles[role.name]
         if printed_role(use) is not None and not use.per_second:
             return []  # nothing but its rate is known
         # Beside queries there is work until the end; without, the last row of a role ends it.
         beside = run.detail.target is not None
-        worked = paced_seconds(use, run.seconds) if beside else use.seconds
+        worked = paced_seconds(use, run.record.measured.seconds) if beside else use.seconds
         return [] if worked is None else read(use, worked)
 
-    return _lines([run for run in runs if role in run.detail.roles], values_of)
+    return _lines([run for run in runs if role.name in run.detail.roles], values_of)
 
 
 def _lines(
@@ -233,7 +206,9 @@ def _lines(
 ) -> tuple[Line, ...]:
     most = max(FEWEST_POINTS, min(MOST_POINTS, MOST_IN_A_GRAPH // max(1, len(runs))))
     return tuple(
-        Line(run.contender, run.incarnation, series.thinned(read(run), most)) for run in runs
+        Line(place.contender, place.incarnation, series.thinned(read(run), most))
+        for run in runs
+        for place in (run.record.place,)
     )
 
 
