@@ -33,7 +33,7 @@ def compare(name: str, tests: str, budget: str, *contenders: str) -> list[str]:
 def test_compares_two_versions_end_to_end(workplace: Workplace) -> None:
     workplace.run(*compare("pair", "point-query,update-index,range-covered-pk", "12s"))
     report = workplace.report("pair")
-    assert report["schema"] == 1
+    assert report["schema"] == 2
     assert report["contenders"] == ["postgres@15.8", "postgres@17.6"]
     assert [(r["test"], r["contender"]) for r in report["results"]] == [
         (test, contender)

@@ -234,6 +234,7 @@ BULK = Bulk(
         ),
     ),
     suites={DEFAULT_SUITE: ("fill",)},
+    driver_benchmark="insert",
     table="purchases",
     options_type=BulkTable,
     options=(Option("--bulk-rows", "INTEGER", "rows of each client.  [500]"),),

@@ -18,7 +18,7 @@ from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -91,8 +91,10 @@ class Benchmark:
     measuring: Measuring = Measuring.SLICES
     config: str = DEFAULT_CONFIG
     """The configuration of contenders that name none."""
+    driver_benchmark: str = "sbtest"
+    """The driver's benchmark that has its tables, and its steps."""
     table: str = "sbtest"
-    """The name of its tables in the driver, before their numbers."""
+    """The name of its tables, before their numbers."""
     connections: int = 1
     """Connections that each client holds at once, at most."""
     options_type: type[Table] | None = None

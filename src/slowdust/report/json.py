@@ -33,7 +33,7 @@ def report_schema() -> str:
             }
             for metric in METRICS
         }
-    return _schema("slowdust-report-1", "The report of one experiment", described)
+    return _schema("slowdust-report-2", "The report of one experiment", described)
 
 
 def history_schema() -> str:

@@ -42,6 +42,7 @@ COMMANDS: list[Command] = [
         Prepare(
             session="s",
             target=TARGET,
+            benchmark="insert",
             clients=1,
             tables=1,
             seed=1,
@@ -52,7 +53,9 @@ COMMANDS: list[Command] = [
         )
         for work in WORKS
     ),
-    Create(target=TARGET, tables=1, partitions=Partitions(count=2, rows_each=100)),
+    Create(
+        target=TARGET, benchmark="insert", tables=1, partitions=Partitions(count=2, rows_each=100)
+    ),
     Perform(session="s"),
     Load(target=TARGET, benchmark="sbtest", tables=1, rows=1000, seed=1, parallel=1),
     Open(session="s", target=TARGET, test="scan", clients=1, tables=1, rows=1000, seed=1),

@@ -57,7 +57,7 @@ def test_a_report_is_valid() -> None:
 def test_the_shape_of_a_result() -> None:
     report = rendered(a_report())
 
-    assert report["schema"] == 1
+    assert report["schema"] == 2
     assert report["base"] == "a@1"
     [result] = [r for r in report["results"] if r["test"] == "scan" and r["contender"] == "a@2"]
     assert {

@@ -70,6 +70,7 @@ INSERT = InsertBenchmark(
     tests=(),
     suites={},
     config=NAME,
+    driver_benchmark=NAME,
     table="purchases",
     connections=4,  # inserts, deletes, queries, and a long transaction
     options_type=InsertTable,

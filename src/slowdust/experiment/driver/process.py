@@ -176,9 +176,8 @@ class Driver:
             protocol.Run(session=session, stop=stop, rate=rate), protocol.Ran, limit + _GRACE
         )
 
-    def create(self, target: Target, tables: int, partitions: protocol.Partitions | None) -> None:
+    def create(self, command: protocol.Create) -> None:
         """Drop and create the tables of long steps."""
-        command = protocol.Create(target=target, tables=tables, partitions=partitions)
         self._ask(command, protocol.Created, _MAINTENANCE_LIMIT)
 
     def prepare(self, command: protocol.Prepare) -> protocol.Prepared:

@@ -90,6 +90,7 @@ class Create(_Command, kw_only=True, tag="create"):
     """Drop and create the tables of long steps, empty and without secondary indexes."""
 
     target: Target
+    benchmark: str
     tables: int
     partitions: Partitions | None = None
 
@@ -99,6 +100,7 @@ class Prepare(_Command, kw_only=True, tag="prepare"):
 
     session: str
     target: Target
+    benchmark: str
     clients: int
     tables: int
     """Number of tables: each client has its own, or all share one."""

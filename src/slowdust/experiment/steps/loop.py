@@ -18,7 +18,7 @@ from slowdust.dbms.family import Shutdown, Stage
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender, explain_failure
 from slowdust.experiment.driver.process import TargetError
-from slowdust.experiment.driver.protocol import Partitions
+from slowdust.experiment.driver.protocol import Create, Partitions
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.maintenance import longest_wait
@@ -102,12 +102,12 @@ class StepLoop:
         view: View,
     ) -> None:
         self.journal = journal_of(method_of_steps(spec, workload))
-        self._table = spec.configured_benchmark().table
+        self._benchmark = spec.configured_benchmark()
         self._contenders = contenders
         self._workload = workload
         self._view = view
         self._levels = spec.clients
-        self._runner = StepRunner(contenders, workload, spec.seed)
+        self._runner = StepRunner(contenders, self._benchmark.driver_benchmark, workload, spec.seed)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
         self._forecast = Forecast(self.journal.steps, workload.seconds)
         self._planned = self.journal.manifest.method.incarnations
@@ -160,11 +160,17 @@ class StepLoop:
 
     def _make_tables(self, steps: list[PlannedStep], level: int) -> dict[str, Tables]:
         count = self._workload.settings.tables(level)
-        names = [f"{self._table}{number}" for number in range(1, count + 1)]
+        names = [f"{self._benchmark.table}{number}" for number in range(1, count + 1)]
         partitions = partitions_of(self._workload, [step.test.name for step in steps], level)
         for contender in self._present():
             with self._contenders.guard(contender):
-                self._contenders.driver.create(contender.target, count, partitions)
+                command = Create(
+                    target=contender.target,
+                    benchmark=self._benchmark.driver_benchmark,
+                    tables=count,
+                    partitions=partitions,
+                )
+                self._contenders.driver.create(command)
         return {contender.name: Tables(names) for contender in self._contenders.all}
 
     def _turn(self, turn: ContenderTurn) -> None:

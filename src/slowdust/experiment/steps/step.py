@@ -80,7 +80,11 @@ def long_step(step: PlannedStep) -> LongStep:
 class StepRunner:
     """Carries out steps on contenders; what a server does not do raises TargetError."""
 
-    def __init__(self, contenders: Contenders, workload: Workload, seed: int) -> None:
+    def __init__(
+        self, contenders: Contenders, benchmark: str, workload: Workload, seed: int
+    ) -> None:
+        """`benchmark` is the driver's name of the benchmark."""
+        self._benchmark = benchmark
         self._workload = workload
         self._driver = contenders.driver
         self._seed = seed
@@ -90,6 +94,7 @@ class StepRunner:
         command = Prepare(
             session=turn.session,
             target=turn.contender.target,
+            benchmark=self._benchmark,
             clients=turn.step.clients,
             tables=len(turn.tables.names),
             seed=self._seed,
