@@ -255,8 +255,8 @@ def test_a_benchmark_with_its_options_is_a_module_and_a_line(
     )
     copy.replace(lists, "in (MICRO, INSERT, SLAP)", "in (MICRO, INSERT, SLAP, BULK)")
 
-    text = copy.slowdust("compare", "--help")
-    assert "bulk: rows of each client.  [500]" in text
+    text = " ".join(copy.slowdust("compare", "--help").split())
+    assert "bulk: rows of each client. [500]" in text
     assert "Does not apply to bulk: it ends by itself." in text
     assert "The bulk benchmark fills a table." in text
     contenders = (str(postgres_build.root), str(postgres_build.root) + ":durable")

@@ -31,7 +31,9 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     if (tests := options.get("tests")) is not None:
         data["tests"] = _tests(str(tests), options.get("suite"))
     if (clients := options.get("clients")) is not None:
-        data["clients"] = read_numbers("--clients", str(clients))
+        levels = data["clients"] = read_numbers("--clients", str(clients))
+        if min(levels, default=1) < 1:
+            raise UsageError(f"--clients {clients}: at least one client is needed")
     if margin := options.get("margin"):
         data["margin"] = _margin(str(margin))
     if (rows := options.get("rows")) is not None:
