@@ -88,13 +88,8 @@ def _places(
 
 def _runs_in_order(archive: InsertArchive) -> list[str]:
     """Return the runs as in the widest table, whose first is the base; then those in no table."""
-    widest = max(
-        (tables.groups for tables in archive.merged_tables),
-        key=lambda groups: sum(map(len, groups)),
-        default=(),
-    )
-    listed = [tag for group in widest for tag in group]
-    return list(dict.fromkeys([*listed, *sorted(archive.runs, key=order_of_runs)]))
+    widest = max((tables.runs for tables in archive.merged_tables), key=len, default=[])
+    return list(dict.fromkeys([*widest, *sorted(archive.runs, key=order_of_runs)]))
 
 
 def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None]:
@@ -237,9 +232,8 @@ def _merged(archive: InsertArchive, runs: Sequence[str]) -> Iterator[ArchivedTab
 
 
 def _has_source(archive: InsertArchive, tables: MergedTables, name: str) -> bool:
-    steps = [archive.runs.get(run, {}).get(name) for group in tables.groups for run in group]
-    known = [step for step in steps if step is not None]
-    return any(step.row_source == RUN_TABLE or _has_sources(step) for step in known)
+    steps = archive.steps_of(tables.runs, name)
+    return any(step.row_source == RUN_TABLE or _has_sources(step) for step in steps)
 
 
 def _joined(groups: Iterable[Iterable[str]]) -> list[str]:

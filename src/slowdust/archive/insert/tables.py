@@ -219,17 +219,14 @@ def _tables_of(archive: InsertArchive, folder: str, step: str) -> MergedTables |
 
 def _relative(archive: InsertArchive, group: Sequence[str], step: str) -> list[Row]:
     """Return the rows of a group; none without its first, to which they are relative."""
-    steps = [archive.runs.get(run, {}).get(step) for run in group]
-    rows = [merged_row(known.row) for known in steps if known is not None and known.row is not None]
-    if not rows or rows[0].tag != group[0]:
-        return []
-    return relative_rows(rows)
+    steps = archive.steps_of(group, step)
+    rows = [merged_row(known.row) for known in steps if known.row is not None]
+    return relative_rows(rows) if rows and rows[0].tag == group[0] else []
 
 
 def _source(archive: InsertArchive, tables: MergedTables, step: str) -> str:
     """Return the name of the table that relative numbers are compared with."""
-    steps = [archive.runs.get(run, {}).get(step) for group in tables.groups for run in group]
-    of_runs = any(known is not None and known.row_source == RUN_TABLE for known in steps)
+    of_runs = any(known.row_source == RUN_TABLE for known in archive.steps_of(tables.runs, step))
     return RUN_TABLE if of_runs else f"mrg.{step}"
 
 
