@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from slowdust.formats.insert.result import StepResult
 from slowdust.formats.insert.tables import Row
 from slowdust.formats.text import beginning
 from slowdust.store.manifest import Fate
-from slowdust.units import Second
+from slowdust.units import Second, known
 
 TORN = "its last line is torn"
 _SHOWN = 40
@@ -59,6 +59,11 @@ class MergedTables:
     """Tags; each group is compared with its own first."""
     steps: list[str]
 
+    @property
+    def runs(self) -> list[str]:
+        """The runs of all groups."""
+        return [run for group in self.groups for run in group]
+
 
 @dataclass
 class InsertArchive:
@@ -89,6 +94,10 @@ class InsertArchive:
         self.tags.setdefault(run, tag)
         steps = self.runs.setdefault(run, {})
         return steps.setdefault(step, ArchivedStep())
+
+    def steps_of(self, runs: Iterable[str], step: str) -> list[ArchivedStep]:
+        """Return that step of those runs that have it."""
+        return known(self.runs.get(run, {}).get(step) for run in runs)
 
     def use(self, path: Path, damage: Sequence[str] = ()) -> None:
         """Note a file of which something is used, but not the parts that `damage` names."""

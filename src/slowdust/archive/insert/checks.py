@@ -32,7 +32,9 @@ def check_steps(archive: InsertArchive, mode: Mode) -> list[Problem]:
                 source = _source(name, step, mode)
                 _add_damage(step, source, of_clients)
                 _add_missing(step, source, of_clients)
-                others += _differing_result(name, step)
+                if step.result_path is not None:
+                    cells = _counts(name, step)
+                    others += differing(step.result_path, cells, "o.ib of all clients")
     for run_name, table in archive.table_paths.items():
         steps = archive.runs[run_name]
         cells = (cell for name, step in steps.items() for cell in _published(name, step))
@@ -74,13 +76,8 @@ def _add_missing(step: ArchivedStep, source: str, problems: ByPath) -> None:
     problems[path] = replace(known, reason=f"{known.reason}{more}: {source}")
 
 
-def _differing_result(name: str, step: ArchivedStep) -> Iterator[Problem]:
-    """Compare the counts of o.res with the sums of those of all clients."""
-    if step.result_path is not None:
-        yield from differing(step.result_path, _counts(name, step), "o.ib of all clients")
-
-
 def _counts(name: str, step: ArchivedStep) -> Iterator[Cell]:
+    """Compare the counts of o.res with the sums of those of all clients."""
     clients = [output.roles for output in outputs(step) if not output.damage]
     if step.result is None or not clients or len(clients) < len(outputs(step)):
         return

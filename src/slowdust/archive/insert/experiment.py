@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 import slowdust
 from slowdust.archive.contenders import facts_of, titles_of, undecoded
 from slowdust.archive.importing import MARGIN, ArchivedExperiment, Mode
-from slowdust.archive.insert.archive import ArchivedStep, InsertArchive
-from slowdust.archive.insert.classic_tables import classic_tables
-from slowdust.archive.insert.rates import correction
+from slowdust.archive.insert.archive import ArchivedStep, InsertArchive, MergedTables
+from slowdust.archive.insert.rates import correction, outputs
 from slowdust.archive.insert.slices import StepOfRun, slice_of
 from slowdust.archive.problems import recorded
 from slowdust.benchmarks.archived import IIBENCH
-from slowdust.formats.insert.names import in_order, main_role, rate_of
-from slowdust.formats.insert.tables import Row
+from slowdust.formats.insert.names import in_order, main_role, rate_of, without_size
+from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR, Row
 from slowdust.formats.sysbench.names import order_of_runs
 from slowdust.formats.text import readable
-from slowdust.store.manifest import Imported, Manifest, Method
+from slowdust.store.manifest import ArchivedTable, Imported, Manifest, Method
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.wording import counted
 
@@ -89,13 +88,8 @@ def _places(
 
 def _runs_in_order(archive: InsertArchive) -> list[str]:
     """Return the runs as in the widest table, whose first is the base; then those in no table."""
-    widest = max(
-        (tables.groups for tables in archive.merged_tables),
-        key=lambda groups: sum(map(len, groups)),
-        default=(),
-    )
-    listed = [tag for group in widest for tag in group]
-    return list(dict.fromkeys([*listed, *sorted(archive.runs, key=order_of_runs)]))
+    widest = max((tables.runs for tables in archive.merged_tables), key=len, default=[])
+    return list(dict.fromkeys([*widest, *sorted(archive.runs, key=order_of_runs)]))
 
 
 def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None]:
@@ -149,7 +143,7 @@ def _imported(archive: InsertArchive, runs: Sequence[str], mode: Mode) -> Import
         used=archive.used,
         by_products=dict(archive.by_products),
         skipped=recorded(archive.problems, archive.path),
-        tables=classic_tables(archive, runs),
+        tables=_classic_tables(archive, runs),
         differences=_differences(archive) if mode is Mode.CLEAN else [],
     )
 
@@ -166,7 +160,7 @@ def _differences(archive: InsertArchive) -> list[str]:
             f"steps, {min(ratios):.3f} to {max(ratios):.3f}: those are over the time from "
             "before the first client was started, and cut or rounded"
         )
-    if empty := sum(map(_no_size, (step for _, step in steps))):
+    if empty := sum(step.row is not None and step.row.number("rss") == 0 for _, step in steps):
         sentences.append(
             f"resident size is absent in {counted(empty, 'step')}, where 0.0 was published: "
             "the process listed last was about to end"
@@ -174,12 +168,78 @@ def _differences(archive: InsertArchive) -> list[str]:
     return sentences
 
 
-def _no_size(step: ArchivedStep) -> bool:
-    return step.row is not None and step.row.number("rss") == 0
-
-
 def _number_the_slots(slices: list[Slice]) -> None:
     placed: Counter[tuple[str, int]] = Counter()
     for record in slices:
         record.place.slot = placed[record.place.test, record.place.clients]
         placed[record.place.test, record.place.clients] += 1
+
+
+def _classic_tables(archive: InsertArchive, runs: Sequence[str]) -> list[ArchivedTable]:
+    """Return the tables that can be written, of which `runs` has the runs in their order.
+
+    They are those that the archive has, and those that can be made of what it has: o.sum of a
+    run's o.res and o.ib, mrg and all that follows of o.sum.
+    """
+    return [*_of_runs(archive, runs), *_merged(archive, runs)]
+
+
+def _of_runs(archive: InsertArchive, runs: Sequence[str]) -> Iterator[ArchivedTable]:
+    """Yield the tables that were whole, and those of which all sources are there."""
+    tables = [(table.tag, table.steps) for table in archive.run_tables]
+    whole = {without_size(tag) for tag, _ in tables}
+    tables += [
+        (archive.tags[run], tuple(in_order(archive.runs[run])))
+        for run in runs
+        if run not in whole and _can_be_made(archive, run)
+    ]
+    for tag, names in tables:
+        yield ArchivedTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=list(names))
+
+
+def _can_be_made(archive: InsertArchive, run: str) -> bool:
+    """Return whether a run's steps are known; of a damaged table all are needed."""
+    steps = list(archive.runs[run].values())
+    if run not in archive.table_paths:
+        return any(map(_has_sources, steps))
+    known = [step for step in steps if step.row_source == RUN_TABLE or _has_sources(step)]
+    return len(known) == len(steps) == archive.cut_tables.get(run)
+
+
+def _has_sources(step: ArchivedStep) -> bool:
+    return step.result is not None or bool(outputs(step))
+
+
+def _merged(archive: InsertArchive, runs: Sequence[str]) -> Iterator[ArchivedTable]:
+    """Yield those of each directory, with the steps missing in it; without any, one of all."""
+    all_steps = in_order({step for run in archive.runs.values() for step in run})
+    if not archive.merged_tables:
+        yield ArchivedTable(kind=MERGED_TABLES, tag="", runs=list(runs), rows=all_steps)
+    for tables in archive.merged_tables:
+        of_folder = [other for other in archive.merged_tables if other.folder == tables.folder]
+        steps = tables.steps
+        if tables is max(of_folder, key=lambda other: len(other.steps)):
+            there = {step for other in of_folder for step in other.steps}
+            missing = [step for step in all_steps if step not in there]
+            steps = [*steps, *(step for step in missing if _has_source(archive, tables, step))]
+        yield ArchivedTable(
+            kind=MERGED_TABLES,
+            tag="",
+            runs=_joined(tables.groups),
+            rows=in_order(steps),
+            folder=tables.folder,
+        )
+
+
+def _has_source(archive: InsertArchive, tables: MergedTables, name: str) -> bool:
+    steps = archive.steps_of(tables.runs, name)
+    return any(step.row_source == RUN_TABLE or _has_sources(step) for step in steps)
+
+
+def _joined(groups: Iterable[Iterable[str]]) -> list[str]:
+    """Join groups as the lines of a file have them: with a lone `-` between them."""
+    joined: list[str] = []
+    for group in groups:
+        joined += [SEPARATOR] if joined else []
+        joined += group
+    return joined

@@ -14,7 +14,7 @@ from slowdust.archive.insert.archive import ArchivedStep, InsertArchive, TextFil
 from slowdust.archive.insert.tables import take_tables
 from slowdust.archive.problems import TWICE, of_other_kind
 from slowdust.archive.reading import Unusable, read_shared, size_of
-from slowdust.formats.insert import client, response, result
+from slowdust.formats.insert import client, result
 from slowdust.formats.insert.client import ClientOutput
 from slowdust.formats.insert.names import (
     FileKind,
@@ -144,7 +144,7 @@ def _take_response(archive: InsertArchive, file: TextFile) -> None:
     step = _step_of(archive, file)
     if step is None:
         return
-    histogram = response.read_sum(file.lines)
+    histogram = client.read_sum(file.lines)
     if histogram is None:
         archive.skip(file.path, "no sum of the clients")
         return
@@ -153,7 +153,7 @@ def _take_response(archive: InsertArchive, file: TextFile) -> None:
 
 
 def _take_merged_response(archive: InsertArchive, file: TextFile) -> None:
-    longest_by_tag, damaged = response.read_merged(file.lines)
+    longest_by_tag, damaged = client.read_merged(file.lines)
     names = (path.name for path in file.path.parent.iterdir())
     beside = [
         name.removeprefix("mrg.").partition(".rt.")[0] for name in names if name.startswith("mrg.")

@@ -1,13 +1,16 @@
 """The output of the Insert Benchmark's client: o.ib, a file for each client.
 
 A header and a row for each second, then the histograms of the response times. A row has the
-rates of its interval, and the rates and counts since the beginning.
+rates of its interval, and the rates and counts since the beginning. The scripts around the client
+extract the histograms: o.rt.t.<role> has a line of counts for each client (t1:, t2:, ...), one of
+their sums (sum:) and one of percent (pct:); mrg.<step>.rt.<role> the percentages of each run, of
+which the longest time is read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -43,9 +46,14 @@ _DECODER = msgspec.json.Decoder(list[float])
 
 Floats = NDArray[np.float64]
 
-
 _GAP: Second = 0.5
 """Distance of a row from the one before it that rounding cannot explain."""
+_NONZERO = "nonzero"
+_SUM = "sum:"
+_SEPARATOR = "-"
+_MAXIMUM = "max"
+_CELLS = len(BUCKETS) + 2
+"""The number of cells: the buckets, the longest, the tag."""
 
 
 @dataclass(frozen=True)
@@ -171,3 +179,41 @@ def _read_response_times(content: bytes) -> dict[str, ResponseTimes]:
             role = title.decode().lower()
             histograms[role] = ResponseTimes(tuple(map(int, counts)), longest)
     return histograms
+
+
+def read_sum(lines: Sequence[str]) -> ResponseTimes | None:
+    """Return the counts of all clients of a step (o.rt.t); None where there are none."""
+    for line in lines:
+        cells = line.rstrip("\n").split("\t")
+        if len(cells) == _CELLS and cells[-1].startswith(_SUM):
+            counts = [_number(cell) for cell in cells[:-2]]
+            longest = _number(cells[-2])
+            if longest is not None and None not in counts:
+                return ResponseTimes(tuple(int(count or 0) for count in counts), longest)
+    return None
+
+
+def read_merged(lines: Sequence[str]) -> tuple[dict[str, Second], list[str]]:
+    """Return the longest time of each tag in a step (mrg.<step>.rt), and the damaged lines."""
+    longest_by_tag: dict[str, Second] = {}
+    damaged = []
+    for line in lines:
+        cells = line.rstrip("\n").split("\t")
+        if line.strip() in ("", _SEPARATOR) or _MAXIMUM in cells:
+            continue
+        longest = _number(cells[-2]) if len(cells) == _CELLS else None
+        if longest is None or not all(map(_is_share, cells[:-2])):
+            damaged.append(line)
+        else:
+            longest_by_tag.setdefault(cells[-1], longest)
+    return longest_by_tag, damaged
+
+
+def _is_share(cell: str) -> bool:
+    """Return whether a cell is a percentage; one above 0 that prints as 0.000 is `nonzero`."""
+    return cell == _NONZERO or _number(cell) is not None
+
+
+def _number(cell: str) -> float | None:
+    """Return the number of a bucket or a time; an empty bucket may be an empty cell."""
+    return number_of(cell) if cell else 0.0

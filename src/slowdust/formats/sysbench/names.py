@@ -58,7 +58,7 @@ _ORIOLE = "orioledb"
 _DBMS_OF_TWO_DIGIT_PARTS = frozenset({"ma"})
 """DBMS whose versions are written with two digits for each part: 110803."""
 _FIRST_POSTGRES_OF_TWO_PARTS = 10
-_POSTGRES_OF_THREE_PARTS = 9
+_POSTGRES_OF_THREE_PARTS = "9"
 
 
 @dataclass(frozen=True)
@@ -254,21 +254,12 @@ def parse_version(letters: str, digits: str) -> str | None:
     None where the digits do not say.
     """
     if letters in _DBMS_OF_TWO_DIGIT_PARTS:
-        if len(digits) not in (4, 6):
-            return None
-        return ".".join(str(int(digits[start : start + 2])) for start in range(0, len(digits), 2))
-    if letters == "pg":
-        return _postgres_version(digits)
-    if len(digits) < 2:
-        return None
-    patch = digits[2:]
-    return ".".join([digits[0], digits[1], *([str(int(patch))] if patch else [])])
-
-
-def _postgres_version(digits: str) -> str | None:
-    if digits[0] == str(_POSTGRES_OF_THREE_PARTS) and len(digits) > 1:
-        return ".".join([digits[0], digits[1], *([str(int(digits[2:]))] if digits[2:] else [])])
-    major, minor = digits[:2], digits[2:]
-    if len(major) < 2 or int(major) < _FIRST_POSTGRES_OF_TWO_PARTS:
-        return None
-    return f"{int(major)}.{int(minor)}" if minor else major
+        parts = [digits[start : start + 2] for start in range(0, len(digits), 2)]
+        known = len(digits) in (4, 6)
+    elif letters == "pg" and digits[0] != _POSTGRES_OF_THREE_PARTS:
+        parts = [digits[:2], digits[2:]]
+        known = int(digits[:2]) >= _FIRST_POSTGRES_OF_TWO_PARTS
+    else:
+        parts = [digits[0], digits[1:2], digits[2:]]
+        known = len(digits) > 1
+    return ".".join(str(int(part)) for part in parts if part) if known else None

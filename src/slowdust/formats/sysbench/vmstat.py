@@ -82,8 +82,5 @@ def _sum_one_by_one(lines: Sequence[bytes], samples: int) -> Vmstat:
 
 def _number(row: Sequence[bytes], *columns: int) -> float:
     """Return the sum of the columns that are numbers."""
-    total = 0.0
-    for column in columns:
-        if column < len(row) and is_number(text := row[column].decode(errors="replace")):
-            total += float(text)
-    return total
+    cells = (row[column].decode(errors="replace") for column in columns if column < len(row))
+    return sum(map(float, filter(is_number, cells)), start=0.0)

@@ -114,8 +114,7 @@ def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
 
 
 def _roles(slices: Iterable[Slice], name: str) -> list[RoleUse]:
-    roles = (record.step.roles.get(name) for record in slices if record.step)
-    return [role for role in roles if role is not None]
+    return known(record.step.roles.get(name) for record in slices if record.step)
 
 
 def _inserted(slices: Sequence[Slice], main: str) -> int | None:

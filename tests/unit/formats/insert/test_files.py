@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from slowdust.archive.insert.step_names import SEQUENCES, Steps, name_steps
-from slowdust.formats.insert import client, response, result, tables
+from slowdust.archive.insert.tables import SEQUENCES, Steps, name_steps
+from slowdust.formats.insert import client, result, tables
 from slowdust.formats.insert.client import COLUMNS
 from slowdust.formats.insert.names import (
     FileKind,
@@ -155,10 +155,10 @@ def test_response_times_of_all_clients() -> None:
         "0\t5\t190\t5\t0\t0\t0\t0\t0\t0\t0.015\tsum:DBMS",
         "0.000\t2.500\t95.000\t2.500\t0.000\t0.000\t0.000\t0.000\t0.000\t0.000\t0.015\tpct:DBMS",
     ]
-    actual = response.read_sum(lines)
+    actual = client.read_sum(lines)
     assert actual is not None
     assert (actual.counts[:4], actual.longest) == ((0, 5, 190, 5), 0.015)
-    assert response.read_sum(lines[:2]) is None
+    assert client.read_sum(lines[:2]) is None
 
 
 def test_response_times_of_several_runs() -> None:
@@ -168,7 +168,7 @@ def test_response_times_of_several_runs() -> None:
         "-",
         "100.000\t0.000\t0.00",
     ]
-    assert response.read_merged(lines) == ({"my8044.c1": 0.003}, [lines[-1]])
+    assert client.read_merged(lines) == ({"my8044.c1": 0.003}, [lines[-1]])
 
 
 def test_what_a_client_printed() -> None:

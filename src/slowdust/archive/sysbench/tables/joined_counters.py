@@ -123,15 +123,10 @@ def _missing(tables: Sequence[Joined]) -> set[str]:
 
     They were published so where they are -1 in all of the tables.
     """
-    always_one: dict[str, bool] = {}
-    for column in (column for table in tables if table.relative for column in table.columns):
-        for name, value in column.items():
-            always_one[name] = always_one.get(name, True) and float(value) == 1
-    return {
-        name
-        for name, never_other in always_one.items()
-        if never_other and not perf_stat.is_ratio(name)
-    }
+    columns = [column for table in tables if table.relative for column in table.columns]
+    values = [pair for column in columns for pair in column.items()]
+    others = {name for name, value in values if float(value) != 1}
+    return {name for name, _ in values if name not in others and not perf_stat.is_ratio(name)}
 
 
 def _give(
