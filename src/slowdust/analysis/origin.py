@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import Report, Result
+from slowdust.analysis.model import Report
 from slowdust.benchmarks import was_imported
 from slowdust.store.archived import Archived, ArchivedRole, Counters
 from slowdust.store.latency import LatencyUs
@@ -19,7 +19,6 @@ from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse
 from slowdust.units import known
 
-_MEASURED_TIMES = ("p50", "p95", "p99", "max")
 _MODES = {"compat": "as published, to the last digit", "clean": "without known errors"}
 """Treatment of the files' numbers by an import."""
 
@@ -98,21 +97,6 @@ def times_operations(benchmark: str) -> bool:
     An event of sysbench has many queries, or is a scan of a whole table.
     """
     return not was_imported(benchmark)
-
-
-def columns_of_latency(results: Iterable[Result], imported: str | None) -> tuple[str, ...]:
-    """Return the fields of `LatencyUs` for a table: those measured, or those an archive has.
-
-    `imported` is the report's.
-    """
-    if imported is None:
-        return _MEASURED_TIMES
-    times = known(result.latency_us for result in results)
-    return tuple(
-        name
-        for name in ("mean", *_MEASURED_TIMES)
-        if any(getattr(latency, name) is not None for latency in times)
-    )
 
 
 def printed_response(slices: Iterable[Slice]) -> LatencyUs | None:

@@ -80,11 +80,6 @@ def parts_of(facts: ContenderFacts) -> LineParts:
     )
 
 
-def line_of(facts: ContenderFacts) -> str:
-    """Return the contender's line: `mysql/innodb:small+jemalloc fsync=off`."""
-    return parts_of(facts).line
-
-
 def release_of(facts: ContenderFacts) -> Release:
     """Return the version of its line that a contender is."""
     version = facts.build.version.removeprefix(f"{facts.dbms} ")
@@ -124,7 +119,7 @@ def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, st
     """
     lines: dict[str, dict[Release, str]] = {}
     for facts in contenders:
-        lines.setdefault(line_of(facts), {}).setdefault(release_of(facts), facts.name)
+        lines.setdefault(parts_of(facts).line, {}).setdefault(release_of(facts), facts.name)
     return {
         name: {release: releases[release] for release in sorted_releases(releases)}
         for name, releases in lines.items()

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from slowdust.analysis.metrics import ESSENTIAL, Metric
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.origin import columns_of_latency
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.store.slice import Slice
+from slowdust.units import known
+
+_MEASURED_TIMES = ("p50", "p95", "p99", "max")
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,12 @@ class Runs:
         return self.archive is None or any(getattr(item, field) is not None for item in items)
 
     def columns_of_latency(self, results: Sequence[Result]) -> tuple[str, ...]:
-        """Return the fields of `LatencyUs` that a table of the results has."""
-        return columns_of_latency(results, self.archive)
+        """Return the fields of `LatencyUs` for a table: those measured, or those an archive has."""
+        if self.archive is None:
+            return _MEASURED_TIMES
+        times = known(result.latency_us for result in results)
+        names = ("mean", *_MEASURED_TIMES)
+        return tuple(name for name in names if self.column(times, name))
 
 
 def runs_of(report: Report) -> Runs:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from slowdust.analysis.model import Stall
-from slowdust.analysis.results.stalls import stalls_of
+from slowdust.analysis.results.steps import stalls_of
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleSecond
 from tests.unit.synthetic_steps import Standstill, insert_experiment

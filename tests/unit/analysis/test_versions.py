@@ -4,8 +4,8 @@ from slowdust.analysis.versions import (
     Release,
     find_contender,
     labels_of,
-    line_of,
     lines_of,
+    parts_of,
     release_of,
     sorted_releases,
 )
@@ -68,7 +68,7 @@ def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
     ],
 )
 def test_a_line_is_a_contender_without_its_version(contender: ContenderFacts, line: str) -> None:
-    assert line_of(contender) == line
+    assert parts_of(contender).line == line
 
 
 def test_a_directory_of_binaries_is_another_release_than_the_published_one() -> None:

@@ -82,7 +82,8 @@ def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, 
     for experiment in experiments:
         if choice.host is not None and not is_host(experiment.manifest, choice.host):
             continue
-        for benchmark in filter(choice.benchmark, _benchmarks(experiment)):
+        benchmarks = dict.fromkeys(step.benchmark for step in experiment.steps)
+        for benchmark in filter(choice.benchmark, benchmarks):
             where = circumstances_of(experiment.manifest, benchmark)
             if choice.host is not None:
                 # The user says that those without a host ran on one.
@@ -91,10 +92,6 @@ def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, 
             for line, releases in by_line(measured).items():
                 gathered.setdefault((where, line), []).append((experiment, releases))
     return gathered
-
-
-def _benchmarks(experiment: Experiment) -> list[str]:
-    return list(dict.fromkeys(step.benchmark for step in experiment.steps))
 
 
 def _measured_contenders(experiment: Experiment, benchmark: str) -> list[ContenderFacts]:

@@ -219,8 +219,7 @@ def _notes_about_plan(
     """Return a note if the result's plan is not the base's."""
     for difference in differences:
         plan, base_plan = difference.plans.get(result.contender), difference.plans.get(base)
-        if difference.test != result.test or not plan or not base_plan:
-            continue
-        if shape_of(plan) != shape_of(base_plan):
+        is_of_test = difference.test == result.test
+        if is_of_test and plan and base_plan and shape_of(plan) != shape_of(base_plan):
             return [PLAN_DIFFERS]
     return []

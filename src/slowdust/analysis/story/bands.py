@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -307,22 +307,27 @@ def changes_of_report(
     grouped: dict[tuple[str, int], list[Result]] = {}
     for result in report.results:
         grouped.setdefault((result.group, result.clients), []).append(result)
-    grouped = {key: grouped[key] for key in sorted(grouped, key=_place)}
-    levels = {clients for _, clients in grouped}
+    several = len({clients for _, clients in grouped}) > 1
+    by_level = {
+        (group, clients if several else None): grouped[group, clients]
+        for group, clients in sorted(grouped, key=_place)
+    }
     lines = {line: versions for line, versions in releases.items() if len(versions) > 1}
     changes: list[GroupChanges | None] = []
     for line, versions in lines.items():
         labels = labels_of(sorted_releases(versions))
         names = {versions[release]: label for release, label in labels.items()}
-        for (group, clients), results in grouped.items():
-            level = clients if len(levels) > 1 else None
+        for (group, level), results in by_level.items():
             rates = _rates(results, names)
             of_group = changes_of_group(group, level, list(names.values()), rates, bands)
-            changes.append(_on_line(of_group, line, lines))
+            if of_group is not None:
+                of_group.line = line
+                if len(lines) > 1:
+                    of_group.title = f"{line}: {of_group.title}"
+                changes.append(of_group)
     if not lines:
         names = distinct_names(report.contenders)
-        for (group, clients), results in grouped.items():
-            level = clients if len(levels) > 1 else None
+        for (group, level), results in by_level.items():
             rates = _rates(results, names)
             changes.append(changes_against(group, level, list(names.values()), rates, bands))
     return known(changes)
@@ -333,16 +338,6 @@ def _place(key: tuple[str, int]) -> tuple[int, int]:
     group, clients = key
     titles = list(GROUP_TITLES)
     return titles.index(group) if group in titles else len(titles), clients
-
-
-def _on_line(
-    changes: GroupChanges | None, line: str, lines: Collection[str]
-) -> GroupChanges | None:
-    if changes is not None:
-        changes.line = line
-        if len(lines) > 1:
-            changes.title = f"{line}: {changes.title}"
-    return changes
 
 
 def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:

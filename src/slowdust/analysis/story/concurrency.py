@@ -97,7 +97,7 @@ def _turn(kind: CourseKind, levels: Levels) -> int | None:
 def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
     sides = [
         f"{side} {_range([level for level, v in levels.items() if v == side], list(levels))}"
-        for side in _in_order_of_appearance(levels)
+        for side in dict.fromkeys(verdict for verdict in levels.values() if verdict in DIFFERENT)
     ]
     match kind:
         case "never differs" if all(verdict == "unsure" for verdict in levels.values()):
@@ -114,10 +114,6 @@ def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
     if all(verdict == "unsure" for verdict in others):
         return f"{sides[0]}, elsewhere unsure"
     return f"{sides[0]}, elsewhere no difference{_unsure(levels)}"
-
-
-def _in_order_of_appearance(levels: Levels) -> list[Verdict]:
-    return list(dict.fromkeys(verdict for verdict in levels.values() if verdict in DIFFERENT))
 
 
 def _range(chosen: Sequence[int], levels: Sequence[int]) -> str:

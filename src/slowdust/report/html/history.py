@@ -170,14 +170,8 @@ def _line(versions: Sequence[str], series: Series, label: str, mark: Mark) -> Ra
 
 def _signs(versions: Sequence[str], series: Series, mark: Mark) -> list[Sign]:
     return [
-        Sign(
-            place=versions.index(point.version),
-            faster=change.ratio > 1,
-            sign=mark_of(change),
-            mark=mark,
-        )
-        for point in series.points
-        if (change := change_at(series, point.version)) is not None
+        Sign(versions.index(change.version), change.ratio > 1, mark_of(change), mark)
+        for change in series.change_points
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -78,13 +78,14 @@ def rows_of(report: Report) -> list[Row]:
             step=step,
             label=step.test if step.clients == usual else f"{step.test} c{step.clients}",
             anchor=_anchor(step, taken),
-            group=_group(step, results),
+            group=LONG_STEPS if long else next(iter(results.values())).group,
             order=order,
             base=results.get(report.base),
             cells=tuple(results.get(name) for name in others),
-            long=measured_in_steps(step.benchmark),
+            long=long,
         )
         for order, (step, results) in enumerate(steps.items())
+        for long in (measured_in_steps(step.benchmark),)
     ]
     places: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -98,12 +99,6 @@ def usual_clients(steps: Collection[Step]) -> int | None:
         return None
     usual = Counter(step.clients for step in steps).most_common(1)
     return usual[0][0] if usual else None
-
-
-def _group(step: Step, results: Mapping[str, Result]) -> str:
-    if measured_in_steps(step.benchmark):
-        return LONG_STEPS
-    return next(iter(results.values())).group
 
 
 def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:

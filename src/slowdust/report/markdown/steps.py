@@ -184,7 +184,7 @@ def buckets(report: Report) -> list[str]:
         [
             *_named(key),
             name,
-            *_counts(roles),
+            *map("{:,}".format, np.sum(known(role.buckets for role in roles), axis=0).tolist()),
             or_absent(max(known(role.max_us for role in roles), default=None), _count),
         ]
         for (key, name), roles in by_role.items()
@@ -198,11 +198,6 @@ def buckets(report: Report) -> list[str]:
         "",
         *table(header, rows, left=1),
     ]
-
-
-def _counts(roles: Sequence[RoleReport]) -> list[str]:
-    totals = np.sum(known(role.buckets for role in roles), axis=0)
-    return [f"{count:,}" for count in totals.tolist()]
 
 
 def _bound(bound_us: int) -> str:

@@ -204,9 +204,8 @@ def _bracket(ratio: Ratio, mark: Mark, y: Logarithmic, x: float) -> Markup:
     """Return rqps and its interval, `x` pixels to the right of the chart."""
     data = ""
     if ratio.low is not None and ratio.high is not None:
-        top, bottom = (y(min(max(end, y.low), y.high)) for end in (ratio.high, ratio.low))
-        data = f"M{x} {svg.brief(top)}V{svg.brief(bottom)}"
-    point = svg.dots([(x, y(min(max(ratio.rqps, y.low), y.high)))])
+        data = f"M{x} {svg.brief(y.inside(ratio.high))}V{svg.brief(y.inside(ratio.low))}"
+    point = svg.dots([(x, y.inside(ratio.rqps))])
     return Markup('<svg x="100%" class="marks {}">{}{}</svg>').format(
         mark.css_class, svg.path("whisker", data), svg.path("dot", point)
     )

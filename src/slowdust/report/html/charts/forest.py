@@ -72,7 +72,8 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
                 stripes.append(svg.level(y, "grid"))
             for point in row.points:
                 marks.append(_interval(point, scale, y + ROW / 2))
-                labels.append(_value(point, y + ROW / 2))
+                verdict = f"value {point.verdict}"
+                labels.append(svg.text("100%", y + ROW / 2 + 4, verdict, _in_words(point), dx=12))
                 y += ROW
     height = y + EDGE
     return svg.Frame(
@@ -124,10 +125,6 @@ def _interval(point: ForestPoint, scale: Logarithmic, y: float) -> Markup:
         svg.path("whisker", data),
         svg.path("dot big", svg.dots([(centre, y)])),
     )
-
-
-def _value(point: ForestPoint, y: float) -> Markup:
-    return svg.text("100%", y + 4, f"value {point.verdict}", _in_words(point), dx=12)
 
 
 def _in_words(point: ForestPoint) -> str:

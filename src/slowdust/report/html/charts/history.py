@@ -127,8 +127,6 @@ def _drawn(signs: Sequence[Sign], lines: Sequence[RatioLine], axes: Axes) -> Ite
 def _heights(lines: Sequence[RatioLine], place: int, axes: Axes) -> list[float]:
     """Return the heights of all that is drawn at a version."""
     points = [point for line in lines for point in line.points if point.at == place]
-    values = [point.rqps for point in points]
-    if with_whiskers(lines):
-        ends = known(end for point in points for end in (point.low, point.high))
-        values += [min(max(end, axes.y.low), axes.y.high) for end in ends]
-    return [axes.y(value) for value in values]
+    ends = known(end for point in points for end in (point.low, point.high))
+    whiskers = ends if with_whiskers(lines) else []
+    return [axes.y.inside(value) for value in (*(point.rqps for point in points), *whiskers)]

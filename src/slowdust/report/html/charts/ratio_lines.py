@@ -113,7 +113,7 @@ def _line(
     x, y = axes.x, axes.y
     placed = [(x(point.at) + aside, y(point.rqps)) for point in line.points]
     intervals = svg.lines(
-        (x(point.at) + aside, _inside(y, point.low), x(point.at) + aside, _inside(y, point.high))
+        (x(point.at) + aside, y.inside(point.low), x(point.at) + aside, y.inside(point.high))
         for point in line.points
         if whiskers and point.low is not None and point.high is not None
     )
@@ -125,7 +125,3 @@ def _line(
         svg.path("whisker", intervals),
         svg.path("dot big", svg.dots(placed)),
     )
-
-
-def _inside(y: Logarithmic, value: float) -> float:
-    return y(min(max(value, y.low), y.high))

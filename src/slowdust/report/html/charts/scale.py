@@ -43,6 +43,10 @@ class Logarithmic:
         share = math.log(value / self.low) / math.log(self.high / self.low)
         return self.start + share * (self.end - self.start)
 
+    def inside(self, value: float) -> float:
+        """Return the position of `value`, or of the end that it lies beyond."""
+        return self(min(max(value, self.low), self.high))
+
 
 @dataclass(frozen=True)
 class BrokenTime:
