@@ -280,13 +280,10 @@ def _reason(explanations: Sequence[Explanation]) -> str:
     if not explanations:
         return "nothing measured here explains it"
     first, *others = explanations
-    moved = f"{first.metric} {_is(first)} {change(first.ratio)}"
+    verb = "are" if first.metric.startswith(("context", "KB")) else "is"
+    moved = f"{first.metric} {verb} {change(first.ratio)}"
     cause = f"{'more' if first.ratio > 1 else 'less'} {first.cause.value}"
     if first.partial:
         return f"{moved}: {cause} may be a part of it, the rest is not explained"
     along = listing([f"{other.metric} {change(other.ratio)}" for other in others])
     return f"{moved}{f' ({along})' if along else ''}, which points to {cause}"
-
-
-def _is(explanation: Explanation) -> str:
-    return "are" if explanation.metric.startswith(("context", "KB")) else "is"
