@@ -17,18 +17,16 @@ _NESTED = {
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
-_LATENCY = LatencyUs.__struct_fields__
-_RESPONSE = ResponseTime.__struct_fields__
-_WRITERS = Writers.__struct_fields__
+_PARTS = {"latency_us": LatencyUs, "response_time": ResponseTime, "writers": Writers}
+_FIELDS = [(part, name) for part, kind in _PARTS.items() for name in kind.__struct_fields__]
+"""Parts of a result, and their fields, which are columns each."""
 _METRICS = tuple(metric.key for metric in METRICS)
 
 COLUMNS = (
     "experiment",
     "base",
     *_PLAIN,
-    *(f"latency_us_{name}" for name in _LATENCY),
-    *(f"response_time_{name}" for name in _RESPONSE),
-    *(f"writers_{name}" for name in _WRITERS),
+    *(f"{part}_{name}" for part, name in _FIELDS),
     *(f"per_op_{key}" for key in _METRICS),
     *(f"per_op_relative_{key}" for key in _METRICS),
     "notes",
@@ -49,9 +47,7 @@ def render(report: Report, _slices: Sequence[Slice] = ()) -> str:
 def _row(result: Result) -> list[object]:
     return [
         *(getattr(result, name) for name in _PLAIN),
-        *(getattr(result.latency_us, name, None) for name in _LATENCY),
-        *(getattr(result.response_time, name, None) for name in _RESPONSE),
-        *(getattr(result.writers, name, None) for name in _WRITERS),
+        *(getattr(getattr(result, part), name, None) for part, name in _FIELDS),
         *(result.per_op.get(key) for key in _METRICS),
         *((result.per_op_relative or {}).get(key) for key in _METRICS),
         "; ".join(result.notes),

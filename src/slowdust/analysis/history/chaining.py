@@ -186,8 +186,7 @@ def _direct_ratios(base: Release, members: Sequence[Member]) -> dict[Step, dict[
     for experiment, contenders in members:
         if base not in contenders:
             continue
-        against = experiment.against(contenders[base])
-        for step, ratios in against.items():
+        for step, ratios in experiment.against(contenders[base]).items():
             for release, contender in contenders.items():
                 if release != base and contender in ratios:
                     direct[step][release].append(ratios[contender])

@@ -58,9 +58,9 @@ def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) ->
 
 def notes_about_estimate(estimate: Estimate, margin: float) -> list[str]:
     """Return notes about what the comparison with the base is based on."""
-    notes = []
     if estimate.ratio is None:
         return ["not comparable: no complete block"]
+    notes = []
     if estimate.incarnations == 1:
         notes.append("one incarnation: what a restart does is assumed, not measured")
     if estimate.blocks < FEW_BLOCKS * estimate.incarnations:

@@ -9,7 +9,7 @@ Colours are those of the classic reports.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -254,10 +254,9 @@ def _insert_rate(
 
 
 def _rows(
-    columns: Iterable[Mapping[str, SummaryCell]], names: Sequence[str]
+    columns: Collection[Mapping[str, SummaryCell]], names: Sequence[str]
 ) -> tuple[SummaryRow, ...]:
     """Return columns of cells by name as rows; names without any cell have no row."""
-    columns = list(columns)
     return tuple(
         SummaryRow(name, tuple(column.get(name, SummaryCell(None)) for column in columns))
         for name in names

@@ -132,6 +132,5 @@ def _unsure(levels: Levels) -> str:
 
 def _levels(chosen: Sequence[int]) -> str:
     """Return '1 client', '2 and 8 clients'."""
-    return (
-        clients(chosen[0]) if len(chosen) == 1 else f"{listing([str(n) for n in chosen])} clients"
-    )
+    several = len(chosen) > 1
+    return f"{listing([*map(str, chosen)])} clients" if several else clients(chosen[0])

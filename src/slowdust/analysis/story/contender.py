@@ -120,10 +120,9 @@ class ContenderComparison:
 
     def brief(self) -> str:
         """Return one sentence, for a tl;dr that many contenders share."""
-        ratios = sorted(pair.rqps for pair in self.pairs)
-        spread = f", from {ratios[0]:.2f} to {ratios[-1]:.2f}" if len(ratios) > 1 else ""
         by_clients = f" By number of clients: {self.by_clients}." if self.by_clients else ""
-        summary = f"{self.name}: {self._verdicts()}; median rqps {median(ratios):.2f}{spread}."
+        rqps = _median_of([pair.rqps for pair in self.pairs])
+        summary = f"{self.name}: {self._verdicts()}; median rqps {rqps}."
         return summary + by_clients
 
     def _counts(self) -> str:
@@ -154,11 +153,8 @@ class ContenderComparison:
     def _median(self) -> list[str]:
         if len(self.pairs) < FEWEST_SUMMARISED:
             return []
-        ratios = sorted(pair.rqps for pair in self.pairs)
-        return [
-            f"The median rqps over {len(ratios)} results is {median(ratios):.2f}, "
-            f"from {ratios[0]:.2f} to {ratios[-1]:.2f}."
-        ]
+        rqps = _median_of([pair.rqps for pair in self.pairs])
+        return [f"The median rqps over {len(self.pairs)} results is {rqps}."]
 
     def _groups(self) -> list[str]:
         groups: dict[str, list[_Pair]] = {group: [] for group in GROUP_TITLES}
@@ -269,24 +265,26 @@ def _response(result: Result) -> str:
 def sentences_about_responses(results: Sequence[Result]) -> list[str]:
     """Return the median of the relative mean response times, if results have them."""
     times = [result.response_time for result in results if result.response_time]
-    ratios = sorted(time.relative for time in times if time.relative is not None)
+    ratios = known(time.relative for time in times)
     if not ratios:
         return []
-    spread = f", from {ratios[0]:.2f} to {ratios[-1]:.2f}" if len(ratios) > 1 else ""
-    return [f"The mean response time / the base's has a median of {median(ratios):.2f}{spread}."]
+    return [f"The mean response time / the base's has a median of {_median_of(ratios)}."]
+
+
+def _median_of(ratios: Sequence[float]) -> str:
+    """Return '1.02, from 0.95 to 1.10'; only the median where there is one ratio."""
+    spread = f", from {min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else ""
+    return f"{median(ratios):.2f}{spread}"
 
 
 def _reason(explanations: Sequence[Explanation]) -> str:
     if not explanations:
         return "nothing measured here explains it"
     first, *others = explanations
-    moved = f"{first.metric} {_is(first)} {change(first.ratio)}"
+    verb = "are" if first.metric.startswith(("context", "KB")) else "is"
+    moved = f"{first.metric} {verb} {change(first.ratio)}"
     cause = f"{'more' if first.ratio > 1 else 'less'} {first.cause.value}"
     if first.partial:
         return f"{moved}: {cause} may be a part of it, the rest is not explained"
     along = listing([f"{other.metric} {change(other.ratio)}" for other in others])
     return f"{moved}{f' ({along})' if along else ''}, which points to {cause}"
-
-
-def _is(explanation: Explanation) -> str:
-    return "are" if explanation.metric.startswith(("context", "KB")) else "is"

@@ -57,15 +57,14 @@ def contender_name(name: str) -> Markup:
     What a matrix varies, behind the first space, breaks between its points only.
     """
     if " " in name or "=" in name:
-        words = (_unbroken(word) if "=" in word else _breakable(word) for word in name.split(" "))
+        point = Markup('<span class="point">{}</span>')
+        words = (
+            point.format(word) if "=" in word else _breakable(word) for word in name.split(" ")
+        )
         return Markup('<span class="contender">{}</span>').format(Markup(" ").join(words))
     if len(name) <= wording.LONGEST_UNBROKEN:
         return Markup('<span class="contender short">{}</span>').format(name)
     return Markup('<span class="contender">{}</span>').format(_breakable(name))
-
-
-def _unbroken(point: str) -> Markup:
-    return Markup('<span class="point">{}</span>').format(point)
 
 
 def _breakable(name: str) -> Markup:

@@ -111,9 +111,8 @@ def counters(report: Report) -> list[str]:
         if rows:
             header = ["counter", *(result.test for result in compared)]
             tables += ["", f"### {name}", "", *table(header, rows, left=1)]
-    if not tables:
-        return []
-    return ["## Counters per query, relative", "", "The clock rate first.", *tables]
+    head = ["## Counters per query, relative", "", "The clock rate first."]
+    return [*head, *tables] if tables else []
 
 
 def latency(report: Report) -> list[str]:

@@ -76,12 +76,8 @@ def _response_time(result: Result | None, base: str) -> str:
 
 def concurrency(report: Report) -> list[str]:
     """Return each test that was measured with several numbers of clients."""
-    if not report.concurrency:
-        return []
-    return [
-        "## By number of clients",
-        *(line for test in report.concurrency for line in _by_clients(test, report)),
-    ]
+    lines = [line for test in report.concurrency for line in _by_clients(test, report)]
+    return ["## By number of clients", *lines] if lines else []
 
 
 def _by_clients(test: TestConcurrency, report: Report) -> list[str]:

@@ -82,14 +82,12 @@ def _count(value: float) -> str:
 
 def failed_steps(report: Report) -> list[str]:
     """Return the steps that failed, with the reasons."""
-    if not report.failed_steps:
-        return []
     lines = [
         f"- {step.test}, {clients(step.clients)}, {step.contender}, "
         f"incarnation {step.incarnation}, after {step.after_s:.1f} s: {step.reason}"
         for step in report.failed_steps
     ]
-    return ["## Steps that failed", "", *lines]
+    return ["## Steps that failed", "", *lines] if lines else []
 
 
 def writers(report: Report) -> list[str]:

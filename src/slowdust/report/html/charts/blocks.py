@@ -190,13 +190,10 @@ def _strays(points: Sequence[tuple[float, float]], y: Logarithmic) -> str:
     """Return arrowheads at the edge for the points that lie beyond it."""
     arrows = []
     for x, value in points:
-        if value > y.high:
-            arrows.append(f"M{svg.brief(x - 3)} 5L{svg.brief(x)} 0L{svg.brief(x + 3)} 5")
-        elif value < y.low:
-            tip, wings = svg.brief(RATIO_HEIGHT), svg.brief(RATIO_HEIGHT - 5)
-            arrows.append(
-                f"M{svg.brief(x - 3)} {wings}L{svg.brief(x)} {tip}L{svg.brief(x + 3)} {wings}"
-            )
+        if not y.low <= value <= y.high:
+            tip, wings = (0, 5) if value > y.high else (RATIO_HEIGHT, RATIO_HEIGHT - 5)
+            left, middle, right = (svg.brief(at) for at in (x - 3, x, x + 3))
+            arrows.append(f"M{left} {wings:g}L{middle} {tip:g}L{right} {wings:g}")
     return "".join(arrows)
 
 

@@ -202,7 +202,6 @@ def decade_ticks(low: float, high: float, factors: Sequence[float]) -> list[floa
 def few_ticks(low: float, high: float) -> list[float]:
     """Return ticks of a low logarithmic axis: powers of ten, and finer ones where these are few."""
     for factors in ((1,), (1, 2, 5)):
-        ticks = decade_ticks(low, high, factors)
-        if len(ticks) >= 2:
+        if len(ticks := decade_ticks(low, high, factors)) >= 2:
             return ticks
     return linear_ticks(low, high, 4)

@@ -19,7 +19,6 @@ from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row
 from slowdust.report.html.steps.step import StepView, step_view
-from slowdust.store.latency import LatencyUs
 from slowdust.store.measured import Schedule
 from slowdust.store.slice import Slice
 from slowdust.units import Microsecond, Second, known
@@ -92,10 +91,11 @@ def _test_view(page: Page, row: Row, slices: Sequence[Slice], origin: Second) ->
     results = row.results
     step = step_view(page, row, slices)
     timed = timed_slices(slices)
+    latencies = known(result.latency_us for result in results)
     counted = (name for result in results for name in result.counters_relative or {})
     return TestView(
         row=row,
-        latency_unit=time_unit(known(_typical(result.latency_us) for result in results)),
+        latency_unit=time_unit(known(latency.p50 or latency.mean for latency in latencies)),
         latency=page.runs.columns_of_latency(results),
         has_response_times=any(result.response_time for result in results),
         metrics=tuple(
@@ -126,10 +126,6 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Sl
         ratios=ratio_chart(plan, marks, base, page.report.margin, compared),
         seconds=seconds_chart(slices, origin, marks, unit),
     )
-
-
-def _typical(latency: LatencyUs | None) -> float | None:
-    return None if latency is None else latency.p50 or latency.mean
 
 
 def _notes(row: Row) -> tuple[Note, ...]:
