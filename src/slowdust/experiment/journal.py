@@ -201,6 +201,7 @@ def _facts(contender: RunningContender) -> ContenderFacts:
         engine=resolved.engine,
         environment=resolved.environment.written,
         allocator_sha256=None if library is None else sha256_of(library),
+        slowed=resolved.slowed,
     )
 
 
@@ -261,6 +262,8 @@ def check_same(before: Manifest, now: Manifest) -> None:
             changed.append(f"the settings of {new.name}")
         if old.engine != new.engine:
             changed.append(f"the engine of {new.name}")
+        if old.slowed != new.slowed:
+            changed.append(f"the delay of {new.name}")
         if old.environment != new.environment:
             changed.append(f"the environment of {new.name}")
         elif old.allocator_sha256 != new.allocator_sha256:

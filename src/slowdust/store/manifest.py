@@ -42,6 +42,9 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Checksum of the malloc library that replaced the build's own one."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
+    slowed: float | None = None
+    """The share of its throughput that a known delay before its replies takes, for a calibration;
+    0 for a contender that has the delay's library alone."""
     archived: str | None = None
     """The name of an archived run: its directory, or its column in a table."""
     failed: str | None = None

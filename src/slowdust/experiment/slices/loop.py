@@ -19,6 +19,7 @@ from slowdust.experiment.judging import Judge
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.slices import schedule
 from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
+from slowdust.experiment.slices.delays import Delays
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import InterimVerdict, Status, View
@@ -58,6 +59,8 @@ class SliceLoop:
         self._view = view
         data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
         self._tables = LoadedTables(contenders, data, view)
+        self._delays = Delays(contenders)
+        self._is_calibration = spec.is_calibration
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.slice, spec.discard, spec.warmup, rate)
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
@@ -108,6 +111,8 @@ class SliceLoop:
         number = self.journal.last_incarnation + 1
         self._next_operation.clear()
         maintained = schedule.maintenance_after(todo)
+        if self._is_calibration:
+            self._tables.note_writes()  # data laid out once is one layout, however often it is read
         self._tables.start()
         self.journal.record_servers(self._contenders)
         due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
@@ -150,10 +155,12 @@ class SliceLoop:
         run.read_plans(partial(self.journal.add_plans, step))
         run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
+        self._delays.choose(run, step, rng)
         left = share - (time.monotonic() - begun)
         measure(run, left, rng, partial(self.journal.add, step), enough)
         if step.test.writes:
             self.journal.age(step, run.positions)
+        self._delays.clear()
         self._close(step, run)
         self._budget.spent += time.monotonic() - begun
         status = self._status(step, incarnation, under_way=0.0)
@@ -179,6 +186,8 @@ class SliceLoop:
         """Return whether every contender that still runs needs no more slices beside the base."""
         if self._pace.rate is not None:
             return False  # its QPS is given, not found
+        if self._is_calibration:
+            return False  # all trials are as long, so that their half-widths can be compared
         settled = {verdict.contender for verdict in verdicts if verdict.settled}
         others = [contender.name for contender in self._contenders.running()]
         base = self._contenders.names[0]
