@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.calibration.calibration import calibration_of
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
@@ -56,6 +57,7 @@ def analyse(
         concurrency=courses_of(results),
         memory=memory_of(results, infos),
         plan_differences=differences,
+        calibration=calibration_of(manifest, slices),
         host=manifest.host,
         warnings=manifest.warnings,
         method=describe_method(manifest),

@@ -110,6 +110,8 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     rate: float | None = None
     """Operations/s of an open loop; None for a closed loop."""
     arrivals: str | None = None
+    cpus: int | None = None
+    """CPUs for the clients of a calibration: the truth is known for up to as many clients."""
     steps: StepsMethod | None = msgspec.field(default=None, name="insert")
 
 

@@ -9,7 +9,7 @@ from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.blocks import StepSessions
-from slowdust.probes.server.delay import DELAY
+from slowdust.store.measured import DELAY
 from slowdust.store.slice import Slice
 from slowdust.units import Microsecond
 

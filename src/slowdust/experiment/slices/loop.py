@@ -12,6 +12,7 @@ import time
 from functools import partial
 
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
@@ -45,6 +46,7 @@ def method_of_slices(spec: Spec) -> Method:
         incarnations=spec.incarnations or schedule.rounds(spec.budget, len(plan(spec))),
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
+        cpus=len(usable_cpus()) if spec.is_calibration else None,
     )
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from slowdust.store.measured import Use
+from slowdust.store.measured import DELAY, Use
 
-DELAY = "delay"
-"""The name of the probe in a slice's uses."""
 _NANOSECONDS = 1_000_000_000
 
 

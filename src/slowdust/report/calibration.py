@@ -1,0 +1,171 @@
+"""Calibrations for their readers: sentences and tables, of one or of several together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from slowdust.analysis.calibration.calibration import tallies_of
+from slowdust.analysis.calibration.model import Calibration, NeededTime, Tally
+from slowdust.report.markdown.table import ABSENT, or_absent, table
+from slowdust.units import Second, format_duration
+from slowdust.wording import counted, step_label
+
+_LEVEL = 0.95
+_RESOLVED = "2%"
+"""The difference that one sentence about a host speaks of."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text: the first `left` columns are words, the others numbers."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 1
+
+
+def lines(calibrations: Sequence[Calibration]) -> list[str]:
+    """Return calibrations as paragraphs and padded tables."""
+    return [
+        *sentences(calibrations),
+        "",
+        *_drawn(tally_table(calibrations)),
+        "",
+        *_drawn(test_table(calibrations)),
+        "",
+        *EXPLANATIONS,
+    ]
+
+
+EXPLANATIONS = (
+    "False are `faster` and `slower` of a build beside itself, and what contradicts a known delay; in "
+    "brackets the largest share of false verdicts that such a count leaves possible (95%).",
+    "Times are those of two contenders together, in which nine of ten differences of that size are "
+    "found: an estimate, from the median half-width of the intervals and the time they took.",
+)
+
+
+def sentences(calibrations: Sequence[Calibration]) -> list[str]:
+    """Return a sentence on the extent of each calibration, and one on what it resolves."""
+    texts = []
+    for calibration in calibrations:
+        extent = (
+            f"{calibration.contender} beside itself: {counted(len(calibration.needed), 'test')}, "
+            f"{counted(calibration.trials, 'trial')} of "
+            f"{counted(calibration.incarnations, 'incarnation')}, "
+            f"{format_duration(calibration.seconds)} of measuring per contender and test in each."
+        )
+        texts.append(f"{extent} {resolution(calibration.needed)}".strip())
+    return texts
+
+
+def resolution(needed: Sequence[NeededTime]) -> str:
+    """Return what a host resolves: 'A difference of 2% takes 40s per test (...).'; '' if nothing.
+
+    It is about the fewest clients.
+    """
+    fewest = min((need.clients for need in needed), default=0)
+    times = {need.test: need.to_find[_RESOLVED] for need in needed if need.clients == fewest}
+    if not times:
+        return ""
+    quickest, longest = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
+    spread = [f"{name} {format_duration(times[name])}" for name in (quickest, longest)]
+    return (
+        f"A difference of {_RESOLVED} takes {format_duration(median(times.values()))} per test "
+        f"({' to '.join(dict.fromkeys(spread))})."
+    )
+
+
+def tally_table(calibrations: Sequence[Calibration]) -> Table:
+    """Return the counts over all tests of all calibrations, by the share that the delay takes."""
+    tallies = tallies_of(test for calibration in calibrations for test in calibration.tests)
+    header = ["slowed by", "results", "false verdicts", "found slower", "intervals with the truth"]
+    return Table(header, [_tally_row(tally) for tally in tallies])
+
+
+def _tally_row(tally: Tally) -> list[str]:
+    most = most_likely_at_most(tally.false, tally.results)
+    return [
+        share_label(tally.slowed),
+        f"{tally.results:,}",
+        f"{tally.false} ({most:.1%})",
+        ABSENT if tally.found is None else _of(tally.found, tally.results),
+        _of(tally.covered, tally.intervals),
+    ]
+
+
+def most_likely_at_most(count: int, of: int) -> float:
+    """Return the upper bound at 95% of a share of which `count` of `of` were seen.
+
+    Clopper and Pearson 1934, Biometrika 26, one-sided.
+    """
+    from scipy.special import betaincinv
+
+    return 1.0 if count >= of else float(betaincinv(count + 1, of - count, _LEVEL))
+
+
+def test_table(calibrations: Sequence[Calibration]) -> Table:
+    """Return a row for each test of each calibration: its noise, and what differences take."""
+    several = len(calibrations) > 1
+    first = calibrations[0].needed[0].to_find if calibrations[0].needed else {}
+    shares = sorted({test.slowed for one in calibrations for test in one.tests})
+    header = [
+        *(["contender"] if several else []),
+        "test",
+        *(f"{share_label(share)}: rqps (truth)" for share in shares),
+        "half-width",
+        "after",
+        *(f"{difference} takes" for difference in first),
+    ]
+    rows = [
+        [*([calibration.contender] if several else []), *row]
+        for calibration in calibrations
+        for row in _test_rows(calibration, shares)
+    ]
+    return Table(header, rows, left=2 if several else 1)
+
+
+def _test_rows(calibration: Calibration, shares: Sequence[float]) -> list[list[str]]:
+    levels = {need.clients for need in calibration.needed}
+    tests = {(test.test, test.clients, test.slowed): test for test in calibration.tests}
+    rows = []
+    for need in calibration.needed:
+        cells = [tests.get((need.test, need.clients, share)) for share in shares]
+        rows.append(
+            [
+                step_label(need.test, need.clients, levels),
+                *(
+                    ABSENT
+                    if cell is None
+                    else f"{or_absent(cell.ratio, _fine)} ({or_absent(cell.truth, _fine)})"
+                    for cell in cells
+                ),
+                f"{need.half_width:.1%}",
+                format_duration(need.seconds),
+                *_times(need.to_find),
+            ]
+        )
+    return rows
+
+
+def share_label(share: float) -> str:
+    """Return the share that a delay takes as words: 'nothing', '3%'."""
+    return f"{share:.0%}" if share else "nothing"
+
+
+def _fine(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _times(to_find: Mapping[str, Second]) -> list[str]:
+    return [format_duration(seconds) for seconds in to_find.values()]
+
+
+def _of(count: int, whole: int) -> str:
+    return f"{count} of {whole} ({count / whole:.1%})" if whole else ABSENT
+
+
+def _drawn(drawn: Table) -> list[str]:
+    return table(drawn.header, drawn.rows, left=drawn.left)
