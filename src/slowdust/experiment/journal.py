@@ -11,6 +11,7 @@ import msgspec
 from slowdust import __version__
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import UsageError
+from slowdust.experiment import host_calibrations
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.protocol import PlanText
 from slowdust.experiment.plan import PlannedStep, plan
@@ -169,7 +170,8 @@ def open_journal(
     machine = read_machine(contenders.data_dir)
     facts = [_facts(contender) for contender in contenders.all]
     version = contenders.driver.version
-    manifest = new_manifest(spec, facts, method, version, advice.facts(machine))
+    host = advice.facts(machine) | host_calibrations.host_fact(facts[0])
+    manifest = new_manifest(spec, facts, method, version, host)
     if writer.folder.has_manifest():
         manifest = _continued(writer.folder.read_manifest(), manifest)
     else:

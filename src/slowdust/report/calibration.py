@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from slowdust.analysis.calibration.calibration import tallies_of
-from slowdust.analysis.calibration.model import Calibration, NeededTime, Tally
+from slowdust.analysis.calibration.calibration import resolution, tallies_of
+from slowdust.analysis.calibration.model import Calibration, Tally
 from slowdust.report.markdown.table import ABSENT, or_absent, table
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted, step_label
 
 _LEVEL = 0.95
-_RESOLVED = "2%"
-"""The difference that one sentence about a host speaks of."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +37,8 @@ def lines(calibrations: Sequence[Calibration]) -> list[str]:
 
 
 EXPLANATIONS = (
-    "False are `faster` and `slower` of a build beside itself, and what contradicts a known delay; in "
-    "brackets the largest share of false verdicts that such a count leaves possible (95%).",
+    "False are `faster` and `slower` of a build beside itself, and what contradicts a known delay; "
+    "in brackets the largest share of false verdicts that such a count leaves possible (95%).",
     "Times are those of two contenders together, in which nine of ten differences of that size are "
     "found: an estimate, from the median half-width of the intervals and the time they took.",
 )
@@ -59,23 +56,6 @@ def sentences(calibrations: Sequence[Calibration]) -> list[str]:
         )
         texts.append(f"{extent} {resolution(calibration.needed)}".strip())
     return texts
-
-
-def resolution(needed: Sequence[NeededTime]) -> str:
-    """Return what a host resolves: 'A difference of 2% takes 40s per test (...).'; '' if nothing.
-
-    It is about the fewest clients.
-    """
-    fewest = min((need.clients for need in needed), default=0)
-    times = {need.test: need.to_find[_RESOLVED] for need in needed if need.clients == fewest}
-    if not times:
-        return ""
-    quickest, longest = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
-    spread = [f"{name} {format_duration(times[name])}" for name in (quickest, longest)]
-    return (
-        f"A difference of {_RESOLVED} takes {format_duration(median(times.values()))} per test "
-        f"({' to '.join(dict.fromkeys(spread))})."
-    )
 
 
 def tally_table(calibrations: Sequence[Calibration]) -> Table:

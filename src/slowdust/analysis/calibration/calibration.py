@@ -12,10 +12,12 @@ from slowdust.analysis.calibration.trials import Trial, groups_of_incarnations, 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
-from slowdust.units import Second, known
+from slowdust.units import Second, format_duration, known
 
 DIFFERENCES = (0.01, 0.02, 0.03, 0.05)
 """The differences for which a calibration says how long they take."""
+_RESOLVED = "2%"
+"""The difference that the sentence about a host speaks of."""
 _TO_BE_FOUND = 1 + 1.2816 / 1.9600
 """A difference is found nine times out of ten if it is as large as so many half-widths: 1.96
 standard errors from 1, and 1.28 more for what chance takes away."""
@@ -74,6 +76,23 @@ def seconds_to_find(difference: float, half_width: float, seconds: Second) -> Se
     """
     wanted = -math.log(1 - difference) / _TO_BE_FOUND
     return seconds * (half_width / wanted) ** 2
+
+
+def resolution(needed: Sequence[NeededTime]) -> str:
+    """Return what a host resolves: 'A difference of 2% takes 40s per test (...).'; '' if nothing.
+
+    It is about the fewest clients.
+    """
+    fewest = min((need.clients for need in needed), default=0)
+    times = {need.test: need.to_find[_RESOLVED] for need in needed if need.clients == fewest}
+    if not times:
+        return ""
+    quickest, longest = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
+    spread = [f"{name} {format_duration(times[name])}" for name in (quickest, longest)]
+    return (
+        f"A difference of {_RESOLVED} takes {format_duration(median(times.values()))} per test "
+        f"({' to '.join(dict.fromkeys(spread))})."
+    )
 
 
 def _tested(step: Step, share: float, trials: Sequence[Trial], margin: float) -> CalibratedTest:

@@ -47,7 +47,9 @@ class PlannedContender:
 
     def title(self, version: str | None) -> str:
         """Return its name in reports, with the version that was found for the one in its name."""
-        return " ".join(filter(None, (self.alias or self.name.at_version(version), self.label)))
+        slowed = f"slowed={self.slowed * 100:g}%" if self.slowed else ""
+        name = self.alias or self.name.at_version(version)
+        return " ".join(filter(None, (name, self.label, slowed)))
 
 
 def as_table(item: object) -> object:
