@@ -12,6 +12,10 @@ from slowdust.units import Second, format_duration
 from slowdust.wording import counted, step_label
 
 _LEVEL = 0.95
+_NOT_KNOWN = (
+    "cannot be compared with the truth: it is not known where more clients than CPUs are at work, "
+    "or where other programs took more than 5% of the clients' time."
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ def lines(calibrations: Sequence[Calibration]) -> list[str]:
         "",
         *_drawn(test_table(calibrations)),
         "",
-        *EXPLANATIONS,
+        *explanations(calibrations),
     ]
 
 
@@ -42,6 +46,14 @@ EXPLANATIONS = (
     "Times are those of two contenders together, in which nine of ten differences of that size are "
     "found: an estimate, from the median half-width of the intervals and the time they took.",
 )
+
+
+def explanations(calibrations: Sequence[Calibration]) -> list[str]:
+    """Return sentences on how to read the tables, and on what is missing in them."""
+    unknown = sum(tally.results - tally.intervals for tally in _tallies(calibrations))
+    if not unknown:
+        return list(EXPLANATIONS)
+    return [*EXPLANATIONS, f"{counted(unknown, 'result')} {_NOT_KNOWN}"]
 
 
 def sentences(calibrations: Sequence[Calibration]) -> list[str]:
@@ -60,9 +72,12 @@ def sentences(calibrations: Sequence[Calibration]) -> list[str]:
 
 def tally_table(calibrations: Sequence[Calibration]) -> Table:
     """Return the counts over all tests of all calibrations, by the share that the delay takes."""
-    tallies = tallies_of(test for calibration in calibrations for test in calibration.tests)
     header = ["slowed by", "results", "false verdicts", "found slower", "intervals with the truth"]
-    return Table(header, [_tally_row(tally) for tally in tallies])
+    return Table(header, [_tally_row(tally) for tally in _tallies(calibrations)])
+
+
+def _tallies(calibrations: Sequence[Calibration]) -> list[Tally]:
+    return tallies_of(test for calibration in calibrations for test in calibration.tests)
 
 
 def _tally_row(tally: Tally) -> list[str]:

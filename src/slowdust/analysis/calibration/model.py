@@ -26,7 +26,7 @@ class CalibratedTest(msgspec.Struct, kw_only=True, omit_defaults=True):
     covered: int
     """Intervals that cover the truth."""
     truth: float | None = None
-    """Median of the trials' true ratio; absent where more clients than CPUs make it unknown."""
+    """Median of the trials' true ratio; absent where other work on the CPUs made it unknown."""
     ratio: float | None = None
     """Median of the trials' measured ratio."""
     half_width: float | None = None
