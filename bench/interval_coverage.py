@@ -19,9 +19,9 @@ from scipy.special import stdtrit
 
 from slowdust.analysis.comparison.estimate import Estimate, Interval, estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates, settled
+from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge_estimates
 from slowdust.analysis.model import Verdict
-from tests.unit.synthetic import FloatArray, Noise, synthetic_rates, synthetic_ratios
+from tests.unit.synthetic import FloatArray, Noise, shortened, synthetic_rates, synthetic_ratios
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs
 
 SMALLEST = ("--experiments", "1")
@@ -66,7 +66,7 @@ def experiments(
 
 def bootstrap(cell: BlockRatios, rng: np.random.Generator) -> Interval:
     """Return percentiles of the means of resampled blocks; they leave out restarts."""
-    blocks = np.concatenate(cell.by_incarnation)
+    blocks = np.concatenate(cell.by_incarnation).mean(axis=1)
     means = rng.choice(blocks, (RESAMPLES, len(blocks))).mean(axis=1)
     low, high = np.exp(np.quantile(means, [0.025, 0.975]))
     return Interval(float(low), float(high))
@@ -174,38 +174,29 @@ def power(count: int) -> None:
             print(f"| {layout} | {truth:.3f} | {tally} | {shares} |", flush=True)
 
 
-def stop_early(cells: Sequence[BlockRatios]) -> tuple[list[Estimate], int]:
+def stop_early(cells: Sequence[BlockRatios]) -> tuple[list[Judgement], int]:
     """Measure the tests in turn, incarnation by incarnation; look after each block.
 
-    Returns the estimates as the experiment ends, and the number of blocks measured.
+    Returns the judgements as the experiment ends, and the number of blocks measured.
     """
-    measured: list[list[FloatArray]] = [[] for _ in cells]
+    measured: list[list[int]] = [[] for _ in cells]
     done = [False] * len(cells)
-    blocks = 0
     for incarnation in range(len(cells[0].by_incarnation)):
         for index, cell in enumerate(cells):
             if done[index]:
                 continue
-            whole = cell.by_incarnation[incarnation]
-            measured[index].append(whole[:0])
-            for length in range(1, len(whole) + 1):
-                measured[index][-1] = whole[:length]
-                blocks += 1
-                if incarnation == 0:
-                    continue
-                if settled(estimate_all(_so_far(cells, measured))[index], MARGIN):
+            measured[index].append(0)
+            for _ in cell.by_incarnation[incarnation]:
+                measured[index][-1] += 1
+                if incarnation and _so_far(cells, measured)[index].settled:
                     done[index] = True
                     break
-    return estimate_all(_so_far(cells, measured)), blocks
+    return _so_far(cells, measured), sum(map(sum, measured))
 
 
-def _so_far(
-    cells: Sequence[BlockRatios], measured: Sequence[Sequence[FloatArray]]
-) -> list[BlockRatios]:
-    return [
-        BlockRatios(cell.step, cell.contender, tuple(ratios), 0, 0)
-        for cell, ratios in zip(cells, measured, strict=True)
-    ]
+def _so_far(cells: Sequence[BlockRatios], measured: Sequence[Sequence[int]]) -> list[Judgement]:
+    so_far = [shortened(cell, blocks) for cell, blocks in zip(cells, measured, strict=True)]
+    return judge_estimates(estimate_all(so_far), MARGIN)
 
 
 _OUTCOMES: dict[float, tuple[Verdict, tuple[Verdict, ...]]] = {
@@ -236,8 +227,8 @@ def _look_both_ways(count: int, layout: Layout, restart: float, truth: float) ->
     blocks = 0
     for cells in experiments(count, layout, Noise(restart=restart), float(np.log(truth))):
         one_look += [judged.verdict for judged in judge_estimates(estimate_all(cells), MARGIN)]
-        estimates, used = stop_early(cells)
-        many_looks += [judged.verdict for judged in judge_estimates(estimates, MARGIN)]
+        judgements, used = stop_early(cells)
+        many_looks += [judged.verdict for judged in judgements]
         blocks += used
     errors, hits = (
         [

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from slowdust.analysis.comparison.location import BlockTotals
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method, Plan
@@ -115,9 +116,10 @@ def synthetic_rates(
 
 def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
     """Return the block ratios of slices: by test `t0`..., then contender `c1`..."""
+    halves = rates.log_qps.reshape(*rates.log_qps.shape[:3], 2, contenders)
+    order = rates.contender.reshape(halves.shape)
     by_contender = [
-        np.where(rates.contender == index, rates.log_qps, 0.0).sum(axis=3) / 2
-        for index in range(contenders)
+        np.where(order == index, halves, 0.0).sum(axis=4) for index in range(contenders)
     ]
     return [
         BlockRatios(
@@ -126,10 +128,49 @@ def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
             by_incarnation=tuple(by_contender[index][test] - by_contender[0][test]),
             incomplete=0,
             with_zero=0,
+            numbers=tuple(range(1, 1 + rates.log_qps.shape[1])),
+            totals={
+                number: _totals(log_qps[[index, 0]])
+                for number, log_qps in enumerate(
+                    np.stack(by_contender)[:, test].swapaxes(0, 1), start=1
+                )
+            },
         )
         for test in range(len(rates.log_qps))
         for index in range(1, contenders)
     ]
+
+
+def shortened(cell: BlockRatios, blocks: Sequence[int]) -> BlockRatios:
+    """Return the first incarnations of a cell, of each as many blocks as `blocks` says."""
+    lengths = dict(zip(cell.numbers, blocks, strict=False))
+    return replace(
+        cell,
+        by_incarnation=tuple(
+            ratios[:length]
+            for ratios, length in zip(cell.by_incarnation, lengths.values(), strict=False)
+        ),
+        numbers=tuple(lengths),
+        totals={
+            number: BlockTotals(
+                totals.amount[: lengths[number]],
+                totals.seconds[: lengths[number]],
+                totals.compared[: lengths[number]],
+            )
+            for number, totals in cell.totals.items()
+            if number in lengths
+        },
+    )
+
+
+def _totals(log_qps: FloatArray) -> BlockTotals:
+    """Return the totals of two contenders, given shape (contenders, blocks, halves)."""
+    amount = np.exp(log_qps).sum(axis=2).T * SLICE_S
+    return BlockTotals(
+        amount=amount,
+        seconds=np.full(amount.shape, 2 * SLICE_S),
+        compared=np.ones(len(amount), dtype=bool),
+    )
 
 
 def _drift(offset: FloatArray, noise: Noise, rng: np.random.Generator) -> FloatArray:
