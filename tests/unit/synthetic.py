@@ -50,12 +50,21 @@ class Noise:
     drift: float = 0.2
     """Drift of the machine's speed over minutes: 0.2 is 2x within an experiment."""
     drift_time_s: float = 60.0
+    regime_s: float | None = None
+    """Mean time after which the machine becomes twice as slow, and then as fast as before; None
+    if it does not. Slices have its mean speed."""
+    stalled_share: float = 0.0
+    """Share of all slices in which the machine stalls: they have a tenth of the speed."""
+    contender_stalls: float = 0.0
+    """Share of the slices of every contender but the base in which that contender stalls."""
     restart: float | tuple[float, ...] = 0.005
     """Change by a restart of one contender and test, for a whole incarnation; by test."""
     restart_shared: float = 0.0
     """Share of the restart's variance that is common to all tests of a contender."""
 
 
+STALL = 0.1
+"""Speed in a slice with a stall."""
 QUIET = Noise(slice=0.002, tail_freedom=30.0, stolen_share=0.0, drift=0.0, restart=0.0)
 
 
@@ -107,8 +116,12 @@ def synthetic_rates(
     unit = np.sqrt(1 - 2 / noise.tail_freedom)
     jitter = noise.slice * unit * rng.standard_t(noise.tail_freedom, shape)
     stolen = np.log1p(-rng.uniform(0, 0.5, shape)) * (rng.random(shape) < noise.stolen_share)
+    stalls = rng.random(shape) < np.where(
+        order > 0, 1 - (1 - noise.stalled_share) * (1 - noise.contender_stalls), noise.stalled_share
+    )
+    speed = _drift(offset, noise, rng) + _regimes(offset, noise, rng)
     return Rates(
-        log_qps=levels + jitter + stolen + _drift(offset, noise, rng),
+        log_qps=levels + jitter + stolen + np.log(STALL) * stalls + speed,
         contender=order,
         offset_s=offset,
     )
@@ -184,6 +197,21 @@ def _drift(offset: FloatArray, noise: Noise, rng: np.random.Generator) -> FloatA
         speed = keep * speed + step
         path[index] = speed
     return path[np.argsort(np.argsort(offset, axis=None))].reshape(offset.shape)
+
+
+def _regimes(offset: FloatArray, noise: Noise, rng: np.random.Generator) -> FloatArray:
+    """ln of the mean speed in each slice of a machine that is at times twice as slow."""
+    if noise.regime_s is None:
+        return np.zeros(offset.shape)
+    end = float(offset.max()) + SLICE_S
+    lengths = rng.exponential(noise.regime_s, int(end / noise.regime_s * 1.5) + 20)
+    changes = np.concatenate(([0.0], np.cumsum(lengths)))
+    fast_first = rng.random() < 0.5
+    speeds = np.where((np.arange(len(lengths)) % 2 == 0) == fast_first, 1.0, 0.5)
+    done = np.concatenate(([0.0], np.cumsum(speeds * lengths)))
+    in_slice = np.interp(offset + SLICE_S, changes, done) - np.interp(offset, changes, done)
+    mean_speed: FloatArray = np.log(in_slice / SLICE_S)
+    return mean_speed
 
 
 def synthetic_experiment(

@@ -105,8 +105,8 @@ class AllTime(Relative):
 
     beside_typical: float
     """This ratio / the typical one, of the same incarnations."""
-    beside_typical_interval: Interval
-    """Interval of that at `CONFIDENCE`; a restart moves both and is not in it."""
+    beside_typical_p: float
+    """Two-sided p-value of 'both are equal': a restart moves both alike, so only noise counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,11 +219,11 @@ def _has_totals(cell: BlockRatios) -> bool:
 
 class _BesideTypical(TypedDict):
     beside_typical: float
-    beside_typical_interval: Interval
+    beside_typical_p: float
 
 
 def _beside_typical(cell: BlockRatios) -> _BesideTypical:
-    from scipy.special import stdtrit
+    from scipy.special import stdtr
 
     differences = [
         difference(total, cell.typical[number], cell.totals[number].compared)
@@ -235,10 +235,8 @@ def _beside_typical(cell: BlockRatios) -> _BesideTypical:
     share /= share.sum()
     center = float(share @ pooled.mean)
     error = math.sqrt(float(np.square(share) @ pooled.variance))
-    reach = error * float(stdtrit(pooled.freedom, (1 + CONFIDENCE) / 2))
-    return _BesideTypical(
-        beside_typical=math.exp(center), beside_typical_interval=_around(center, reach)
-    )
+    p_value = 2 * float(stdtr(pooled.freedom, -abs(center) / error))
+    return _BesideTypical(beside_typical=math.exp(center), beside_typical_p=p_value)
 
 
 def _relate(mixture: Mixture) -> list[Relative]:

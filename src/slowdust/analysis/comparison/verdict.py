@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from slowdust.analysis.comparison.estimate import (
     CONFIDENCE,
+    EQUIVALENCE,
+    SETTLED_DIFFERENT,
+    SETTLED_SAME,
     AllTime,
     Estimate,
     Interval,
@@ -23,6 +27,11 @@ FALSE_DISCOVERIES = 1 - CONFIDENCE
 """Share of `faster` and `slower` verdicts that may be false (Benjamini and Hochberg 1995)."""
 FEWEST_INCARNATIONS = 2
 """Fewest incarnations with which a verdict is settled: the servers were restarted once."""
+PERHAPS_APART = 1 - EQUIVALENCE
+"""p-value of the difference between totals and what is typical from which nothing is `same`."""
+SURELY_APART = 0.01
+"""p-value of that difference from which the verdict is about totals. Four stalls of one contender
+and none of the other have 0.05, and with many tests on a machine that stalls that happens."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
 
 
@@ -53,21 +62,57 @@ def judge(
 def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgement]:
     """Judge the estimates of one experiment together, in their order."""
     alone = [verdict_alone(estimate, margin) for estimate in estimates]
-    judged = [relative_of(estimate, margin) for estimate in estimates]
-    threshold = discovery_threshold(
-        [
-            relative.p_value
-            for relative, verdict in zip(judged, alone, strict=True)
-            if verdict != "same"
-        ]
-    )
+    chances = [_chance(relative_of(estimate, margin), margin) for estimate in estimates]
+    threshold = discovery_threshold([chance for chance in chances if chance is not None])
     judgements = []
-    for estimate, relative, lone in zip(estimates, judged, alone, strict=True):
-        by_chance = lone in DIFFERENT and relative.p_value > threshold
+    for estimate, lone, chance in zip(estimates, alone, chances, strict=True):
+        by_chance = lone in DIFFERENT and (chance is None or chance > threshold)
         verdict = "unsure" if by_chance else lone
         settled = verdict != "unsure" and settled_alone(estimate, margin) == verdict
         judgements.append(Judgement(estimate, verdict, settled, basis_of(estimate, margin)))
     return judgements
+
+
+def _chance(relative: Relative, margin: float) -> float | None:
+    """Return the p-value given that the verdict is not `same`; None if it is, or nothing is known.
+
+    Among equal contenders, those that are not `same` have small p-values, since a large estimate
+    made them so. Given that it lies so far out that the interval leaves the margin, the p-value
+    is uniform below that distance's own, and their ratio is a p-value again (Zhao, Small and Su
+    2019, J. Am. Stat. Assoc. 114).
+    """
+    interval = relative.equivalence_interval
+    if interval is None or interval.lies_inside(margin):
+        return None
+    distance = math.log1p(margin) - _half_width(interval)
+    return min(1.0, relative.p_value / max(_beyond(relative, distance), relative.p_value))
+
+
+def _beyond(relative: Relative, distance: float) -> float:
+    """Return the two-sided tail probability at a distance in ln rqps, from those of the intervals.
+
+    Its logarithm is interpolated in that of the distance; nearer than the narrowest interval it
+    is the normal distribution's.
+    """
+    from scipy.special import ndtr, ndtri
+
+    intervals = (
+        (EQUIVALENCE, relative.equivalence_interval),
+        (CONFIDENCE, relative.interval),
+        (SETTLED_SAME, relative.sameness_interval),
+        (SETTLED_DIFFERENT, relative.difference_interval),
+    )
+    reaches = np.array([_half_width(interval) for _, interval in intervals if interval])
+    tails = np.log([1 - confidence for confidence, interval in intervals if interval])
+    if distance <= 0:
+        return 1.0
+    if distance < reaches[0]:
+        return 2 * float(ndtr(ndtri((1 - EQUIVALENCE) / 2) * distance / reaches[0]))
+    return float(np.exp(np.interp(math.log(distance), np.log(reaches), tails)))
+
+
+def _half_width(interval: Interval) -> float:
+    return math.log(interval.high / interval.low) / 2
 
 
 def basis_of(estimate: Estimate, margin: float) -> Basis:
@@ -75,7 +120,7 @@ def basis_of(estimate: Estimate, margin: float) -> Basis:
     all_time = estimate.all_time
     if all_time is None or not stalls(all_time, margin):
         return "typical"
-    return "all time" if all_time.beside_typical_interval.excludes_one() else "typical"
+    return "all time" if all_time.beside_typical_p < SURELY_APART else "typical"
 
 
 def relative_of(estimate: Estimate, margin: float) -> Relative:
@@ -86,14 +131,15 @@ def relative_of(estimate: Estimate, margin: float) -> Relative:
 
 
 def stalls(all_time: AllTime, margin: float) -> bool:
-    """Return whether totals differ from what is typical by more than `margin`, surely or not."""
-    return not Interval(all_time.beside_typical, all_time.beside_typical).lies_inside(margin)
+    """Return whether totals differ from what is typical by over `margin`, and hardly by chance."""
+    apart = Interval(all_time.beside_typical, all_time.beside_typical)
+    return not apart.lies_inside(margin) and all_time.beside_typical_p < PERHAPS_APART
 
 
 def verdict_alone(estimate: Estimate, margin: float) -> Verdict:
     """Return the verdict as if this were the experiment's only test.
 
-    What is typical is not `same` where stalls may be the contender's own, or chance.
+    What is typical is not `same` where it is open whether stalls are the contender's or chance.
     """
     relative = relative_of(estimate, margin)
     verdict = _verdict_of(relative.interval, relative.equivalence_interval, margin)
