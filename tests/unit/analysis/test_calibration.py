@@ -77,9 +77,9 @@ def test_slices_without_waits_have_no_truth() -> None:
 
 
 def test_what_was_neither_used_nor_left_idle_was_taken() -> None:
-    assert taken_share(synthetic_calibration(taken=0.2)[1]) == pytest.approx(0.2, abs=0.05)
-    assert taken_share(synthetic_calibration(taken=0.0)[1]) == pytest.approx(0.0, abs=0.01)
-    assert taken_share([]) is None
+    assert taken_share(synthetic_calibration(taken=0.2)[1], 1) == pytest.approx(0.2, abs=0.05)
+    assert taken_share(synthetic_calibration(taken=0.0)[1], 1) == pytest.approx(0.0, abs=0.01)
+    assert taken_share([], 1) is None
 
 
 def test_a_build_beside_itself_and_slowed_is_judged_as_it_is() -> None:

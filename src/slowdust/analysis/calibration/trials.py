@@ -116,11 +116,11 @@ def _share_at_work(record: Slice) -> float | None:
     return 1 - waited / (seconds * record.place.clients)
 
 
-def taken_share(slices: Iterable[Slice]) -> float | None:
+def taken_share(slices: Iterable[Slice], at_work: int) -> float | None:
     """Return the share of the clients' time in which others had the CPUs that were wanted.
 
-    Clients and servers, one pair for each client, either ran or left a CPU idle; the rest was taken
-    by other programs or the hypervisor. None where that was not measured.
+    `at_work` clients at a time, each with its server process, either ran or left a CPU idle; the
+    rest was taken by other programs or the hypervisor. None where that was not measured.
     """
     taken = whole = 0.0
     for record in slices:
@@ -128,8 +128,8 @@ def taken_share(slices: Iterable[Slice]) -> float | None:
         ours, idle = _cpu_of_pairs(measured), measured.used("host", "cpu_idle_s", "cpu_iowait_s")
         if ours is None or idle is None or not measured.seconds:
             return None
-        whole += measured.seconds * record.place.clients
-        taken += measured.seconds * record.place.clients - ours - idle
+        whole += measured.seconds * at_work
+        taken += measured.seconds * at_work - ours - idle
     return max(0.0, taken / whole) if whole else None
 
 
@@ -151,7 +151,7 @@ def _judged(
         of_step = [record for record in ours if step_of(record) == step]
         own = [record for record in of_step if record.place.contender == contender]
         base = [record for record in of_step if record.place.contender == manifest.base]
-        taken = taken_share(of_step)
+        taken = taken_share(of_step, step.clients)
         placed = step.clients <= cpus and taken is not None and taken <= MOST_TAKEN
         truth = true_ratio(own, base) if placed else None
         yield Trial(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from slowdust.analysis.calibration.trials import taken_share
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.plan import PlannedStep
@@ -64,15 +65,17 @@ def delay_for(share: float, per_send: Microsecond) -> Microsecond:
 
 
 def time_per_send(trial: Sequence[Slice], clients: int, cpus: int) -> Microsecond:
-    """Return the time that clients wait for each send of a server; 0 where it sent nothing.
+    """Return the time that clients and servers need for each send; 0 where nothing was sent.
 
-    Each of up to `cpus` clients waits for its own server process; more clients than that wait for
-    each other, too.
+    Up to `cpus` clients are at work at a time; more than that wait for each other. What others
+    took of the CPUs is left out: a delay is spent on the CPU, so it is measured by what the
+    servers and clients had of it.
     """
     at_work = min(clients, cpus)
+    taken = taken_share(trial, at_work) or 0.0
     seconds = sum((record.measured.seconds or 0.0) * at_work for record in trial)
     sends = sum(record.measured.used(DELAY, "sends") or 0 for record in trial)
-    return 1e6 * seconds / sends if sends else 0.0
+    return 1e6 * (1 - taken) * seconds / sends if sends else 0.0
 
 
 def _delay_of(slices: Sequence[Slice], contender: str) -> Microsecond | None:
