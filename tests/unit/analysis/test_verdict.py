@@ -27,7 +27,7 @@ def estimate(
     interval: tuple[float, float] | None,
     *,
     p_value: float = 0.0,
-    incarnations: int = 2,
+    incarnations: int = 3,
     sameness: tuple[float, float] = (0.5, 2.0),
     difference: tuple[float, float] = (0.5, 2.0),
 ) -> Estimate:
@@ -172,6 +172,7 @@ def test_judge_reads_slices_of_several_steps_in_the_manifests_order() -> None:
         ["point-query", "scan"],
         shifts={"c": {"scan": 0.7}},
         blocks=6,
+        incarnations=3,
     )
 
     judgements = judge(slices, [facts.name for facts in manifest.contenders], MARGIN)
