@@ -129,11 +129,11 @@ def test_a_known_regression_is_found() -> None:
 
 
 def looked_at_every_block(blocks: Sequence[BlockRatios]) -> Verdict:
-    """One test on its own, with a look after each block of the second incarnation."""
+    """One test on its own, with a look after each block of the last incarnation."""
     [cell] = blocks
-    first, second = cell.by_incarnation
-    for length in range(1, len(second) + 1):
-        so_far = BlockRatios(cell.step, cell.contender, (first, second[:length]), 0, 0)
+    *before, last = cell.by_incarnation
+    for length in range(1, len(last) + 1):
+        so_far = BlockRatios(cell.step, cell.contender, (*before, last[:length]), 0, 0)
         [now] = estimate_all([so_far])
         if settled(now, MARGIN):
             break
@@ -144,7 +144,7 @@ def test_looking_after_every_block_does_not_make_false_differences() -> None:
     rng = np.random.default_rng(13)
     looked, once = [], []
     for _ in range(80):
-        rates = synthetic_rates(np.zeros((1, 2)), noise=Noise(), incarnations=2, blocks=20, rng=rng)
+        rates = synthetic_rates(np.zeros((1, 2)), noise=Noise(), incarnations=3, blocks=20, rng=rng)
         cells = synthetic_ratios(rates, 2)
         looked.append(looked_at_every_block(cells))
         once.append(verdict_alone(estimate_all(cells)[0], MARGIN))
@@ -159,7 +159,7 @@ def test_looking_after_every_block_does_not_make_false_sameness() -> None:
     shifts = np.log([[1.0, 1.04]])
     looked = []
     for _ in range(60):
-        rates = synthetic_rates(shifts, noise=Noise(), incarnations=2, blocks=20, rng=rng)
+        rates = synthetic_rates(shifts, noise=Noise(), incarnations=3, blocks=20, rng=rng)
         looked.append(looked_at_every_block(synthetic_ratios(rates, 2)))
 
     assert looked.count("same") / len(looked) <= 0.05

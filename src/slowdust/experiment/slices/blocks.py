@@ -20,7 +20,6 @@ from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, block_order
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 
-
 _OVERHEADS = 5
 """Runs between two readings of the probes that show what the readings cost."""
 
@@ -150,9 +149,7 @@ class StepSessions:
         self._age_equally()
         self._operations_of_last_block = self.next_operation - begun_at
 
-    def _slice(
-        self, contender: RunningContender, length: Second, block: int, slot: int
-    ) -> Slice:
+    def _slice(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
         self._run(contender, ForSeconds(self._pace.discard))
         window = contender.window(self._contenders.running())
@@ -190,6 +187,7 @@ def measure(
     length: Second,
     share: Second,
     rng: random.Random,
+    *,
     keep: Callable[[Slice], None],
     enough: Callable[[int], bool],
 ) -> None:

@@ -22,7 +22,7 @@ from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
 from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.view import InterimVerdict, Status, View
+from slowdust.experiment.view import Status, View
 from slowdust.store.manifest import Method
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
@@ -87,13 +87,15 @@ class SliceLoop:
         alone = len(self._contenders.names) > 1 and not self._contenders.comparable
         if round_number <= (1 if alone else planned):
             return wanting > 0
-        return not alone and self._budget.left > wanting * self._shortest_turn() > 0
+        least = self._shortest_turn(_BLOCKS_BEFORE_STOP)
+        return not alone and self._budget.left > wanting * least > 0
 
     def _unsettled(self) -> int:
         return sum(not step.settled for step in self.journal.steps)
 
     def _warn_of_short_budget(self, planned: int) -> None:
-        least = planned * len(self.journal.steps) * self._shortest_turn()
+        turn = self._shortest_turn(schedule.MINIMUM_BLOCKS)
+        least = planned * len(self.journal.steps) * turn
         if least > self._budget.total:
             warning = (
                 f"the budget of {format_duration(self._budget.total)} will be exceeded: "
@@ -103,10 +105,10 @@ class SliceLoop:
             self.journal.warn(warning)
             self._view.warning(warning)
 
-    def _shortest_turn(self) -> Second:
-        """Return the length below which a turn is not worth a restart: warm-up and few blocks."""
+    def _shortest_turn(self, blocks: int) -> Second:
+        """Return the length of a turn with so many blocks: warm-up, and slices with discards."""
         contenders = len(self._contenders.running())
-        slices = 2 * contenders * schedule.MINIMUM_BLOCKS
+        slices = 2 * contenders * blocks
         method = self.journal.manifest.method
         length = method.slice_s or max(method.slice_lengths.values(), default=USUAL)
         return contenders * self._pace.warmup + slices * (length + self._pace.discard)
@@ -163,7 +165,7 @@ class SliceLoop:
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
         length = self._length(step, run)
         left = share - (time.monotonic() - begun)
-        measure(run, length, left, rng, partial(self.journal.add, step), enough)
+        measure(run, length, left, rng, keep=partial(self.journal.add, step), enough=enough)
         if step.test.writes:
             self.journal.age(step, run.positions)
         self._close(step, run)
