@@ -76,11 +76,21 @@ class StepSessions:
             lambda contender: keep(contender.name, self._driver.explain(self._session(contender)))
         )
 
-    def warm_up(self) -> None:
-        """Run without recording, so that caches and plans are those of a server at work."""
+    def warm_up(self) -> float:
+        """Run without recording, so that caches and plans are those of a server at work.
+
+        Return the operations per second of the slowest contender.
+        """
         stop = ForSeconds(self._pace.warmup)
-        self._contenders.for_each(lambda contender: self._run(contender, stop))
+        speeds: list[float] = []
+
+        def run(contender: RunningContender) -> None:
+            ran = self._run(contender, stop)
+            speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
+
+        self._contenders.for_each(run)
         self._age_equally()
+        return min(speeds, default=0.0)
 
     def record_speed(self, seconds: Second) -> SpeedRecord | None:
         """Run the first contender in short runs; None if it fails."""

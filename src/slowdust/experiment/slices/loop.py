@@ -161,9 +161,9 @@ class SliceLoop:
 
         run = self._open(step, incarnation)
         run.read_plans(partial(self.journal.add_plans, step))
-        run.warm_up()
+        per_second = run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
-        length = self._length(step, run)
+        length = self._length(step, run, per_second)
         left = share - (time.monotonic() - begun)
         measure(run, length, left, rng, keep=partial(self.journal.add, step), enough=enough)
         if step.test.writes:
@@ -181,22 +181,22 @@ class SliceLoop:
         for step in self.journal.keep_settled(self._judge.settled(self._others())):
             self._view.phase(f"{step.test.name} is open again: its verdict no longer holds")
 
-    def _length(self, step: PlannedStep, run: StepSessions) -> Second:
+    def _length(self, step: PlannedStep, run: StepSessions, per_second: float) -> Second:
         """Return the length of the step's slices: as given, as chosen before, or chosen now."""
         method = self.journal.manifest.method
         if method.slice_s is not None:
             return method.slice_s
         if step.key not in method.slice_lengths:
-            self.journal.keep_length(step, self._chosen_length(step, run))
+            self.journal.keep_length(step, self._chosen_length(step, run, per_second))
         return method.slice_lengths[step.key]
 
-    def _chosen_length(self, step: PlannedStep, run: StepSessions) -> Second:
-        if self._pace.rate is not None:
-            return usual_length(self._pace.rate.per_second)
+    def _chosen_length(self, step: PlannedStep, run: StepSessions, per_second: float) -> Second:
         seconds = record_seconds(self._budget.total / len(self.journal.steps))
+        if self._pace.rate is not None:
+            seconds, per_second = 0.0, self._pace.rate.per_second
         # What consumes rows has none to spare.
         record = run.record_speed(seconds) if seconds and not step.test.consumes else None
-        return choose_length(record, self._pace.discard) if record else USUAL
+        return choose_length(record, self._pace.discard) if record else usual_length(per_second)
 
     def _open(self, step: PlannedStep, incarnation: int) -> StepSessions:
         first = self._next_operation.get(step.test.name, 0)
