@@ -61,9 +61,9 @@ def command(
     The first tells how often Slowdust sees a difference on this host where there is none. The
     second tells whether differences of 3%, 5% and 10% are found, and whether the intervals cover
     the truth. The truth is known: a small library, compiled when it is first needed, waits before
-    each reply of the server, and adds up how long it really waited. Each trial is three starts of
-    the servers with fresh data, judged as `slowdust compare` would; a longer budget has more
-    trials. The result says how long a difference takes to be found on this host, test by test;
+    each reply of the server, and adds up how long it really waited. Each trial is a few
+    starts of the servers with fresh data, judged as `slowdust compare` would; a longer budget has
+    more trials. The result says how long a difference takes to be found on this host, test by test;
     reports of later experiments on this host repeat it.
 
     CONTENDER is as in `slowdust compare`. Several are calibrated one after the other and share

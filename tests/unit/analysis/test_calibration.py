@@ -128,14 +128,16 @@ def test_what_contradicts_the_truth_is_false(
 
 
 def test_three_incarnations_are_a_trial_and_the_last_has_what_is_left() -> None:
-    _, slices = synthetic_calibration(incarnations=8, blocks=2)
-    groups = groups_of_incarnations(slices)
+    manifest, slices = synthetic_calibration(incarnations=8, blocks=2)
+    groups = groups_of_incarnations(manifest, slices)
     assert [sorted({record.place.incarnation for record in group}) for group in groups] == [
         [1, 2, 3],
         [4, 5, 6, 7, 8],
     ]
-    few = groups_of_incarnations([record for record in slices if record.place.incarnation < 3])
-    assert len(few) == 1
+    few = [record for record in slices if record.place.incarnation < 3]
+    assert len(groups_of_incarnations(manifest, few)) == 1
+    manifest.method = msgspec.structs.replace(manifest.method, trial=4)
+    assert len(groups_of_incarnations(manifest, slices)) == 2
 
 
 def test_each_trial_is_judged_alone() -> None:

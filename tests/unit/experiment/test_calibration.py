@@ -32,9 +32,15 @@ def test_a_build_stands_beside_itself_and_itself_slowed() -> None:
 
 def test_a_budget_has_whole_trials() -> None:
     tests = {"tests": "scan,point-query", "trial": "10s", "slowed": "10"}
-    for budget, incarnations in (("1s", 3), ("119s", 3), ("120s", 6), ("10m", 30)):
+    for budget, trial, trials in (("1s", 4, 1), ("119s", 4, 1), ("120s", 4, 2), ("10m", 4, 10)):
         (spec,) = calibration_specs([POSTGRES], {**tests, "budget": budget})
-        assert spec.incarnations == incarnations
+        assert (spec.trial, spec.incarnations) == (trial, trial * trials)
+
+
+def test_a_trial_has_the_incarnations_of_a_comparison_as_long() -> None:
+    for trial, incarnations in (("5s", 3), ("12s", 5), ("60s", 6)):
+        (spec,) = calibration_specs([POSTGRES], {"trial": trial, "budget": "8h"})
+        assert spec.trial == incarnations
 
 
 def test_several_contenders_share_the_budget() -> None:

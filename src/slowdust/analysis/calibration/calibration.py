@@ -30,7 +30,7 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
     trials = trials_of(manifest, slices) if base.slowed == 0 else []
     if not trials:
         return None
-    groups = groups_of_incarnations(slices)
+    groups = groups_of_incarnations(manifest, slices)
     by_cell: dict[tuple[Step, float], list[Trial]] = defaultdict(list)
     for trial in trials:
         by_cell[trial.step, trial.slowed].append(trial)

@@ -22,15 +22,13 @@ from statistics import median
 
 from slowdust.analysis.comparison.estimate import Interval
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.comparison.verdict import judge
+from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, judge
 from slowdust.analysis.model import Verdict
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import DELAY, Measured
 from slowdust.store.slice import Slice
 from slowdust.units import Second, known
 
-TRIAL_INCARNATIONS = 3
-"""Incarnations of a trial: those of the shortest experiment that has a verdict."""
 MOST_TAKEN = 0.05
 """The most of the clients' time that others may take from them and their servers. The truth is
 off by about that share of the delay's: 0.5% of throughput where it takes 10%."""
@@ -78,20 +76,23 @@ def trials_of(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
     shares = {facts.name: facts.slowed for facts in manifest.contenders}
     return [
         trial
-        for together in groups_of_incarnations(slices)
+        for together in groups_of_incarnations(manifest, slices)
         for contender, share in shares.items()
         if contender != manifest.base and share is not None
         for trial in _judged(manifest, together, contender, share)
     ]
 
 
-def groups_of_incarnations(slices: Sequence[Slice]) -> list[list[Slice]]:
-    """Return the slices of each trial: three incarnations, and the last with what is left."""
+def groups_of_incarnations(manifest: Manifest, slices: Sequence[Slice]) -> list[list[Slice]]:
+    """Return the slices of each trial, as many incarnations as the method says.
+
+    What is left over is part of the last. Without a word of the method a trial is what the shortest
+    experiment is that has a verdict.
+    """
+    trial = manifest.method.trial or FEWEST_INCARNATIONS
     numbers = sorted({record.place.incarnation for record in slices})
-    groups = max(1, len(numbers) // TRIAL_INCARNATIONS)
-    group_of = {
-        number: min(place // TRIAL_INCARNATIONS, groups - 1) for place, number in enumerate(numbers)
-    }
+    groups = max(1, len(numbers) // trial)
+    group_of = {number: min(place // trial, groups - 1) for place, number in enumerate(numbers)}
     result: list[list[Slice]] = [[] for _ in range(groups)]
     for record in slices:
         result[group_of[record.place.incarnation]].append(record)

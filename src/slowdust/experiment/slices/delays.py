@@ -12,31 +12,32 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.blocks import StepSessions
 from slowdust.store.measured import DELAY
 from slowdust.store.slice import Slice
-from slowdust.units import Microsecond
+from slowdust.units import Microsecond, Second
 
 _NS_PER_US = 1000
 
 
 class Delays:
-    """The delays of the contenders that are to be slowed; most experiments have none."""
+    """The delays of a calibration's contenders."""
 
     def __init__(self, contenders: Contenders) -> None:
         self._contenders = contenders
 
-    def choose(self, run: StepSessions, step: PlannedStep, rng: random.Random) -> None:
+    def choose(
+        self, run: StepSessions, step: PlannedStep, length: Second, rng: random.Random
+    ) -> None:
         """Set each contender's delay for a step whose sessions are warm.
 
-        The first incarnation measures one block without delays, which is not kept, for the time
-        that a send takes; later ones, and a resumed experiment, have the delay of the step's
-        earlier slices, so that its share does not change with the moment.
+        The first incarnation measures one block without delays, which is not kept, with slices of
+        `length`, for the time that a send takes. Later ones, and a resumed experiment, have the
+        delay of the step's earlier slices, so that its share does not change with the moment.
         """
-        if not (slowed := self._slowed()):
-            return
+        slowed = self._slowed()
         earlier = {each.name: _delay_of(step.slices, each.name) for each, _ in slowed}
         if None in earlier.values():
             self.clear()
             trial: list[Slice] = []
-            run.block(0, rng, trial.append)
+            run.block(0, length, rng, trial.append)
             per_send = time_per_send(trial, step.clients, len(usable_cpus()))
         for contender, share in slowed:
             delay = earlier[contender.name]

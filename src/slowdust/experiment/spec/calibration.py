@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from slowdust.analysis.calibration.trials import TRIAL_INCARNATIONS
 from slowdust.benchmarks.options import read_number, read_numbers, split_list
 from slowdust.errors import UsageError
 from slowdust.experiment.plan import plan
+from slowdust.experiment.slices.schedule import rounds
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.units import Second, parse_duration
 
@@ -26,7 +26,8 @@ def calibration_specs(contenders: Sequence[str], options: Mapping[str, str | Non
     """Return the experiments that calibrate the host, one for each contender.
 
     Each has its share of the budget, and spends it on as many whole trials as it is enough for, on
-    one at least. `options` are those of `slowdust calibrate`, by name; None stands for a default.
+    one at least. A trial has the incarnations that a comparison of that length has. `options` are
+    those of `slowdust calibrate`, by name; None stands for a default.
 
     Raises:
         UsageError: naming the option that is wrong.
@@ -52,8 +53,12 @@ def calibration_specs(contenders: Sequence[str], options: Mapping[str, str | Non
             "contenders": [{"contender": contender, "slowed": share} for share in shares],
         }
         spec = parse_spec(own)
-        trials = int(budget / (trial * len(shares) * len(plan(spec))))
-        specs.append(parse_spec({**own, "incarnations": TRIAL_INCARNATIONS * max(1, trials)}))
+        steps = len(plan(spec))
+        whole = steps * len(shares) * trial
+        pair = 2 * min(trial, budget / len(shares) / steps) * steps
+        together = rounds(pair, steps)
+        trials = max(1, int(budget / whole))
+        specs.append(parse_spec({**own, "trial": together, "incarnations": together * trials}))
     return specs
 
 
