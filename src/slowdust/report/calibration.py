@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slowdust.analysis.calibration.calibration import resolution, tallies_of
 from slowdust.analysis.calibration.model import Calibration, Tally
+from slowdust.analysis.calibration.trials import MOST_TAKEN
 from slowdust.report.markdown.table import ABSENT, or_absent, table
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted, step_label
@@ -14,7 +15,7 @@ from slowdust.wording import counted, step_label
 _LEVEL = 0.95
 _NOT_KNOWN = (
     "cannot be compared with the truth: it is not known where more clients than CPUs are at work, "
-    "or where other programs took more than 5% of the clients' time."
+    f"or where others took more than {MOST_TAKEN:.0%} of the clients' time."
 )
 
 
@@ -67,6 +68,11 @@ def sentences(calibrations: Sequence[Calibration]) -> list[str]:
             f"{format_duration(calibration.seconds)} of measuring per contender and test in each."
         )
         texts.append(f"{extent} {resolution(calibration.needed)}".strip())
+        if calibration.taken is not None and calibration.taken > MOST_TAKEN:
+            texts.append(
+                f"Other programs or the hypervisor had the CPUs in {calibration.taken:.0%} of the "
+                "time in which clients and servers wanted them: a calmer host can tell more."
+            )
     return texts
 
 

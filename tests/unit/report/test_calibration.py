@@ -11,6 +11,7 @@ from slowdust.report.calibration import (
     explanations,
     lines,
     most_likely_at_most,
+    sentences,
     share_label,
     tally_table,
 )
@@ -56,6 +57,13 @@ def test_a_test_at_several_numbers_of_clients_has_several_rows() -> None:
 def test_results_without_a_known_truth_are_counted() -> None:
     assert not any("cannot be compared" in text for text in explanations([calibration()]))
     assert explanations([calibration(taken=0.3)])[-1].startswith("2 results cannot be compared")
+
+
+def test_a_host_with_other_work_is_called_so() -> None:
+    (calm,) = sentences([calibration()])
+    assert calm.startswith("postgres@17.6 beside itself: 2 tests, 1 trial of 3 incarnations")
+    _, disturbed = sentences([calibration(taken=0.3)])
+    assert "had the CPUs in 3" in disturbed
 
 
 @pytest.mark.parametrize(

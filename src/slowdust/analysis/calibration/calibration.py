@@ -37,6 +37,7 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
     margin = manifest.method.margin
     tests = [_tested(step, share, found, margin) for (step, share), found in by_cell.items()]
     tests.sort(key=lambda test: (manifest.tests.index(test.test), test.clients, test.slowed))
+    taken = known(trial.taken for trial in trials)
     return Calibration(
         contender=base.name,
         dbms=base.dbms,
@@ -44,6 +45,7 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
         trials=len(groups),
         incarnations=len({record.place.incarnation for record in groups[0]}),
         seconds=median(trial.measured for trial in trials),
+        taken=median(taken) if taken else None,
         tests=tests,
         needed=_needed(manifest, slices, trials, len(groups)),
         tallies=tallies_of(tests),

@@ -47,6 +47,8 @@ class Trial:
     """The true ratio; None where it is not known."""
     measured: Second
     """Seconds that the contender was measured."""
+    taken: float | None = None
+    """Share of the clients' time that others took; None where it is not known."""
 
     @property
     def half_width(self) -> float | None:
@@ -152,9 +154,9 @@ def _judged(
         of_step = [record for record in ours if step_of(record) == step]
         own = [record for record in of_step if record.place.contender == contender]
         base = [record for record in of_step if record.place.contender == manifest.base]
-        taken = taken_share(of_step, step.clients)
-        placed = step.clients <= cpus and taken is not None and taken <= MOST_TAKEN
-        truth = true_ratio(own, base) if placed else None
+        taken = taken_share(of_step, step.clients) if step.clients <= cpus else None
+        undisturbed = taken is not None and taken <= MOST_TAKEN
+        truth = true_ratio(own, base) if undisturbed else None
         yield Trial(
             step=step,
             slowed=share,
@@ -163,4 +165,5 @@ def _judged(
             interval=estimate.interval,
             truth=1.0 if share == 0 else truth,
             measured=sum(known(record.measured.seconds for record in own)),
+            taken=taken,
         )
