@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from slowdust.analysis.comparison.estimate import trimmed_mean
+from slowdust.analysis.comparison.location import trimmed_mean
 
 Numbers = npt.NDArray[np.float64]
 Rule = Callable[[Numbers, Numbers], float]
@@ -28,7 +28,7 @@ def spread(ratios: Numbers) -> float:
 
 def _all_alike(ratios: Numbers, shares: Numbers) -> float:
     del shares
-    return float(trimmed_mean(ratios).mean)
+    return float(trimmed_mean(ratios[:, None]).mean)
 
 
 def _without(share: float, ratios: Numbers, shares: Numbers) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -48,6 +49,8 @@ class World:
 
     def phase(self, text: str) -> None:
         self.phases.append(text)
+
+    def waiting(self, why: str, so_far: float) -> None: ...
 
     def progress(self, done: int, total: int) -> None: ...
 
@@ -147,7 +150,7 @@ def run(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Spe
     return run_spec
 
 
-def spec_of(tests: list[str], **keys: Any) -> Spec:
+def spec_of(tests: list[str], **keys: object) -> Spec:
     return parse_spec({"name": "x", "contenders": NAMES, "tests": tests, **keys})
 
 
@@ -163,7 +166,7 @@ def test_no_test_stops_early_without_a_verdict_that_holds_at_the_end(
     assert any(not step.settled for step in journal.steps)
     assert journal.manifest.spent_s == pytest.approx(60, abs=3), "what is unsure gets the rest"
     counts = [count for count in world.settled if count is not None]
-    assert any(later < earlier for earlier, later in zip(counts, counts[1:], strict=False))
+    assert any(later < earlier for earlier, later in pairwise(counts))
     assert journal.manifest.settled == [step.key for step in journal.steps if step.settled]
 
 

@@ -76,8 +76,8 @@ class OthersProbe:
         self._own = os.getpid() if own is None else own
         self._proc = proc
         self._clock = clock
-        self._counts: dict[int, bool] = {}
-        """Process id -> whether it is another program."""
+        self._others: dict[str, int | None] = {}
+        """Name in /proc -> process id of another program; None for what is none."""
         self._last: dict[int, int] = {}
 
     def read(self) -> OthersReading:
@@ -86,18 +86,18 @@ class OthersProbe:
         Raises:
             OSError: /proc cannot be listed.
         """
-        with os.scandir(self._proc) as entries:
-            listed = [int(entry.name) for entry in entries if entry.name.isdecimal()]
-        self._counts = {pid: self._counts[pid] for pid in listed if pid in self._counts}
+        names = os.listdir(self._proc)  # noqa: PTH208
+        known, self._others = self._others, {}
         reading: dict[int, int] = {}
         elsewhere = set()
-        for pid in listed:
+        for name in names:
             try:
-                if not self._is_other(pid):
+                pid = known[name] if name in known else self._other(name)
+                self._others[name] = pid
+                if pid is None:
                     continue
                 cpu_ns = reading[pid] = self._clock(pid, CLOCK_SCHEDULER)
-                moved = cpu_ns != self._last.get(pid, 0)
-                if moved and self._cpus is not None and self._stat(pid).cpu not in self._cpus:
+                if cpu_ns != self._last.get(pid, 0) and self._ran_elsewhere(name):
                     elsewhere.add(pid)
             except (FileNotFoundError, ProcessLookupError):  # it has ended
                 continue
@@ -118,17 +118,22 @@ class OthersProbe:
         cpus = os.cpu_count() or 1 if self._cpus is None else len(self._cpus)
         return {"cpu_s": used / _NANOSECONDS, "cpus": cpus}
 
-    def _is_other(self, pid: int) -> bool:
-        """Return whether a process is neither the kernel's nor this one nor below it."""
-        if pid not in self._counts:
-            parent, kernel, _ = self._stat(pid)
-            self._counts[pid] = not (kernel or pid == self._own) and (
-                parent == 0 or self._is_other(parent)
-            )
-        return self._counts[pid]
+    def _other(self, name: str) -> int | None:
+        """Return the id of a process that is neither the kernel's nor this one nor below it."""
+        if name in self._others:
+            return self._others[name]
+        if not name.isdecimal() or (pid := int(name)) == self._own:
+            return None
+        parent, kernel, _ = self._stat(name)
+        is_below = parent != 0 and self._other(str(parent)) is None
+        return None if kernel or is_below else pid
 
-    def _stat(self, pid: int) -> ProcessStat:
-        return parse_process(read_bytes(f"{self._proc}/{pid}/stat"))
+    def _ran_elsewhere(self, name: str) -> bool:
+        """Return whether a process ran last on a CPU that is not looked at."""
+        return self._cpus is not None and self._stat(name).cpu not in self._cpus
+
+    def _stat(self, name: str) -> ProcessStat:
+        return parse_process(read_bytes(f"{self._proc}/{name}/stat"))
 
 
 def probe_of(subject: Subject) -> OthersProbe:
