@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import DELAY, Use
 from slowdust.store.slice import Slice
@@ -48,7 +46,7 @@ def synthetic_calibration(
     )
     for facts in manifest.contenders:
         facts.slowed = 0.10 if facts.name == SLOWED else 0.0
-    manifest.method = msgspec.structs.replace(manifest.method, cpus=2)
+    manifest.cpus = [0, 1]
     for record in slices:
         own = waits if record.place.contender == SLOWED else 0.0
         _add_waits(record, own, taken)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import results_option
+from slowdust.cli.options import no_wait_option, results_option
 
 if TYPE_CHECKING:
     from slowdust.analysis.calibration.model import Calibration
+    from slowdust.experiment.claims.claim import WhenBusy
     from slowdust.experiment.spec.spec import Spec
     from slowdust.store.folder import Folder
 
@@ -39,6 +40,7 @@ _DBMS = "postgres"
     metavar="TIME",
     help="Measuring of each contender in a test that a verdict is made from.  [60s]",
 )
+@click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
 @click.option("--name", metavar="NAME", help="Name of the experiment.  [from the time]")
 @click.option("--resume", is_flag=True, help="Go on with the calibration --name.")
@@ -47,6 +49,7 @@ _DBMS = "postgres"
     metavar="PATTERN",
     help="Measure nothing: show the stored calibrations that are named so, together.",
 )
+@no_wait_option
 @results_option
 def command(
     *,
@@ -54,6 +57,7 @@ def command(
     resume: bool,
     stored: str | None,
     results: Path,
+    when_busy: WhenBusy,
     **options: str | None,
 ) -> int:
     """Compare a build with itself, and with itself slowed by a known time before each reply.
@@ -87,7 +91,7 @@ def command(
     if resume and options["name"] is None:
         raise UsageError("--resume needs the --name of the calibration that goes on")
     specs = calibration_specs(contenders or [_at_hand()], options)
-    codes = [_calibrate(spec, results, resume=resume) for spec in specs]
+    codes = [_calibrate(spec, results, when_busy, resume=resume) for spec in specs]
     if len(specs) > 1:
         _show([Folder(results / spec.name) for spec in specs], "nothing was measured")
     return max(codes)
@@ -103,7 +107,7 @@ def _at_hand() -> str:
     return f"{_DBMS}@{cached or catalog_of(_DBMS).entries[-1].version}"
 
 
-def _calibrate(spec: Spec, results: Path, *, resume: bool) -> int:
+def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) -> int:
     """Run a calibration, or what is left of it; return the exit code."""
     from slowdust.cli.conduct import conduct
     from slowdust.experiment.journal import StartMode
@@ -111,11 +115,11 @@ def _calibrate(spec: Spec, results: Path, *, resume: bool) -> int:
 
     folder = Folder(results / spec.name)
     if not resume or not folder.has_manifest():
-        return conduct(spec, results, StartMode.FRESH)
+        return conduct(spec, results, StartMode.FRESH, when_busy)
     if folder.read_manifest().finished is not None:
         click.echo(f"experiment {spec.name} is finished", err=True)
         return 0
-    return conduct(spec, results, StartMode.RESUME)
+    return conduct(spec, results, StartMode.RESUME, when_busy)
 
 
 def _show(folders: list[Folder], otherwise: str) -> None:

@@ -113,8 +113,6 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     rate: float | None = None
     """Operations/s of an open loop; None for a closed loop."""
     arrivals: str | None = None
-    cpus: int | None = None
-    """CPUs for the clients of a calibration: the truth is known for up to as many clients."""
     trial: int | None = None
     """Incarnations of a calibration that are judged together, without the others."""
     steps: StepsMethod | None = msgspec.field(default=None, name="insert")
@@ -197,6 +195,8 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     tests: list[str]
     clients: list[int]
     method: Method
+    cpus: list[int] = []
+    """CPUs that clients and servers could use; empty if not recorded."""
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
     plans: list[Plan] = []

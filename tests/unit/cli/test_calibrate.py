@@ -11,6 +11,7 @@ import pytest
 
 from slowdust.builds.catalog import catalog_of
 from slowdust.cli import conduct
+from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec
 from slowdust.store.folder import Folder, writing
@@ -43,7 +44,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """The calibrations that were run: name, contender and mode of each."""
     calls: Calls = []
 
-    def conducted(spec: Spec, results: Path, mode: StartMode) -> int:
+    def conducted(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> int:
+        del when_busy
         contender = spec.contenders[0].contender
         calls.append((spec.name, contender, mode))
         if mode is StartMode.FRESH:

@@ -147,7 +147,7 @@ def _judged(
 ) -> Iterator[Trial]:
     pair = [manifest.base, contender]
     ours = [record for record in slices if record.place.contender in pair]
-    cpus = manifest.method.cpus or 0
+    cpus = len(manifest.cpus)
     for judgement in judge(ours, pair, manifest.method.margin):
         estimate = judgement.estimate
         step = estimate.step

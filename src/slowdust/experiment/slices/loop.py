@@ -12,7 +12,6 @@ import time
 from functools import partial
 
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
@@ -50,7 +49,6 @@ def method_of_slices(spec: Spec) -> Method:
         incarnations=spec.incarnations or schedule.rounds(spec.budget, len(plan(spec))),
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
-        cpus=len(usable_cpus()) if spec.is_calibration else None,
         trial=spec.trial,
     )
 
