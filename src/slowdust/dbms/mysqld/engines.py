@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.dbms.family import Row, Site, Stage, Statements, WaitUntil, WithSettings
+from slowdust.dbms.mysqld import physical
 from slowdust.dbms.mysqld.instance_options import data_directory
 from slowdust.dbms.mysqld.layout import version_of
 from slowdust.units import Second
@@ -26,6 +27,7 @@ _READINGS_WITHOUT_CHANGE = 15
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
 _HISTORY = re.compile(r"History list length (\d+)")
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
+_INDEX_SIZES_SINCE = (5, 6, 0)
 _FILE_PER_TABLE = "innodb_file_per_table"
 _FILE_PER_TABLE_BY_DEFAULT_SINCE = (5, 6, 6)
 _OFF = frozenset({"off", "false", "0"})
@@ -43,7 +45,22 @@ class Engine(ABC):
 
     @abstractmethod
     def settle(self, site: Site) -> list[Stage]:
-        """Return the stages that finish the writes' deferred work: then an idle server is idle."""
+        """Return the stages that finish the deferred work on rows, before they are analyzed."""
+
+    def write_out(self, site: Site) -> list[Stage]:
+        """Return the stages that write what is only in memory: then an idle server is idle."""
+        del site
+        return []
+
+    def facts_statements(self, site: Site) -> tuple[str, ...]:
+        """Return the statements whose answers `read_facts` reads; none where there are no files."""
+        del site
+        return ()
+
+    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+        """Read physical facts: subject -> quantity -> value."""
+        del answers
+        return {}
 
     def before_sizes(self) -> list[Stage]:
         """Return the stages without which ANALYZE would miss stored rows."""
@@ -61,13 +78,7 @@ class Innodb(Engine):
     bytes_per_row = 240
 
     def settle(self, site: Site) -> list[Stage]:
-        """Wait for the purge of old row versions, then write the dirty pages."""
-        flushing = {"innodb_max_dirty_pages_pct": "0"}
-        if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
-            low = {"innodb_max_dirty_pages_pct_lwm": "0"}
-            flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
-        if _IDLE_FLUSH in site.settings.values:
-            flushing[_IDLE_FLUSH] = "100"
+        """Wait for the purge of old row versions."""
         reports_purge = version_of(site.build) >= _REPORTS_PURGE_SINCE
         is_purged = _is_purged if reports_purge else HistoryLength().has_settled
         return [
@@ -76,7 +87,18 @@ class Innodb(Engine):
                 "SHOW ENGINE INNODB STATUS",
                 is_purged,
                 _LONGEST_PURGE,
-            ),
+            )
+        ]
+
+    def write_out(self, site: Site) -> list[Stage]:
+        """Write the dirty pages."""
+        flushing = {"innodb_max_dirty_pages_pct": "0"}
+        if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
+            low = {"innodb_max_dirty_pages_pct_lwm": "0"}
+            flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
+        if _IDLE_FLUSH in site.settings.values:
+            flushing[_IDLE_FLUSH] = "100"
+        return [
             WithSettings(
                 flushing,
                 _read_global,
@@ -91,6 +113,20 @@ class Innodb(Engine):
                 ),
             ),
         ]
+
+    def facts_statements(self, site: Site) -> tuple[str, ...]:
+        """Ask for pages, and for what is still to be written or purged."""
+        if version_of(site.build) < _INDEX_SIZES_SINCE:
+            return physical.INNODB_STATE
+        return (*physical.INNODB_STATE, physical.INNODB_INDEXES)
+
+    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+        """Read the answers; the last one only newer versions give."""
+        state = len(physical.INNODB_STATE)
+        facts = physical.read_innodb_state(answers[:state])
+        for indexes in answers[state:]:
+            facts |= physical.read_innodb_indexes(indexes)
+        return facts
 
     def data_bytes(self, site: Site) -> int:
         """Return the size of the tables' own files, or of the system tablespace without them."""
@@ -117,6 +153,15 @@ class Rocksdb(Engine):
         )
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
         return [compacted, Statements((flush,)), compacted]
+
+    def facts_statements(self, site: Site) -> tuple[str, ...]:
+        """Ask for the entries of each index, the memtable and the levels."""
+        del site
+        return physical.ROCKSDB_FACTS
+
+    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+        """Read the answers."""
+        return physical.read_rocksdb_facts(answers)
 
     def before_sizes(self) -> list[Stage]:
         """Flush the memtable, since ANALYZE reads only the sorted files."""
