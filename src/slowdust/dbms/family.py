@@ -308,7 +308,7 @@ class Family(ABC):
 
     @abstractmethod
     def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Read the settings in force of those that the server was given, as far as it reports them."""
+        """Read the values in force of the settings that were given, where the server has them."""
 
     @abstractmethod
     def buffer_pool_statement(self, site: Site) -> str | None:

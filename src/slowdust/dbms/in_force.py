@@ -40,6 +40,6 @@ def truth(text: str) -> bool | None:
     return True if word in _TRUE else False if word in _FALSE else None
 
 
-def same_number(one: float, other: float) -> bool:
+def same_number(value: float, other: float) -> bool:
     """Return whether two numbers are the same but for how many digits were written."""
-    return abs(one - other) <= 1e-6 * max(abs(one), abs(other))
+    return abs(value - other) <= 1e-6 * max(abs(value), abs(other))

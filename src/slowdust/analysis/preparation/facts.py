@@ -13,7 +13,7 @@ from slowdust.analysis.preparation.quantities import (
     Quantity,
 )
 from slowdust.store.manifest import ContenderFacts
-from slowdust.store.preparation import SERVER, Facts, Preparation
+from slowdust.store.preparation import SERVER, Preparation
 
 WRITES = "writes"
 """The preparation after which the layout may differ more."""
@@ -54,13 +54,13 @@ def differences(
 ) -> list[Difference]:
     """Return what differs between preparations of one moment, the largest difference first.
 
-    Each contender is compared with the first of the same DBMS and engine in what should be equal for
-    all, and with the first of the same build and settings in the layout.
+    Each contender is compared with the first of the same DBMS and engine in what should be equal
+    for all, and with the first of the same build and settings in the layout.
     """
     facts = {record.contender: record for record in preparations}
     present = [contender for contender in contenders if contender.name in facts]
     result: list[Difference] = []
-    for kind, alike in ((Kind.STATE, _same_engine), (Kind.LAYOUT, _same_layout)):
+    for kind, alike in ((Kind.STATE, _same_engine), (Kind.LAYOUT, same_build)):
         for place, contender in enumerate(present):
             other = next((o for o in present[:place] if alike(o, contender)), None)
             if other is not None:
@@ -68,17 +68,16 @@ def differences(
     return sorted(result, key=lambda difference: -difference.size)
 
 
-def same_build(one: ContenderFacts, other: ContenderFacts) -> bool:
+def same_build(contender: ContenderFacts, other: ContenderFacts) -> bool:
     """Return whether two contenders run the same binaries with the same engine and settings."""
-    same_binaries = one.build == other.build
-    return same_binaries and one.engine == other.engine and one.settings == other.settings
+    same_binaries = contender.build == other.build
+    return (
+        same_binaries and contender.engine == other.engine and contender.settings == other.settings
+    )
 
 
-def _same_engine(one: ContenderFacts, other: ContenderFacts) -> bool:
-    return (one.dbms, one.engine) == (other.dbms, other.engine)
-
-
-_same_layout = same_build
+def _same_engine(contender: ContenderFacts, other: ContenderFacts) -> bool:
+    return (contender.dbms, contender.engine) == (other.dbms, other.engine)
 
 
 def _compared(record: Preparation, other: Preparation, kind: Kind) -> list[Difference]:
@@ -115,6 +114,3 @@ def _wholes(
     if name is None or name not in facts or name not in others:
         return None
     return facts[name], others[name]
-
-
-__all__ = ["WRITES", "Difference", "Facts", "differences", "same_build"]

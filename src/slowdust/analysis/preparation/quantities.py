@@ -1,7 +1,6 @@
 """The quantities of prepared tables and of servers' work: what may differ, and by how much.
 
-The floors are from loads of one build beside itself (docs/method.md): below them, quantities of equal
-preparations differ, and no difference of throughput was seen.
+The floors are from loads and writes of one build beside itself (docs/method.md).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class Kind(Enum):
     STATE = "state"
     """All of one DBMS and engine: what preparation should leave in the same state."""
     LAYOUT = "layout"
-    """Those of one build with the same settings: another version may store the same otherwise."""
+    """Those of one build with the same settings: other versions may store the same otherwise."""
 
 
 @dataclass(frozen=True)
@@ -78,5 +77,7 @@ WORK: Mapping[str, str] = {
     "row_reads": "rows read by the engine",
     "row_writes": "rows written by the engine",
 }
-"""Quantity of a server's work -> its words. Page reads of InnoDB are not among them: the purge, flushing
-and the adaptive hash index are in them, so that one build beside itself differs by a third."""
+"""Quantity of a server's work -> its words.
+
+Page reads of InnoDB are kept and not compared: those of the purge, of flushing and of statistics
+are among them, so that one build beside itself differs by a third."""

@@ -42,7 +42,7 @@ def work_differences(work: StepWork, base: StepWork, *, of_one_build: bool) -> l
     if operations <= 0:
         return []
     share = ALIKE if of_one_build else _OTHER_BUILD
-    found = []
+    result = []
     for name, words in WORK.items():
         if name not in work.amounts or name not in base.amounts:
             continue
@@ -50,8 +50,8 @@ def work_differences(work: StepWork, base: StepWork, *, of_one_build: bool) -> l
         other = base.amounts[name] / base.operations
         apart = abs(value - other)
         if apart > max(_FEW, share * max(value, other)) and apart * operations > _CONSTANT:
-            found.append(WorkDifference(words, value, other))
-    return sorted(found, key=lambda difference: -difference.size)
+            result.append(WorkDifference(words, value, other))
+    return sorted(result, key=lambda difference: -difference.size)
 
 
 def worst_work_difference(
@@ -59,10 +59,10 @@ def worst_work_difference(
 ) -> tuple[WorkDifference, int] | None:
     """Return the largest difference from the base in a step, with its incarnation."""
     of_step = {(w.incarnation, w.contender): w for w in works if w.step == step}
-    found = [
+    pairs = [
         (difference, incarnation)
         for (incarnation, name), work in of_step.items()
         if name == contender and (other := of_step.get((incarnation, base))) is not None
         for difference in work_differences(work, other, of_one_build=of_one_build)
     ]
-    return max(found, key=lambda pair: pair[0].size, default=None)
+    return max(pairs, key=lambda pair: pair[0].size, default=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,12 +19,14 @@ _FEW_DIRTY_PAGES = 10
 """Pages that a server itself keeps dirty."""
 _SHORT_HISTORY = 100
 """Undo logs in a short list. Purged logs leave it in batches, so a longer one may be done too."""
+_LONGEST_CHECKPOINT: Second = 20.0
+_SHORT_CHECKPOINT = 4 << 20
+"""Bytes of the log: the server's own pages are changed all the time."""
 _PURGE_IS_IDLE = "state: running but idle"
 _REPORTS_PURGE_SINCE = (5, 6, 0)
 _READINGS_WITHOUT_CHANGE = 15
 """Readings over a few seconds, since older servers purge once a second when they are idle."""
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
-_HISTORY = re.compile(r"History list length (\d+)")
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
 _INDEX_SIZES_SINCE = (5, 6, 0)
 _FILE_PER_TABLE = "innodb_file_per_table"
@@ -91,7 +92,7 @@ class Innodb(Engine):
         ]
 
     def write_out(self, site: Site) -> list[Stage]:
-        """Write the dirty pages."""
+        """Write the dirty pages, and wait for the checkpoint that follows within seconds."""
         flushing = {"innodb_max_dirty_pages_pct": "0"}
         if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
             low = {"innodb_max_dirty_pages_pct_lwm": "0"}
@@ -111,6 +112,12 @@ class Innodb(Engine):
                         _LONGEST_WAIT,
                     ),
                 ),
+            ),
+            WaitUntil(
+                "the checkpoint is that of the written pages",
+                "SHOW ENGINE INNODB STATUS",
+                _is_checkpointed,
+                _LONGEST_CHECKPOINT,
             ),
         ]
 
@@ -225,7 +232,7 @@ class HistoryLength:
 
     def has_settled(self, rows: Sequence[Row]) -> bool:
         """Return whether the list is short or no longer shrinks; called with each new status."""
-        length = _history_length(rows)
+        length = physical.history_length(rows)
         self._unchanged = self._unchanged + 1 if length == self._last else 0
         self._last = length
         is_short = length is None or length <= _SHORT_HISTORY
@@ -233,17 +240,14 @@ class HistoryLength:
 
 
 def _is_purged(rows: Sequence[Row]) -> bool:
-    length = _history_length(rows)
-    return length is None or length <= _SHORT_HISTORY or _PURGE_IS_IDLE in _text(rows)
+    length = physical.history_length(rows)
+    is_idle = _PURGE_IS_IDLE in physical.text_of(rows)
+    return length is None or length <= _SHORT_HISTORY or is_idle
 
 
-def _history_length(rows: Sequence[Row]) -> int | None:
-    length = _HISTORY.search(_text(rows))
-    return None if length is None else int(length.group(1))
-
-
-def _text(rows: Sequence[Row]) -> str:
-    return "\n".join(field for row in rows for field in row if field)
+def _is_checkpointed(rows: Sequence[Row]) -> bool:
+    age = physical.checkpoint_age(rows)
+    return age is None or age <= _SHORT_CHECKPOINT
 
 
 def _is_clean(rows: Sequence[Row]) -> bool:

@@ -52,6 +52,19 @@ COUNTERS = (
 """The statement whose rows `read_counters` reads."""
 
 
+def history_length(status: Sequence[Row]) -> int | None:
+    """Return the undo logs that are listed in InnoDB's status; None where they are not."""
+    length = _HISTORY.search(text_of(status))
+    return None if length is None else int(length.group(1))
+
+
+def checkpoint_age(status: Sequence[Row]) -> int | None:
+    """Return the bytes of the log behind the last checkpoint, by InnoDB's status."""
+    text = text_of(status)
+    end, checkpoint = _LOG_END.search(text), _CHECKPOINT.search(text)
+    return int(end.group(1)) - int(checkpoint.group(1)) if end and checkpoint else None
+
+
 def read_innodb_indexes(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     """Read the rows of `INNODB_INDEXES`."""
     facts: dict[str, dict[str, float]] = {}
@@ -64,13 +77,13 @@ def read_innodb_state(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, f
     """Read the answers to `INNODB_STATE`."""
     dirty, status = answers
     facts = {} if not dirty else {"dirty_pages": float(dirty[0][1] or 0)}
-    text = _text(status)
-    for name, pattern in (("undo_logs", _HISTORY), ("change_buffer_pages", _CHANGE_BUFFER)):
-        if match := pattern.search(text):
-            facts[name] = float(match.group(1))
-    end, checkpoint = _LOG_END.search(text), _CHECKPOINT.search(text)
-    if end and checkpoint:
-        facts["checkpoint_age_bytes"] = float(int(end.group(1)) - int(checkpoint.group(1)))
+    change_buffer = _CHANGE_BUFFER.search(text_of(status))
+    of_status = {
+        "undo_logs": history_length(status),
+        "change_buffer_pages": None if change_buffer is None else int(change_buffer.group(1)),
+        "checkpoint_age_bytes": checkpoint_age(status),
+    }
+    facts |= {name: float(value) for name, value in of_status.items() if value is not None}
     return {SERVER: facts}
 
 
@@ -85,7 +98,7 @@ def read_rocksdb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, 
         _OF_COLUMN_FAMILY[str(name)]: float(value or 0) for name, value in column_family
     }
     of_tables = [row for row in status if row[:2] == ["CF_COMPACTION", "default"]]
-    levels = [level for level in _LEVEL.findall(_text(of_tables)) if int(level[1])]
+    levels = [level for level in _LEVEL.findall(text_of(of_tables)) if int(level[1])]
     if of_tables:
         facts[SERVER] |= {
             "levels": float(len(levels)),
@@ -104,5 +117,6 @@ def read_counters(rows: Sequence[Row]) -> dict[str, float]:
     return totals
 
 
-def _text(rows: Sequence[Row]) -> str:
+def text_of(rows: Sequence[Row]) -> str:
+    """Return the fields of a status, which has few, long ones."""
     return "\n".join(field for row in rows for field in row if field)
