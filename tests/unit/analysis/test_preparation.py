@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from slowdust.analysis.analyse import analyse
 from slowdust.analysis.preparation.facts import differences
-from slowdust.analysis.preparation.quantities import FACTS, Kind
+from slowdust.analysis.preparation.quantities import FACTS, WORK, WORK_OF_READS, Kind
 from slowdust.analysis.preparation.work import work_differences, worst_work_difference
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.preparation import Preparation, StepWork
+from tests.unit.synthetic import synthetic_experiment
 
 Facts = dict[str, dict[str, float]]
 
@@ -60,8 +63,8 @@ def test_other_settings_may_change_the_layout() -> None:
 
 
 def test_the_largest_difference_comes_first() -> None:
-    found = apart({"i": {"pages": 200, "height": 2}}, {"i": {"pages": 230, "height": 3}})
-    assert found == ["i has 3 levels of the index, a 2", "i has 230 pages, a 200"]
+    sentences = apart({"i": {"pages": 200, "height": 2}}, {"i": {"pages": 230, "height": 3}})
+    assert sentences == ["i has 3 levels of the index, a 2", "i has 230 pages, a 200"]
 
 
 def test_layout_differs_more_after_writes() -> None:
@@ -103,7 +106,7 @@ def work(contender: str, per_operation: float, operations: int, incarnation: int
 
 def test_twice_as_many_blocks() -> None:
     (difference,) = work_differences(
-        work("b", 2.0, 20_000), work("a", 1.0, 30_000), of_one_build=True
+        work("b", 2.0, 20_000), work("a", 1.0, 30_000), WORK, of_one_build=True
     )
     assert difference.sentence() == "2.0 heap blocks read per operation, base 1.0"
 
@@ -123,7 +126,7 @@ def test_what_is_other_work(
     own: float, base: float, operations: int, *, of_one_build: bool, seen: bool
 ) -> None:
     pair = work("b", own, operations), work("a", base, operations)
-    assert bool(work_differences(*pair, of_one_build=of_one_build)) is seen
+    assert bool(work_differences(*pair, WORK, of_one_build=of_one_build)) is seen
 
 
 def test_the_worst_incarnation_is_named() -> None:
@@ -132,11 +135,54 @@ def test_the_worst_incarnation_is_named() -> None:
         work("a", 1.0, 20_000, 2), work("b", 3.0, 20_000, 2),
         work("b", 9.0, 20_000, 3),
     ]  # fmt: skip
-    worst = worst_work_difference(works, "point-query@1", "b", "a", of_one_build=True)
+    worst = worst_work_difference(works, "b", "a", WORK, of_one_build=True)
     assert worst is not None
     assert (worst[0].value, worst[1]) == (3.0, 2)
-    assert worst_work_difference(works, "scan@1", "b", "a", of_one_build=True) is None
+    assert worst_work_difference(works, "c", "a", WORK, of_one_build=True) is None
 
 
 def test_no_operations_have_no_work_per_operation() -> None:
-    assert not work_differences(work("b", 2.0, 0), work("a", 1.0, 9000), of_one_build=True)
+    assert not work_differences(work("b", 2.0, 0), work("a", 1.0, 9000), WORK, of_one_build=True)
+
+
+def test_notes_and_warnings_of_a_report() -> None:
+    names = ["postgres@17.6", "postgres@17.6#2"]
+    manifest, slices = synthetic_experiment(names, ["point-query", "update-index"])
+    base, other = (facts.name for facts in manifest.contenders)
+    manifest.contenders[1].build = manifest.contenders[0].build
+    hidden = [prepared(base, table(2736, 33)), prepared(other, table(2736, 2736))]
+    for record in hidden:
+        record.steps = ["point-query@1"]
+    mended = [prepared(base, table(2736, 33)), prepared(other, table(2736, 33))]
+    for record in mended:
+        record.moment, record.incarnation, record.repeated = 2, 2, 1
+        record.steps = ["point-query@1", "update-index@1"]
+    manifest.preparations = hidden + mended
+    manifest.work = [work(base, 1.0, 20_000), work(other, 2.0, 20_000)]
+    for amounts in (manifest.work[0].amounts, manifest.work[1].amounts):
+        amounts["page_reads"] = amounts["heap_blocks"]
+    report = analyse(manifest, slices)
+    start = (
+        f"sbtest1 has 2,736 of 2,736 pages not all-visible, {base} 33 of 2,736 "
+        "(incarnation 1, after load)"
+    ).replace("sbtest1", "t")
+    notes = {(r.test, r.contender): r.notes for r in report.results}
+    assert f"different start: {start}" in notes["point-query", other]
+    assert (
+        "different work of one build: 2.0 heap blocks read per operation, base 1.0 (incarnation 1)"
+    ) in notes["point-query", other]
+    for place in (("point-query", base), ("update-index", other)):
+        assert not [note for note in notes[place] if "different" in note]
+    assert f"different start: {other}: {start}" in report.warnings
+    assert (
+        "the tables of incarnation 2 were prepared again 1 time after load, until they were alike"
+    ) in report.warnings
+
+
+def test_page_reads_count_only_where_nothing_writes() -> None:
+    own, base = (
+        msgspec.structs.replace(work(name, 1.0, 9000), amounts={"page_reads": reads})
+        for name, reads in (("b", 90_000.0), ("a", 180_000.0))
+    )
+    assert not work_differences(own, base, WORK, of_one_build=True)
+    assert work_differences(own, base, WORK_OF_READS, of_one_build=True)

@@ -118,7 +118,9 @@ def test_work_of_mysql_is_added_up_by_kind() -> None:
 def test_every_quantity_is_in_the_table(engine: str) -> None:
     answers: dict[str, list[list[list[str | None]]]] = {
         "innodb": [
-            [["dirty", "1"]], [["", "", STATUS]], [["t", "i", name, "1"] for name in ("size", "n_leaf_pages")],
+            [["dirty", "1"]],
+            [["", "", STATUS]],
+            [["t", "i", name, "1"] for name in ("size", "n_leaf_pages")],
         ],
         "rocksdb": [
             [["t", "i", "1", "1"]],

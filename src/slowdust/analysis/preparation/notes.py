@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import Result
 from slowdust.analysis.preparation.facts import Difference, differences, same_build
+from slowdust.analysis.preparation.quantities import WORK, WORK_OF_READS
 from slowdust.analysis.preparation.work import worst_work_difference
+from slowdust.benchmarks import known_test
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.wording import counted
@@ -53,7 +55,11 @@ def add_notes_about_work(
             if result.contender != contender.name or contender.dbms != base.dbms:
                 continue
             worst = worst_work_difference(
-                manifest.work, _key(result), contender.name, base.name, of_one_build=of_one_build
+                [work for work in manifest.work if work.step == _key(result)],
+                contender.name,
+                base.name,
+                _quantities(result),
+                of_one_build=of_one_build,
             )
             if worst is not None:
                 difference, incarnation = worst
@@ -87,6 +93,11 @@ def _summary(apart: Sequence[Difference]) -> str:
     largest, *others = apart
     more = f"; {counted(len(others), 'more difference')}" if others else ""
     return largest.sentence() + more
+
+
+def _quantities(result: Result) -> Mapping[str, str]:
+    test = known_test(result.benchmark, result.test)
+    return WORK_OF_READS if test is not None and not test.writes else WORK
 
 
 def _key(result: Result) -> str:

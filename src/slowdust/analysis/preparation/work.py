@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.preparation.quantities import ALIKE, WORK
+from slowdust.analysis.preparation.quantities import ALIKE
 from slowdust.store.preparation import StepWork
 
 _OTHER_BUILD = 0.1
@@ -36,14 +36,19 @@ class WorkDifference:
         return f"{self.value:,.{digits}f} {self.words} per operation, base {self.other:,.{digits}f}"
 
 
-def work_differences(work: StepWork, base: StepWork, *, of_one_build: bool) -> list[WorkDifference]:
-    """Return in what the work of two servers in one incarnation differs, the largest first."""
+def work_differences(
+    work: StepWork, base: StepWork, quantities: Mapping[str, str], *, of_one_build: bool
+) -> list[WorkDifference]:
+    """Return in what the work of two servers in one incarnation differs, the largest first.
+
+    `quantities` is quantity -> words.
+    """
     operations = min(work.operations, base.operations)
     if operations <= 0:
         return []
     share = ALIKE if of_one_build else _OTHER_BUILD
     result = []
-    for name, words in WORK.items():
+    for name, words in quantities.items():
         if name not in work.amounts or name not in base.amounts:
             continue
         value = work.amounts[name] / work.operations
@@ -55,14 +60,19 @@ def work_differences(work: StepWork, base: StepWork, *, of_one_build: bool) -> l
 
 
 def worst_work_difference(
-    works: Sequence[StepWork], step: str, contender: str, base: str, *, of_one_build: bool
+    works: Sequence[StepWork],
+    contender: str,
+    base: str,
+    quantities: Mapping[str, str],
+    *,
+    of_one_build: bool,
 ) -> tuple[WorkDifference, int] | None:
-    """Return the largest difference from the base in a step, with its incarnation."""
-    of_step = {(w.incarnation, w.contender): w for w in works if w.step == step}
+    """Return the largest difference from the base in a step's `works`, with its incarnation."""
+    by_place = {(work.incarnation, work.contender): work for work in works}
     pairs = [
         (difference, incarnation)
-        for (incarnation, name), work in of_step.items()
-        if name == contender and (other := of_step.get((incarnation, base))) is not None
-        for difference in work_differences(work, other, of_one_build=of_one_build)
+        for (incarnation, name), work in by_place.items()
+        if name == contender and (other := by_place.get((incarnation, base))) is not None
+        for difference in work_differences(work, other, quantities, of_one_build=of_one_build)
     ]
     return max(pairs, key=lambda pair: pair[0].size, default=None)
