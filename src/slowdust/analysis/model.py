@@ -151,6 +151,8 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Every setting that Slowdust gave the server."""
     differing: dict[str, str] = {}
     """Settings that are not the base's; one that only the base has is '(not set)'."""
+    settings_in_force: dict[str, str] = {}
+    """Setting that was given -> its value as the running server writes it."""
     skipped_settings: list[str] = []
     """Optional settings of the config that this version does not know."""
     engine: str | None = None
