@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
+from slowdust.analysis.results.compared import add_comparisons
 from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
@@ -40,6 +41,7 @@ def analyse(
     differences = plan_differences(manifest.plans, dbms)
     results = results_of(manifest, slices, contenders, differences, summarise)
     add_response_times(results, slices, contenders)
+    add_comparisons(results, slices, contenders, manifest.method.margin)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     report = Report(
         experiment=manifest.experiment,
