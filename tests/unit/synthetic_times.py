@@ -17,7 +17,7 @@ from tests.unit.synthetic import FloatArray, Noise, synthetic_rates
 
 SPREAD = 0.25
 """Standard deviation of the ln of a response time."""
-TAIL_SHARE = 0.03
+TAIL_SHARE = 0.02
 TAIL = 4.0
 """Response time of the tail / that of the others, before its own spread."""
 WITH_SPEED = 0.9
@@ -82,7 +82,7 @@ def timed_slices(
 def _times(count: int, truth: Truth, rng: np.random.Generator) -> FloatArray:
     """Return response times in ns at a speed of 1."""
     count = max(1, count)
-    in_tail = rng.random(count) < TAIL_SHARE * rng.gamma(2.0, 0.5)
+    in_tail = rng.random(count) < TAIL_SHARE * rng.gamma(4.0, 0.25)
     times: FloatArray = rng.lognormal(np.log(100_000 * truth.times), SPREAD, count)
     times[in_tail] *= TAIL * truth.tail
     return times

@@ -7,6 +7,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import COMPARED, PERCENTILES
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.compared import judge_quantity, pairs_of
+from slowdust.store.archived import Archived
 from slowdust.store.measured import Schedule
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, Hardware, Noise, synthetic_experiment
@@ -190,3 +191,14 @@ def test_a_longer_tail_shows_in_p99_alone() -> None:
 
     assert by_key["p50_us"] == by_key["p75_us"] == {"same"}
     assert by_key["p99_us"] == {"faster"}
+
+
+def test_archived_runs_have_no_comparisons() -> None:
+    manifest, slices = synthetic_experiment([A, B], ["scan"], incarnations=1, blocks=2)
+    for record in slices:
+        record.archived = Archived()
+
+    result = of(analyse(manifest, slices), "scan")
+
+    assert result.compared == {}
+    assert not any(note.startswith("too few operations") for note in result.notes)

@@ -21,6 +21,7 @@ from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratio
 from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
 from slowdust.analysis.metrics import COMPARED, Metric, Percentile
 from slowdust.analysis.model import Amount, MetricComparison, Result, Verdict
+from slowdust.analysis.origin import is_single_run
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -113,8 +114,9 @@ def add_comparisons(
     """Set `compared` of the results that can be compared; `contenders[0]` is the base.
 
     `margin` is the experiment's, which counts for a metric without one of its own. A percentile
-    that has too few operations is a note.
+    that has too few operations is a note. Archived runs are left out, of which there is one each.
     """
+    slices = [record for record in slices if not is_single_run([record])]
     comparable = {
         (Step(result.benchmark, result.test, result.clients), result.contender): result
         for result in results

@@ -8,9 +8,10 @@ is, so that its interval has the same meaning.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -60,22 +61,28 @@ def percentile_ns(histograms: Sequence[Histogram], share: float) -> float | None
     doubling), so that a value says which one it stands for. Within it operations are taken as
     spread evenly: else percentiles would move in steps of 0.4% to 0.8%.
     """
-    rank = share * sum(sum(histogram.counts) for histogram in histograms)
-    if rank == 0:
+    values, counts = _merged(histograms)
+    reached = list(accumulate(counts))
+    if not reached or reached[-1] == 0:
         return None
-    counts: Counter[int] = Counter()
+    rank = share * reached[-1]
+    place = bisect_left(reached, rank)
+    width = 1 << max(0, values[place].bit_length() - _BUCKET_BITS)
+    bottom = values[place] // width * width
+    within = (rank - reached[place] + counts[place]) / counts[place]
+    return float(min(bottom + width * within, max(histogram.max_ns for histogram in histograms)))
+
+
+def _merged(histograms: Sequence[Histogram]) -> tuple[list[int], list[int]]:
+    """Return values in ascending order, and their counts in all histograms."""
+    if len(histograms) == 1:
+        return histograms[0].values_ns, histograms[0].counts
+    merged: Counter[int] = Counter()
     for histogram in histograms:
         for value, count in zip(histogram.values_ns, histogram.counts, strict=True):
-            width = 1 << max(0, value.bit_length() - _BUCKET_BITS)
-            counts[value // width * width] += count
-    below = 0
-    for bottom in sorted(counts):
-        if below + counts[bottom] >= rank:
-            break
-        below += counts[bottom]
-    width = 1 << max(0, bottom.bit_length() - _BUCKET_BITS)
-    interpolated = bottom + width * (rank - below) / counts[bottom]
-    return float(min(interpolated, max(histogram.max_ns for histogram in histograms)))
+            merged[value] += count
+    values = sorted(merged)
+    return values, [merged[value] for value in values]
 
 
 def add_response_times(
