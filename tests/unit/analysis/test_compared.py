@@ -7,7 +7,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import COMPARED, PERCENTILES
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.compared import judge_quantity, pairs_of
-from slowdust.store.archived import Archived
+from slowdust.store.archived import Archived, Classic
 from slowdust.store.measured import Schedule
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, Hardware, Noise, synthetic_experiment
@@ -196,7 +196,7 @@ def test_a_longer_tail_shows_in_p99_alone() -> None:
 def test_archived_runs_have_no_comparisons() -> None:
     manifest, slices = synthetic_experiment([A, B], ["scan"], incarnations=1, blocks=2)
     for record in slices:
-        record.archived = Archived()
+        record.archived = Archived(classic=Classic(run="run"))
 
     result = of(analyse(manifest, slices), "scan")
 
