@@ -9,6 +9,7 @@ from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
+from slowdust.analysis.results.noise import noise_of
 from slowdust.analysis.results.results import results_of, summarise
 from slowdust.analysis.results.steps import step_runs_of
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_of_report
@@ -57,6 +58,7 @@ def analyse(
         memory=memory_of(results, infos),
         plan_differences=differences,
         host=manifest.host,
+        noise=noise_of(slices, contenders),
         warnings=manifest.warnings,
         method=describe_method(manifest),
     )

@@ -53,6 +53,22 @@ class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether both rates reached 95% of the target; else the step's query rate is not compared."""
 
 
+class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Forecast of what would decide an unsure result, if its ratio stays about where it is.
+
+    In two of three such results the verdict is then another one.
+    """
+
+    factor: float
+    """Multiple of the budget, or of the incarnations of long steps."""
+    more: bool = False
+    """Whether more than `factor` is needed, which is as far as the forecast looks."""
+    seconds: Second | None = None
+    """The budget times `factor`; of long steps, the time that all of them took times `factor`."""
+    alone_s: Second | None = None
+    """The part of `seconds` that is this test's: the budget of an experiment without the others."""
+
+
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
 
@@ -104,8 +120,33 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Writers beside the queries of the Insert Benchmark."""
     late_operations: int | None = None
     """Operations of an open loop that started later than scheduled."""
+    needed: Needed | None = None
+    """Forecast of what would decide it; absent unless the verdict is `unsure`."""
     notes: list[str] = []
     """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
+
+    @property
+    def bound(self) -> float | None:
+        """The bound of the interval that is nearer 1; None without an interval that excludes 1."""
+        if self.low is None or self.high is None or self.low <= 1 <= self.high:
+            return None
+        return self.low if self.low > 1 else self.high
+
+
+class Noise(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Noise that an experiment of slices saw: why its intervals are as wide as they are."""
+
+    slices: float | None = None
+    """Median difference of two slices of one contender that follow each other, a share of 1."""
+    slices_apart_s: Second | None = None
+    """Median time from the one to the other."""
+    restarts: float | None = None
+    """Standard deviation of ln rqps from one start of the servers to the next, over all tests, as
+    far as the noise of the blocks does not explain it."""
+    other_cpu: float | None = None
+    """Share of the host's CPU time that neither servers nor client used, in the slices."""
+    steal: float | None = None
+    """Share of the host's CPU time that other virtual machines took, in the slices."""
 
 
 class PlanDifference(msgspec.Struct, kw_only=True):
@@ -353,6 +394,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     plan_differences: list[PlanDifference] = []
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
+    noise: Noise | None = None
+    """Absent for long steps and archived runs."""
     warnings: list[str] = []
     """Warnings about the whole experiment."""
     method: dict[str, str] = {}

@@ -72,6 +72,10 @@ class Interval:
         """Return whether all of it is within `margin` of 1, seen from either contender."""
         return self.low >= 1 / (1 + margin) and self.high <= 1 + margin
 
+    def lies_beyond(self, margin: float) -> bool:
+        """Return whether all of it is beyond `margin` on one side, seen from either contender."""
+        return self.low > 1 + margin or self.high < 1 / (1 + margin)
+
     def excludes_one(self) -> bool:
         """Return whether all of it is on one side of 1."""
         return self.low > 1 or self.high < 1
@@ -95,6 +99,10 @@ class Estimate:
     """Two-sided p-value of 'the contender equals the base'; 1 without an interval."""
     blocks: int
     incarnations: int
+    standard_error: float | None = None
+    """Standard error of ln `ratio` with restarts of the most likely size; None without an
+    interval. Of the interval it is the part that a longer experiment narrows as a square root;
+    the rest, that restarts may be larger, goes sooner."""
     restart_spread: float | None = None
     """Standard deviation between the incarnations' ln ratios; None with one incarnation."""
     incomplete: int
@@ -151,6 +159,7 @@ def _solve(
                 sameness_interval=_around(center[index], reach[index, 1]),
                 difference_interval=_around(center[index], reach[index, 2]),
                 p_value=float(p_values[index]),
+                standard_error=float(_weighted_median(scale[index], posterior.weight[index])),
                 restart_spread=_spread(locations, index),
             ),
         )
@@ -161,6 +170,12 @@ def _solve(
 def _around(center: float, reach: float) -> Interval:
     reach = min(reach, _WIDEST)
     return Interval(math.exp(center - reach), math.exp(center + reach))
+
+
+def _weighted_median(values: FloatArray, weights: FloatArray) -> float:
+    order = np.argsort(values)
+    place = np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)
+    return float(values[order][place])
 
 
 def _spread(locations: Locations, index: int) -> float | None:
