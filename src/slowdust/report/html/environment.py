@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowdust import wording
+from slowdust.analysis.story.unsure import what_decides
 from slowdust.report.html import cells, numbers
 
 
@@ -28,6 +29,9 @@ def environment() -> Environment:
         with_relative=cells.with_relative,
         band=cells.band,
         band_of=cells.band_of,
+        sureness=cells.sureness,
+        rate_and_outlook=cells.rate_and_outlook,
+        what_decides=what_decides,
         relative_time=cells.relative_time,
         icon=cells.icon,
         contender_name=cells.contender_name,

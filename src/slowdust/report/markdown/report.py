@@ -98,6 +98,7 @@ SECTIONS = (
     tldr,
     steps.summaries,
     rates.throughput,
+    rates.unsure,
     group_changes,
     rates.response_times,
     rates.concurrency,
