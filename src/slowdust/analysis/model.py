@@ -324,7 +324,7 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
     rss_per_buffer_pool: float | None = None
 
 
-class ChangeCounts(msgspec.Struct, kw_only=True):
+class ChangeCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Counts of the tests of a group that two versions, or contenders, have, by their change."""
 
     before: str
@@ -336,6 +336,8 @@ class ChangeCounts(msgspec.Struct, kw_only=True):
     no_changes: int
     small_regressions: int
     big_regressions: int
+    unsure: int | None = None
+    """Improvements and regressions whose verdict is unsure; absent if none is."""
     median: float
     """Median of the tests' throughput of `after` / that of `before`."""
 
@@ -357,6 +359,8 @@ class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     """'Point queries (9 tests)', with the line or the clients if there are several."""
     clauses: list[str]
     """'from 5.6 to 5.7 there are big regressions for all tests', ..."""
+    unsure_clauses: list[str] | None = None
+    """Those of `clauses` whose changes are all unsure; absent if none is."""
 
     @property
     def sentence(self) -> str:
