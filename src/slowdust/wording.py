@@ -90,6 +90,19 @@ def _floor(value: float, steps: int) -> float:
     return math.floor(value * steps + _ROUNDING_ERROR) / steps
 
 
+def beyond_margin(beyond: int, changed: int, margin: float) -> str:
+    """Write how many of the changed are so by more than the margin, and how many are not.
+
+    '2 by more than 3%, 1 perhaps by less': of the others it is open.
+    """
+    least = f"{margin * 100:g}%"
+    if beyond == changed:
+        return f"by more than {least}"
+    if not beyond:
+        return f"perhaps by less than {least}"
+    return f"{beyond} by more than {least}, {changed - beyond} perhaps by less"
+
+
 def rough_duration(seconds: Second) -> str:
     """Write a time for which nobody sets a stopwatch: '40 seconds', '20 minutes', '3 hours'."""
     if seconds < _MINUTES_FROM:

@@ -125,6 +125,12 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     notes: list[str] = []
     """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
 
+    def lies_beyond(self, margin: float) -> bool:
+        """Return whether all of its interval is beyond the margin, on one side of 1."""
+        if self.low is None or self.high is None:
+            return False
+        return self.low > 1 + margin or self.high < 1 / (1 + margin)
+
     @property
     def bound(self) -> float | None:
         """The bound of the interval that is nearer 1; None without an interval that excludes 1."""

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from slowdust.experiment.view import InterimVerdict, Status, View
 from slowdust.units import Second, format_duration
-from slowdust.wording import clients
+from slowdust.wording import at_least, clients
 
 _PLAIN_EVERY: Second = 10.0
 _STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yellow"}
@@ -34,13 +34,15 @@ def watching() -> Iterator[View]:
 
 
 def describe(verdict: InterimVerdict) -> str:
-    """Write a verdict in a line: `postgres@17.6 1.028 [1.022, 1.037] faster`."""
+    """Write a verdict in a line: `postgres@17.6 1.028 [1.022, 1.037] faster, at least 2.2%`."""
     if verdict.rqps is None:
         return f"{verdict.contender} not measured beside the base"
     interval = ""
     if verdict.low is not None and verdict.high is not None:
         interval = f" [{verdict.low:.3f}, {verdict.high:.3f}]"
-    return f"{verdict.contender} {verdict.rqps:.3f}{interval} {verdict.verdict}"
+    bound = {"faster": verdict.low, "slower": verdict.high}.get(verdict.verdict)
+    words = f"{verdict.verdict}{at_least(verdict.rqps, bound)}"
+    return f"{verdict.contender} {verdict.rqps:.3f}{interval} {words}"
 
 
 class PlainView:

@@ -72,10 +72,6 @@ class Interval:
         """Return whether all of it is within `margin` of 1, seen from either contender."""
         return self.low >= 1 / (1 + margin) and self.high <= 1 + margin
 
-    def lies_beyond(self, margin: float) -> bool:
-        """Return whether all of it is beyond `margin` on one side, seen from either contender."""
-        return self.low > 1 + margin or self.high < 1 / (1 + margin)
-
     def excludes_one(self) -> bool:
         """Return whether all of it is on one side of 1."""
         return self.low > 1 or self.high < 1

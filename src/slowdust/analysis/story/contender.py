@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from slowdust.analysis.comparison.estimate import Interval
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.notes import BUSY_CLIENT, PLAN_DIFFERS
@@ -27,6 +26,7 @@ from slowdust.units import known
 from slowdust.wording import (
     GROUP_TITLES,
     at_least,
+    beyond_margin,
     change,
     distance,
     listing,
@@ -86,11 +86,6 @@ class _Pair:
     def at_least(self) -> str:
         """The bound nearer 1, as it follows the difference: ', at least 3%'."""
         return at_least(self.rqps, self.result.bound)
-
-    def lies_beyond(self, margin: float) -> bool:
-        """Return whether all of the interval is beyond the margin."""
-        low, high = self.result.low, self.result.high
-        return low is not None and high is not None and Interval(low, high).lies_beyond(margin)
 
 
 class ContenderComparison:
@@ -179,8 +174,8 @@ class ContenderComparison:
     def _sizes(self, verdict: Verdict) -> str:
         """Return ' (2 by more than 3%, 1 perhaps by less)' of those with a verdict."""
         changed = [pair for pair in self.pairs if pair.side == verdict]
-        beyond = sum(pair.lies_beyond(self.margin) for pair in changed)
-        return f" ({sizes(beyond, len(changed), self.margin)})" if changed else ""
+        beyond = sum(pair.result.lies_beyond(self.margin) for pair in changed)
+        return f" ({beyond_margin(beyond, len(changed), self.margin)})" if changed else ""
 
     def _median(self) -> list[str]:
         if len(self.pairs) < FEWEST_SUMMARISED:
@@ -228,19 +223,6 @@ class ContenderComparison:
             f" {decide}: --incarnations {ENOUGH_INCARNATIONS} narrows the intervals, "
             "and so may longer steps (--rows and --seconds)."
         )
-
-
-def sizes(beyond: int, changed: int, margin: float) -> str:
-    """Write how many of the changed are so by more than the margin: '2 by more than 3%, ...'."""
-    least = f"{margin * 100:g}%"
-    if beyond == changed:
-        return f"by more than {least}"
-    perhaps = "perhaps by less"
-    return (
-        f"{beyond} by more than {least}, {changed - beyond} {perhaps}"
-        if beyond
-        else (f"perhaps by less than {least}")
-    )
 
 
 def limits_of(pairs: Sequence[_Pair]) -> list[str]:

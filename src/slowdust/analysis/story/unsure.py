@@ -63,7 +63,8 @@ def _part(group: Mapping[str, Result], place: str) -> str:
     alone = known(result.needed.alone_s for result in results if result.needed)
     saved = ""
     if alone and needed.seconds and not needed.more and sum(alone) < _NEARLY_ALL * needed.seconds:
-        saved = f"; {rough_duration(sum(alone))} without the other tests"
+        without = "without the other tests" if place == "first" else "alone"
+        saved = f"; {rough_duration(sum(alone))} {without}"
     return f"{shortened([*group])} ({_amount(needed, what)}{decide}{saved})"
 
 
