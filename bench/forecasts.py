@@ -11,10 +11,11 @@ counts in how many tests a verdict is there, and in how many it was there at hal
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.forecast import FACTORS, Forecast, forecast_all
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
-from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
+from tests.unit.synthetic import Noise, shortened, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--experiments", "1")
 MARGIN = 0.03
@@ -43,7 +44,7 @@ class Tally:
 
 def judge(cells: Sequence[BlockRatios], incarnations: int) -> list[Judgement]:
     """Judge an experiment by its first incarnations."""
-    cut = [replace(cell, by_incarnation=cell.by_incarnation[:incarnations]) for cell in cells]
+    cut = [shortened(cell, [BLOCKS] * incarnations) for cell in cells]
     return judge_estimates(estimate_all(cut), MARGIN)
 
 
@@ -53,7 +54,7 @@ def add_experiment(
     """Forecast the unsure tests after some incarnations, and count what then happens."""
     forecasts = forecast_all(judge(cells, incarnations), MARGIN)
     for forecast in sorted({f for f in forecasts if f is not None}, key=lambda f: f.factor):
-        later = judge(cells, round(forecast.factor * incarnations))
+        later = judge(cells, math.ceil(forecast.factor * incarnations))
         halfway = judge(cells, max(incarnations, round(forecast.factor * incarnations / 2)))
         tally = tallies[forecast]
         for index, own in enumerate(forecasts):
@@ -81,11 +82,11 @@ def forecasts_of(count: int, incarnations: int, noise: Noise) -> dict[Forecast, 
     return tallies
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="bench.forecasts", description=__doc__)
     parser.add_argument("--experiments", type=int, default=300)
-    count = parser.parse_args().experiments
+    count = parser.parse_args(arguments).experiments
     cases = {
         "2% of noise": Noise(),
         "15% of noise": Noise(slice=0.15),
@@ -96,7 +97,7 @@ def main() -> int:
     )
     print("|---|--:|--:|--:|--:|--:|")
     for name, noise in cases.items():
-        for incarnations in (2, 4):
+        for incarnations in (3, 6):
             tallies = forecasts_of(count, incarnations, noise)
             for forecast in sorted(tallies, key=lambda f: (f.more, f.factor)):
                 tally = tallies[forecast]

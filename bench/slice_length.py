@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.servers.side_by_side import ROWS, SideBySide, side_by_side
-from slowdust.analysis.comparison.estimate import trimmed_mean
+from slowdust.analysis.comparison.location import trimmed_mean
 from slowdust.experiment.slices.schedule import block_order
 from slowdust.units import Second
 
@@ -43,14 +43,14 @@ class Blocks:
     def half_width(self) -> float:
         """Return half the width of the interval after `MEASURING` seconds of such blocks."""
         count = len(self.log_ratios)
-        mean = trimmed_mean(np.array(self.log_ratios))
-        variance_of_one = mean.squares / (mean.kept * (mean.kept - 1)) * count
+        mean = trimmed_mean(np.array(self.log_ratios)[:, None])
+        variance_of_one = mean.squares / (mean.size * (mean.size - 1)) * count
         affordable = MEASURING / (self.seconds / count)
         return NORMAL_95 * math.sqrt(variance_of_one / affordable)
 
     def rqps(self) -> float:
         """Return the QPS of one instance relative to the other: 1 is right."""
-        return math.exp(trimmed_mean(np.array(self.log_ratios)).mean)
+        return math.exp(trimmed_mean(np.array(self.log_ratios)[:, None]).mean)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,6 +17,8 @@ from slowdust.store.manifest import StepFailure
 from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
+Basis = Literal["typical", "all time"]
+"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 SCHEMA = 2
 
@@ -69,6 +71,15 @@ class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The part of `seconds` that is this test's: the budget of an experiment without the others."""
 
 
+class AllTimeRatio(msgspec.Struct, kw_only=True):
+    """Relative throughput as the ratio of totals: operations over time, silent slices included."""
+
+    rqps: float
+    low: float
+    high: float
+    """95% interval."""
+
+
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
 
@@ -80,15 +91,21 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender: str
     unit: str
     qps: float
-    """Median of the slices, in `unit`."""
+    """Total over total time of all slices, in `unit`; the median rate of long steps and of archived
+    runs, which have no totals."""
     rqps: float | None = None
-    """Relative throughput, 1 for the base; absent if no block has that of both contenders."""
+    """Relative throughput of typical blocks, 1 for the base; absent if no block has that of both
+    contenders."""
     low: float | None = None
     high: float | None = None
     """95% interval of rqps; absent for the base and with fewer than two blocks."""
     verdict: Verdict | None = None
     """None for the base, where nothing could be compared, and for archived runs: one run does not
     say how far another would be from it."""
+    all_time: AllTimeRatio | None = None
+    """The ratio of totals; absent for the base, long steps and archived runs."""
+    basis: Basis | None = None
+    """The ratio that the verdict is about; absent without a verdict."""
     slices: int
     incarnations: int
     measured_s: Second | None = None
@@ -125,18 +142,35 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     notes: list[str] = []
     """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
 
-    def lies_beyond(self, margin: float) -> bool:
-        """Return whether all of its interval is beyond the margin, on one side of 1."""
-        if self.low is None or self.high is None:
-            return False
-        return self.low > 1 + margin or self.high < 1 / (1 + margin)
+    @property
+    def judged_rqps(self) -> float | None:
+        """The ratio that the verdict is about."""
+        return self.rqps if self._all_time is None else self._all_time.rqps
 
     @property
     def bound(self) -> float | None:
-        """The bound of the interval that is nearer 1; None without an interval that excludes 1."""
-        if self.low is None or self.high is None or self.low <= 1 <= self.high:
+        """The bound nearer 1 of the interval that the verdict is about.
+
+        None without an interval that excludes 1.
+        """
+        low, high = self.judged_interval
+        if low is None or high is None or low <= 1 <= high:
             return None
-        return self.low if self.low > 1 else self.high
+        return low if low > 1 else high
+
+    def lies_beyond(self, margin: float) -> bool:
+        """Return whether all of the interval is beyond the margin, on one side of 1."""
+        return self.bound is not None and not 1 / (1 + margin) <= self.bound <= 1 + margin
+
+    @property
+    def _all_time(self) -> AllTimeRatio | None:
+        return self.all_time if self.basis == "all time" else None
+
+    @property
+    def judged_interval(self) -> tuple[float | None, float | None]:
+        """The bounds of the 95% interval of `judged_rqps`; None without one."""
+        judged = self if self._all_time is None else self._all_time
+        return judged.low, judged.high
 
 
 class Noise(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -7,17 +7,18 @@ import io
 from collections.abc import Sequence
 
 from slowdust.analysis.metrics import METRICS
-from slowdust.analysis.model import Needed, Report, ResponseTime, Result, Writers
+from slowdust.analysis.model import AllTimeRatio, Needed, Report, ResponseTime, Result, Writers
 from slowdust.store.latency import LatencyUs
 from slowdust.store.slice import Slice
 
 _NESTED = {
-    *("errors_by_state", "latency_us", "response_time", "per_op", "per_op_relative"),
+    *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
     *("counters", "counters_relative", "writers", "needed", "notes"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
 _PARTS = {
+    "all_time": AllTimeRatio,
     "latency_us": LatencyUs,
     "response_time": ResponseTime,
     "writers": Writers,

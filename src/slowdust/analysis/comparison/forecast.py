@@ -11,8 +11,8 @@ normal mean with a normal prior), and the chance of a verdict over it is its ass
 Stevens and Campbell 2005, Pharm. Stat. 4). The forecast is the smallest multiple with which that is
 two in three. docs/statistics.md counts how often the verdict is then there.
 
-There is always such a multiple: as soon as the interval's half-width is less than half the margin,
-it excludes 1 or lies inside the margin, wherever the ratio is.
+A ratio that is nearly the margin is `same` or not for a very long time: there the forecast is that
+more than the largest of `FACTORS` is needed, and it looks no further.
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from slowdust.analysis.comparison.estimate import CONFIDENCE, Estimate
-from slowdust.analysis.comparison.verdict import DIFFERENT, FALSE_DISCOVERIES, Judgement
+from slowdust.analysis.comparison.estimate import CONFIDENCE, EQUIVALENCE, Relative
+from slowdust.analysis.comparison.verdict import (
+    DIFFERENT,
+    FALSE_DISCOVERIES,
+    Judgement,
+    relative_of,
+)
 
 FACTORS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0)
 """Multiples of the budget that a forecast chooses from: its precision, and how far it looks."""
@@ -34,6 +39,8 @@ USUAL_DIFFERENCE = 0.05
 
 _NORMAL = NormalDist()
 _REACH = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
+_LEAST_LEVEL = 1e-12
+"""Least p-value that is asked for: below it the normal quantile would not be finite."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,38 @@ class Forecast:
     """Whether more than `factor` is needed, the largest of `FACTORS`."""
 
 
+def forecast_all(judgements: Sequence[Judgement], margin: float) -> list[Forecast | None]:
+    """Forecast each judgement of an experiment; None where it is decided or has no interval."""
+    level = _level_of_next_discovery(judgements)
+    return [
+        forecast(relative_of(judgement.estimate, margin), margin, level)
+        if judgement.verdict == "unsure"
+        else None
+        for judgement in judgements
+    ]
+
+
+def forecast(relative: Relative, margin: float, level: float) -> Forecast | None:
+    """Forecast one ratio, whose difference has to have a p-value of at most `level`.
+
+    None without an interval, and where that is inside the margin, so that the ratio is unsure for
+    another reason: stalls of which it is open whose they are.
+    """
+    outlook = _outlook(relative)
+    if outlook is None or (
+        relative.equivalence_interval is not None
+        and relative.equivalence_interval.lies_inside(margin)
+    ):
+        return None
+    for factor in FACTORS:
+        if outlook.chance(factor, margin, level) >= CHANCE:
+            return Forecast(factor)
+    return Forecast(FACTORS[-1], more=True)
+
+
 @dataclass(frozen=True)
 class _Outlook:
-    """An estimate as far as its future depends on it; in ln rqps."""
+    """A ratio as far as its future depends on it; in ln rqps."""
 
     center: float
     error: float
@@ -56,52 +92,44 @@ class _Outlook:
     """Half-width of the interval at `CONFIDENCE`."""
 
     def next_center(self, factor: float) -> NormalDist:
-        """Return the distribution of the estimate after `factor` times the budget."""
+        """Return the distribution of the ratio after `factor` times the budget."""
         new = 1 - 1 / factor
         believed = USUAL_DIFFERENCE**2 / (USUAL_DIFFERENCE**2 + self.error**2)
         variance = self.error**2 * new * (new * believed + 1 / factor)
         return NormalDist(self.center * (1 - new * (1 - believed)), math.sqrt(variance))
 
-    def next_half_width(self, factor: float, level: float) -> float:
-        """Return the half-width at a confidence of 1 - `level` after `factor` times the budget."""
+    def next_error(self, factor: float) -> float:
+        """Return half the interval's width in standard errors after `factor` times the budget."""
         normal = self.error * _REACH
-        at_confidence = (normal + (self.half_width - normal) / factor) / math.sqrt(factor)
-        return at_confidence * _NORMAL.inv_cdf(1 - level / 2) / _REACH
+        return (normal + (self.half_width - normal) / factor) / math.sqrt(factor) / _REACH
 
     def chance(self, factor: float, margin: float, level: float) -> float:
         """Return the chance of a verdict after `factor` times the budget."""
-        center = self.next_center(factor)
-        # Where it is decides: beyond `far` from 1 it is a difference, within `near` the same.
-        far = self.next_half_width(factor, level)
-        near = math.log1p(margin) - self.next_half_width(factor, 1 - CONFIDENCE)
-        if near >= far:
-            return 1.0
+        center, error = self.next_center(factor), self.next_error(factor)
+        # Where it is decides: within `near` of 1 it is the same, beyond `far` a difference.
+        near = math.log1p(margin) - error * _NORMAL.inv_cdf((1 + EQUIVALENCE) / 2)
+        far = error * max(_REACH, _reach_of(level, near / error))
         different = center.cdf(-far) + 1 - center.cdf(far)
         return different + (center.cdf(near) - center.cdf(-near) if near > 0 else 0.0)
 
 
-def forecast_all(judgements: Sequence[Judgement], margin: float) -> list[Forecast | None]:
-    """Forecast each judgement of an experiment; None where it is decided or has no interval."""
-    level = _level_of_next_discovery(judgements)
-    return [
-        forecast(judgement.estimate, margin, level) if judgement.verdict == "unsure" else None
-        for judgement in judgements
-    ]
+def _reach_of(level: float, near: float) -> float:
+    """Return how far a difference has to be from 1, in errors, of those that are beyond `near`.
+
+    Only those are judged together, by a p-value given that they are (`verdict.judge_estimates`).
+    """
+    beyond = 2 * _NORMAL.cdf(-max(0.0, near))
+    return -_NORMAL.inv_cdf(max(_LEAST_LEVEL, level * beyond) / 2)
 
 
-def forecast(estimate: Estimate, margin: float, level: float) -> Forecast | None:
-    """Forecast one estimate, whose difference has to have a p-value of at most `level`."""
-    if estimate.ratio is None or estimate.interval is None or estimate.standard_error is None:
+def _outlook(relative: Relative) -> _Outlook | None:
+    if relative.ratio is None or relative.interval is None or relative.standard_error is None:
         return None
-    outlook = _Outlook(
-        center=math.log(estimate.ratio),
-        error=estimate.standard_error,
-        half_width=math.log(estimate.interval.high / estimate.interval.low) / 2,
+    return _Outlook(
+        center=math.log(relative.ratio),
+        error=relative.standard_error,
+        half_width=math.log(relative.interval.high / relative.interval.low) / 2,
     )
-    for factor in FACTORS:
-        if outlook.chance(factor, margin, level) >= CHANCE:
-            return Forecast(factor)
-    return Forecast(FACTORS[-1], more=True)
 
 
 def _level_of_next_discovery(judgements: Sequence[Judgement]) -> float:

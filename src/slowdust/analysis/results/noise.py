@@ -10,7 +10,8 @@ from statistics import fmean, median, variance
 
 import numpy as np
 
-from slowdust.analysis.comparison.relative import BlockRatios, FloatArray, block_ratios
+from slowdust.analysis.comparison.location import FloatArray
+from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.model import Noise
 from slowdust.store.measured import IDLE
 from slowdust.store.slice import Place, Slice

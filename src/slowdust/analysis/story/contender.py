@@ -63,9 +63,9 @@ class _Pair:
 
     @property
     def rqps(self) -> float:
-        """Relative throughput, which every compared result has."""
-        assert self.result.rqps is not None
-        return self.result.rqps
+        """Relative throughput that the verdict is about; every compared result has it."""
+        assert self.result.judged_rqps is not None
+        return self.result.judged_rqps
 
     @property
     def side(self) -> Verdict:
@@ -269,14 +269,14 @@ def _group_summary(pairs: Sequence[_Pair]) -> str:
 
 def _sentence_about_change(pair: _Pair) -> str:
     result = pair.result
-    interval = (
-        ""
-        if result.low is None
-        else f" (rqps {pair.rqps:.2f} [{result.low:.2f}, {result.high:.2f}])"
-    )
+    low, high = result.judged_interval
+    interval = "" if low is None else f" (rqps {pair.rqps:.2f} [{low:.2f}, {high:.2f}])"
     counted = f" in {result.unit}" if measured_in_steps(result.benchmark) else ""
     difference = f"{speed(pair.rqps)}{counted}{pair.at_least}"
     claim = f"{pair.label} is {difference}{interval}{_response(result)}"
+    if result.basis == "all time" and result.rqps is not None:
+        stalled = "stalls" if pair.rqps < result.rqps else "the base stalls"
+        return f"{claim}; typical {result.rqps:.2f}, all time {pair.rqps:.2f}: {stalled}."
     if PLAN_DIFFERS in result.notes:
         return f"{claim}; its plan differs, so this compares plans, not code."
     return f"{claim}; {_reason(explain(result, pair.base))}."

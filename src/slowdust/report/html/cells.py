@@ -45,6 +45,10 @@ def sureness(result: Result) -> str:
 def rate_and_outlook(result: Result) -> str:
     """Return what a cell says when pointed at: its rate, and what would decide it."""
     rate = f"{measured(result.qps)} {result.unit}"
+    if result.all_time is not None:
+        total = result.all_time
+        interval_of_total = numbers.interval(total.low, total.high)
+        rate += f"; all time {numbers.ratio(total.rqps)} ({interval_of_total})"
     return f"{rate}; unsure: {outlook}" if (outlook := what_decides(result)) else rate
 
 
