@@ -67,6 +67,9 @@ class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether more than `factor` is needed, which is as far as the forecast looks."""
     seconds: Second | None = None
     """The budget times `factor`; of long steps, the time that all of them took times `factor`."""
+    incarnations: int
+    """Incarnations that the forecast spreads it over: as many times as there were. Slowdust takes
+    at most six by itself, more have to be asked for."""
     alone_s: Second | None = None
     """The part of `seconds` that is this test's: the budget of an experiment without the others."""
 

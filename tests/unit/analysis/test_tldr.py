@@ -3,11 +3,19 @@ from __future__ import annotations
 import pytest
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import Result
+from slowdust.analysis.model import AllTimeRatio, Result
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.tldr import describe_contenders
-from slowdust.wording import change, distance, listing, short_names, speed
+from slowdust.wording import (
+    at_least,
+    change,
+    distance,
+    listing,
+    rough_duration,
+    short_names,
+    speed,
+)
 from tests.unit.analysis.results import a_result
 
 A, B, C = "postgres@15.8", "postgres@17.6", "postgres@18.4"
@@ -63,6 +71,34 @@ def test_the_worst_regressions_come_first_and_only_three() -> None:
     explained = [s.partition(" is ")[0] for s in describe(results, [A, B], {}) if "nothing" in s]
 
     assert explained == ["update-one", "scan", "delete"]
+
+
+def test_a_sure_difference_stands_before_a_noisy_larger_one() -> None:
+    noisy = a_result(B, test="scan", group="range", rqps=0.8, verdict="slower")
+    noisy.low, noisy.high = 0.65, 0.99
+    sure = a_result(B, test="hot-points", group="range", rqps=0.92, verdict="slower")
+    sure.low, sure.high = 0.91, 0.93
+
+    sentences = describe(with_base(noisy, sure), [A, B], {})
+
+    assert sentences[0] == (
+        "From 15.8 to 17.6: none faster, none the same, "
+        "2 slower (1 by more than 3%, 1 perhaps by less), none unsure."
+    )
+    assert [s.partition(" (rqps")[0] for s in sentences if "(rqps" in s] == [
+        "hot-points is 8% slower, at least 7%",
+        "scan is 20% slower, at least 1%",
+    ]
+
+
+def test_a_verdict_about_all_time_is_told_with_its_ratio() -> None:
+    stalled = a_result(B, rqps=0.99, verdict="slower")
+    stalled.basis, stalled.all_time = "all time", AllTimeRatio(rqps=0.93, low=0.90, high=0.96)
+
+    assert describe(with_base(stalled), [A, B], {})[-1] == (
+        "point-query is 7% slower, at least 4% (rqps 0.93 [0.90, 0.96]); "
+        "typical 0.99, all time 0.93: stalls."
+    )
 
 
 def test_each_of_several_contenders_gets_its_count_and_one_change_each_way() -> None:
@@ -207,6 +243,38 @@ def test_change(ratio: float, words: str) -> None:
 def test_speed(rqps: float, words: str) -> None:
     assert speed(rqps) == words
     assert distance(rqps) in words
+
+
+@pytest.mark.parametrize(
+    ("rqps", "bound", "words"),
+    [
+        (0.92, 0.966, ", at least 3.4%"),
+        (0.9, 0.9, ", at least 10%"),
+        (1.3, 1.2599, ", at least 25%"),
+        (1.08, 1.00049, ", at least 0.049%"),
+        (2.3, 2.29, ", at least 2.2X"),
+        (2.3, 1.6, ", at least 60% faster"),
+        (0.004, 0.01, ", at least 99% slower"),
+        (0.9, None, ""),
+    ],
+)
+def test_at_least(rqps: float, bound: float | None, words: str) -> None:
+    assert at_least(rqps, bound) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (1, "1 second"),
+        (43, "45 seconds"),
+        (170, "3 minutes"),
+        (1270, "20 minutes"),
+        (7300, "2 hours"),
+        (400_000, "110 hours"),
+    ],
+)
+def test_rough_duration(seconds: float, words: str) -> None:
+    assert rough_duration(seconds) == words
 
 
 def test_listing() -> None:

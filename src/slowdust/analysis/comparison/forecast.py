@@ -11,8 +11,8 @@ normal mean with a normal prior), and the chance of a verdict over it is its ass
 Stevens and Campbell 2005, Pharm. Stat. 4). The forecast is the smallest multiple with which that is
 two in three. docs/statistics.md counts how often the verdict is then there.
 
-A ratio that is nearly the margin is `same` or not for a very long time: there the forecast is that
-more than the largest of `FACTORS` is needed, and it looks no further.
+Ratios somewhat inside the margin need most: an interval about them is late to exclude 1 and late to
+lie inside the margin. The forecast looks as far as the largest of `FACTORS`; beyond it says `more`.
 """
 
 from __future__ import annotations

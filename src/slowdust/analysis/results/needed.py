@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from slowdust.analysis.comparison.forecast import Forecast, forecast_all
@@ -20,9 +21,10 @@ def needed_of(
     forecasts = forecast_all(judgements, method.margin)
     keys = [(judgement.estimate.step, judgement.estimate.contender) for judgement in judgements]
     times = _times(slices)
+    whole = sum(times.values())
     return {
-        key: _needed(forecast, times.get(key[0], 0.0), sum(times.values()), method)
-        for key, forecast in zip(keys, forecasts, strict=True)
+        key: _needed(forecast, each.estimate.incarnations, times.get(key[0], 0.0), whole, method)
+        for key, forecast, each in zip(keys, forecasts, judgements, strict=True)
         if forecast is not None
     }
 
@@ -35,8 +37,14 @@ def _times(slices: Sequence[Slice]) -> dict[Step, Second]:
     return {step: sum(known(lengths)) for step, lengths in times.items()}
 
 
-def _needed(forecast: Forecast, own: Second, all_steps: Second, method: Method) -> Needed:
-    needed = Needed(factor=forecast.factor, more=forecast.more)
+def _needed(
+    forecast: Forecast, incarnations: int, own: Second, all_steps: Second, method: Method
+) -> Needed:
+    needed = Needed(
+        factor=forecast.factor,
+        more=forecast.more,
+        incarnations=math.ceil(forecast.factor * incarnations),
+    )
     if method.steps is not None:
         needed.seconds = forecast.factor * all_steps or None
     elif method.budget_s is not None:

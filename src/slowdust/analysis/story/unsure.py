@@ -22,9 +22,9 @@ _NEARLY_ALL = 0.8
 
 
 def what_decides(result: Result) -> str:
-    """Write what would decide a result: 'about 8 times the budget, 20 minutes, would decide it'.
+    """Write what would decide a result; empty where there is no forecast.
 
-    Empty where there is no forecast.
+    'about 8 times the budget, 20 minutes in 24 incarnations, would decide it'
     """
     if result.needed is None:
         return ""
@@ -73,11 +73,13 @@ def _of_what(result: Result) -> str:
 
 
 def _amount(needed: Needed, what: str) -> str:
-    """Return 'about 8 times the budget, 20 minutes' or 'more than 20 times the budget'."""
+    """Return 'about 8 times the budget, 20 minutes in 24 incarnations', 'more than 20 times'."""
     times = f"{needed.factor:g} times{f' {what}' if what else ''}"
     if needed.more:
         return f"more than {times}"
-    return f"about {times}" + (f", {rough_duration(needed.seconds)}" if needed.seconds else "")
+    if not needed.seconds:
+        return f"about {times}"
+    return f"about {times}, {rough_duration(needed.seconds)} in {needed.incarnations} incarnations"
 
 
 def _comma(needed: Needed) -> str:

@@ -33,6 +33,7 @@ def unsure(report: Report) -> list[str]:
             result.contender,
             f"{'more than ' if needed.more else ''}{needed.factor:g}",
             ABSENT if needed.more else or_absent(needed.seconds, rough_duration),
+            ABSENT if needed.more else str(needed.incarnations),
             ABSENT if needed.more else or_absent(needed.alone_s, rough_duration),
         ]
         for result in report.results
@@ -41,7 +42,15 @@ def unsure(report: Report) -> list[str]:
     if not rows:
         return []
     what = "incarnations" if runs_of(report).long else "budget"
-    header = ["test", "clients", "contender", f"times the {what}", "time", "this test alone"]
+    header = [
+        "test",
+        "clients",
+        "contender",
+        f"times the {what}",
+        "time",
+        "incarnations",
+        "this test alone",
+    ]
     return [
         "## What would decide the unsure results",
         "",
