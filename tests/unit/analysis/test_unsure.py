@@ -54,7 +54,8 @@ def test_those_that_need_least_come_first() -> None:
     assert sentence_about_unsure(unsure) == (
         "Unsure: hot-points and point-query (about 2 times the budget, 20 minutes in 6 "
         "incarnations, would decide them; 5 minutes without the other tests); insert (about 8 "
-        "times, 80 minutes in 24 incarnations; 10 minutes alone); scan (more than 20 times); delete (more slices tell)."
+        "times, 80 minutes in 24 incarnations; 10 minutes alone); scan (more than 20 times); "
+        "delete (more slices tell)."
     )
 
 
@@ -68,8 +69,9 @@ def test_the_first_sentence_says_why_little_is_decided_and_what_would_help() -> 
     assert sentence == (
         "This host cannot tell more today: 1 of 4 results has a verdict, and intervals reach 2% to "
         "each side. Two slices of one server 0.14 s apart differ by 12%, a restart moves a ratio "
-        "by 1.4% and other programs used 30% of the CPUs. About 3 times the budget, 15 minutes in 9 "
-        "incarnations, or the same budget for one test, would decide most. On a quieter host less is needed."
+        "by 1.4% and other programs used 30% of the CPUs. About 3 times the budget, 15 minutes in "
+        "9 incarnations, or the same budget for one test, would decide most. "
+        "On a quieter host less is needed."
     )
 
 
