@@ -67,7 +67,8 @@ def sentences(calibrations: Sequence[Calibration]) -> list[str]:
             f"{counted(calibration.incarnations, 'incarnation')}, "
             f"{format_duration(calibration.seconds)} of measuring per contender and test in each."
         )
-        texts.append(f"{extent} {resolution(calibration.needed)}".strip())
+        resolved = resolution(calibration.needed)
+        texts.append(f"{extent} {resolved[0].upper()}{resolved[1:]}." if resolved else extent)
         if calibration.taken is not None and calibration.taken > MOST_TAKEN:
             texts.append(
                 f"Other programs or the hypervisor had the CPUs in {calibration.taken:.0%} of the "

@@ -173,7 +173,7 @@ def test_the_time_is_that_of_two_contenders() -> None:
     per_slice = 0.251 + (manifest.method.discard_s or 0)
     assert need.seconds == pytest.approx(2 * 3 * 10 * 2 * per_slice)
     assert list(need.to_find) == ["1%", "2%", "3%", "5%"]
-    assert resolution(calibration.needed).startswith("A difference of 2% takes ")
+    assert resolution(calibration.needed).startswith("a difference of 2% takes ")
 
 
 def test_counts_of_several_calibrations_are_added_up() -> None:

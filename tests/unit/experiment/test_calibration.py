@@ -139,7 +139,7 @@ def test_later_experiments_know_what_their_host_resolves() -> None:
     keep(POSTGRES)
     keep(MYSQL, "innodb", day="2026-11-23")
     (postgres,) = host_calibrations.host_fact(base_of("postgres@15.8")).values()
-    assert postgres.startswith(f"2026-11-22 with {POSTGRES}: A difference of 2% takes ")
+    assert postgres.startswith(f"2026-11-22 with {POSTGRES}: a difference of 2% takes ")
     (mysql,) = host_calibrations.host_fact(base_of("mysql@5.6.24", "innodb")).values()
     (other,) = host_calibrations.host_fact(base_of("mariadb@11.4.5", "rocksdb")).values()
     assert mysql == other

@@ -81,7 +81,7 @@ def seconds_to_find(difference: float, half_width: float, seconds: Second) -> Se
 
 
 def resolution(needed: Sequence[NeededTime]) -> str:
-    """Return what a host resolves: 'A difference of 2% takes 40s per test (...).'; '' if nothing.
+    """Return what a host resolves: 'a difference of 2% takes 40s per test (...)'; '' if nothing.
 
     It is about the fewest clients.
     """
@@ -92,8 +92,8 @@ def resolution(needed: Sequence[NeededTime]) -> str:
     quickest, longest = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
     spread = [f"{name} {format_duration(times[name])}" for name in (quickest, longest)]
     return (
-        f"A difference of {_RESOLVED} takes {format_duration(median(times.values()))} per test "
-        f"({' to '.join(dict.fromkeys(spread))})."
+        f"a difference of {_RESOLVED} takes {format_duration(median(times.values()))} per test "
+        f"({' to '.join(dict.fromkeys(spread))})"
     )
 
 
