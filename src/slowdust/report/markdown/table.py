@@ -50,5 +50,10 @@ def pale(cell: str) -> str:
     return f"({cell})"
 
 
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval as it follows a ratio; nothing where there is none."""
+    return "" if low is None or high is None else f" [{ratio(low)}, {ratio(high)}]"
+
+
 def _escaped(cell: str) -> str:
     return cell.replace("|", "\\|").replace("\n", " ")
