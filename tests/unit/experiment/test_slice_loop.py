@@ -59,6 +59,9 @@ class World:
     def warning(self, text: str) -> None:
         self.warnings.append(text)
 
+    def waiting(self, why: str, so_far: float) -> None:
+        self.warnings.append(why)
+
     def speed(self, step: PlannedStep, incarnation: int, name: str, block: int, slot: int) -> float:
         seed = f"{step.key}/{incarnation}/{name}"
         moved = random.Random(seed).gauss(0, self.restart[step.test.name])
