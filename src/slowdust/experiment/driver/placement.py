@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import cycle, islice
 
 
-def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int] | None:
-    """Return the CPU of each client; None where there are more clients than CPUs.
+def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int]:
+    """Return the CPU of each client; with more clients than CPUs they take turns.
 
     The last CPUs are taken first: the first ones serve the machine's interrupts.
     """
-    if clients > len(usable):
-        return None
-    return sorted(usable, reverse=True)[:clients]
+    return list(islice(cycle(sorted(usable, reverse=True)), clients))
 
 
 def cpus_of_connections(clients: int, usable: Sequence[int]) -> list[int] | None:
