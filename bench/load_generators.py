@@ -56,13 +56,14 @@ def rows(server: Server, program: Path, size: Size) -> Iterator[Row]:
     yield _row(f"load of {size.load_rows:,} rows, seconds / sysbench's", load, at_most=1.0)
     point_queries.load(server, program, ROWS)
     with tempfile.TemporaryDirectory() as directory:
-        for peer in _peers(server, Path(directory)):
+        for peer in _peers(server, program, Path(directory)):
             if peer.clients in size.clients:
                 yield from _compare(server, point_queries.driver(program), peer, size)
 
 
-def _peers(server: Server, directory: Path) -> list[Peer]:
+def _peers(server: Server, program: Path, directory: Path) -> list[Peer]:
     """Return the peers; the loop in C speaks Postgres' protocol alone."""
+    unplaced = point_queries.driver(program, point_queries.anywhere)
     peers = [
         Peer("sysbench", point_queries.sysbench, 1, most_cpu=0.9, least_qps=1.0),
         Peer("sysbench", point_queries.sysbench, 4),
@@ -70,6 +71,7 @@ def _peers(server: Server, directory: Path) -> list[Peer]:
             Peer("sysbench", point_queries.sysbench, clients, most_cpu=0.7, least_qps=1.0)
             for clients in (16, 64, 256)
         ),
+        *(Peer("unplaced driver", unplaced, clients) for clients in (16, 64, 256)),
     ]
     if server.target.dbms == "postgres":
         loop = point_queries.loop_in_c(_compile(SOURCE, directory / "point_query"))
@@ -123,7 +125,7 @@ def _compare(server: Server, driver: point_queries.Client, peer: Peer, size: Siz
         [ours.switches_per_operation for ours, _ in measured],
         [theirs.switches_per_operation for _, theirs in measured],
     )
-    yield _row(f"{title}, client's context switches per operation / {peer.name}'s", switches)
+    yield _row(f"{title}, context switches / {peer.name}'s", switches)
 
 
 def _load_ratio(server: Server, program: Path, size: Size) -> Ratio:

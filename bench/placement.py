@@ -1,12 +1,14 @@
-"""The noise of two instances of one build, with clients on CPUs of their own choice and placed.
+"""The noise of two instances of one build, with clients where the scheduler puts them and placed.
 
-Placed means: client i and the server's process that serves it share CPU i mod n. Free means that the
-scheduler decides. Blocks A B B A of both take turns within each session, so that both meet the same
-machine. Between sessions the clients connect anew, and between restarts the servers are others.
+Placed means: client i and the server's process that serves it share CPU i mod n. Free means that
+the scheduler decides. Blocks A B B A of both take turns within each session, so that both meet the
+same machine. Between sessions the clients connect anew, and between restarts the servers are
+others.
 
-Of a block's log ratio the true value is 0. "Block" is its scatter around its session's median: half the
-distance of the 16th and the 84th percentile, which single stalls do not move. "Session" is the standard
-deviation of the sessions' medians around 0, and the largest of them: what more blocks do not average away.
+Of a block's log ratio the true value is 0. "Block" is its scatter around its session's median: half
+the distance of the 16th and the 84th percentile, which single stalls do not move. "Session" is the
+root mean square of the sessions' medians, and the largest of them: what more blocks do not average
+away.
 
     python -m bench.placement [--builds postgres@17.6] [--clients 4 16 64] [--restarts 3]
 """
@@ -109,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     options = _parser().parse_args(arguments)
     print(
-        f"{'':<42}{'block':^18}{'session, largest':^24}{'QPS':^18}\n"
-        f"{'build, test, clients':<42}{'free':>8}{'placed':>9}{'free':>13}{'placed':>13}"
+        f"{'':<42}{'block':^18}{'session, largest':^30}{'QPS':^18}\n"
+        f"{'build, test, clients':<42}{'free':>8}{'placed':>9}{'free':>15}{'placed':>15}"
         f"{'free':>9}{'placed / free':>15}"
     )
     for build in options.builds:
@@ -119,9 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measure(
-    build: str, options: argparse.Namespace
-) -> dict[tuple[str, int], dict[str, Sessions]]:
+def _measure(build: str, options: argparse.Namespace) -> dict[tuple[str, int], dict[str, Sessions]]:
     measured: dict[tuple[str, int], dict[str, Sessions]] = defaultdict(lambda: defaultdict(list))
     for _ in range(options.restarts):
         with ExitStack() as stack:
@@ -169,7 +169,7 @@ def _line(title: str, free: Sessions, placed: Sessions) -> str:
     qps = statistics.median(block.qps for session in free for block in session)
     return (
         f"{title:<42}{_scatter(free):>8.1%}{_scatter(placed):>9.1%}"
-        f"{_between(free):>13}{_between(placed):>13}{qps:>9,.0f}{statistics.median(ratios):>15.2f}"
+        f"{_between(free):>15}{_between(placed):>15}{qps:>9,.0f}{statistics.median(ratios):>15.2f}"
     )
 
 

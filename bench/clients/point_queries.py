@@ -32,8 +32,8 @@ class Workload:
 class Measurement:
     """Rate, CPU time per operation and context switches per operation of one run of a client.
 
-    They are the kernel's account: of the driver that of its clients' threads in the slice, of the others
-    that of the whole process, start and connecting included.
+    They are the kernel's account: of the driver that of its clients' threads in the slice, of the
+    others that of the whole process, start and connecting included.
     """
 
     qps: float
@@ -74,9 +74,7 @@ def _start(command: Sequence[str | Path], workload: Workload) -> subprocess.Pope
 
 
 def _measurement(operations: int, seconds: Second, use: Use) -> Measurement:
-    return Measurement(
-        operations / seconds, use.cpu / operations * 1e6, use.switches / operations
-    )
+    return Measurement(operations / seconds, use.cpu / operations * 1e6, use.switches / operations)
 
 
 def sysbench(server: Server, workload: Workload) -> Measurement:
@@ -132,17 +130,27 @@ def loop_in_c(program: Path) -> Client:
     return run
 
 
-def driver(program: Path) -> Client:
+Placement = Callable[[int, Sequence[int]], list[int] | None]
+"""The CPU of each client, by the number of clients and the usable CPUs; None leaves it open."""
+
+
+def anywhere(_clients: int, _usable: Sequence[int]) -> None:
+    """Leave both ends to the scheduler."""
+
+
+def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
     """Return the driver as a client: one session, one slice, placed as in an experiment."""
 
     def run(server: Server, workload: Workload) -> Measurement:
         process = _start([program], workload)
-        cpus = cpus_of_clients(workload.clients, sorted(workload.processors))
+        cpus = place(workload.clients, sorted(workload.processors))
         shape = {"tables": 1, "rows": workload.rows, "seed": 7, "cpus": cpus}
         opened = {"id": 1, "command": "open", "session": "s", "target": to_builtins(server.target),
                   "test": "point-query", "clients": workload.clients}  # fmt: skip
         slice_ = {"id": 2, "command": "run", "session": "s", "stop": {"seconds": workload.seconds}}
-        keep_on(execute(process, opened | shape)["server_processes"], cpus)
+        server_processes = execute(process, opened | shape)["server_processes"]
+        if cpus is not None:
+            keep_on(server_processes, cpus)
         measured = execute(process, slice_)
         assert process.stdin is not None
         process.stdin.close()

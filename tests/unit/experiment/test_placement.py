@@ -16,9 +16,7 @@ from slowdust.experiment.driver.placement import (
     ("clients", "usable", "cpus"),
     [(1, [0, 1], [1]), (2, [2, 5, 7], [7, 5]), (3, [0, 1], [1, 0, 1]), (2, [4], [4, 4])],
 )
-def test_clients_take_turns_on_the_cpus(
-    clients: int, usable: list[int], cpus: list[int]
-) -> None:
+def test_clients_take_turns_on_the_cpus(clients: int, usable: list[int], cpus: list[int]) -> None:
     assert cpus_of_clients(clients, usable) == cpus
 
 

@@ -3,9 +3,9 @@
 A client that waits for its answer and the process that gives it wake each other up all the time.
 Whether the scheduler has put both on one CPU or on two moves throughput by a factor (of five to
 ten on a virtual machine, where waking another CPU means leaving the guest), and it changes its mind
-from one second to the next: no number of slices averages that away. So while there are no more
-clients than CPUs, each client shares one CPU with its own server process, the same CPU for every
-contender. Beyond, the scheduler decides.
+from one second to the next: no number of slices averages that away. So each client shares one CPU
+with its own server process, the same CPU for every contender, and more clients than CPUs take turns
+on them (bench/placement.py measures the noise with and without).
 """
 
 from __future__ import annotations
