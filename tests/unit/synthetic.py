@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from slowdust.analysis.comparison.location import BlockTotals
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method, Plan
@@ -49,12 +50,21 @@ class Noise:
     drift: float = 0.2
     """Drift of the machine's speed over minutes: 0.2 is 2x within an experiment."""
     drift_time_s: float = 60.0
+    regime_s: float | None = None
+    """Mean time after which the machine becomes twice as slow, and then as fast as before; None
+    if it does not. Slices have its mean speed."""
+    stalled_share: float = 0.0
+    """Share of all slices in which the machine stalls: they have a tenth of the speed."""
+    contender_stalls: float = 0.0
+    """Share of the slices of every contender but the base in which that contender stalls."""
     restart: float | tuple[float, ...] = 0.005
     """Change by a restart of one contender and test, for a whole incarnation; by test."""
     restart_shared: float = 0.0
     """Share of the restart's variance that is common to all tests of a contender."""
 
 
+STALL = 0.1
+"""Speed in a slice with a stall."""
 QUIET = Noise(slice=0.002, tail_freedom=30.0, stolen_share=0.0, drift=0.0, restart=0.0)
 
 
@@ -106,8 +116,12 @@ def synthetic_rates(
     unit = np.sqrt(1 - 2 / noise.tail_freedom)
     jitter = noise.slice * unit * rng.standard_t(noise.tail_freedom, shape)
     stolen = np.log1p(-rng.uniform(0, 0.5, shape)) * (rng.random(shape) < noise.stolen_share)
+    stalls = rng.random(shape) < np.where(
+        order > 0, 1 - (1 - noise.stalled_share) * (1 - noise.contender_stalls), noise.stalled_share
+    )
+    speed = _drift(offset, noise, rng) + _regimes(offset, noise, rng)
     return Rates(
-        log_qps=levels + jitter + stolen + _drift(offset, noise, rng),
+        log_qps=levels + jitter + stolen + np.log(STALL) * stalls + speed,
         contender=order,
         offset_s=offset,
     )
@@ -115,9 +129,10 @@ def synthetic_rates(
 
 def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
     """Return the block ratios of slices: by test `t0`..., then contender `c1`..."""
+    halves = rates.log_qps.reshape(*rates.log_qps.shape[:3], 2, contenders)
+    order = rates.contender.reshape(halves.shape)
     by_contender = [
-        np.where(rates.contender == index, rates.log_qps, 0.0).sum(axis=3) / 2
-        for index in range(contenders)
+        np.where(order == index, halves, 0.0).sum(axis=4) for index in range(contenders)
     ]
     return [
         BlockRatios(
@@ -126,10 +141,49 @@ def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
             by_incarnation=tuple(by_contender[index][test] - by_contender[0][test]),
             incomplete=0,
             with_zero=0,
+            numbers=tuple(range(1, 1 + rates.log_qps.shape[1])),
+            totals={
+                number: _totals(log_qps[[index, 0]])
+                for number, log_qps in enumerate(
+                    np.stack(by_contender)[:, test].swapaxes(0, 1), start=1
+                )
+            },
         )
         for test in range(len(rates.log_qps))
         for index in range(1, contenders)
     ]
+
+
+def shortened(cell: BlockRatios, blocks: Sequence[int]) -> BlockRatios:
+    """Return the first incarnations of a cell, of each as many blocks as `blocks` says."""
+    lengths = dict(zip(cell.numbers, blocks, strict=False))
+    return replace(
+        cell,
+        by_incarnation=tuple(
+            ratios[:length]
+            for ratios, length in zip(cell.by_incarnation, lengths.values(), strict=False)
+        ),
+        numbers=tuple(lengths),
+        totals={
+            number: BlockTotals(
+                totals.amount[: lengths[number]],
+                totals.seconds[: lengths[number]],
+                totals.compared[: lengths[number]],
+            )
+            for number, totals in cell.totals.items()
+            if number in lengths
+        },
+    )
+
+
+def _totals(log_qps: FloatArray) -> BlockTotals:
+    """Return the totals of two contenders, given shape (contenders, blocks, halves)."""
+    amount = np.exp(log_qps).sum(axis=2).T * SLICE_S
+    return BlockTotals(
+        amount=amount,
+        seconds=np.full(amount.shape, 2 * SLICE_S),
+        compared=np.ones(len(amount), dtype=bool),
+    )
 
 
 def _drift(offset: FloatArray, noise: Noise, rng: np.random.Generator) -> FloatArray:
@@ -143,6 +197,21 @@ def _drift(offset: FloatArray, noise: Noise, rng: np.random.Generator) -> FloatA
         speed = keep * speed + step
         path[index] = speed
     return path[np.argsort(np.argsort(offset, axis=None))].reshape(offset.shape)
+
+
+def _regimes(offset: FloatArray, noise: Noise, rng: np.random.Generator) -> FloatArray:
+    """ln of the mean speed in each slice of a machine that is at times twice as slow."""
+    if noise.regime_s is None:
+        return np.zeros(offset.shape)
+    end = float(offset.max()) + SLICE_S
+    lengths = rng.exponential(noise.regime_s, int(end / noise.regime_s * 1.5) + 20)
+    changes = np.concatenate(([0.0], np.cumsum(lengths)))
+    fast_first = rng.random() < 0.5
+    speeds = np.where((np.arange(len(lengths)) % 2 == 0) == fast_first, 1.0, 0.5)
+    done = np.concatenate(([0.0], np.cumsum(speeds * lengths)))
+    in_slice = np.interp(offset + SLICE_S, changes, done) - np.interp(offset, changes, done)
+    mean_speed: FloatArray = np.log(in_slice / SLICE_S)
+    return mean_speed
 
 
 def synthetic_experiment(

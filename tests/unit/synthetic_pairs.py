@@ -48,9 +48,11 @@ def synthetic_pairs(
         BlockRatios(
             step=Step("insert", f"s{step}", 1),
             contender=f"c{contender}",
-            by_incarnation=tuple((of_step[:, contender] - of_step[:, 0])[:, None]),
+            by_incarnation=tuple((of_step[:, contender] - of_step[:, 0])[:, None, None]),
             incomplete=0,
             with_zero=0,
+            numbers=tuple(range(1, 1 + incarnations)),
+            totals={},
             long_steps=True,
         )
         for step, of_step in enumerate(rates)

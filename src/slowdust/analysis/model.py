@@ -17,6 +17,8 @@ from slowdust.store.manifest import StepFailure
 from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
+Basis = Literal["typical", "all time"]
+"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 SCHEMA = 2
 
@@ -53,6 +55,15 @@ class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether both rates reached 95% of the target; else the step's query rate is not compared."""
 
 
+class AllTimeRatio(msgspec.Struct, kw_only=True):
+    """Relative throughput as the ratio of totals: operations over time, silent slices included."""
+
+    rqps: float
+    low: float
+    high: float
+    """95% interval."""
+
+
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
 
@@ -64,15 +75,21 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender: str
     unit: str
     qps: float
-    """Median of the slices, in `unit`."""
+    """Total over total time of all slices, in `unit`; the median rate of long steps and of archived
+    runs, which have no totals."""
     rqps: float | None = None
-    """Relative throughput, 1 for the base; absent if no block has that of both contenders."""
+    """Relative throughput of typical blocks, 1 for the base; absent if no block has that of both
+    contenders."""
     low: float | None = None
     high: float | None = None
     """95% interval of rqps; absent for the base and with fewer than two blocks."""
     verdict: Verdict | None = None
     """None for the base, where nothing could be compared, and for archived runs: one run does not
     say how far another would be from it."""
+    all_time: AllTimeRatio | None = None
+    """The ratio of totals; absent for the base, long steps and archived runs."""
+    basis: Basis | None = None
+    """The ratio that the verdict is about; absent without a verdict."""
     slices: int
     incarnations: int
     measured_s: Second | None = None

@@ -7,17 +7,22 @@ import io
 from collections.abc import Sequence
 
 from slowdust.analysis.metrics import METRICS
-from slowdust.analysis.model import Report, ResponseTime, Result, Writers
+from slowdust.analysis.model import AllTimeRatio, Report, ResponseTime, Result, Writers
 from slowdust.store.latency import LatencyUs
 from slowdust.store.slice import Slice
 
 _NESTED = {
-    *("errors_by_state", "latency_us", "response_time", "per_op", "per_op_relative"),
+    *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
     *("counters", "counters_relative", "writers", "notes"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
-_PARTS = {"latency_us": LatencyUs, "response_time": ResponseTime, "writers": Writers}
+_PARTS = {
+    "all_time": AllTimeRatio,
+    "latency_us": LatencyUs,
+    "response_time": ResponseTime,
+    "writers": Writers,
+}
 _FIELDS = [(part, name) for part, kind in _PARTS.items() for name in kind.__struct_fields__]
 """Parts of a result, and their fields, which are columns each."""
 _METRICS = tuple(metric.key for metric in METRICS)

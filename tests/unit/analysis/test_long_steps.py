@@ -19,8 +19,16 @@ STEPS = 10
 
 
 def pairs(*values: float, test: str = "l.i0") -> BlockRatios:
-    arrays = tuple(np.array([value]) for value in values)
-    return BlockRatios(Step("insert", test, 1), "b", arrays, 0, 0, long_steps=True)
+    return BlockRatios(
+        step=Step("insert", test, 1),
+        contender="b",
+        by_incarnation=tuple(np.array([[value]]) for value in values),
+        incomplete=0,
+        with_zero=0,
+        numbers=tuple(range(1, 1 + len(values))),
+        totals={},
+        long_steps=True,
+    )
 
 
 def simulated(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,17 @@ from slowdust.analysis.comparison.verdict import (
     discovery_threshold,
     judge,
     judge_estimates,
-    settled,
+    settled_alone,
     verdict_alone,
 )
 from slowdust.analysis.model import Verdict
-from tests.unit.synthetic import Noise, synthetic_experiment, synthetic_rates, synthetic_ratios
+from tests.unit.synthetic import (
+    Noise,
+    shortened,
+    synthetic_experiment,
+    synthetic_rates,
+    synthetic_ratios,
+)
 
 MARGIN = 0.03
 
@@ -27,7 +34,7 @@ def estimate(
     interval: tuple[float, float] | None,
     *,
     p_value: float = 0.0,
-    incarnations: int = 2,
+    incarnations: int = 3,
     sameness: tuple[float, float] = (0.5, 2.0),
     difference: tuple[float, float] = (0.5, 2.0),
 ) -> Estimate:
@@ -36,6 +43,7 @@ def estimate(
         contender="b",
         ratio=1.0,
         interval=None if interval is None else Interval(*interval),
+        equivalence_interval=None if interval is None else Interval(*interval),
         sameness_interval=Interval(*sameness),
         difference_interval=Interval(*difference),
         p_value=p_value,
@@ -87,11 +95,22 @@ def test_nothing_is_discovered_among_nothing() -> None:
 
 
 def test_settled_needs_stricter_intervals_and_a_restart() -> None:
-    assert not settled(estimate((1.01, 1.05)), MARGIN)
-    assert settled(estimate((1.01, 1.05), difference=(1.001, 1.06)), MARGIN)
-    assert settled(estimate((0.99, 1.01), sameness=(0.98, 1.02)), MARGIN)
-    assert not settled(estimate((0.99, 1.01), sameness=(0.96, 1.02)), MARGIN)
-    assert not settled(estimate((0.99, 1.01), sameness=(0.98, 1.02), incarnations=1), MARGIN)
+    different = estimate((1.01, 1.05), difference=(1.001, 1.06))
+    same = estimate((0.99, 1.01), sameness=(0.98, 1.02))
+
+    assert settled_alone(estimate((1.01, 1.05)), MARGIN) == "unsure"
+    assert settled_alone(different, MARGIN) == "faster"
+    assert settled_alone(same, MARGIN) == "same"
+    assert settled_alone(estimate((0.99, 1.01), sameness=(0.96, 1.02)), MARGIN) == "unsure"
+    assert settled_alone(replace(same, incarnations=1), MARGIN) == "unsure"
+
+
+def test_what_does_not_pass_the_threshold_is_not_settled() -> None:
+    found = estimate((1.01, 1.05), difference=(1.001, 1.06), p_value=0.004)
+    dull = [estimate((0.9, 1.1), p_value=0.5) for _ in range(20)]
+
+    assert judge_estimates([found], MARGIN)[0].settled
+    assert not judge_estimates([found, *dull], MARGIN)[0].settled
 
 
 def judged(experiments: int, noise: Noise, log_shift: float = 0.0) -> list[list[Verdict]]:
@@ -129,13 +148,12 @@ def test_a_known_regression_is_found() -> None:
 
 
 def looked_at_every_block(blocks: Sequence[BlockRatios]) -> Verdict:
-    """One test on its own, with a look after each block of the second incarnation."""
+    """One test on its own, with a look after each block of the last incarnation."""
     [cell] = blocks
-    first, second = cell.by_incarnation
-    for length in range(1, len(second) + 1):
-        so_far = BlockRatios(cell.step, cell.contender, (first, second[:length]), 0, 0)
-        [now] = estimate_all([so_far])
-        if settled(now, MARGIN):
+    *before, last = [len(of_incarnation) for of_incarnation in cell.by_incarnation]
+    for length in range(1, last + 1):
+        [now] = estimate_all([shortened(cell, (*before, length))])
+        if settled_alone(now, MARGIN) != "unsure":
             break
     return verdict_alone(now, MARGIN)
 
@@ -144,7 +162,7 @@ def test_looking_after_every_block_does_not_make_false_differences() -> None:
     rng = np.random.default_rng(13)
     looked, once = [], []
     for _ in range(80):
-        rates = synthetic_rates(np.zeros((1, 2)), noise=Noise(), incarnations=2, blocks=20, rng=rng)
+        rates = synthetic_rates(np.zeros((1, 2)), noise=Noise(), incarnations=3, blocks=20, rng=rng)
         cells = synthetic_ratios(rates, 2)
         looked.append(looked_at_every_block(cells))
         once.append(verdict_alone(estimate_all(cells)[0], MARGIN))
@@ -159,7 +177,7 @@ def test_looking_after_every_block_does_not_make_false_sameness() -> None:
     shifts = np.log([[1.0, 1.04]])
     looked = []
     for _ in range(60):
-        rates = synthetic_rates(shifts, noise=Noise(), incarnations=2, blocks=20, rng=rng)
+        rates = synthetic_rates(shifts, noise=Noise(), incarnations=3, blocks=20, rng=rng)
         looked.append(looked_at_every_block(synthetic_ratios(rates, 2)))
 
     assert looked.count("same") / len(looked) <= 0.05
@@ -172,6 +190,7 @@ def test_judge_reads_slices_of_several_steps_in_the_manifests_order() -> None:
         ["point-query", "scan"],
         shifts={"c": {"scan": 0.7}},
         blocks=6,
+        incarnations=3,
     )
 
     judgements = judge(slices, [facts.name for facts in manifest.contenders], MARGIN)

@@ -1,6 +1,6 @@
 """Relative throughput with its interval, from blocks nested in incarnations.
 
-The model, for one step and one contender, of the location m of incarnation i (`trimmed_mean`):
+The model, for one step and one contender, of the location m of incarnation i (`location.py`):
 
     m_i = theta + u_i + e_i        u_i ~ N(0, tau^2): what a restart does
                                    e_i ~ N(0, v_i):   what is left of the blocks' noise
@@ -18,47 +18,51 @@ restarts contradict the others' counts alone: a robust mixture (Schmidli et al. 
 Long steps have one pair in each incarnation, so that restarts and noise cannot be separated: u_i
 is both, v_i next to nothing, and the prior on tau is that of long steps (`posterior.LONG_STEPS`).
 
-The noise of a shared machine is heavy-tailed: a mean follows the few worst blocks. So the location
-of an incarnation is the 20% trimmed mean, whose standard error comes from the winsorized sample
-(Tukey and McLaughlin 1963, Sankhya A 25; Yuen 1974, Biometrika 61).
+The typical ratio leaves out what is rare, stalls of one contender included. So the ratio of totals
+stands beside it (`AllTime`): the same model with ln(operations / time) of a whole incarnation as
+m_i, and with the typical ratio's posterior of tau, which knows more about restarts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
+from slowdust.analysis.comparison.location import FloatArray, Pooled, difference, pool
+from slowdust.analysis.comparison.mixture import Mixture, Symmetric
 from slowdust.analysis.comparison.posterior import (
     LONG_STEPS,
     RESTARTS,
+    TAU_GRID,
     Expectation,
     Locations,
-    integrate_restarts,
+    weigh_restarts,
 )
-from slowdust.analysis.comparison.relative import BlockRatios, FloatArray, Step
+from slowdust.analysis.comparison.relative import BlockRatios, Step
 
-TRIMMED_SHARE = 0.2
-"""Share of the values that is cut from each end."""
-SMALLEST_VARIANCE = 1e-12
-"""Least variance of a location (a millionth of its value, squared): for noiseless input."""
 STEP_NOISE = 0.001
 """Least noise of a pair of long steps: the clock, the last statement and whole seconds of a load.
 The rest is tau."""
 KNOWN = 1e6
 """Degrees of freedom of a variance that is not estimated."""
 CONFIDENCE = 0.95
+EQUIVALENCE = 0.90
+"""Confidence of the interval that decides `same`: two one-sided tests at 5% each (Schuirmann 1987,
+J. Pharmacokinet. Biopharm. 15)."""
 SETTLED_SAME = 0.99
 """Confidence at which an interim look may stop for `same` (`verdict.settled`)."""
 SETTLED_DIFFERENT = 0.999
 """Confidence at which an interim look may stop for `faster` or `slower`."""
+DISAGREEMENT = 0.9
+"""Probability of a tau above the expected scale from which incarnations disagree."""
 
+_LEVELS = (CONFIDENCE, EQUIVALENCE, SETTLED_SAME, SETTLED_DIFFERENT)
 _WIDEST = 10.0
 """Largest half-width of an interval, in ln rqps: beyond a factor of 22,000 it would overflow."""
-_HALVINGS = 20
-"""Bisections of a half-width, from 100%: down to a millionth."""
 
 
 @dataclass(frozen=True)
@@ -78,25 +82,50 @@ class Interval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """One contender relative to the base in one step: its throughput, or its response time."""
+class Relative:
+    """A ratio with its intervals, which are None with fewer than two blocks."""
 
-    step: Step
-    contender: str
     ratio: float | None
     """None if no block could be paired."""
     interval: Interval | None = None
-    """Interval at `CONFIDENCE`; None with fewer than two blocks."""
+    """Interval at `CONFIDENCE`."""
+    equivalence_interval: Interval | None = None
+    """Interval at `EQUIVALENCE`."""
     sameness_interval: Interval | None = None
     """Interval at `SETTLED_SAME`."""
     difference_interval: Interval | None = None
     """Interval at `SETTLED_DIFFERENT`."""
     p_value: float = 1.0
     """Two-sided p-value of 'the contender equals the base'; 1 without an interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllTime(Relative):
+    """Operations over time of all complete blocks, silent slices included, beside the base's."""
+
+    beside_typical: float
+    """This ratio / the typical one, of the same incarnations."""
+    beside_typical_p: float
+    """Two-sided p-value of 'both are equal': a restart moves both alike, so only noise counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate(Relative):
+    """One contender relative to the base in one step: its throughput, or another quantity.
+
+    The ratio is the typical one, of the trimmed mean of log ratios.
+    """
+
+    step: Step
+    contender: str
+    all_time: AllTime | None = None
+    """Ratio of totals; None for long steps, archived runs and quantities without totals."""
     blocks: int
     incarnations: int
     restart_spread: float | None = None
     """Standard deviation between the incarnations' ln ratios; None with one incarnation."""
+    restarts_disagree: bool = False
+    """Whether restarts, and not noise, move this step by more than they are expected to."""
     incomplete: int
     with_zero: int
 
@@ -107,18 +136,30 @@ def estimate_all(cells: Sequence[BlockRatios]) -> list[Estimate]:
     Cells of long steps inform only each other. The result has the order of `cells`.
     """
     usable = [cell for cell in cells if cell.blocks >= 2]
-    short = _solve([cell for cell in usable if not cell.long_steps], _locate, RESTARTS)
-    long = _solve([cell for cell in usable if cell.long_steps], _locate_steps, LONG_STEPS)
+    short = _solve([cell for cell in usable if not cell.long_steps], _typical, RESTARTS)
+    long = _solve([cell for cell in usable if cell.long_steps], _pairs, LONG_STEPS)
     solved = {id(cell): estimate for cell, estimate in [*short, *long]}
     return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
 
 
 def _without_interval(cell: BlockRatios) -> Estimate:
-    ratio = math.exp(cell.by_incarnation[0][0]) if cell.blocks else None
-    return Estimate(
+    ratio = math.exp(cell.by_incarnation[0].mean()) if cell.blocks else None
+    return Estimate(ratio=ratio, **_facts(cell))
+
+
+class _Facts(TypedDict):
+    step: Step
+    contender: str
+    blocks: int
+    incarnations: int
+    incomplete: int
+    with_zero: int
+
+
+def _facts(cell: BlockRatios) -> _Facts:
+    return _Facts(
         step=cell.step,
         contender=cell.contender,
-        ratio=ratio,
         blocks=cell.blocks,
         incarnations=len(cell.by_incarnation),
         incomplete=cell.incomplete,
@@ -128,33 +169,94 @@ def _without_interval(cell: BlockRatios) -> Estimate:
 
 def _solve(
     cells: Sequence[BlockRatios],
-    locate: Callable[[Sequence[BlockRatios]], Locations],
+    locate: Callable[[BlockRatios], _Located],
     expected: Expectation,
 ) -> list[tuple[BlockRatios, Estimate]]:
     if not cells:
         return []
-    locations = locate(cells)
-    posterior = integrate_restarts(locations, expected)
-    center = (posterior.weight * posterior.center).sum(axis=1)
-    # Symmetric about the posterior mean: differences of the centers are added to the scale.
-    scale = np.hypot(posterior.scale, posterior.center - center[:, None])
-    tails = (1 - np.array([CONFIDENCE, SETTLED_SAME, SETTLED_DIFFERENT])) / 2
-    reach = _half_widths(posterior.weight, scale, posterior.freedom, tails)
-    p_values = 2 * _tail(posterior.weight, scale, posterior.freedom, np.abs(center)[:, None])[:, 0]
+    locations = _arrange(cells, [locate(cell) for cell in cells])
+    weight = weigh_restarts(locations, expected)
+    typical = _relate(locations.mixture(weight))
+    all_time = _all_time(cells, weight)
+    beyond_scale = weight[:, expected.scale < TAU_GRID].sum(axis=1)
     return [
         (
             cell,
-            replace(
-                _without_interval(cell),
-                ratio=math.exp(center[index]),
-                interval=_around(center[index], reach[index, 0]),
-                sameness_interval=_around(center[index], reach[index, 1]),
-                difference_interval=_around(center[index], reach[index, 2]),
-                p_value=float(p_values[index]),
+            Estimate(
+                **vars(typical[index]),
+                all_time=all_time.get(index),
                 restart_spread=_spread(locations, index),
+                restarts_disagree=bool(
+                    locations.present[index].sum() > 1 and beyond_scale[index] > DISAGREEMENT
+                ),
+                **_facts(cell),
             ),
         )
         for index, cell in enumerate(cells)
+    ]
+
+
+def _all_time(cells: Sequence[BlockRatios], weight: FloatArray) -> dict[int, AllTime]:
+    """Return the ratios of totals by index of the cell, where they are known."""
+    indices = [index for index, cell in enumerate(cells) if _has_totals(cell)]
+    if not indices:
+        return {}
+    with_totals = [cells[index] for index in indices]
+    located = [
+        _Located(tuple(cell.all_time), pool([*cell.all_time.values()])) for cell in with_totals
+    ]
+    related = _relate(_arrange(with_totals, located).mixture(weight[indices]))
+    return {
+        index: AllTime(**vars(relative), **_beside_typical(cell))
+        for index, cell, relative in zip(indices, with_totals, related, strict=True)
+    }
+
+
+def _has_totals(cell: BlockRatios) -> bool:
+    both = cell.all_time.keys() & cell.typical.keys()
+    return sum(len(cell.all_time[number].influence) for number in both) >= 2
+
+
+class _BesideTypical(TypedDict):
+    beside_typical: float
+    beside_typical_p: float
+
+
+def _beside_typical(cell: BlockRatios) -> _BesideTypical:
+    from scipy.special import stdtr
+
+    differences = [
+        difference(total, cell.typical[number], cell.totals[number].compared)
+        for number, total in cell.all_time.items()
+        if number in cell.typical
+    ]
+    pooled = pool(differences)
+    share = np.array([location.size for location in differences])
+    share /= share.sum()
+    center = float(share @ pooled.mean)
+    error = math.sqrt(float(np.square(share) @ pooled.variance))
+    p_value = 2 * float(stdtr(pooled.freedom, -abs(center) / error))
+    return _BesideTypical(beside_typical=math.exp(center), beside_typical_p=p_value)
+
+
+def _relate(mixture: Mixture) -> list[Relative]:
+    """Return the ratio of each cell with its intervals and p-value."""
+    center = mixture.mean()
+    symmetric = Symmetric.about_mean(mixture)
+    reach = symmetric.reach((1 - np.array(_LEVELS)) / 2)
+    p_values = 2 * symmetric.tail(np.abs(center)[:, None])[:, 0]
+    return [
+        Relative(
+            ratio=math.exp(middle),
+            interval=_around(middle, reaches[0]),
+            equivalence_interval=_around(middle, reaches[1]),
+            sameness_interval=_around(middle, reaches[2]),
+            difference_interval=_around(middle, reaches[3]),
+            p_value=p_value,
+        )
+        for middle, reaches, p_value in zip(
+            center.tolist(), reach.tolist(), p_values.tolist(), strict=True
+        )
     ]
 
 
@@ -169,90 +271,37 @@ def _spread(locations: Locations, index: int) -> float | None:
 
 
 @dataclass(frozen=True)
-class TrimmedMean:
-    """A trimmed mean, and the terms of its standard error."""
+class _Located:
+    """A cell's incarnations, by number."""
 
-    mean: float
-    kept: int
-    """Values left after trimming; the standard error has `kept - 1` degrees of freedom."""
-    squares: float
-    """Sum of squared deviations of the winsorized values: the squared standard error is
-    `squares / (kept * (kept - 1))`."""
+    numbers: tuple[int, ...]
+    pooled: Pooled
 
 
-def trimmed_mean(values: FloatArray) -> TrimmedMean:
-    """Return the trimmed mean of one or more values; fewer than five are not trimmed."""
-    ordered = np.sort(values)
-    cut = int(TRIMMED_SHARE * len(ordered))
-    kept = ordered[cut : len(ordered) - cut]
-    winsorized = np.clip(ordered, kept[0], kept[-1])
-    return TrimmedMean(
-        mean=float(kept.mean()),
-        kept=len(kept),
-        squares=float(((winsorized - winsorized.mean()) ** 2).sum()),
-    )
+def _typical(cell: BlockRatios) -> _Located:
+    return _Located(cell.numbers, pool([*cell.typical.values()]))
 
 
-def _locate(cells: Sequence[BlockRatios]) -> Locations:
-    shape = (len(cells), max(len(cell.by_incarnation) for cell in cells))
+def _pairs(cell: BlockRatios) -> _Located:
+    """Return one pair in each incarnation: noise and restarts together are tau."""
+    mean: FloatArray = np.array([pairs.mean() for pairs in cell.by_incarnation])
+    return _Located(cell.numbers, Pooled(mean, np.full(len(mean), STEP_NOISE**2), KNOWN))
+
+
+def _arrange(cells: Sequence[BlockRatios], located: Sequence[_Located]) -> Locations:
+    """Return arrays with a column for each incarnation of any cell."""
+    numbers = sorted({number for cell in located for number in cell.numbers})
+    shape = (len(cells), len(numbers))
     mean, variance, present = np.zeros(shape), np.ones(shape), np.zeros(shape)
-    freedom = np.zeros(len(cells))
-    for row, cell in enumerate(cells):
-        means = [trimmed_mean(ratios) for ratios in cell.by_incarnation]
-        freedom[row] = sum(location.kept - 1 for location in means)
-        squares = sum(location.squares for location in means)
-        if freedom[row] == 0:
-            # One block per incarnation: noise and restarts cannot be separated; all is noise.
-            together = trimmed_mean(np.concatenate(cell.by_incarnation))
-            freedom[row], squares = together.kept - 1, together.squares
-        for column, location in enumerate(means):
-            mean[row, column] = location.mean
-            # Pooled over the incarnations: a few blocks alone say too little about their noise.
-            pooled = squares / freedom[row] / location.kept
-            variance[row, column] = max(pooled, SMALLEST_VARIANCE)
-            present[row, column] = 1
-    return Locations(mean=mean, variance=variance, present=present, freedom=freedom)
-
-
-def _locate_steps(cells: Sequence[BlockRatios]) -> Locations:
-    """Return locations of one pair in each incarnation: noise and restarts together are tau."""
-    shape = (len(cells), max(len(cell.by_incarnation) for cell in cells))
-    mean, present = np.zeros(shape), np.zeros(shape)
-    for row, cell in enumerate(cells):
-        count = len(cell.by_incarnation)
-        mean[row, :count] = [pairs.mean() for pairs in cell.by_incarnation]
-        present[row, :count] = 1
+    for row, cell in enumerate(located):
+        columns = [numbers.index(number) for number in cell.numbers]
+        mean[row, columns] = cell.pooled.mean
+        variance[row, columns] = cell.pooled.variance
+        present[row, columns] = 1
     return Locations(
         mean=mean,
-        variance=np.full(shape, STEP_NOISE**2),
+        variance=variance,
         present=present,
-        freedom=np.full(len(cells), KNOWN),
+        freedom=np.array([cell.pooled.freedom for cell in located]),
+        contender=[cell.contender for cell in cells],
     )
-
-
-def _tail(
-    weight: FloatArray, scale: FloatArray, freedom: FloatArray, reach: FloatArray
-) -> FloatArray:
-    """Return P(theta > center + reach) for `reach` of shape (cells, reaches), in that shape."""
-    from scipy.special import stdtr
-
-    scaled = reach[:, :, None] / scale[:, None, :]
-    beyond: FloatArray = weight[:, None, :] * stdtr(freedom[:, None, :], -scaled)
-    probability: FloatArray = beyond.sum(axis=2)
-    return probability
-
-
-def _half_widths(
-    weight: FloatArray, scale: FloatArray, freedom: FloatArray, tails: FloatArray
-) -> FloatArray:
-    """Return the distance from the center of each of `tails`, of shape (cells, tails)."""
-    shape = (len(weight), len(tails))
-    low, high = np.zeros(shape), np.full(shape, 1.0)
-    while np.any(too_near := _tail(weight, scale, freedom, high) > tails):
-        high = np.where(too_near, high * 2, high)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        outside = _tail(weight, scale, freedom, middle) < tails
-        low, high = np.where(outside, low, middle), np.where(outside, middle, high)
-    half_widths: FloatArray = (low + high) / 2
-    return half_widths

@@ -5,13 +5,16 @@ docs/statistics.md has the formulas, estimate.py the model and its sources.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.relative import FloatArray
+from slowdust.analysis.comparison.location import FloatArray
+from slowdust.analysis.comparison.mixture import Mixture
+from slowdust.analysis.comparison.together import independent_share
 
-_TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 0.5, 40)))
+TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 0.5, 40)))
 """Values of tau that the integrals sum over: none at all, and 0.01% to 50%."""
 
 
@@ -29,8 +32,8 @@ class Expectation:
     """Prior probability that a step's tau has nothing in common with the others'."""
 
 
-RESTARTS = Expectation(scale=0.01, prior_freedom=4.0, borrowed_freedom=8.0, outsider_share=0.2)
-"""Prior for many short blocks with known noise: a restart moves rqps by up to about a percent."""
+RESTARTS = Expectation(scale=0.015, prior_freedom=4.0, borrowed_freedom=8.0, outsider_share=0.2)
+"""Prior for many short blocks with known noise: a restart moves rqps by a percent or two."""
 LONG_STEPS = Expectation(scale=0.05, prior_freedom=2.0, borrowed_freedom=8.0, outsider_share=0.4)
 """Prior for a pair of long steps in each incarnation: tau is all scatter, restart and noise, from
 1% to 15% on a shared machine. Loads, indexes and queries have less in common with each other than
@@ -47,44 +50,60 @@ class Locations:
     """1 where the cell has that incarnation, else 0."""
     freedom: FloatArray
     """Degrees of freedom of `variance`, which a cell's incarnations share; shape (cells,)."""
+    contender: Sequence[str]
+    """Contender of each cell."""
+
+    def conditional(self) -> _Conditional:
+        """Return the usual weighted means, given each tau of the grid."""
+        tau_squared = (TAU_GRID**2)[None, :, None]
+        noise = self.variance[:, None, :]
+        precision = self.present[:, None, :] / (tau_squared + noise)
+        total = precision.sum(axis=2)
+        # Satterthwaite: tau is given, only the noise's share of the variance is itself estimated.
+        share = (precision**2 * noise).sum(axis=2) / total
+        return _Conditional(
+            precision=precision,
+            center=(precision * self.mean[:, None, :]).sum(axis=2) / total,
+            scale=1 / np.sqrt(total),
+            freedom=self.freedom[:, None] / np.square(share),
+        )
+
+    def mixture(self, weight: FloatArray) -> Mixture:
+        """Return theta with tau weighed by `weight`, of shape (cells, taus)."""
+        given = self.conditional()
+        return Mixture(weight, given.center, given.scale, given.freedom)
 
 
 @dataclass(frozen=True)
-class Posterior:
-    """Student's t of theta given each tau; arrays of shape (cells, taus)."""
+class _Conditional:
+    """Student's t of theta given each tau; arrays of shape (cells, taus), `precision` by
+    incarnation, too.
+    """
 
-    weight: FloatArray
+    precision: FloatArray
     center: FloatArray
     scale: FloatArray
     freedom: FloatArray
 
 
-def integrate_restarts(locations: Locations, expected: Expectation) -> Posterior:
-    """Weigh each tau by its prior, a cell's incarnations and, discounted, those of the others."""
-    tau_squared = (_TAU_GRID**2)[None, :, None]
-    noise = locations.variance[:, None, :]
-    precision = locations.present[:, None, :] / (tau_squared + noise)
-    total = precision.sum(axis=2)
-    center = (precision * locations.mean[:, None, :]).sum(axis=2) / total
-    # Satterthwaite: tau is given, only the noise's share of the variance is itself estimated.
-    share = (precision**2 * noise).sum(axis=2) / total
-    freedom = locations.freedom[:, None] / np.square(share)
-    log_likelihood = _restart_likelihood(locations, precision, center, freedom)
+def weigh_restarts(locations: Locations, expected: Expectation) -> FloatArray:
+    """Return the weights of `TAU_GRID`, of shape (cells, taus), which add up to 1 in each cell.
 
+    They come from the prior, a cell's incarnations and, discounted, those of the other cells.
+    """
+    log_likelihood = _restart_likelihood(locations, locations.conditional())
     log_prior = _log_prior(expected)
     contrasts = locations.present.sum(axis=1) - 1
     others = log_likelihood.sum(axis=0) - log_likelihood
     other_contrasts = contrasts.sum() - contrasts
-    discount = np.minimum(1.0, expected.borrowed_freedom / np.maximum(other_contrasts, 1.0))
+    discount = np.minimum(
+        independent_share(locations.mean, locations.present, locations.contender),
+        expected.borrowed_freedom / np.maximum(other_contrasts, 1.0),
+    )
     own = _normalised(log_prior[None, :])
     borrowed = _normalised(log_prior + discount[:, None] * others)
     prior = (1 - expected.outsider_share) * borrowed + expected.outsider_share * own
-    return Posterior(
-        weight=_normalised(np.log(prior) + log_likelihood),
-        center=center,
-        scale=1 / np.sqrt(total),
-        freedom=freedom,
-    )
+    return _normalised(np.log(prior) + log_likelihood)
 
 
 def _normalised(log_weight: FloatArray) -> FloatArray:
@@ -96,28 +115,28 @@ def _normalised(log_weight: FloatArray) -> FloatArray:
 
 def _log_prior(expected: Expectation) -> FloatArray:
     """Return the half-Student density of tau times the width of each grid cell."""
-    density = (1 + (_TAU_GRID / expected.scale) ** 2 / expected.prior_freedom) ** (
+    density = (1 + (TAU_GRID / expected.scale) ** 2 / expected.prior_freedom) ** (
         -(expected.prior_freedom + 1) / 2
     )
-    log_mass: FloatArray = np.log(density * np.gradient(_TAU_GRID))
+    log_mass: FloatArray = np.log(density * np.gradient(TAU_GRID))
     return log_mass
 
 
-def _restart_likelihood(
-    locations: Locations, precision: FloatArray, center: FloatArray, freedom: FloatArray
-) -> FloatArray:
+def _restart_likelihood(locations: Locations, given: _Conditional) -> FloatArray:
     """Return ln of the restricted likelihood of tau, of shape (cells, taus).
 
     It is that of the contrasts between incarnations (theta integrated out), as Student's t with the
     freedom of the noise, so that noise that was underestimated is not taken for restarts.
     """
-    present = locations.present[:, None, :]
+    present, precision = locations.present[:, None, :], given.precision
     contrasts = present.sum(axis=2) - 1
-    deviations = (precision * np.square(locations.mean[:, None, :] - center[:, :, None])).sum(
+    deviations = (precision * np.square(locations.mean[:, None, :] - given.center[:, :, None])).sum(
         axis=2
     )
     log_scales = np.where(present > 0, np.log(np.where(present > 0, precision, 1.0)), 0.0)
     log_determinant = log_scales.sum(axis=2) - np.log(precision.sum(axis=2))
-    exponent = (freedom + contrasts) / 2
-    log_likelihood: FloatArray = log_determinant / 2 - exponent * np.log1p(deviations / freedom)
+    exponent = (given.freedom + contrasts) / 2
+    log_likelihood: FloatArray = log_determinant / 2 - exponent * np.log1p(
+        deviations / given.freedom
+    )
     return log_likelihood

@@ -3,26 +3,34 @@
 A positive quantity of each slice is compared: its throughput unless another is named.
 
 Within a block every contender is measured twice, in an order and then its reverse, so that a
-drift of the machine that is linear over the block cancels in the ratio. Long steps are measured
-once in an incarnation: their block is one slice of each, and a drift cancels only on average over
-steps and incarnations, since every other one has the contenders in reverse.
+drift of the machine that is linear over the block cancels in the sum of its two halves. Long steps
+are measured once in an incarnation: their block is one slice of each, and a drift cancels only on
+average over steps and incarnations, since every other one has the contenders in reverse.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from slowdust.analysis.comparison.location import (
+    BlockTotals,
+    FloatArray,
+    Location,
+    ratio_of_totals,
+    trimmed_mean,
+)
 from slowdust.analysis.sla import meets_sla
 from slowdust.store.slice import Slice
+from slowdust.units import Second
 
-FloatArray = npt.NDArray[np.float64]
+ROWS_PER_SECOND = "rows/s"
+"""Unit of the rate of tests that count rows instead of operations."""
 
 
 class Step(NamedTuple):
@@ -40,16 +48,22 @@ def step_of(record: Slice) -> Step:
 
 @dataclass(frozen=True)
 class BlockRatios:
-    """ln(quantity of the contender / of the base) of each complete block of one step."""
+    """ln(quantity of the contender / of the base) of the complete blocks of one step."""
 
     step: Step
     contender: str
     by_incarnation: tuple[FloatArray, ...]
-    """One array for each incarnation that has a complete block, in order."""
+    """One array for each incarnation that has such a block, in order; shape (blocks, halves).
+    A half is a slice of each contender; a block has two, a pair of long steps is one."""
     incomplete: int
     """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
     with_zero: int
     """Blocks left out because one of the two has a slice in which the quantity is 0."""
+    numbers: tuple[int, ...]
+    """Numbers of the incarnations of `by_incarnation`."""
+    totals: dict[int, BlockTotals]
+    """Totals of the blocks by number of the incarnation, with those left out because of a 0;
+    empty for long steps, archived runs and every quantity but the throughput."""
     long_steps: bool = False
     """Whether a block is a pair of long steps, the only one of its incarnation."""
 
@@ -57,6 +71,18 @@ class BlockRatios:
     def blocks(self) -> int:
         """Number of complete blocks over all incarnations."""
         return sum(len(ratios) for ratios in self.by_incarnation)
+
+    @cached_property
+    def typical(self) -> dict[int, Location]:
+        """Trimmed means by number of the incarnation."""
+        locations = map(trimmed_mean, self.by_incarnation)
+        return dict(zip(self.numbers, locations, strict=True))
+
+    @cached_property
+    def all_time(self) -> dict[int, Location]:
+        """Ratios of totals by number of the incarnation; without those that have none."""
+        locations = {number: ratio_of_totals(totals) for number, totals in self.totals.items()}
+        return {number: location for number, location in locations.items() if location}
 
 
 class _Place(NamedTuple):
@@ -66,18 +92,41 @@ class _Place(NamedTuple):
     block: int
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A contender's slice within its block."""
+
+    slot: int
+    quantity: float
+    amount: float | None
+    seconds: Second | None
+
+
 @dataclass
 class _Blocks:
     """Blocks of one step."""
 
-    quantities: dict[_Place, dict[str, list[float]]]
-    """Place -> contender -> the quantity in each of its slices."""
+    parts: dict[_Place, dict[str, list[_Part]]]
+    """Place -> contender -> its slices."""
     long_steps: bool
 
 
 def throughput(record: Slice) -> float:
     """Return the QPS of a slice."""
     return record.qps
+
+
+def total_of(record: Slice) -> tuple[float | None, Second | None]:
+    """Return what a slice did, in what its rate counts, and how long it took; None if unknown.
+
+    A long step and an archived run have only their rate.
+    """
+    if record.step is not None or record.archived is not None:
+        return None, None
+    measured = record.measured
+    amount = measured.rows if record.unit == ROWS_PER_SECOND else measured.operations
+    # Nothing was completed, so the time to the last completion is 0: the window was longer.
+    return amount, measured.seconds or measured.probe_seconds
 
 
 def mean_response(record: Slice) -> float:
@@ -94,9 +143,10 @@ def block_ratios(
     """Pair each contender with the base, block by block.
 
     Returns one `BlockRatios` for each step (in order of first appearance) and each of
-    `contenders` other than `base`, also where no block could be paired. The value of a block is
-    the mean of ln `quantity` over the contender's slices less that over the base's. A long step
-    whose writers missed their SLA on a contender, in any incarnation, is not compared there.
+    `contenders` other than `base`, also where no block could be paired. The value of half a block
+    is ln `quantity` of the contender's slice less that of the base's: the first slices of both in
+    the block, then the second ones. A long step whose writers missed their SLA on a contender, in
+    any incarnation, is not compared there.
     """
     slices = list(slices)
     missed = {
@@ -109,7 +159,10 @@ def block_ratios(
             steps[step] = _Blocks(defaultdict(lambda: defaultdict(list)), record.step is not None)
         if (step, record.place.contender) not in missed:
             place = _Place(record.place.incarnation, record.place.block)
-            steps[step].quantities[place][record.place.contender].append(quantity(record))
+            amount, seconds = total_of(record) if quantity is throughput else (None, None)
+            steps[step].parts[place][record.place.contender].append(
+                _Part(record.place.slot, quantity(record), amount, seconds)
+            )
     return [
         _pair(step, blocks, base, contender)
         for step, blocks in steps.items()
@@ -119,29 +172,59 @@ def block_ratios(
 
 
 def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios:
-    places = blocks.quantities
-    full = max((len(rates) for block in places.values() for rates in block.values()), default=0)
-    by_incarnation: dict[int, list[float]] = {}
-    incomplete = with_zero = 0
+    places = blocks.parts
+    full = max((len(parts) for block in places.values() for parts in block.values()), default=0)
+    complete: dict[int, list[list[list[_Part]]]] = defaultdict(list)
+    incomplete = 0
     for place in sorted(places):
-        values, base_values = places[place].get(contender, []), places[place].get(base, [])
-        if len(values) < full or len(base_values) < full:
-            incomplete += 1 if values or base_values else 0
-        elif min(values) <= 0 or min(base_values) <= 0:
-            with_zero += 1
-        else:
-            by_incarnation.setdefault(place.incarnation, []).append(
-                _mean_log(values) - _mean_log(base_values)
-            )
+        pair = [places[place].get(name, []) for name in (contender, base)]
+        if min(map(len, pair)) == full:
+            ordered = [sorted(parts, key=lambda part: part.slot) for parts in pair]
+            complete[place.incarnation].append(ordered)
+        elif any(pair):
+            incomplete += 1
+    ratios = {number: _log_ratios(pairs) for number, pairs in complete.items()}
+    ratios = {number: array for number, array in ratios.items() if len(array)}
     return BlockRatios(
         step=step,
         contender=contender,
-        by_incarnation=tuple(np.asarray(ratios) for ratios in by_incarnation.values()),
+        by_incarnation=tuple(ratios.values()),
         incomplete=incomplete,
-        with_zero=with_zero,
+        with_zero=sum(map(len, complete.values())) - sum(map(len, ratios.values())),
+        numbers=tuple(ratios),
+        totals=_totals(complete),
         long_steps=blocks.long_steps,
     )
 
 
-def _mean_log(rates: list[float]) -> float:
-    return sum(map(math.log, rates)) / len(rates)
+def _log_ratios(pairs: Sequence[Sequence[Sequence[_Part]]]) -> FloatArray:
+    """Return an array of shape (blocks, halves), of the blocks without a 0."""
+    quantities: FloatArray = np.array(
+        [[[part.quantity for part in parts] for parts in pair] for pair in pairs]
+    )
+    logs = np.log(quantities[(quantities > 0).all(axis=(1, 2))])
+    ratios: FloatArray = logs[:, 0] - logs[:, 1]
+    return ratios
+
+
+def _totals(complete: Mapping[int, Sequence[Sequence[Sequence[_Part]]]]) -> dict[int, BlockTotals]:
+    """Return the totals by incarnation; nothing if they are not known of every slice."""
+    every = [part for pairs in complete.values() for pair in pairs for p in pair for part in p]
+    if any(part.amount is None or part.seconds is None for part in every):
+        return {}
+    return {
+        number: BlockTotals(
+            amount=_added(pairs, lambda part: part.amount or 0.0),
+            seconds=_added(pairs, lambda part: part.seconds or 0.0),
+            compared=np.array(
+                [all(part.quantity > 0 for parts in pair for part in parts) for pair in pairs]
+            ),
+        )
+        for number, pairs in complete.items()
+    }
+
+
+def _added(
+    pairs: Sequence[Sequence[Sequence[_Part]]], term: Callable[[_Part], float]
+) -> FloatArray:
+    return np.array([[sum(map(term, parts)) for parts in pair] for pair in pairs])

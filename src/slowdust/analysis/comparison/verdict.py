@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import CONFIDENCE, Estimate, Interval, estimate_all
+from slowdust.analysis.comparison.estimate import (
+    CONFIDENCE,
+    EQUIVALENCE,
+    SETTLED_DIFFERENT,
+    SETTLED_SAME,
+    AllTime,
+    Estimate,
+    Interval,
+    Relative,
+    estimate_all,
+)
 from slowdust.analysis.comparison.relative import block_ratios
-from slowdust.analysis.model import Verdict
+from slowdust.analysis.model import Basis, Verdict
 from slowdust.store.slice import Slice
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
 """Share of `faster` and `slower` verdicts that may be false (Benjamini and Hochberg 1995)."""
-FEWEST_INCARNATIONS = 2
-"""Fewest incarnations with which a verdict is settled: the servers were restarted once."""
+FEWEST_INCARNATIONS = 3
+"""Fewest incarnations with which a verdict is settled: the servers were restarted twice."""
+PERHAPS_APART = 1 - EQUIVALENCE
+"""p-value of the difference between totals and what is typical from which nothing is `same`."""
+SURELY_APART = 0.01
+"""p-value of that difference from which the verdict is about totals. Four stalls of one contender
+and none of the other have 0.05, and with many tests on a machine that stalls that happens."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
 
 
@@ -27,6 +43,8 @@ class Judgement:
     verdict: Verdict
     settled: bool
     """Whether more slices would be wasted."""
+    basis: Basis
+    """The ratio that the verdict is about."""
 
 
 def judge(
@@ -43,23 +61,93 @@ def judge(
 
 def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgement]:
     """Judge the estimates of one experiment together, in their order."""
-    threshold = discovery_threshold([estimate.p_value for estimate in estimates])
+    alone = [verdict_alone(estimate, margin) for estimate in estimates]
+    chances = [_chance(relative_of(estimate, margin), margin) for estimate in estimates]
+    threshold = discovery_threshold([chance for chance in chances if chance is not None])
     judgements = []
-    for estimate in estimates:
-        verdict = verdict_alone(estimate, margin)
-        if verdict in DIFFERENT and estimate.p_value > threshold:
-            verdict = "unsure"
-        judgements.append(Judgement(estimate, verdict, settled(estimate, margin)))
+    for estimate, lone, chance in zip(estimates, alone, chances, strict=True):
+        by_chance = lone in DIFFERENT and (chance is None or chance > threshold)
+        verdict = "unsure" if by_chance else lone
+        settled = verdict != "unsure" and settled_alone(estimate, margin) == verdict
+        judgements.append(Judgement(estimate, verdict, settled, basis_of(estimate, margin)))
     return judgements
 
 
+def _chance(relative: Relative, margin: float) -> float | None:
+    """Return the p-value given that the verdict is not `same`; None if it is, or nothing is known.
+
+    Among equal contenders, those that are not `same` have small p-values, since a large estimate
+    made them so. Given that it lies so far out that the interval leaves the margin, the p-value
+    is uniform below that distance's own, and their ratio is a p-value again (Zhao, Small and Su
+    2019, J. Am. Stat. Assoc. 114).
+    """
+    interval = relative.equivalence_interval
+    if interval is None or interval.lies_inside(margin):
+        return None
+    distance = math.log1p(margin) - _half_width(interval)
+    return min(1.0, relative.p_value / max(_beyond(relative, distance), relative.p_value))
+
+
+def _beyond(relative: Relative, distance: float) -> float:
+    """Return the two-sided tail probability at a distance in ln rqps, from those of the intervals.
+
+    Its logarithm is interpolated in that of the distance; nearer than the narrowest interval it
+    is the normal distribution's.
+    """
+    from scipy.special import ndtr, ndtri
+
+    intervals = (
+        (EQUIVALENCE, relative.equivalence_interval),
+        (CONFIDENCE, relative.interval),
+        (SETTLED_SAME, relative.sameness_interval),
+        (SETTLED_DIFFERENT, relative.difference_interval),
+    )
+    reaches = np.array([_half_width(interval) for _, interval in intervals if interval])
+    tails = np.log([1 - confidence for confidence, interval in intervals if interval])
+    if distance <= 0:
+        return 1.0
+    if distance < reaches[0]:
+        return 2 * float(ndtr(ndtri((1 - EQUIVALENCE) / 2) * distance / reaches[0]))
+    return float(np.exp(np.interp(math.log(distance), np.log(reaches), tails)))
+
+
+def _half_width(interval: Interval) -> float:
+    return math.log(interval.high / interval.low) / 2
+
+
+def basis_of(estimate: Estimate, margin: float) -> Basis:
+    """Return the ratio that decides: that of totals where it surely differs by over the margin."""
+    all_time = estimate.all_time
+    if all_time is None or not stalls(all_time, margin):
+        return "typical"
+    return "all time" if all_time.beside_typical_p < SURELY_APART else "typical"
+
+
+def relative_of(estimate: Estimate, margin: float) -> Relative:
+    """Return the ratio that decides, with its intervals."""
+    if estimate.all_time is not None and basis_of(estimate, margin) == "all time":
+        return estimate.all_time
+    return estimate
+
+
+def stalls(all_time: AllTime, margin: float) -> bool:
+    """Return whether totals differ from what is typical by over `margin`, and hardly by chance."""
+    apart = Interval(all_time.beside_typical, all_time.beside_typical)
+    return not apart.lies_inside(margin) and all_time.beside_typical_p < PERHAPS_APART
+
+
 def verdict_alone(estimate: Estimate, margin: float) -> Verdict:
-    """Return the verdict as if this were the experiment's only test."""
-    return _verdict_of(estimate.interval, margin)
+    """Return the verdict as if this were the experiment's only test.
+
+    What is typical is not `same` where it is open whether stalls are the contender's or chance.
+    """
+    relative = relative_of(estimate, margin)
+    verdict = _verdict_of(relative.interval, relative.equivalence_interval, margin)
+    return "unsure" if verdict == "same" and _may_stall(estimate, margin) else verdict
 
 
-def settled(estimate: Estimate, margin: float) -> bool:
-    """Return whether the verdict is so sure that measuring can stop before the budget is spent.
+def settled_alone(estimate: Estimate, margin: float) -> Verdict:
+    """Return the verdict that measuring can stop with before the budget is spent, else `unsure`.
 
     Looking again after each block gives chance many tries. After Haybittle (1971, Br. J. Radiol.
     44) and Peto et al. (1976, Br. J. Cancer 34) an interim look has to reach a far stricter
@@ -68,11 +156,16 @@ def settled(estimate: Estimate, margin: float) -> bool:
     sides, which chance does far less often (the simulation in docs/statistics.md counts both).
     """
     if estimate.incarnations < FEWEST_INCARNATIONS:
+        return "unsure"
+    relative = relative_of(estimate, margin)
+    verdict = _verdict_of(relative.difference_interval, relative.sameness_interval, margin)
+    return "unsure" if verdict == "same" and _may_stall(estimate, margin) else verdict
+
+
+def _may_stall(estimate: Estimate, margin: float) -> bool:
+    if estimate.all_time is None or basis_of(estimate, margin) == "all time":
         return False
-    return (
-        _verdict_of(estimate.sameness_interval, margin) == "same"
-        or _verdict_of(estimate.difference_interval, margin) in DIFFERENT
-    )
+    return stalls(estimate.all_time, margin)
 
 
 def discovery_threshold(p_values: Sequence[float]) -> float:
@@ -86,11 +179,14 @@ def discovery_threshold(p_values: Sequence[float]) -> float:
     return float(passed[-1]) if len(passed) else 0.0
 
 
-def _verdict_of(interval: Interval | None, margin: float) -> Verdict:
-    if interval is None:
+def _verdict_of(
+    difference: Interval | None, equivalence: Interval | None, margin: float
+) -> Verdict:
+    """Return the verdict of the interval that has to exclude 1, and of that inside the margin."""
+    if difference is None or equivalence is None:
         return "unsure"
-    if interval.lies_inside(margin):
+    if equivalence.lies_inside(margin):
         return "same"
-    if interval.excludes_one():
-        return "faster" if interval.low > 1 else "slower"
+    if difference.excludes_one():
+        return "faster" if difference.low > 1 else "slower"
     return "unsure"

@@ -8,6 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from slowdust.analysis.comparison.estimate import Estimate
+from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
 from slowdust.analysis.origin import printed_notes
 from slowdust.analysis.results.per_op import CLOCK
@@ -56,7 +57,7 @@ def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) ->
     return notes
 
 
-def notes_about_estimate(estimate: Estimate, margin: float) -> list[str]:
+def notes_about_estimate(estimate: Estimate) -> list[str]:
     """Return notes about what the comparison with the base is based on."""
     if estimate.ratio is None:
         return ["not comparable: no complete block"]
@@ -66,7 +67,7 @@ def notes_about_estimate(estimate: Estimate, margin: float) -> list[str]:
     if estimate.blocks < FEW_BLOCKS * estimate.incarnations:
         incarnations = counted(estimate.incarnations, "incarnation")
         notes.append(f"few blocks: {estimate.blocks} in {incarnations}")
-    if estimate.restart_spread is not None and estimate.restart_spread > margin:
+    if estimate.restarts_disagree:
         notes.append(
             f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between restarts"
         )
@@ -75,6 +76,18 @@ def notes_about_estimate(estimate: Estimate, margin: float) -> list[str]:
     if estimate.with_zero:
         notes.append(f"blocks left out for lack of throughput: {estimate.with_zero}")
     return notes
+
+
+def notes_about_totals(judgement: Judgement, margin: float) -> list[str]:
+    """Return a note if all slices together say something else than the typical ones."""
+    estimate, all_time = judgement.estimate, judgement.estimate.all_time
+    if all_time is None or not stalls(all_time, margin):
+        return []
+    ratios = f"typical {estimate.ratio:.2f}, all time {all_time.ratio:.2f}"
+    if judgement.basis == "typical":
+        return [f"{ratios}: stalls, too few to say whose they are"]
+    stalled = "stalls" if all_time.beside_typical < 1 else "the base stalls"
+    return [f"{ratios}: {stalled}, and the verdict is about all time"]
 
 
 def notes_about_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]:
@@ -102,14 +115,14 @@ def _backlog(writers: Writers) -> str:
     )
 
 
-def notes_about_pairs(estimate: Estimate, margin: float) -> list[str]:
+def notes_about_pairs(estimate: Estimate) -> list[str]:
     """Return notes about the comparison of a long step: a pair in each incarnation."""
     if estimate.ratio is None:
         return ["not comparable: no incarnation has both contenders"]
     notes = []
     if estimate.blocks == 1:
         notes.append("one pair: how far another would be from it is not known")
-    if estimate.restart_spread is not None and estimate.restart_spread > margin:
+    if estimate.restarts_disagree:
         notes.append(
             f"incarnations disagree: rqps varies by {estimate.restart_spread:.1%} between them"
         )

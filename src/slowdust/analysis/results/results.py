@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.comparison.estimate import AllTime
+from slowdust.analysis.comparison.relative import Step, step_of, total_of
 from slowdust.analysis.comparison.verdict import Judgement, judge
-from slowdust.analysis.model import PlanDifference, Result
+from slowdust.analysis.model import AllTimeRatio, PlanDifference, Result
 from slowdust.analysis.origin import (
     counts_errors,
     is_single_run,
@@ -30,6 +31,7 @@ from slowdust.analysis.results.notes import (
     notes_about_pairs,
     notes_about_slices,
     notes_about_step,
+    notes_about_totals,
 )
 from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
 from slowdust.analysis.sla import missed_its_sla, writers_of
@@ -129,7 +131,7 @@ def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         clients=step.clients,
         contender=contender,
         unit=slices[0].unit,
-        qps=median(record.qps for record in slices),
+        qps=rate_of(slices),
         slices=len(slices),
         incarnations=len({record.place.incarnation for record in slices}),
         per_op={},
@@ -138,6 +140,19 @@ def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
             sum(schedule.late_operations for schedule in schedules) if schedules else None
         ),
     )
+
+
+def rate_of(slices: Sequence[Slice]) -> float:
+    """Return the total of one step and contender over its time, in the slices' unit.
+
+    Where a slice has no total, as a long step has none, it is the median of the rates.
+    """
+    totals = [total_of(record) for record in slices]
+    amounts = known(amount for amount, _ in totals)
+    lengths = known(seconds for _, seconds in totals)
+    if min(len(amounts), len(lengths)) < len(slices) or sum(lengths) <= 0:
+        return median(record.qps for record in slices)
+    return sum(amounts) / sum(lengths)
 
 
 def summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
@@ -206,11 +221,23 @@ def _compare(
     if single_run:
         result.notes.append(NO_BASE if estimate.ratio is None else ONE_RUN)
         return
-    result.verdict = None if estimate.ratio is None else judgement.verdict
+    if estimate.ratio is not None:
+        result.verdict, result.basis = judgement.verdict, judgement.basis
+    result.all_time = _all_time(estimate.all_time)
     if estimate.interval is not None:
         result.low, result.high = estimate.interval.low, estimate.interval.high
     in_steps = measured_in_steps(result.benchmark)
-    result.notes += (notes_about_pairs if in_steps else notes_about_estimate)(estimate, margin)
+    if in_steps:
+        result.notes += notes_about_pairs(estimate)
+    else:
+        result.notes += [*notes_about_estimate(estimate), *notes_about_totals(judgement, margin)]
+
+
+def _all_time(estimate: AllTime | None) -> AllTimeRatio | None:
+    if estimate is None or estimate.ratio is None or estimate.interval is None:
+        return None
+    interval = estimate.interval
+    return AllTimeRatio(rqps=estimate.ratio, low=interval.low, high=interval.high)
 
 
 def _notes_about_plan(

@@ -25,6 +25,7 @@ def measured(*, clients: tuple[int, ...] = (1,)) -> tuple[Manifest, list[Slice]]
         rate = 2000.0 if result.place.contender == OLD else 1000.0
         result.measured.seconds = result.measured.probe_seconds = 1.0
         result.measured.operations = 100 if result.place.test == "scan" else int(rate)
+        result.measured.rows = 1000 * result.measured.operations
         result.qps = 100_000.0 if result.place.test == "scan" else rate
         result.unit = "rows/s" if result.place.test == "scan" else "operations/s"
         result.measured.uses["host"] = Use(

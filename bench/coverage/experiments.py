@@ -1,0 +1,112 @@
+"""Simulated experiments, whose truth is known, and the tally of what Slowdust says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from slowdust.analysis.comparison.estimate import Estimate, Interval
+from slowdust.analysis.comparison.relative import BlockRatios
+from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
+from slowdust.analysis.model import Verdict
+from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
+
+MARGIN = 0.03
+CALM = Noise()
+"""Slices with 2% of noise, restarts of 0.5%."""
+SHARED = Noise(slice=0.15)
+"""Slices with 15% of noise, which is what a shared machine has."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Size of an experiment; two contenders unless it says otherwise."""
+
+    tests: int
+    incarnations: int
+    blocks: int
+    contenders: int = 2
+
+    def __str__(self) -> str:
+        of_contenders = "" if self.contenders == 2 else f", {self.contenders} contenders"
+        return f"{self.tests} x {self.incarnations} x {self.blocks}{of_contenders}"
+
+
+MEDIUM = Layout(8, 3, 12)
+
+
+def experiments(
+    count: int, layout: Layout, noise: Noise, log_shift: float = 0.0
+) -> Iterator[list[BlockRatios]]:
+    """Make seeded experiments; every contender but the base is shifted by `log_shift`."""
+    rng = np.random.default_rng(20260101)
+    for _ in range(count):
+        yield cells(layout, noise, rng, log_shift)
+
+
+def cells(
+    layout: Layout, noise: Noise, rng: np.random.Generator, log_shift: float = 0.0
+) -> list[BlockRatios]:
+    """Make one experiment."""
+    shifts = np.zeros((layout.tests, layout.contenders))
+    shifts[:, 1:] = log_shift
+    rates = synthetic_rates(
+        shifts, noise=noise, incarnations=layout.incarnations, blocks=layout.blocks, rng=rng
+    )
+    return synthetic_ratios(rates, layout.contenders)
+
+
+def half_width(interval: Interval) -> float:
+    """Return half the width of an interval, in ln rqps."""
+    return float(np.log(interval.high / interval.low) / 2)
+
+
+@dataclass
+class Tally:
+    """Coverage and half-widths of the intervals of one method."""
+
+    held: int = 0
+    widths: list[float] = field(default_factory=list)
+
+    def add(self, interval: Interval | None, truth: float = 1.0) -> None:
+        """Count one interval."""
+        assert interval is not None
+        self.held += interval.low <= truth <= interval.high
+        self.widths.append(half_width(interval))
+
+    def __str__(self) -> str:
+        return f"{self.held / len(self.widths):6.1%} | {np.median(self.widths):6.2%}"
+
+
+@dataclass
+class Verdicts:
+    """The verdicts of many experiments."""
+
+    of_experiments: list[list[Verdict]] = field(default_factory=list)
+
+    def add(self, estimates: Sequence[Estimate]) -> None:
+        """Judge one experiment."""
+        self.of_experiments.append([j.verdict for j in judge_estimates(estimates, MARGIN)])
+
+    def share(self, *verdicts: Verdict) -> float:
+        """Return the share of the results that have one of `verdicts`."""
+        every = [verdict for of_one in self.of_experiments for verdict in of_one]
+        return sum(verdict in verdicts for verdict in every) / len(every)
+
+    def experiments_with_a_difference(self) -> float:
+        """Return the share of the experiments with a `faster` or `slower`: A/A has none."""
+        wrong = sum(any(v in DIFFERENT for v in of_one) for of_one in self.of_experiments)
+        return wrong / len(self.of_experiments)
+
+
+def print_header(*columns: str) -> None:
+    """Print the head of a table."""
+    print(f"| {' | '.join(columns)} |")
+    print(f"|---|{'--:|' * (len(columns) - 1)}")
+
+
+def print_row(*cells_of_row: object) -> None:
+    """Print one row of a table, at once."""
+    print(f"| {' | '.join(map(str, cells_of_row))} |", flush=True)

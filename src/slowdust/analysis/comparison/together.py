@@ -1,0 +1,121 @@
+"""Restarts that move the tests of a contender together.
+
+A restart may move a test by itself (its plan's memory layout) or all tests of a server (its page
+tables, its place on the host). What other tests say about restarts is worth less the more the
+latter is so: if all move together, eight tests are eight readings of one draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowdust.analysis.comparison.location import FloatArray
+from slowdust.analysis.comparison.relative import BlockRatios
+
+FEWEST_TESTS = 4
+"""Fewest tests of which one can say that a restart moved them all."""
+SURE = 0.999
+"""Confidence at which a restart is said to have moved all tests, over all restarts together."""
+LIKE_MINDED = 0.9
+"""Least share of the tests that moved in the same direction."""
+
+
+@dataclass(frozen=True)
+class CommonMove:
+    """A restart that moved all tests of a contender."""
+
+    contender: str
+    incarnation: int
+    others: tuple[int, ...]
+    """Incarnations that it is compared with; with one of them, either may be the odd one."""
+    ratio: float
+    """rqps in the incarnation / in the others, mean over the tests."""
+    tests: int
+
+
+def independent_share(mean: FloatArray, present: FloatArray, contender: Sequence[str]) -> float:
+    """Return what another cell says about restarts, as a share of what it would independently say.
+
+    `mean` has the cells' locations by incarnation, shape (cells, incarnations), of which `present`
+    has those that exist. A cell's deviations from its own mean are a vector; the directions of
+    n independent ones have a mean whose square is 1 / n, those of tests that move together one of
+    1. So its reciprocal counts independent cells, of which the first is the cell itself.
+    """
+    several = present.sum(axis=1) > 1
+    directions = _directions(mean[several], present[several])
+    cells = len(directions)
+    if cells < 2:
+        return 0.0
+    names = np.asarray(contender)[several]
+    by_contender = [_independent(directions[names == name]) for name in np.unique(names)]
+    # Contenders that share their base move together, too.
+    independent = min(sum(by_contender), _independent(directions))
+    return (independent - 1) / (cells - 1)
+
+
+def _directions(mean: FloatArray, present: FloatArray) -> FloatArray:
+    average = (mean * present).sum(axis=1, keepdims=True) / present.sum(axis=1, keepdims=True)
+    deviations = (mean - average) * present
+    length = np.sqrt(np.square(deviations).sum(axis=1, keepdims=True))
+    directions: FloatArray = deviations / np.maximum(length, np.finfo(float).tiny)
+    return directions
+
+
+def _independent(directions: FloatArray) -> float:
+    common = float(np.square(directions.mean(axis=0)).sum())
+    return min(float(len(directions)), 1 / common) if common > 0 else float(len(directions))
+
+
+def common_moves(cells: Sequence[BlockRatios], margin: float) -> list[CommonMove]:
+    """Return the restarts that moved all tests of a contender by more than half of `margin`.
+
+    Student's t over the tests decides, the largest move of a contender first, then among the other
+    incarnations. Long steps have no restarts of their own.
+    """
+    short = [cell for cell in cells if not cell.long_steps]
+    moves = []
+    for contender in dict.fromkeys(cell.contender for cell in short):
+        means = [
+            {number: location.mean for number, location in cell.typical.items()}
+            for cell in short
+            if cell.contender == contender
+        ]
+        numbers = sorted({number for of_test in means for number in of_test})
+        looks = max(1, len(numbers))
+        while candidates := list(_moves(contender, means, numbers, looks, margin)):
+            largest = max(candidates, key=lambda move: abs(np.log(move.ratio)))
+            moves.append(largest)
+            numbers.remove(largest.incarnation)
+    return moves
+
+
+def _moves(
+    contender: str,
+    means: Sequence[dict[int, float]],
+    numbers: Sequence[int],
+    looks: int,
+    margin: float,
+) -> Iterator[CommonMove]:
+    from scipy.special import stdtr
+
+    # Of two incarnations the later one is said to have moved.
+    for number in numbers if len(numbers) > 2 else numbers[1:]:
+        others = [other for other in numbers if other != number]
+        moved: FloatArray = np.array(
+            [
+                of_test[number] - np.mean([of_test[other] for other in others if other in of_test])
+                for of_test in means
+                if number in of_test and any(other in of_test for other in others)
+            ]
+        )
+        if len(moved) < FEWEST_TESTS:
+            continue
+        move = float(moved.mean())
+        error = max(float(moved.std(ddof=1)), np.finfo(float).tiny) / np.sqrt(len(moved))
+        chance = 2 * looks * stdtr(len(moved) - 1, -abs(move) / error)
+        agreeing = np.mean(np.sign(moved) == np.sign(move))
+        if abs(move) > np.log1p(margin) / 2 and chance < 1 - SURE and agreeing >= LIKE_MINDED:
+            yield CommonMove(contender, number, tuple(others), float(np.exp(move)), len(moved))
