@@ -4,7 +4,7 @@ The driver is placed as in an experiment: client i and the server's process that
 i mod n. The others run where the scheduler puts them; one client and its server share one CPU with
 them, too.
 
-    python -m bench.load_generators [--builds mysql@5.6.24] [--pairs 10] [--seconds 3]
+    python -m bench.load_generators [--builds mysql@9.7.4] [--pairs 10] [--seconds 3]
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SMALLEST = (
     *("--builds", "postgres@17.6", "--pairs", "1", "--seconds", "1", "--clients", "1"),
     *("--load-pairs", "1", "--load-rows", "1000"),
 )
-BUILDS = ("postgres@17.6", "mysql@5.6.24")
+BUILDS = ("postgres@17.6", "mysql@9.7.4")
 CLIENTS = (1, 4, 16, 64, 256)
 SOURCE = Path(point_queries.__file__).with_name("point_query.c")
 ROWS = 100_000
