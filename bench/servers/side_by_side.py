@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds, Ran
@@ -62,7 +63,11 @@ def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide
     spec = parse_spec({"name": "bench", "contenders": builds, "tests": [test], "rows": rows})
     data = Data(spec.tables, spec.rows, spec.seed)
     view = PlainView()
-    with tempfile.TemporaryDirectory() as path, Driver() as driver:
+    with (
+        tempfile.TemporaryDirectory() as path,
+        claimed(spec, WhenBusy.WAIT, view),
+        Driver() as driver,
+    ):
         folder = Folder(Path(path))
         folder.logs.mkdir()
         resolved = resolve_contenders(spec, view)

@@ -190,6 +190,8 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     tests: list[str]
     clients: list[int]
     method: Method
+    cpus: list[int] = []
+    """CPUs that clients and servers could use; empty if not recorded."""
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
     plans: list[Plan] = []
