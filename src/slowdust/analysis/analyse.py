@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
+from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
+from slowdust.analysis.results.compared import add_comparisons
 from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
+from slowdust.analysis.results.noise import noise_of
 from slowdust.analysis.results.results import results_of, summarise
 from slowdust.analysis.results.steps import step_runs_of
-from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_of_report
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
+from slowdust.analysis.story.changes import changes_of_report
 from slowdust.analysis.story.concurrency import courses_of
 from slowdust.analysis.story.notes import notes_about_report
 from slowdust.analysis.story.tldr import tldr_of
@@ -40,6 +45,9 @@ def analyse(
     differences = plan_differences(manifest.plans, dbms)
     results = results_of(manifest, slices, contenders, differences, summarise)
     add_response_times(results, slices, contenders)
+    starts = add_notes_about_starts(results, manifest, contenders)
+    add_notes_about_work(results, manifest, contenders)
+    add_comparisons(results, slices, contenders, manifest.method.margin)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     report = Report(
         experiment=manifest.experiment,
@@ -57,10 +65,12 @@ def analyse(
         memory=memory_of(results, infos),
         plan_differences=differences,
         host=manifest.host,
-        warnings=manifest.warnings,
+        noise=noise_of(slices, contenders),
+        warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),
     )
-    report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)
+    verdicts = PairVerdicts(slices, contenders, report.margin)
+    report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     report.notes = notes_about_report(report)
     failures = {name: failed for name in facts if (failed := facts[name].failed)}
     report.tldr = tldr_of(report, failures, bands)

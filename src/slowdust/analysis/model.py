@@ -17,10 +17,23 @@ from slowdust.store.manifest import StepFailure
 from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
+Amount = Literal["less", "more", "same", "unsure"]
+"""Verdict on a metric of which no amount is good or bad in itself."""
 Basis = Literal["typical", "all time"]
 """The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 SCHEMA = 2
+
+
+class MetricComparison(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A metric, or a percentile of response times, relative to the base's: paired by blocks."""
+
+    ratio: float
+    """The typical ratio of a block; that of the totals is in `per_op_relative`."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of `ratio`; absent with fewer than two blocks."""
+    verdict: Amount
 
 
 class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -53,6 +66,25 @@ class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Longest time that a write began behind its schedule."""
     sla_met: bool
     """Whether both rates reached 95% of the target; else the step's query rate is not compared."""
+
+
+class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Forecast of what would decide an unsure result, if its ratio stays about where it is.
+
+    In two of three such results the verdict is then another one.
+    """
+
+    factor: float
+    """Multiple of the budget, or of the incarnations of long steps."""
+    more: bool = False
+    """Whether more than `factor` is needed, which is as far as the forecast looks."""
+    seconds: Second | None = None
+    """The budget times `factor`; of long steps, the time that all of them took times `factor`."""
+    incarnations: int
+    """Incarnations that the forecast spreads it over: as many times as there were. Slowdust takes
+    at most six by itself, more have to be asked for."""
+    alone_s: Second | None = None
+    """The part of `seconds` that is this test's: the budget of an experiment without the others."""
 
 
 class AllTimeRatio(msgspec.Struct, kw_only=True):
@@ -105,6 +137,9 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Totals over slices / operations; analysis/metrics.py has the keys."""
     per_op_relative: PerOperation | None = None
     """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
+    compared: dict[str, MetricComparison] = {}
+    """Metrics with an interval and a verdict, by their keys; analysis/metrics.py has those in
+    `COMPARED`. Empty for the base, and for archived runs."""
     peak_vsz_gb: float | None = None
     peak_rss_gb: float | None = None
     counters: Counters | None = None
@@ -121,8 +156,56 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Writers beside the queries of the Insert Benchmark."""
     late_operations: int | None = None
     """Operations of an open loop that started later than scheduled."""
+    needed: Needed | None = None
+    """Forecast of what would decide it; absent unless the verdict is `unsure`."""
     notes: list[str] = []
     """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
+
+    @property
+    def judged_rqps(self) -> float | None:
+        """The ratio that the verdict is about."""
+        return self.rqps if self._all_time is None else self._all_time.rqps
+
+    @property
+    def bound(self) -> float | None:
+        """The bound nearer 1 of the interval that the verdict is about.
+
+        None without an interval that excludes 1.
+        """
+        low, high = self.judged_interval
+        if low is None or high is None or low <= 1 <= high:
+            return None
+        return low if low > 1 else high
+
+    def lies_beyond(self, margin: float) -> bool:
+        """Return whether all of the interval is beyond the margin, on one side of 1."""
+        return self.bound is not None and not 1 / (1 + margin) <= self.bound <= 1 + margin
+
+    @property
+    def _all_time(self) -> AllTimeRatio | None:
+        return self.all_time if self.basis == "all time" else None
+
+    @property
+    def judged_interval(self) -> tuple[float | None, float | None]:
+        """The bounds of the 95% interval of `judged_rqps`; None without one."""
+        judged = self if self._all_time is None else self._all_time
+        return judged.low, judged.high
+
+
+class Noise(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Noise that an experiment of slices saw: why its intervals are as wide as they are."""
+
+    slices: float | None = None
+    """Median difference of two slices of one contender that follow each other, a share of 1."""
+    slices_apart_s: Second | None = None
+    """Median time from the one to the other."""
+    restarts: float | None = None
+    """Standard deviation of ln rqps from one start of the servers to the next, over all tests, as
+    far as the noise of the blocks does not explain it."""
+    other_cpu: float | None = None
+    """Share of the host's CPU time that neither servers nor client used, in the slices."""
+    steal: float | None = None
+    """Share of the host's CPU time that other virtual machines took, in the slices."""
 
 
 class PlanDifference(msgspec.Struct, kw_only=True):
@@ -151,6 +234,8 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Every setting that Slowdust gave the server."""
     differing: dict[str, str] = {}
     """Settings that are not the base's; one that only the base has is '(not set)'."""
+    settings_in_force: dict[str, str] = {}
+    """Setting that was given -> its value as the running server writes it."""
     skipped_settings: list[str] = []
     """Optional settings of the config that this version does not know."""
     engine: str | None = None
@@ -300,7 +385,7 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
     rss_per_buffer_pool: float | None = None
 
 
-class ChangeCounts(msgspec.Struct, kw_only=True):
+class ChangeCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Counts of the tests of a group that two versions, or contenders, have, by their change."""
 
     before: str
@@ -312,6 +397,8 @@ class ChangeCounts(msgspec.Struct, kw_only=True):
     no_changes: int
     small_regressions: int
     big_regressions: int
+    unsure: int | None = None
+    """Improvements and regressions whose verdict is unsure; absent if none is."""
     median: float
     """Median of the tests' throughput of `after` / that of `before`."""
 
@@ -333,6 +420,8 @@ class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     """'Point queries (9 tests)', with the line or the clients if there are several."""
     clauses: list[str]
     """'from 5.6 to 5.7 there are big regressions for all tests', ..."""
+    unsure_clauses: list[str] | None = None
+    """Those of `clauses` whose changes are all unsure; absent if none is."""
 
     @property
     def sentence(self) -> str:
@@ -370,6 +459,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     plan_differences: list[PlanDifference] = []
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
+    noise: Noise | None = None
+    """Absent for long steps and archived runs."""
     warnings: list[str] = []
     """Warnings about the whole experiment."""
     method: dict[str, str] = {}

@@ -152,6 +152,11 @@ class Journal:
             check_same_allocator(facts, contender.server.allocator)
             facts.allocator = contender.server.allocator or facts.allocator
             facts.buffer_pool_bytes = contender.buffer_pool_bytes
+            facts.settings_in_force = {
+                name: value.text for name, value in sorted(contender.settings_in_force.items())
+            }
+            for warning in contender.settings_not_as_given():
+                self.warn(warning)
             if contender.sizes is not None:
                 facts.data_bytes = contender.sizes.data_bytes
                 facts.table_bytes = contender.sizes.table_bytes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -49,7 +49,11 @@ class World:
     def phase(self, text: str) -> None:
         self.phases.append(text)
 
+    def waiting(self, why: str, so_far: float) -> None: ...
+
     def progress(self, done: int, total: int) -> None: ...
+
+    def waiting(self, why: str, so_far: float) -> None: ...
 
     def block(self, status: Status) -> None: ...
 
@@ -72,6 +76,7 @@ def sessions_in(world: World) -> type:
 
         positions = (1,)
         next_operation = 1
+        operations: Mapping[str, int] = MappingProxyType({})
 
         def __init__(
             self, contenders: object, step: PlannedStep, incarnation: int, *_: object, **__: object
@@ -125,8 +130,12 @@ def run(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Spe
     monkeypatch.setattr(Writer, "append", lambda *_: None)
 
     def run_spec(world: World, spec: Spec) -> Journal:
-        idle = SimpleNamespace(data=None, **dict.fromkeys(("start", "note_writes"), lambda: None))
+        idle = SimpleNamespace(
+            data=None, **dict.fromkeys(("start", "note_writes"), lambda *_: None)
+        )
         monkeypatch.setattr(loop, "LoadedTables", lambda *_: idle)
+        uncounted = SimpleNamespace(totals=lambda: {}, keep=lambda *_: None)
+        monkeypatch.setattr(loop, "Work", lambda *_: uncounted)
         monkeypatch.setattr(loop, "StepSessions", sessions_in(world))
         monkeypatch.setattr(loop, "time", world)
         monkeypatch.setattr(blocks, "time", world)

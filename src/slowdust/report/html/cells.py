@@ -9,9 +9,10 @@ from typing import Literal
 from markupsafe import Markup
 
 from slowdust import wording
-from slowdust.analysis.model import ResponseTime, Result, RoleReport, Writers
+from slowdust.analysis.model import MetricComparison, ResponseTime, Result, RoleReport, Writers
 from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
+from slowdust.analysis.story.unsure import what_decides
 from slowdust.report.html import numbers
 
 Band = Literal["slower", "faster", "between"]
@@ -34,6 +35,21 @@ def band_of(result: Result) -> Band:
     if result.rqps is None and time is not None and time.relative:
         return band(1 / time.relative)
     return band(result.rqps)
+
+
+def sureness(result: Result) -> str:
+    """Return the class that makes the cell of an unsure result pale, to stand behind others."""
+    return " not-sure" if result.verdict == "unsure" else ""
+
+
+def rate_and_outlook(result: Result) -> str:
+    """Return what a cell says when pointed at: its rate, and what would decide it."""
+    rate = f"{measured(result.qps)} {result.unit}"
+    if result.all_time is not None:
+        total = result.all_time
+        interval_of_total = numbers.interval(total.low, total.high)
+        rate += f"; all time {numbers.ratio(total.rqps)} ({interval_of_total})"
+    return f"{rate}; unsure: {outlook}" if (outlook := what_decides(result)) else rate
 
 
 def relative_time(time: ResponseTime) -> Markup:
@@ -97,6 +113,17 @@ def with_relative(value: float | None, factor: float | None) -> str | Markup:
     if factor is None:
         return cell
     return Markup(f"{cell}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
+
+
+def comparison(compared: MetricComparison | None) -> Markup:
+    """Return lines below a value: its ratio to the base's with the verdict, and the interval."""
+    if compared is None:
+        return Markup()
+    multiple = "\N{MULTIPLICATION SIGN}" + numbers.ratio(compared.ratio)
+    lines = Markup("<small>{} {}</small>").format(multiple, compared.verdict)
+    if compared.low is None or compared.high is None:
+        return lines
+    return lines + Markup("<small>{}</small>").format(numbers.interval(compared.low, compared.high))
 
 
 def interval(low: float | None, high: float | None) -> str | Markup:
