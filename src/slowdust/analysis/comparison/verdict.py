@@ -25,13 +25,13 @@ from slowdust.store.slice import Slice
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
 """Share of `faster` and `slower` verdicts that may be false (Benjamini and Hochberg 1995)."""
-FEWEST_INCARNATIONS = 2
-"""Fewest incarnations with which a verdict is settled: the servers were restarted once."""
+FEWEST_INCARNATIONS = 3
+"""Fewest incarnations with which a verdict is settled: two that differ say too little of a third."""
 PERHAPS_APART = 1 - EQUIVALENCE
 """p-value of the difference between totals and what is typical from which nothing is `same`."""
-SURELY_APART = 0.01
+SURELY_APART = 0.005
 """p-value of that difference from which the verdict is about totals. Four stalls of one contender
-and none of the other have 0.05, and with many tests on a machine that stalls that happens."""
+and none of the other have 0.05: with many tests, on a machine that stalls, that happens."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
 
 
