@@ -5,7 +5,11 @@ random order, so that all lengths meet the same machine. Of the blocks' log rati
 mean is taken, as the analysis does; printed is what half of its 95% interval would be after 60 s of
 nothing but blocks of that length (discarding and probing included), and the mean itself as rqps.
 
-    python -m bench.slice_length [--cycles 40] [--build postgres@17.6]
+Before each of several rounds a length is chosen as an experiment does, from a record of the
+machine's speed. The half-widths are geometric means over the rounds, and `chosen` is that of the
+lengths that were chosen.
+
+    python -m bench.slice_length [--rounds 4] [--cycles 20] [--build postgres@17.6]
 """
 
 from __future__ import annotations
@@ -21,21 +25,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.servers.side_by_side import ROWS, SideBySide, side_by_side
+from bench.slice_choice import record_speed
 from slowdust.analysis.comparison.location import trimmed_mean
+from slowdust.experiment.slices.length import LENGTHS, choose_length
 from slowdust.experiment.slices.schedule import block_order
 from slowdust.units import Second
 
-SMALLEST = ("--cycles", "2", "--tests", "point-query", "--rows", "1000")
+SMALLEST = ("--rounds", "1", "--cycles", "2", "--tests", "point-query", "--rows", "1000")
 TESTS = ("point-query", "range-covered-pk", "update-index")
-PACES = ((0.025, 0.01), (0.05, 0.01), (0.1, 0.01), (0.1, 0.025), (0.25, 0.025))
-"""Seconds of a slice, and of what is discarded before it."""
+DISCARD: Second = 0.01
+RECORD: Second = 2.0
 MEASURING: Second = 60.0
 NORMAL_95 = 1.96
 
 
 @dataclass
 class Blocks:
-    """The measured blocks of one pace."""
+    """The measured blocks of one length."""
 
     log_ratios: list[float] = field(default_factory=list)
     seconds: float = 0.0
@@ -53,37 +59,55 @@ class Blocks:
         return math.exp(trimmed_mean(np.array(self.log_ratios)[:, None]).mean)
 
 
+@dataclass
+class Round:
+    """The blocks of every length, and the length that was chosen before them."""
+
+    chosen: Second
+    blocks: dict[Second, Blocks]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     options = _parser().parse_args(arguments)
-    print(f"{'test':<20}{'slice':>8}{'discard':>9}{'blocks':>8}{'rqps':>8}{'half-width':>12}")
+    print(f"{'test':<20}{'slice':>8}{'chosen':>8}{'blocks':>8}{'rqps':>8}{'half-width':>12}")
     for test in options.tests:
-        for (length, discard), blocks in _measure(options, test).items():
-            print(
-                f"{test:<20}{length * 1000:>6.0f}ms{discard * 1000:>7.0f}ms"
-                f"{len(blocks.log_ratios):>8}{blocks.rqps():>8.3f}{blocks.half_width():>12.2%}"
-            )
+        rounds = _measure(options, test)
+        for length in LENGTHS:
+            times = sum(done.chosen == length for done in rounds)
+            print(_row(test, f"{length * 1000:.0f}ms", times, [r.blocks[length] for r in rounds]))
+        print(_row(test, "chosen", len(rounds), [done.blocks[done.chosen] for done in rounds]))
     return 0
 
 
-def _measure(options: argparse.Namespace, test: str) -> dict[tuple[Second, Second], Blocks]:
-    measured = {pace: Blocks() for pace in PACES}
+def _row(test: str, name: str, times: int, rounds: list[Blocks]) -> str:
+    together = Blocks([ratio for blocks in rounds for ratio in blocks.log_ratios])
+    half_width = math.exp(sum(math.log(blocks.half_width()) for blocks in rounds) / len(rounds))
+    return (
+        f"{test:<20}{name:>8}{times:>8}{len(together.log_ratios):>8}{together.rqps():>8.3f}"
+        f"{half_width:>12.2%}"
+    )
+
+
+def _measure(options: argparse.Namespace, test: str) -> list[Round]:
     rng = random.Random(1)
+    rounds = []
     with side_by_side([options.build] * 2, test, options.rows) as servers:
-        for _ in range(options.cycles):
-            for pace in rng.sample(PACES, len(PACES)):
-                _add_block(measured[pace], pace, servers, rng)
-    return measured
+        for _ in range(options.rounds):
+            chosen = choose_length(record_speed(servers, RECORD), DISCARD)
+            blocks = {length: Blocks() for length in LENGTHS}
+            for _ in range(options.cycles):
+                for length in rng.sample(LENGTHS, len(LENGTHS)):
+                    _add_block(blocks[length], length, servers, rng)
+            rounds.append(Round(chosen, blocks))
+    return rounds
 
 
-def _add_block(
-    blocks: Blocks, pace: tuple[Second, Second], servers: SideBySide, rng: random.Random
-) -> None:
-    length, discard = pace
+def _add_block(blocks: Blocks, length: Second, servers: SideBySide, rng: random.Random) -> None:
     begun = time.monotonic()
     logs = [0.0 for _ in servers.contenders]
     for place in block_order(len(logs), rng):
-        servers.qps(servers.contenders[place], discard)
+        servers.qps(servers.contenders[place], DISCARD)
         logs[place] += math.log(servers.probed_qps(servers.contenders[place], length)) / 2
     base, other = logs
     blocks.log_ratios.append(other - base)
@@ -92,7 +116,10 @@ def _add_block(
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cycles", type=int, default=40, help="blocks of each length, at least 2")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument(
+        "--cycles", type=int, default=20, help="blocks of each length in a round, at least 2"
+    )
     parser.add_argument("--tests", nargs="+", default=TESTS)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--build", default="postgres@17.6")

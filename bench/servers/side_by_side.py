@@ -10,7 +10,7 @@ from pathlib import Path
 
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.driver.protocol import ForSeconds
+from slowdust.experiment.driver.protocol import ForSeconds, Ran
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.slices.tables import LoadedTables
@@ -37,15 +37,23 @@ class SideBySide:
 
     def qps(self, contender: RunningContender, seconds: Second) -> float:
         """Measure the QPS of one run that nobody probes."""
-        return self.driver.run(contender.name, ForSeconds(seconds)).qps
+        return self.run(contender, seconds).qps
 
     def probed_qps(self, contender: RunningContender, seconds: Second) -> float:
         """Measure the QPS of one run between two readings of all probes, as in a slice."""
+        return self.probed_run(contender, seconds).qps
+
+    def run(self, contender: RunningContender, seconds: Second) -> Ran:
+        """Carry out one run that nobody probes."""
+        return self.driver.run(contender.name, ForSeconds(seconds))
+
+    def probed_run(self, contender: RunningContender, seconds: Second) -> Ran:
+        """Carry out one run between two readings of all probes, as in a slice."""
         window = contender.window(self.contenders)
         window.open()
-        qps = self.qps(contender, seconds)
+        ran = self.run(contender, seconds)
         window.close()
-        return qps
+        return ran
 
 
 @contextmanager

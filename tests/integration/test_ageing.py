@@ -43,7 +43,7 @@ def test_data_ages_alike(data_root: Path, tmp_path: Path, clients: int, question
 
 def run_two_blocks(contenders: Contenders, test: str, clients: int) -> dict[str, int]:
     """Operations that were measured, by contender."""
-    pace = Pace(slice=0.05, discard=0.01, warmup=0.05, rate=None)
+    pace = Pace(discard=0.01, warmup=0.05, rate=None)
     (chosen,) = MICRO.matching([test])
     run = StepSessions(contenders, PlannedStep(chosen, clients), 1, pace, data=DATA)
     done = dict.fromkeys(contenders.names, 0)
@@ -53,8 +53,9 @@ def run_two_blocks(contenders: Contenders, test: str, clients: int) -> dict[str,
 
     run.open()
     run.warm_up()
+    assert run.record_speed(0.05) is not None
     for number in range(2):
-        run.block(number, random.Random(1), keep)
+        run.block(number, 0.05, random.Random(1), keep)
     run.close()
     return done
 

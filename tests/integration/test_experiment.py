@@ -136,7 +136,7 @@ def test_a_killed_write_test_is_measured_again_so_that_data_ages(workplace: Work
     workplace.run("run", "results/torn/experiment.toml", "--resume")
     manifest = workplace.manifest("torn")
     assert manifest["aged_to"]["update-index@1"][0] > 0
-    assert manifest["turns_done"] == {"update-index@1": 2, "point-query@1": 2}
+    assert manifest["turns_done"] == {"update-index@1": 4, "point-query@1": 4}
 
 
 def test_a_changed_experiment_does_not_resume(workplace: Workplace) -> None:

@@ -20,8 +20,13 @@ _GENERAL = (
     Option("--rows", "LIST", "Rows of each table.  [100000]"),
     Option("--tables", "INTEGER", "Number of tables.  [1]"),
     Option("--budget", "TIME", "Wall clock for all measuring: 90s, 10m.  [10m]"),
-    Option("--slice", "TIME", "Length of one slice.  [100ms]"),
-    Option("--incarnations", "INTEGER", "Starts of the servers; a verdict needs at least 2."),
+    Option("--slice", "TIME", "Length of one slice.  [chosen for each test, 25 to 250ms]"),
+    Option(
+        "--incarnations",
+        "INTEGER",
+        "Starts of the servers that are planned; a test ends "
+        "early from the third on, the fourth with one or two tests.  [3 to 6, by the budget]",
+    ),
     Option("--margin", "PERCENT", "Largest change that counts as the same.  [3%]"),
     Option("--rate", "FLOAT", "Open loop: operations/s, latency from the schedule."),
     Option("--arrivals", "[poisson|uniform]", "Distribution of the arrivals of --rate.  [poisson]"),

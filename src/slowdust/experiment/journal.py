@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -101,10 +101,21 @@ class Journal:
         self.manifest.failed_steps.append(failure)
         self.save()
 
-    def settle(self, step: PlannedStep) -> None:
-        """Keep that the step needs no more slices."""
-        step.settled = True
-        self.manifest.settled.append(step.key)
+    def keep_settled(self, settled: Collection[str]) -> list[PlannedStep]:
+        """Keep which steps, by their keys, need no more slices; return those that do again.
+
+        The verdict of a step may be lost by what other steps showed later.
+        """
+        reopened = [step for step in self.steps if step.settled and step.key not in settled]
+        for step in self.steps:
+            step.settled = step.key in settled
+        self.manifest.settled = [step.key for step in self.steps if step.settled]
+        return reopened
+
+    def keep_length(self, step: PlannedStep, length: Second) -> None:
+        """Keep how long the step's slices are, before the first of them."""
+        self.manifest.method.slice_lengths[step.key] = length
+        self.save()
 
     def age(self, step: PlannedStep, positions: list[int]) -> None:
         """Remember how far a write test aged the data in its first incarnation."""
@@ -287,7 +298,7 @@ def check_same_allocator(before: ContenderFacts, now: str | None) -> None:
 
 
 def _without_budget(method: Method) -> Method:
-    return msgspec.structs.replace(method, budget_s=0.0, incarnations=0)
+    return msgspec.structs.replace(method, budget_s=0.0, incarnations=0, slice_lengths={})
 
 
 def _names(manifest: Manifest) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.slices.schedule import fewest_rounds
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.units import Second
 
@@ -21,6 +24,7 @@ class Judge:
         self._contenders = contenders
         self._margin = margin
         self._steps = journal.steps
+        self._fewest = fewest_rounds(len(journal.steps))
         self._ratios: dict[str, tuple[int, list[BlockRatios]]] = {}
 
     def status(
@@ -39,11 +43,22 @@ class Judge:
             settled=settled,
         )
 
+    def settled(self, others: Collection[str]) -> set[str]:
+        """Return the keys of the steps in which every one of `others` needs no more slices."""
+        verdicts = self._all_verdicts()
+        return {step.key for step in self._steps if all_settled(verdicts[step.key], others)}
+
     def _verdicts(self, step: PlannedStep) -> list[InterimVerdict]:
-        cells = [cell for other in self._steps for cell in self._cells(other)]
-        judged = judge_estimates(estimate_all(cells), self._margin)
-        own = {id(cell) for cell in self._cells(step)}
-        return [_verdict(j) for cell, j in zip(cells, judged, strict=True) if id(cell) in own]
+        return self._all_verdicts()[step.key]
+
+    def _all_verdicts(self) -> dict[str, list[InterimVerdict]]:
+        """Return step -> its verdicts: what one step shows may change those of another."""
+        cells = [(step.key, cell) for step in self._steps for cell in self._cells(step)]
+        judged = judge_estimates(estimate_all([cell for _, cell in cells]), self._margin)
+        verdicts: dict[str, list[InterimVerdict]] = {step.key: [] for step in self._steps}
+        for (key, _), judgement in zip(cells, judged, strict=True):
+            verdicts[key].append(self._verdict(judgement))
+        return verdicts
 
     def _cells(self, step: PlannedStep) -> list[BlockRatios]:
         count, cells = self._ratios.get(step.key, (0, []))
@@ -52,15 +67,20 @@ class Judge:
             self._ratios[step.key] = (len(step.slices), cells)
         return cells
 
+    def _verdict(self, judgement: Judgement) -> InterimVerdict:
+        estimate = judgement.estimate
+        interval = estimate.interval
+        return InterimVerdict(
+            contender=estimate.contender,
+            rqps=estimate.ratio,
+            low=interval.low if interval else None,
+            high=interval.high if interval else None,
+            verdict=judgement.verdict,
+            settled=judgement.settled and estimate.incarnations >= self._fewest,
+        )
 
-def _verdict(judgement: Judgement) -> InterimVerdict:
-    estimate = judgement.estimate
-    interval = estimate.interval
-    return InterimVerdict(
-        contender=estimate.contender,
-        rqps=estimate.ratio,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        verdict=judgement.verdict,
-        settled=judgement.settled,
-    )
+
+def all_settled(verdicts: Iterable[InterimVerdict], others: Collection[str]) -> bool:
+    """Return whether each of `others` has a verdict that needs no more slices."""
+    settled = {verdict.contender for verdict in verdicts if verdict.settled}
+    return settled >= set(others)

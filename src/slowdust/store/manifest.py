@@ -99,6 +99,9 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     tables: int | None = None
     rows: int | None = None
     slice_s: float | None = None
+    """Length of all slices where it was given; else `slice_lengths` has it."""
+    slice_lengths: dict[str, Second] = {}
+    """`TEST@CLIENTS` -> length of its slices, chosen by how fast the machine's speed changed."""
     discard_s: float | None = None
     warmup_s: float | None = None
     budget_s: float | None = None

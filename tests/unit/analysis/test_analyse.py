@@ -249,3 +249,13 @@ def test_one_incarnation_is_noted() -> None:
     notes = the(analyse(manifest, slices), "scan", "b").notes
     assert "one incarnation: what a restart does is assumed, not measured" in notes
     assert "few blocks: 3 in 1 incarnation" in notes
+
+
+def test_the_method_says_which_lengths_of_slices_were_chosen() -> None:
+    manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=3)
+    manifest.method.slice_s = None
+    manifest.method.slice_lengths = {"point-query@1": 0.05, "scan@1": 0.25, "scan@8": 0.05}
+    chosen = "chosen by how fast this machine's speed changed"
+    assert analyse(manifest, slices).method["slice"] == f"0.05 s; scan 0.25 s ({chosen})"
+    manifest.method.slice_lengths = {"scan@1": 0.05}
+    assert analyse(manifest, slices).method["slice"] == f"0.05 s ({chosen})"

@@ -79,7 +79,7 @@ def test_compare_makes_an_experiment_of_its_options(slowdust: Slowdust, runs: Ru
         "tables": 2,
         "budget": "300.000000s",
         "slice": "0.050000s",
-        "discard": "0.025000s",
+        "discard": "0.010000s",
         "warmup": "0.500000s",
         "incarnations": 3,
         "margin": 0.05,

@@ -36,6 +36,12 @@ def test_the_same_goes_on() -> None:
     check_same(manifest(FACTS), manifest(msgspec.structs.replace(FACTS)))
 
 
+def test_lengths_that_were_chosen_do_not_hinder_it() -> None:
+    before = manifest(FACTS)
+    before.method.slice_lengths = {"point-query@1": 0.05}
+    check_same(before, manifest(FACTS))
+
+
 def test_a_contender_whose_data_could_not_be_made_before_goes_on() -> None:
     check_same(manifest(msgspec.structs.replace(FACTS, settings={})), manifest(FACTS))
 

@@ -35,7 +35,14 @@ def test_an_overspent_budget_has_nothing_left() -> None:
     assert Budget(total=10.0, spent=12.0).share(3) == 0.0
 
 
-def test_there_are_always_two_incarnations() -> None:
-    assert rounds(10.0, 40) == 2
-    assert rounds(180.0, 3) == 6
+def test_there_are_at_least_three_incarnations_and_four_of_few_tests() -> None:
+    assert rounds(10.0, 40) == 3
+    assert rounds(10.0, 3) == 3
+    assert rounds(10.0, 2) == rounds(10.0, 1) == 4
+
+
+def test_a_usual_budget_affords_six_incarnations() -> None:
+    assert rounds(60.0, 3) == 4
+    assert rounds(60.0, 2) == 6
+    assert rounds(600.0, 42) == 3
     assert rounds(36000.0, 1) == 6

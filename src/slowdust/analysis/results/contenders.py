@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
@@ -11,6 +12,7 @@ from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, Step
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"
+_CHOSEN = "chosen by how fast this machine's speed changed"
 _NUMBER = re.compile(r"'-?\d+'")
 """A value as a plan prints it: '351501'::bigint."""
 
@@ -96,9 +98,23 @@ def _slices(method: Method) -> dict[str, str]:
         **_known_value("tables", method.tables, "d"),
         **_known_value("rows per table", method.rows, ",d"),
         **_known_value("slice", method.slice_s, "g", " s"),
+        **_chosen_lengths(method.slice_lengths),
         **_known_value("discarded before each slice", method.discard_s, "g", " s"),
         **_known_value("budget", method.budget_s, "g", " s"),
     }
+
+
+def _chosen_lengths(lengths: Mapping[str, float]) -> dict[str, str]:
+    """Return a line that says how long slices are: the usual length, and the tests with others."""
+    if not lengths:
+        return {}
+    (usual, _), *others = Counter(lengths.values()).most_common()
+    by_test = (
+        f"{listing([key.removesuffix('@1') for key in lengths if lengths[key] == length])} "
+        f"{length:g} s"
+        for length, _ in others
+    )
+    return {"slice": f"{'; '.join([f'{usual:g} s', *by_test])} ({_CHOSEN})"}
 
 
 def _known_value(label: str, value: float | None, form: str, unit: str = "") -> dict[str, str]:

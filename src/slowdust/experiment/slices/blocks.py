@@ -6,22 +6,28 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
 
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import ForSeconds, PlanText, Ran, Rate, ToPositions
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
+from slowdust.experiment.slices.length import RUN, SpeedRecord
 from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, block_order
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 
+_OVERHEADS = 5
+"""Runs between two readings of the probes that show what the readings cost."""
+
 
 @dataclass(frozen=True)
 class Pace:
-    """The lengths of a step's parts, and the rate of an open loop."""
+    """The lengths of what surrounds a step's slices, and the rate of an open loop."""
 
-    slice: Second
     discard: Second
     warmup: Second
     rate: Rate | None
@@ -70,11 +76,47 @@ class StepSessions:
             lambda contender: keep(contender.name, self._driver.explain(self._session(contender)))
         )
 
-    def warm_up(self) -> None:
-        """Run without recording, so that caches and plans are those of a server at work."""
+    def warm_up(self) -> float:
+        """Run without recording, so that caches and plans are those of a server at work.
+
+        Return the operations per second of the slowest contender.
+        """
         stop = ForSeconds(self._pace.warmup)
-        self._contenders.for_each(lambda contender: self._run(contender, stop))
+        speeds: list[float] = []
+
+        def run(contender: RunningContender) -> None:
+            ran = self._run(contender, stop)
+            speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
+
+        self._contenders.for_each(run)
         self._age_equally()
+        return min(speeds, default=0.0)
+
+    def record_speed(self, seconds: Second) -> SpeedRecord | None:
+        """Run the first contender in short runs; None if it fails."""
+        contender = self._contenders.running()[0]
+        with self._contenders.guard(contender):
+            end = time.monotonic() + seconds
+            runs = []
+            while time.monotonic() < end:
+                runs.append(self._run(contender, ForSeconds(RUN)))
+            record = SpeedRecord(
+                operations=np.array([float(ran.operations) for ran in runs]),
+                seconds=np.array([ran.seconds for ran in runs]),
+                overhead=median(self._overhead(contender) for _ in range(_OVERHEADS)),
+            )
+            self._age_equally()
+            return record
+        return None
+
+    def _overhead(self, contender: RunningContender) -> Second:
+        """Return what a slice takes beside itself and what is discarded."""
+        begun = time.monotonic()
+        window = contender.window(self._contenders.running())
+        window.open()
+        ran = self._run(contender, ForSeconds(RUN))
+        window.close()
+        return time.monotonic() - begun - ran.seconds
 
     def close(self) -> None:
         """Close the clients' connections."""
@@ -103,24 +145,26 @@ class StepSessions:
         stop = ToPositions(positions)
         self._contenders.for_each(lambda contender: self._run(contender, stop))
 
-    def block(self, number: int, rng: random.Random, keep: Callable[[Slice], None]) -> None:
-        """Measure one block: every contender twice, in counterbalanced order."""
+    def block(
+        self, number: int, length: Second, rng: random.Random, keep: Callable[[Slice], None]
+    ) -> None:
+        """Measure one block of slices of `length`: every contender twice, in balanced order."""
         begun_at = self.next_operation
         running = self._contenders.running()
         for slot, place in enumerate(block_order(len(running), rng)):
             contender = running[place]
             if contender.failed is None:
                 with self._contenders.guard(contender):
-                    keep(self._slice(contender, number, slot))
+                    keep(self._slice(contender, length, number, slot))
         self._age_equally()
         self._operations_of_last_block = self.next_operation - begun_at
 
-    def _slice(self, contender: RunningContender, block: int, slot: int) -> Slice:
+    def _slice(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
         self._run(contender, ForSeconds(self._pace.discard))
         window = contender.window(self._contenders.running())
         window.open()
-        ran = self._run(contender, ForSeconds(self._pace.slice))
+        ran = self._run(contender, ForSeconds(length))
         use = window.close()
         contender.refuse_fatal_errors(ran.errors, "operations of a slice")
         place = self._step.place(contender.name, self._incarnation, slot, block)
@@ -150,12 +194,14 @@ class StepSessions:
 
 def measure(
     run: StepSessions,
+    length: Second,
     share: Second,
     rng: random.Random,
+    *,
     keep: Callable[[Slice], None],
     enough: Callable[[int], bool],
 ) -> None:
-    """Measure blocks until the share is used or `enough(blocks done)`.
+    """Measure blocks of slices of `length` until the share is used or `enough(blocks done)`.
 
     The share is exceeded only where it does not suffice for the minimum of blocks.
     """
@@ -164,7 +210,7 @@ def measure(
     longest: Second = 0.0
     while True:
         block_begun = time.monotonic()
-        run.block(blocks, rng, keep)
+        run.block(blocks, length, rng, keep)
         blocks += 1
         now = time.monotonic()
         longest = max(longest, now - block_begun)

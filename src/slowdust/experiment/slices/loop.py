@@ -15,19 +15,23 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
-from slowdust.experiment.judging import Judge
+from slowdust.experiment.judging import Judge, all_settled
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.slices import schedule
 from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
+from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.view import InterimVerdict, Status, View
+from slowdust.experiment.view import Status, View
 from slowdust.store.manifest import Method
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
 
 _BLOCKS_BEFORE_STOP = 5
 """Blocks of an incarnation before its test may be settled: fewer say little about this restart."""
+
+_LOOK_EVERY: Second = 0.5
+"""Time between two looks at the verdicts: judging all tests takes longer than a short slice."""
 
 
 def method_of_slices(spec: Spec) -> Method:
@@ -59,7 +63,7 @@ class SliceLoop:
         data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
         self._tables = LoadedTables(contenders, data, view)
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
-        self._pace = Pace(spec.slice, spec.discard, spec.warmup, rate)
+        self._pace = Pace(spec.discard, spec.warmup, rate)
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
         self._seed = spec.seed
@@ -71,6 +75,7 @@ class SliceLoop:
         planned = self.journal.manifest.method.incarnations
         self._warn_of_short_budget(planned)
         round_number = 1
+        self._judge_all()  # of a resumed experiment, whose verdicts may have been others
         while self._wanted(round_number, planned):
             todo = schedule.turns(self.journal.steps, round_number)
             if todo:
@@ -82,13 +87,15 @@ class SliceLoop:
         alone = len(self._contenders.names) > 1 and not self._contenders.comparable
         if round_number <= (1 if alone else planned):
             return wanting > 0
-        return not alone and self._budget.left > wanting * self._shortest_turn() > 0
+        least = self._shortest_turn(_BLOCKS_BEFORE_STOP)
+        return not alone and self._budget.left > wanting * least > 0
 
     def _unsettled(self) -> int:
         return sum(not step.settled for step in self.journal.steps)
 
     def _warn_of_short_budget(self, planned: int) -> None:
-        least = planned * len(self.journal.steps) * self._shortest_turn()
+        turn = self._shortest_turn(schedule.MINIMUM_BLOCKS)
+        least = planned * len(self.journal.steps) * turn
         if least > self._budget.total:
             warning = (
                 f"the budget of {format_duration(self._budget.total)} will be exceeded: "
@@ -98,11 +105,13 @@ class SliceLoop:
             self.journal.warn(warning)
             self._view.warning(warning)
 
-    def _shortest_turn(self) -> Second:
-        """Return the length below which a turn is not worth a restart: warm-up and few blocks."""
+    def _shortest_turn(self, blocks: int) -> Second:
+        """Return the length of a turn with so many blocks: warm-up, and slices with discards."""
         contenders = len(self._contenders.running())
-        slices = 2 * contenders * schedule.MINIMUM_BLOCKS
-        return contenders * self._pace.warmup + slices * (self._pace.slice + self._pace.discard)
+        slices = 2 * contenders * blocks
+        method = self.journal.manifest.method
+        length = method.slice_s or max(method.slice_lengths.values(), default=USUAL)
+        return contenders * self._pace.warmup + slices * (length + self._pace.discard)
 
     def _incarnation(self, todo: list[schedule.Turn], rounds_after: int) -> None:
         number = self.journal.last_incarnation + 1
@@ -137,31 +146,57 @@ class SliceLoop:
         if step.test.consumes and step.test.name in self._next_operation:
             self._tables.load()
             self._next_operation.clear()
-        begun = time.monotonic()
+        begun = looked = time.monotonic()
 
         def enough(blocks: int) -> bool:
-            status = self._status(step, incarnation, time.monotonic() - begun)
-            self._view.block(status)
+            nonlocal looked
             if run.used_up():
                 return True
-            return blocks >= _BLOCKS_BEFORE_STOP and self._settled(status.verdicts)
+            if time.monotonic() - looked < _LOOK_EVERY:
+                return False
+            looked = time.monotonic()
+            status = self._status(step, incarnation, time.monotonic() - begun)
+            self._view.block(status)
+            return blocks >= _BLOCKS_BEFORE_STOP and self._settled(status)
 
         run = self._open(step, incarnation)
         run.read_plans(partial(self.journal.add_plans, step))
-        run.warm_up()
+        per_second = run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
+        length = self._length(step, run, per_second)
         left = share - (time.monotonic() - begun)
-        measure(run, left, rng, partial(self.journal.add, step), enough)
+        measure(run, length, left, rng, keep=partial(self.journal.add, step), enough=enough)
         if step.test.writes:
             self.journal.age(step, run.positions)
         self._close(step, run)
         self._budget.spent += time.monotonic() - begun
-        status = self._status(step, incarnation, under_way=0.0)
-        if self._settled(status.verdicts):
-            self.journal.settle(step)
-            status = self._status(step, incarnation, under_way=0.0)
+        self._judge_all()
         self.journal.end_turn(step, self._budget.spent)
-        self._view.step_done(status)
+        self._view.step_done(self._status(step, incarnation, under_way=0.0))
+
+    def _judge_all(self) -> None:
+        """Settle each test whose verdict holds now; measure again those that have lost theirs."""
+        if not self._may_settle:
+            return
+        for step in self.journal.keep_settled(self._judge.settled(self._others())):
+            self._view.phase(f"{step.test.name} is open again: its verdict no longer holds")
+
+    def _length(self, step: PlannedStep, run: StepSessions, per_second: float) -> Second:
+        """Return the length of the step's slices: as given, as chosen before, or chosen now."""
+        method = self.journal.manifest.method
+        if method.slice_s is not None:
+            return method.slice_s
+        if step.key not in method.slice_lengths:
+            self.journal.keep_length(step, self._chosen_length(step, run, per_second))
+        return method.slice_lengths[step.key]
+
+    def _chosen_length(self, step: PlannedStep, run: StepSessions, per_second: float) -> Second:
+        seconds = record_seconds(self._budget.total / len(self.journal.steps))
+        if self._pace.rate is not None:
+            seconds, per_second = 0.0, self._pace.rate.per_second
+        # What consumes rows has none to spare.
+        record = run.record_speed(seconds) if seconds and not step.test.consumes else None
+        return choose_length(record, self._pace.discard) if record else usual_length(per_second)
 
     def _open(self, step: PlannedStep, incarnation: int) -> StepSessions:
         first = self._next_operation.get(step.test.name, 0)
@@ -175,14 +210,19 @@ class SliceLoop:
             self._next_operation[step.test.name] = run.next_operation
         run.close()
 
-    def _settled(self, verdicts: list[InterimVerdict]) -> bool:
+    @property
+    def _may_settle(self) -> bool:
+        """Whether tests can be settled: not at a given rate, whose QPS is given, not found."""
+        return self._contenders.comparable and self._pace.rate is None
+
+    def _others(self) -> list[str]:
+        """Return the contenders that still run beside the base."""
+        running = (contender.name for contender in self._contenders.running())
+        return [name for name in running if name != self._contenders.names[0]]
+
+    def _settled(self, status: Status) -> bool:
         """Return whether every contender that still runs needs no more slices beside the base."""
-        if self._pace.rate is not None:
-            return False  # its QPS is given, not found
-        settled = {verdict.contender for verdict in verdicts if verdict.settled}
-        others = [contender.name for contender in self._contenders.running()]
-        base = self._contenders.names[0]
-        return self._contenders.comparable and settled >= set(others) - {base}
+        return self._may_settle and all_settled(status.verdicts, self._others())
 
     def _status(self, step: PlannedStep, incarnation: int, under_way: Second) -> Status:
         return self._judge.status(

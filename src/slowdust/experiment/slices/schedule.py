@@ -6,16 +6,19 @@ import random
 from dataclasses import dataclass
 from enum import Enum
 
+from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS
 from slowdust.benchmarks.model import Phase
 from slowdust.experiment.plan import PlannedStep
 from slowdust.units import Second
 
 MINIMUM_BLOCKS = 2
 """Blocks that a test gets in an incarnation, however small the budget."""
-_ROUND: Second = 10.0
-"""The usual time for a test in one incarnation: long against the cost of a restart,
-short enough that a usual budget affords several restarts."""
+_ROUND: Second = 5.0
+"""The usual time for a test in one incarnation: a few times its warm-up, short enough that a usual
+budget affords six restarts."""
 _MOST_ROUNDS = 6
+_FEW_TESTS = 2
+"""So few tests learn little from each other about what a restart does."""
 
 
 def block_order(contenders: int, rng: random.Random) -> list[int]:
@@ -29,9 +32,14 @@ def block_order(contenders: int, rng: random.Random) -> list[int]:
     return order + order[::-1]
 
 
+def fewest_rounds(tests: int) -> int:
+    """Return the incarnations that a test gets before it may be settled."""
+    return FEWEST_INCARNATIONS + (tests <= _FEW_TESTS)
+
+
 def rounds(budget: Second, tests: int) -> int:
-    """Return how many incarnations a budget is spread over: at least two."""
-    return max(2, min(_MOST_ROUNDS, round(budget / tests / _ROUND)))
+    """Return how many incarnations a budget is spread over."""
+    return max(fewest_rounds(tests), min(_MOST_ROUNDS, round(budget / tests / _ROUND)))
 
 
 @dataclass

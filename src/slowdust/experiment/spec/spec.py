@@ -50,8 +50,8 @@ class Spec(Table):
     rows: int = Field(100_000, ge=100)
     tables: int = Field(1, ge=1, le=1000)
     budget: Duration = 600.0
-    slice: Duration = 0.1
-    discard: Duration = 0.025
+    slice: Duration | None = None
+    discard: Duration = 0.01
     warmup: Duration = 0.5
     margin: float = Field(0.03, gt=0, lt=1)
     incarnations: int | None = Field(None, ge=1)
