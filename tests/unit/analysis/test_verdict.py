@@ -12,6 +12,7 @@ from slowdust.analysis.comparison.estimate import Estimate, Interval, estimate_a
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.analysis.comparison.verdict import (
     DIFFERENT,
+    chance_of_not_same,
     discovery_threshold,
     judge,
     judge_estimates,
@@ -98,12 +99,24 @@ def test_calm_tests_that_are_same_do_not_let_noisy_ones_pass() -> None:
     assert [judgement.verdict for judgement in judgements] == ["same"] * 30 + ["unsure"] * 10
 
 
-def test_what_chance_moved_out_of_the_margin_is_no_difference() -> None:
-    moved, wide = around(0.018, 0.0144, 0.04), around(0.1, 0.08, 0.04)
+def test_many_that_chance_may_move_out_of_the_margin_count() -> None:
+    moved, near = around(0.018, 0.0144, 0.04), around(0.0, 0.0144, 1.0)
 
-    assert verdict_alone(moved, MARGIN) == verdict_alone(wide, MARGIN) == "faster"
-    assert judge_estimates([wide], MARGIN)[0].verdict == "faster"
-    assert judge_estimates([moved], MARGIN)[0].verdict == "unsure"
+    assert verdict_alone(moved, MARGIN) == "faster"
+    assert judge_estimates([moved], MARGIN)[0].verdict == "faster"
+    assert judge_estimates([moved, *[near] * 10], MARGIN)[0].verdict == "unsure"
+
+
+def test_calm_tests_do_not_hide_a_difference() -> None:
+    found, calm = around(-0.04, 0.02, 0.002), around(0.0, 0.005, 1.0)
+
+    assert chance_of_not_same(calm, MARGIN) < 1e-5
+    assert judge_estimates([found, *[calm] * 52], MARGIN)[0].verdict == "slower"
+
+
+def test_an_interval_wider_than_the_margin_is_never_same() -> None:
+    assert chance_of_not_same(around(0.0, 0.05, 1.0), MARGIN) == 1.0
+    assert chance_of_not_same(estimate(None), MARGIN) == 0.0
 
 
 def test_a_clear_difference_among_many_same_ones_is_kept() -> None:
@@ -120,15 +133,15 @@ def test_discoveries_agree_with_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p_values = np.concatenate((rng.uniform(0, 1, 30), rng.uniform(0, 0.01, 6)))
 
-    threshold = discovery_threshold(p_values.tolist())
+    threshold = discovery_threshold(p_values.tolist(), [1.0] * len(p_values))
 
     adjusted = stats.false_discovery_control(p_values, method="bh")
     assert ((p_values <= threshold) == (adjusted <= 0.05)).all()
 
 
 def test_nothing_is_discovered_among_nothing() -> None:
-    assert discovery_threshold([]) == 0.0
-    assert discovery_threshold([0.9, 0.06]) == 0.0
+    assert discovery_threshold([], []) == 0.0
+    assert discovery_threshold([0.9, 0.06], [1.0, 1.0]) == 0.0
 
 
 def test_settled_needs_stricter_intervals_and_a_restart() -> None:
