@@ -23,7 +23,9 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from slowdust.probes.host.others import probe_of
 from slowdust.probes.host.use import HostProbe
+from slowdust.probes.probe import Subject
 from slowdust.probes.server.process import IdleServer, ServerProbe
 from slowdust.probes.window import Window
 from slowdust.units import Microsecond, Second
@@ -121,10 +123,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with server(source, size) as measured, server(source, size) as idle:
             probe, idle_probe = ServerProbe(measured), ServerProbe(idle)
             host = HostProbe(Path.cwd())
-            window = Window([IdleServer("idle", idle_probe), probe, host])
+            others = probe_of(Subject(measured, Path.cwd()))
+            window = Window([IdleServer("idle", idle_probe), probe, others, host])
             row(f"window, 2 servers of {size} {unit}", [window.open, window.close])
             row("  measured server, one reading", [probe.read])
             row("  idle server, one reading", [idle_probe.read_cpu])
+            row("  other programs, one reading", [others.read])
             row("  host, one reading", [host.read])
             reading = functools.partial(read_by_psutil, measured, idle)
             row("the same by psutil", [reading, reading])

@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds, Ran
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
@@ -62,12 +64,17 @@ def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide
     spec = parse_spec({"name": "bench", "contenders": builds, "tests": [test], "rows": rows})
     data = Data(spec.tables, spec.rows, spec.seed)
     view = PlainView()
-    with tempfile.TemporaryDirectory() as path, Driver() as driver:
+    with (
+        tempfile.TemporaryDirectory() as path,
+        claimed(spec, WhenBusy.WAIT, view),
+        Driver() as driver,
+    ):
         folder = Folder(Path(path))
         folder.logs.mkdir()
         resolved = resolve_contenders(spec, view)
         with create_contenders(resolved, driver, folder, view) as contenders:
-            LoadedTables(contenders, data, view).start()
+            preparations = Preparations(contenders, [], [], view)
+            LoadedTables(contenders, data, preparations, view).start(1)
             for contender in contenders.running():
                 driver.open(contender.name, contender.target, data, test=test, clients=1)
                 driver.run(contender.name, ForSeconds(WARM_UP))

@@ -14,6 +14,9 @@ from slowdust.errors import SlowdustError
 
 CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
+CLAIMS_VARIABLE = "SLOWDUST_CLAIMS"
+_FOR_ALL_USERS = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
+"""Directories that every user can write to, on one distribution or another."""
 
 
 def cache_root() -> Path:
@@ -27,6 +30,26 @@ def data_root() -> Path:
     """Return the directory of running instances and of registered directories."""
     return _chosen(DATA_VARIABLE) or (
         Path("/var/lib/slowdust") if _is_root() else platformdirs.user_data_path("slowdust")
+    )
+
+
+def claims_directory() -> Path:
+    """Return the directory of the locks of the host, the same for every user.
+
+    Raises:
+        SlowdustError: there is none that all users can write to.
+    """
+    chosen = _chosen(CLAIMS_VARIABLE)
+    if chosen is not None:
+        make_enterable(chosen, CLAIMS_VARIABLE)
+        return chosen
+    for directory in _FOR_ALL_USERS:
+        # The rights of all decide, not those of this user: all have to come to the same directory.
+        if directory.is_dir() and (directory.stat().st_mode & 0o1777) == 0o1777:
+            return directory
+    raise SlowdustError(
+        f"no directory for locks of this host, such as {_FOR_ALL_USERS[0]}, can be written to by "
+        f"all users: set {CLAIMS_VARIABLE} to a directory"
     )
 
 

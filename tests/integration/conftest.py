@@ -58,9 +58,10 @@ def postgres_build(postgres_builds: GetBuild) -> Build:
 
 @pytest.fixture
 def data_root(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty data root for instances."""
+    """An empty data root for instances; no other experiment's claims are seen."""
     root = open_dir / "data"
     monkeypatch.setenv("SLOWDUST_DATA", str(root))
+    monkeypatch.setenv("SLOWDUST_CLAIMS", str(open_dir / "claims"))
     return root
 
 

@@ -27,6 +27,12 @@ class Workplace:
     def data_root(self) -> Path:
         return self.folder / "data"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of its runs: no other experiment's claims are seen."""
+        own = {"SLOWDUST_DATA": self.data_root, "SLOWDUST_CLAIMS": self.folder / "claims"}
+        return {**os.environ, **{name: str(path) for name, path in own.items()}}
+
     def run(self, *arguments: str, expect: int = 0) -> str:
         """Run to the end; standard output."""
         process = self.start(*arguments)
@@ -38,7 +44,7 @@ class Workplace:
         return subprocess.Popen(
             [COMMAND, *arguments],
             cwd=self.folder,
-            env={**os.environ, "SLOWDUST_DATA": str(self.data_root)},
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -12,6 +12,7 @@ from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.slices.blocks import Pace, StepSessions
+from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
@@ -33,7 +34,8 @@ def test_data_ages_alike(data_root: Path, tmp_path: Path, clients: int, question
     folder.logs.mkdir()
     resolved = resolve_contenders(spec, view)
     with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
-        LoadedTables(contenders, DATA, view).start()
+        preparations = Preparations(contenders, [], [], view)
+        LoadedTables(contenders, DATA, preparations, view).start(1)
         for test in WRITES:
             done = run_two_blocks(contenders, test, clients)
             assert done[contenders.names[0]] != done[contenders.names[1]], "both were as fast"

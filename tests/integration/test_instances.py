@@ -9,7 +9,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -19,7 +19,7 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen, Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Shutdown, Statements
+from slowdust.dbms.family import Shutdown, Stage, Statements, WaitUntil
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.instances.instance import Instance, InstanceError
 from slowdust.instances.leftovers import clean_leftovers
@@ -75,6 +75,20 @@ def test_life_of_a_server(
     assert ProcessMark.of(second_pid) is None
 
 
+def carry_out(query: Query, target: Target, stages: Sequence[Stage]) -> None:
+    for stage in stages:
+        if isinstance(stage, WaitUntil):
+            wait_for(query, target, stage)
+        else:
+            assert isinstance(stage, Statements)
+            for statement in stage.texts:
+                query(target, statement)
+
+
+def wait_for(query: Query, target: Target, stage: WaitUntil) -> None:
+    wait_until(lambda: stage.is_done(query(target, stage.statement)))
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_maintenance_sizes_and_settings_are_understood_by_the_server(
     postgres_builds: GetBuild, make_instance: MakeInstance, query: Query, version: str
@@ -86,13 +100,8 @@ def test_maintenance_sizes_and_settings_are_understood_by_the_server(
     target = instance.target()
     query(target, "CREATE TABLE sbtest1 AS SELECT generate_series(1, 10000) AS id")
     query(target, "CREATE INDEX k_1 ON sbtest1 (id)")
-    for stage in [
-        *postgres.after_load(instance.site, ["sbtest1"]),
-        *postgres.after_writes(instance.site, ["sbtest1"]),
-    ]:
-        assert isinstance(stage, Statements)
-        for statement in stage.texts:
-            query(target, statement)
+    carry_out(query, target, postgres.after_load(instance.site, ["sbtest1"]))
+    carry_out(query, target, postgres.after_writes(instance.site, ["sbtest1"]))
     assert query(target, "SELECT relallvisible > 0 FROM pg_class WHERE relname = 'sbtest1'") == [
         ["t"]
     ]
@@ -119,10 +128,7 @@ def test_autovacuum_finds_nothing_to_do_in_another_turn(
     target = instance.target()
     query(target, "CREATE TABLE purchases1 AS SELECT generate_series(1, 10000) AS id")
     query(target, "DELETE FROM purchases1 WHERE id <= 5000")
-    for stage in family("postgres").after_step(instance.site, ["purchases1"]):
-        assert isinstance(stage, Statements)
-        for statement in stage.texts:
-            query(target, statement)
+    carry_out(query, target, family("postgres").after_step(instance.site, ["purchases1"]))
     owed = "SELECT n_dead_tup, n_mod_since_analyze FROM pg_stat_user_tables"
     wait_until(lambda: query(target, owed) == [["0", "0"]])
 

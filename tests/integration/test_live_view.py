@@ -28,7 +28,7 @@ def test_a_terminal_shows_how_the_test_stands(workplace: Workplace) -> None:
     process = subprocess.Popen(
         [COMMAND, *arguments],
         cwd=workplace.folder,
-        env={**os.environ, "SLOWDUST_DATA": str(workplace.data_root), "TERM": "xterm-256color"},
+        env={**workplace.environment, "TERM": "xterm-256color"},
         stdin=side,
         stdout=side,
         stderr=side,

@@ -123,6 +123,7 @@ def test_a_probe_with_its_metric_is_a_module_and_a_row(copy: Copy, postgres_buil
     base, contender = json.loads(copy.slowdust("report", "faults", "--json"))["results"]
     assert base["per_op"]["faults"] > 0
     assert contender["per_op_relative"]["faults"] > 0
+    assert contender["compared"]["faults"]["ratio"] > 0
     rows = list(csv.DictReader(io.StringIO(copy.slowdust("report", "faults", "--csv"))))
     assert float(rows[0]["per_op_faults"]) == base["per_op"]["faults"]
     assert "faults/o" in copy.slowdust("report", "faults", "--md")

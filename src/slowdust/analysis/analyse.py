@@ -8,6 +8,8 @@ from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
+from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
+from slowdust.analysis.results.compared import add_comparisons
 from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
@@ -43,6 +45,9 @@ def analyse(
     differences = plan_differences(manifest.plans, dbms)
     results = results_of(manifest, slices, contenders, differences, summarise)
     add_response_times(results, slices, contenders)
+    starts = add_notes_about_starts(results, manifest, contenders)
+    add_notes_about_work(results, manifest, contenders)
+    add_comparisons(results, slices, contenders, manifest.method.margin)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     report = Report(
         experiment=manifest.experiment,
@@ -60,7 +65,7 @@ def analyse(
         memory=memory_of(results, infos),
         plan_differences=differences,
         host=manifest.host,
-        warnings=manifest.warnings,
+        warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),
     )
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)

@@ -1,7 +1,9 @@
-"""The table of metrics: hardware per operation, one row each.
+"""The table of metrics: hardware per operation, one row each, and which of them are compared.
 
 Everything that lists metrics reads this table: the values per operation, the report's tables, CSV
-and JSON with its schema, and the explanations. A new probe's metric is one more row.
+and JSON with its schema, and the explanations. A new probe's metric is one more row. Percentiles of
+response times, which are no totals, have a table of their own; `COMPARED` lists what is compared
+with the base of both.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ class Evidence:
     highest_cost: Microsecond
     """Most time that a unit of it may cost: a KB of small reads or writes on a slow disk, a switch
     that wakes another CPU of a virtual machine."""
+    moves_with_speed: bool = False
+    """Whether it is a time, which moves with the speed of a shared machine as throughput does:
+    alone it proves no cause."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +80,18 @@ _SWITCHES = ("voluntary_switches", "involuntary_switches")
 
 METRICS = (
     Metric("server_cpu_us", "cpu/o", "CPU time of the server's processes", "server", ("cpu_s",),
-        "µs", _US_PER_S, Evidence(Cause.CPU, "server CPU", 1.0), "server cpu/o us"),
+        "µs", _US_PER_S, Evidence(Cause.CPU, "server CPU", 1.0, moves_with_speed=True),
+        "server cpu/o us"),
     Metric("server_cpu_user_us", "user", "Server CPU time in user mode", "server",
         ("cpu_user_s",), "µs", _US_PER_S),
     Metric("server_cpu_system_us", "system", "Server CPU time in the kernel", "server",
         ("cpu_system_s",), "µs", _US_PER_S),
     Metric("host_cpu_us", "host cpu", "CPU time of the whole host", HOST, _CPU,
-        "µs", _US_PER_S, Evidence(Cause.CPU, "host CPU", 1.0), "host cpu/o us"),
+        "µs", _US_PER_S, Evidence(Cause.CPU, "host CPU", 1.0, moves_with_speed=True),
+        "host cpu/o us"),
     Metric("host_share_us", "whole host", "Time of all CPUs of the host", HOST, (),
-        "µs", _US_PER_S, Evidence(Cause.CPU, "host CPU", 100.0), "whole host/o us"),
+        "µs", _US_PER_S, Evidence(Cause.CPU, "host CPU", 100.0, moves_with_speed=True),
+        "whole host/o us"),
     Metric("client_cpu_us", "client cpu", "CPU time of the load generator", "client", _CPU,
         "µs", _US_PER_S, markdown="client cpu/o us"),
     Metric("cs", "cs/o", "Context switches of the server's processes", "server",
@@ -116,6 +124,44 @@ ESSENTIAL = tuple(
 )
 """The metrics of METHOD's table of hardware per operation, in its order: what is missing of these
 has to be seen."""
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """One percentile of response times."""
+
+    field: str
+    """The field of `LatencyUs`."""
+    share: float
+    """Share of the operations that take no longer."""
+    margin: float
+    """Relative difference up to which it is called the same."""
+
+    @property
+    def key(self) -> str:
+        """Name in JSON (`compared`) and CSV."""
+        return f"{self.field}_us"
+
+    @property
+    def meaning(self) -> str:
+        """The words for it, as a metric has them."""
+        return f"Response time that {self.share:.0%} of the operations do not exceed"
+
+
+PERCENTILES = (
+    Percentile("p50", 0.50, 0.10),
+    Percentile("p75", 0.75, 0.10),
+    Percentile("p95", 0.95, 0.10),
+    Percentile("p99", 0.99, 0.25),
+)
+
+COMPARED: tuple[Metric | Percentile, ...] = (
+    *(metric for metric in METRICS if metric.evidence is not None and metric.probe != HOST),
+    *PERCENTILES,
+)
+"""What has a ratio to the base with an interval and a verdict: the metrics that speak for a cause,
+whose margin is the experiment's, and the percentiles. The host's are left out: they count the
+client, and servers that should be idle."""
 
 
 def shown_metrics(

@@ -17,10 +17,23 @@ from slowdust.store.manifest import StepFailure
 from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
+Amount = Literal["less", "more", "same", "unsure"]
+"""Verdict on a metric of which no amount is good or bad in itself."""
 Basis = Literal["typical", "all time"]
 """The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 SCHEMA = 2
+
+
+class MetricComparison(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A metric, or a percentile of response times, relative to the base's: paired by blocks."""
+
+    ratio: float
+    """The typical ratio of a block; that of the totals is in `per_op_relative`."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of `ratio`; absent with fewer than two blocks."""
+    verdict: Amount
 
 
 class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -105,6 +118,9 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Totals over slices / operations; analysis/metrics.py has the keys."""
     per_op_relative: PerOperation | None = None
     """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
+    compared: dict[str, MetricComparison] = {}
+    """Metrics with an interval and a verdict, by their keys; analysis/metrics.py has those in
+    `COMPARED`. Empty for the base, and for archived runs."""
     peak_vsz_gb: float | None = None
     peak_rss_gb: float | None = None
     counters: Counters | None = None
@@ -151,6 +167,8 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Every setting that Slowdust gave the server."""
     differing: dict[str, str] = {}
     """Settings that are not the base's; one that only the base has is '(not set)'."""
+    settings_in_force: dict[str, str] = {}
+    """Setting that was given -> its value as the running server writes it."""
     skipped_settings: list[str] = []
     """Optional settings of the config that this version does not know."""
     engine: str | None = None

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from inspect import cleandoc
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
-from slowdust.cli.options import results_option
+from slowdust.cli.options import no_wait_option, results_option
 from slowdust.wording import listing
+
+if TYPE_CHECKING:
+    from slowdust.experiment.claims.claim import WhenBusy
 
 _GENERAL = (
     Option("--tests", "LIST", "Names or patterns of tests: 'point*,update-index'."),
@@ -31,6 +35,7 @@ _GENERAL = (
     Option("--rate", "FLOAT", "Open loop: operations/s, latency from the schedule."),
     Option("--arrivals", "[poisson|uniform]", "Distribution of the arrivals of --rate.  [poisson]"),
     Option("--seed", "INTEGER", "Seed of the random rows and operations.  [1]"),
+    Option("--cpus", "LIST", "CPUs to measure on: 2,3 or 2-3.  [all that may be used]"),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
 _GENERAL_NAMES = {option.name for option in _GENERAL}
@@ -78,8 +83,11 @@ _OPTIONS = [
     metavar="KEY=VALUE",
     help="Server setting; repeatable. Each value of a repeated KEY becomes a contender.",
 )
+@no_wait_option
 @results_option
-def command(contenders: tuple[str, ...], results: Path, **options: object) -> int:
+def command(
+    contenders: tuple[str, ...], results: Path, when_busy: WhenBusy, **options: object
+) -> int:
     """Measure contenders side by side and say what got slower.
 
     A contender is DBMS@VERSION[/ENGINE][:CONFIG][+ENV...] or a directory with binaries,
@@ -98,7 +106,7 @@ def command(contenders: tuple[str, ...], results: Path, **options: object) -> in
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.options import spec_from_options
 
-    return conduct(spec_from_options(contenders, options), results, StartMode.FRESH)
+    return conduct(spec_from_options(contenders, options), results, StartMode.FRESH, when_busy)
 
 
 _guides = [benchmark.guide for benchmark in BENCHMARKS.values() if benchmark.guide]

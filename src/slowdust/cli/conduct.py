@@ -8,6 +8,7 @@ import click
 
 from slowdust.analysis.analyse import analyse
 from slowdust.errors import UsageError
+from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
 from slowdust.experiment.run import run_experiment
@@ -15,7 +16,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.report import html, tldr
 
 
-def conduct(spec: Spec, results: Path, mode: StartMode) -> int:
+def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> int:
     """Run an experiment, write its `report.html`, print its tl;dr and return the exit code.
 
     The code is 1 when a contender dropped out or did not finish a step.
@@ -25,7 +26,7 @@ def conduct(spec: Spec, results: Path, mode: StartMode) -> int:
         click.echo("there is only one contender: nothing will be compared", err=True)
     try:
         with watching() as view:
-            folder = run_experiment(spec, results, mode, view)
+            folder = run_experiment(spec, results, mode, view, when_busy)
     except UsageError:
         raise
     except BaseException:

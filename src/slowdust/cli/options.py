@@ -12,6 +12,7 @@ from slowdust.report.formats import Destination, Format
 
 if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
+    from slowdust.experiment.claims.claim import WhenBusy
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -22,6 +23,23 @@ results_option = click.option(
     envvar="SLOWDUST_RESULTS",
     show_default=True,
     help="Folder of the experiments.",
+)
+
+
+def _when_busy(context: click.Context, option: click.Parameter, fails: bool) -> WhenBusy:  # noqa: FBT001
+    """Return what an experiment does whose CPUs are in use."""
+    del context, option
+    from slowdust.experiment.claims.claim import WhenBusy
+
+    return WhenBusy.FAIL if fails else WhenBusy.WAIT
+
+
+no_wait_option = click.option(
+    "--no-wait",
+    "when_busy",
+    is_flag=True,
+    callback=_when_busy,
+    help="Fail where another experiment measures on the same CPUs or disk, instead of waiting.",
 )
 
 

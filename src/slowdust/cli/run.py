@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import results_option
+from slowdust.cli.options import no_wait_option, results_option
+
+if TYPE_CHECKING:
+    from slowdust.experiment.claims.claim import WhenBusy
 
 
 @click.command("run", short_help="Run the experiment of a file, or continue it.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--resume", is_flag=True, help="Continue a stopped experiment.")
+@no_wait_option
 @results_option
-def command(file: Path, results: Path, **options: bool) -> int:
+def command(file: Path, results: Path, when_busy: WhenBusy, **options: bool) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
 
     Finished slices are kept: `slowdust run results/NAME/experiment.toml --resume` continues where
@@ -27,4 +32,4 @@ def command(file: Path, results: Path, **options: bool) -> int:
     if options["resume"] and (file.parent / MANIFEST_FILE).is_file():
         results = file.absolute().parent.parent
     mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
-    return conduct(read_spec(file), results, mode)
+    return conduct(read_spec(file), results, mode, when_busy)

@@ -17,6 +17,7 @@ from typing import Protocol
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Listen, Target
+from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import (
     AcceptedSettings,
     Settings,
@@ -275,6 +276,39 @@ class Family(ABC):
     @abstractmethod
     def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
         """Read the sizes from the rows of `sizes_statement` and from the data directory."""
+
+    @abstractmethod
+    def facts_statements(self, site: Site) -> Sequence[str]:
+        """Return the statements whose answers `read_facts` reads, for maintained tables."""
+
+    @abstractmethod
+    def read_facts(
+        self, site: Site, answers: Sequence[Sequence[Row]]
+    ) -> dict[str, dict[str, float]]:
+        """Read physical facts of the tables: subject -> quantity -> value.
+
+        The quantities are those of `analysis/preparation/quantities.py`.
+        """
+
+    @abstractmethod
+    def before_counters(self, site: Site) -> list[Stage]:
+        """Return the stages after which the server has counted the work of sessions that ended."""
+
+    @abstractmethod
+    def counters_statement(self, site: Site) -> str:
+        """Return the statement whose rows `read_counters` reads."""
+
+    @abstractmethod
+    def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
+        """Read the totals of the server's work, by quantity; only their differences count."""
+
+    @abstractmethod
+    def settings_statement(self, site: Site) -> str:
+        """Return the statement whose rows `read_settings` reads."""
+
+    @abstractmethod
+    def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
+        """Read the values in force of the settings that were given, where the server has them."""
 
     @abstractmethod
     def buffer_pool_statement(self, site: Site) -> str | None:

@@ -20,10 +20,14 @@ from slowdust.dbms.family import (
     Sizes,
     Stage,
     Statements,
+    WaitUntil,
 )
+from slowdust.dbms.in_force import InForce
+from slowdust.dbms.postmaster import in_force, physical
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.units import Second
 
 _STATUS_LINE = 7
 """The line of postmaster.pid, counted from 0, that has the server's state since version 10."""
@@ -55,6 +59,37 @@ _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-25
 _BYTES_PER_ROW = 320
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
+_LONGEST_SNAPSHOT: Second = 60.0
+_COMMIT_TO_DISK = Statements(
+    (
+        "DO $$BEGIN SET LOCAL synchronous_commit = on; "
+        "PERFORM pg_logical_emit_message(true, 'slowdust', ''); END$$",
+    )
+)
+"""A commit that waits until the log up to it is on disk, and with it every commit before.
+
+Until then an asynchronous commit sets no hint bits, and VACUUM marks no page of its rows as
+all-visible. A transaction that writes nothing into the log (`txid_current`) would not wait."""
+_SHARED_STATISTICS_SINCE = 15
+_LONGEST_GOODBYE: Second = 10.0
+_ALONE = WaitUntil(
+    "the sessions that were closed have ended",
+    "SELECT count(*) FROM pg_stat_activity "
+    "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
+    lambda rows: rows[0][0] == "0",
+    _LONGEST_GOODBYE,
+)
+_STATISTICS_WRITTEN = Statements(("SELECT pg_sleep(0.6)",))
+"""A wait for older servers, which show statistics that may be half a second old."""
+_NO_OLD_SNAPSHOT = WaitUntil(
+    "no other transaction sees rows as they were",
+    "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+    "AND (backend_xid IS NOT NULL OR backend_xmin IS NOT NULL) "
+    # The snapshot of a VACUUM holds back no other one.
+    "AND query NOT LIKE 'autovacuum: VACUUM%'",
+    lambda rows: rows[0][0] == "0",
+    _LONGEST_SNAPSHOT,
+)
 
 
 class Postgres(Family):
@@ -173,7 +208,7 @@ class Postgres(Family):
         """Vacuum where autovacuum is on, so that it finds nothing to do afterwards."""
         if not _autovacuums(site):
             return []
-        return [_vacuum_of("ANALYZE", tables)]
+        return _vacuum_of("ANALYZE", tables)
 
     def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Return no stages: the sizes are those of the files."""
@@ -196,6 +231,42 @@ class Postgres(Family):
         if data is None or table is None or index is None:
             raise SlowdustError("postgres does not report its sizes: the answer has NULL")
         return Sizes(int(data), int(table), int(index))
+
+    def facts_statements(self, site: Site) -> Sequence[str]:
+        """Ask for sizes, the visibility map, dead rows, heights and the checkpoint's age."""
+        del site
+        return physical.FACTS
+
+    def read_facts(
+        self, site: Site, answers: Sequence[Sequence[Row]]
+    ) -> dict[str, dict[str, float]]:
+        """Read the answers."""
+        del site
+        return physical.read_facts(answers)
+
+    def before_counters(self, site: Site) -> list[Stage]:
+        """Wait until the processes of the sessions are gone, whose last act is to report."""
+        if major_version(site.build) >= _SHARED_STATISTICS_SINCE:
+            return [_ALONE]
+        return [_ALONE, _STATISTICS_WRITTEN]
+
+    def counters_statement(self, site: Site) -> str:
+        """Ask for blocks and rows of all tables and indexes."""
+        del site
+        return physical.COUNTERS
+
+    def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
+        """Read the sums."""
+        del site
+        return physical.read_counters(rows)
+
+    def settings_statement(self, site: Site) -> str:
+        """Ask for the settings that the server was given."""
+        return in_force.statement(site.settings.values)
+
+    def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
+        """Compare values in the server's own units."""
+        return in_force.read(site.settings.values, rows)
 
     def buffer_pool_statement(self, site: Site) -> str:
         """Return the statement that reads the size of the shared buffers."""
@@ -233,11 +304,13 @@ def _autovacuums(site: Site) -> bool:
 
 
 def _vacuum(options: str, tables: Sequence[str]) -> list[Stage]:
-    return [_vacuum_of(options, tables), Statements(("CHECKPOINT",))]
+    return [*_vacuum_of(options, tables), Statements(("CHECKPOINT",))]
 
 
-def _vacuum_of(options: str, tables: Sequence[str]) -> Statements:
-    return Statements(tuple(f"VACUUM ({options}) {table}" for table in tables))
+def _vacuum_of(options: str, tables: Sequence[str]) -> list[Stage]:
+    """Return the stages after which VACUUM has removed and marked all that there is to."""
+    vacuum = Statements(tuple(f"VACUUM ({options}) {table}" for table in tables))
+    return [_COMMIT_TO_DISK, _NO_OLD_SNAPSHOT, vacuum]
 
 
 def _messages_of(severity: str, log: Sequence[str]) -> list[str]:

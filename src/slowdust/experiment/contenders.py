@@ -14,7 +14,8 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Family, Shutdown, Sizes, Stage
+from slowdust.dbms.family import Family, Row, Shutdown, Sizes, Stage
+from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import Settings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver, TargetError
@@ -62,6 +63,8 @@ class RunningContender:
     """The size of its data after loading."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache; None where it has none, or before it was asked."""
+    settings_in_force: Mapping[str, InForce] = field(default_factory=dict)
+    """The settings that it was given, as its running server reports them."""
     probes: list[AnyProbe] = field(default_factory=list)
     """The probes of its running server and of the host."""
 
@@ -110,6 +113,15 @@ class RunningContender:
         except OSError as error:
             self.server.check_alive()
             raise InstanceError(f"{self.name} cannot be probed: {error}") from error
+
+    def settings_not_as_given(self) -> list[str]:
+        """Return a sentence for each setting that the running server has otherwise than given."""
+        given = self.server.settings.values
+        return [
+            f"{self.name}: {name}: given {given[name]}, in force {value.text}"
+            for name, value in sorted(self.settings_in_force.items())
+            if not value.as_given
+        ]
 
     def refuse_fatal_errors(self, errors: Mapping[str, int], of_what: str) -> None:
         """Raise TargetError if one of the errors, by state, makes further measuring useless."""
@@ -210,6 +222,45 @@ class Contenders:
             ((size,),) = answer.rows
             contender.buffer_pool_bytes = None if size is None else int(size)
 
+    def read_facts(self, contender: RunningContender, rows: int) -> dict[str, dict[str, float]]:
+        """Ask a contender what its tables of so many `rows` are like; empty if it cannot tell."""
+        site = contender.server.site
+        self.maintain(contender, contender.family.before_counters(site), rows)
+        answers = self._answers(contender, contender.family.facts_statements(site))
+        return {} if answers is None else contender.family.read_facts(site, answers)
+
+    def read_counters(self, contender: RunningContender) -> dict[str, float]:
+        """Ask a contender how much its server has done; empty if it cannot tell."""
+        site = contender.server.site
+        self.maintain(contender, contender.family.before_counters(site), rows=0)
+        answers = self._answers(contender, [contender.family.counters_statement(site)])
+        return {} if answers is None else contender.family.read_counters(site, answers[0])
+
+    def read_settings(self, contender: RunningContender) -> None:
+        """Ask a contender which settings are in force."""
+        site = contender.server.site
+        answers = self._answers(contender, [contender.family.settings_statement(site)])
+        if answers is not None:
+            before = contender.settings_in_force
+            contender.settings_in_force = contender.family.read_settings(site, answers[0])
+            if not before:
+                for warning in contender.settings_not_as_given():
+                    self._view.warning(warning)
+
+    def _answers(
+        self, contender: RunningContender, statements: Sequence[str]
+    ) -> list[Sequence[Row]] | None:
+        """Return the answers to questions that a server need not understand; else warn."""
+        if not statements:
+            return []
+        try:
+            return [answer.rows for answer in self.driver.sql(contender.target, statements)]
+        except TargetError as error:
+            if error.kind == "connection":
+                raise
+            self._view.warning(f"{contender.name} does not describe itself: {error}")
+            return None
+
     def wait_until_idle(self, contenders: Sequence[RunningContender], limit: Second) -> None:
         """Wait until none of them uses the CPU any more, or `limit` has passed."""
         deadline = time.monotonic() + limit
@@ -228,6 +279,7 @@ class Contenders:
         if not contender.server.alive():
             self._view.phase(f"starting {contender.name}")
             contender.start()
+            self.read_settings(contender)
 
     def _stop(self, contender: RunningContender) -> None:
         self._view.phase(f"stopping {contender.name}")

@@ -11,7 +11,9 @@ import msgspec
 from slowdust import __version__
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import UsageError
+from slowdust.experiment.claims.cpus import format_cpus
 from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.protocol import PlanText
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
@@ -150,6 +152,11 @@ class Journal:
             check_same_allocator(facts, contender.server.allocator)
             facts.allocator = contender.server.allocator or facts.allocator
             facts.buffer_pool_bytes = contender.buffer_pool_bytes
+            facts.settings_in_force = {
+                name: value.text for name, value in sorted(contender.settings_in_force.items())
+            }
+            for warning in contender.settings_not_as_given():
+                self.warn(warning)
             if contender.sizes is not None:
                 facts.data_bytes = contender.sizes.data_bytes
                 facts.table_bytes = contender.sizes.table_bytes
@@ -179,8 +186,11 @@ def open_journal(
     """
     machine = read_machine(contenders.data_dir)
     facts = [_facts(contender) for contender in contenders.all]
+    cpus = usable_cpus()
+    host = advice.facts(machine) | {"CPUs used": format_cpus(cpus)}
     version = contenders.driver.version
-    manifest = new_manifest(spec, facts, method, version, advice.facts(machine))
+    manifest = new_manifest(spec, facts, method, version, host)
+    manifest.cpus = cpus
     if writer.folder.has_manifest():
         manifest = _continued(writer.folder.read_manifest(), manifest)
     else:
@@ -244,6 +254,7 @@ def _continued(before: Manifest, now: Manifest) -> Manifest:
     before.method.budget_s = now.method.budget_s
     before.method.incarnations = now.method.incarnations
     before.finished, before.schema = None, now.schema
+    before.cpus = now.cpus
     for contender in before.contenders:
         contender.failed = None
     return before
@@ -265,6 +276,9 @@ def check_same(before: Manifest, now: Manifest) -> None:
         )
         if old != new
     ]
+    if before.cpus and before.cpus != now.cpus:
+        cpus = f"{format_cpus(before.cpus)}, now {format_cpus(now.cpus)}"
+        changed.append(f"the CPUs ({cpus})")
     for old, new in zip(before.contenders, now.contenders, strict=False):
         if old.build.sha256 != new.build.sha256:
             changed.append(f"the binaries of {new.name}")

@@ -18,6 +18,7 @@ from slowdust.units import Second, format_duration
 from slowdust.wording import clients
 
 _PLAIN_EVERY: Second = 10.0
+_WAITING_EVERY: Second = 60.0
 _STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yellow"}
 
 
@@ -48,10 +49,17 @@ class PlainView:
 
     def __init__(self) -> None:
         self._last = time.monotonic()
+        self._reason = ""
 
     def phase(self, text: str) -> None:
         """Print the phase."""
         self._print(text)
+
+    def waiting(self, why: str, so_far: Second) -> None:
+        """Print the reason when it changes, and the time now and then."""
+        if why != self._reason or time.monotonic() - self._last >= _WAITING_EVERY:
+            self._reason = why
+            self._print(_waiting(why, so_far))
 
     def progress(self, done: int, total: int) -> None:
         """Print the share done now and then."""
@@ -101,6 +109,9 @@ class _LiveView:
     def phase(self, text: str) -> None:
         self._phase, self._done, self._total = text, 0, 0
 
+    def waiting(self, why: str, so_far: Second) -> None:
+        self.phase(_waiting(why, so_far))
+
     def progress(self, done: int, total: int) -> None:
         self._done, self._total = done, total
 
@@ -114,6 +125,10 @@ class _LiveView:
 
     def warning(self, text: str) -> None:
         self._console.print(f"warning: {text}", style="yellow", highlight=False)
+
+
+def _waiting(why: str, so_far: Second) -> str:
+    return f"{why}; {format_duration(round(so_far))} so far (Ctrl-C ends it)"
 
 
 def _line(status: Status) -> str:

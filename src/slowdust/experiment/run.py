@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from slowdust.benchmarks.steps import StepBenchmark
+from slowdust.experiment.claims.claim import WhenBusy, claimed
+from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import (
@@ -35,22 +37,33 @@ class Loop(Protocol):
         """Run the planned incarnations, and more as the benchmark wants them."""
 
 
-def run_experiment(spec: Spec, results: Path, mode: StartMode, view: View) -> Folder:
-    """Run an experiment to its end; return its folder.
+def run_experiment(
+    spec: Spec,
+    results: Path,
+    mode: StartMode,
+    view: View,
+    when_busy: WhenBusy = WhenBusy.WAIT,
+) -> Folder:
+    """Run an experiment to its end, once nobody else measures on its CPUs; return its folder.
 
     Raises:
         UsageError: the specification cannot be run, or its name is taken.
-        SlowdustError: no contender is left, or Slowdust itself failed.
+        SlowdustError: no contender is left, Slowdust itself failed, or another experiment
+            measures on its CPUs or disk and waiting is not wanted.
     """
     folder = Folder(results / spec.name)
     folder.refuse_if_running()
     check_start(folder, mode)
+    check_cpus(spec.cpus or ())
     resolved = resolve_contenders(spec, view)
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
         check_start(folder, mode)  # somebody may have run it meanwhile
+        claim = stack.enter_context(claimed(spec, when_busy, view))
         driver = stack.enter_context(Driver())
-        contenders = stack.enter_context(create_contenders(resolved, driver, folder, view))
+        contenders = stack.enter_context(
+            create_contenders(resolved, driver, folder, view, claim.locks)
+        )
         journal_of = partial(open_journal, spec, writer, contenders, view)
         loop = _loop_of(spec, contenders, journal_of, view)
         loop.run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from slowdust import builds
@@ -40,9 +40,15 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
 
 @contextmanager
 def create_contenders(
-    resolved: list[ResolvedContender], driver: Driver, folder: Folder, view: View
+    resolved: list[ResolvedContender],
+    driver: Driver,
+    folder: Folder,
+    view: View,
+    locks: Sequence[int] = (),
 ) -> Iterator[Contenders]:
     """Make the contenders' data directories; all is removed at the end.
+
+    `locks` are open files of locks that are freed only when the servers have ended.
 
     Raises:
         UsageError: a setting that a contender's server does not know or take.
@@ -50,7 +56,7 @@ def create_contenders(
     """
     for leftover in clean_leftovers():
         view.warning(str(leftover))
-    with RunDirectory.open(folder.name) as run:
+    with RunDirectory.open(folder.name, locks) as run:
         contenders = [_create(run, contender, view) for contender in resolved]
         if all(contender.failed for contender in contenders):
             raise SlowdustError("\n".join(str(contender.failed) for contender in contenders))

@@ -45,6 +45,9 @@ class View(Protocol):
     def phase(self, text: str) -> None:
         """Begin something other than measuring: fetching, loading, maintenance."""
 
+    def waiting(self, why: str, so_far: Second) -> None:
+        """Show why the experiment waits, and for how long it has; called again and again."""
+
     def progress(self, done: int, total: int) -> None:
         """Show how far the phase has come."""
 

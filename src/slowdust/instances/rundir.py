@@ -8,7 +8,7 @@ import re
 import secrets
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -55,15 +55,18 @@ class RunDirectory:
         self._removables: list[Removable] = []
 
     @classmethod
-    def open(cls, experiment: str) -> RunDirectory:
-        """Make a run directory of an experiment and own it."""
+    def open(cls, experiment: str, claim: Sequence[int] = ()) -> RunDirectory:
+        """Make a run directory of an experiment and own it.
+
+        `claim` are open files whose locks shall last until the servers have ended.
+        """
         with global_lock():
             path = instances_root() / f"{_file_name(experiment)}-{secrets.token_hex(4)}"
             path.mkdir(mode=0o755)
             path.chmod(0o755)  # independent of the umask: servers run as another user
             lock = try_to_lock(path)
         assert lock is not None
-        return cls(path, lock, start_watchdog(path))
+        return cls(path, lock, start_watchdog(path, claim))
 
     def __enter__(self) -> RunDirectory:
         return self

@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from slowdust.instances.leftovers import clean_directory
@@ -16,11 +17,15 @@ from slowdust.instances.leftovers import clean_directory
 _POLL_S = 0.05
 
 
-def start_watchdog(directory: Path) -> subprocess.Popen[bytes]:
-    """Start the watchdog of a run directory; closing its standard input ends it."""
+def start_watchdog(directory: Path, claim: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """Start the watchdog of a run directory; closing its standard input ends it.
+
+    It holds the open files of `claim` as long as it runs.
+    """
     return subprocess.Popen(
         # -P: files of the current directory must not replace our modules.
         [sys.executable, "-P", "-m", __name__, str(directory)],
+        pass_fds=claim,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

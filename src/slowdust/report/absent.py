@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.metrics import ESSENTIAL, Metric
+from slowdust.analysis.metrics import ESSENTIAL, PERCENTILES, Metric
 from slowdust.analysis.model import Report, Result
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.store.slice import Slice
 from slowdust.units import known
 
-_MEASURED_TIMES = ("p50", "p95", "p99", "max")
+_MEASURED_TIMES = (*(percentile.field for percentile in PERCENTILES), "max")
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,21 @@ import csv
 import io
 from collections.abc import Sequence
 
-from slowdust.analysis.metrics import METRICS
-from slowdust.analysis.model import AllTimeRatio, Report, ResponseTime, Result, Writers
+from slowdust.analysis.metrics import COMPARED, METRICS
+from slowdust.analysis.model import (
+    AllTimeRatio,
+    MetricComparison,
+    Report,
+    ResponseTime,
+    Result,
+    Writers,
+)
 from slowdust.store.latency import LatencyUs
 from slowdust.store.slice import Slice
 
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
-    *("counters", "counters_relative", "writers", "notes"),
+    *("compared", "counters", "counters_relative", "writers", "notes"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
@@ -26,6 +33,9 @@ _PARTS = {
 _FIELDS = [(part, name) for part, kind in _PARTS.items() for name in kind.__struct_fields__]
 """Parts of a result, and their fields, which are columns each."""
 _METRICS = tuple(metric.key for metric in METRICS)
+_COMPARED = [
+    (quantity.key, field) for quantity in COMPARED for field in MetricComparison.__struct_fields__
+]
 
 COLUMNS = (
     "experiment",
@@ -34,6 +44,7 @@ COLUMNS = (
     *(f"{part}_{name}" for part, name in _FIELDS),
     *(f"per_op_{key}" for key in _METRICS),
     *(f"per_op_relative_{key}" for key in _METRICS),
+    *(f"compared_{key}_{field}" for key, field in _COMPARED),
     "notes",
 )
 """All columns. Every file has them, so that those of several experiments can be put together."""
@@ -55,5 +66,6 @@ def _row(result: Result) -> list[object]:
         *(getattr(getattr(result, part), name, None) for part, name in _FIELDS),
         *(result.per_op.get(key) for key in _METRICS),
         *((result.per_op_relative or {}).get(key) for key in _METRICS),
+        *(getattr(result.compared.get(key), field, None) for key, field in _COMPARED),
         "; ".join(result.notes),
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from slowdust.analysis.history.model import History
-from slowdust.analysis.metrics import METRICS
+from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import Report
 from slowdust.store.slice import Slice
 
@@ -33,6 +33,14 @@ def report_schema() -> str:
             }
             for metric in METRICS
         }
+    compared = described["$defs"]["Result"]["properties"]["compared"]
+    compared["properties"] = {
+        quantity.key: {
+            **compared["additionalProperties"],
+            "description": f"{quantity.meaning}, relative to the base's",
+        }
+        for quantity in COMPARED
+    }
     return _schema("slowdust-report-2", "The report of one experiment", described)
 
 

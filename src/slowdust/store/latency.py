@@ -27,6 +27,7 @@ class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):
     """
 
     p50: Microsecond | None = None
+    p75: Microsecond | None = None
     p95: Microsecond | None = None
     p99: Microsecond | None = None
     max: Microsecond | None = None

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from slowdust.store.preparation import Preparation, StepWork
 from slowdust.units import Second
 
 
@@ -30,6 +31,8 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     build: BuildFacts
     config: str
     settings: dict[str, str]
+    settings_in_force: dict[str, str] = {}
+    """Setting that was given -> its value as the running server writes it, where it reports it."""
     skipped_settings: list[str] = []
     """Optional settings of the config that this version does not know."""
     engine: str | None = None
@@ -190,6 +193,8 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     tests: list[str]
     clients: list[int]
     method: Method
+    cpus: list[int] = []
+    """CPUs that clients and servers could use; empty if not recorded."""
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
     plans: list[Plan] = []
@@ -204,5 +209,9 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Long steps that ended with an error."""
     imported: Imported | None = None
     """Origin of an experiment that was not measured here."""
+    preparations: list[Preparation] = []
+    """Physical facts of each contender's tables, by incarnation and preparation."""
+    work: list[StepWork] = []
+    """Work of each contender's server in a step of one incarnation."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""

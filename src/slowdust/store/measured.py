@@ -26,6 +26,8 @@ def total_of(uses: Mapping[str, Use], probe: str, quantities: Collection[str]) -
 
 IDLE = "idle."
 """Beginning of the names of probes of contenders that should be idle."""
+OTHERS = "others"
+"""Name of the probe of programs that are not of the experiment."""
 
 
 class PerSecond(msgspec.Struct, array_like=True):
@@ -77,8 +79,8 @@ class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):
     retries: int = 0
     schedule: Schedule | None = None
     uses: dict[str, Use] = {}
-    """Probe -> its use: `server`, `host`, `client` (the driver about itself), and `idle.CONTENDER`
-    of each contender that should have been idle."""
+    """Probe -> its use: `server`, `host`, `others`, `client` (the driver about itself), and
+    `idle.CONTENDER` of each contender that should have been idle."""
     probe_seconds: Second | None = None
     """Time between the probes' two readings; never shorter than `seconds`."""
     skipped_probes: list[str] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import Result, Verdict
+from slowdust.analysis.model import MetricComparison, Result, Verdict
 from slowdust.store.latency import LatencyUs
 
 
@@ -18,11 +18,12 @@ def a_result(
     p50: float = 60.0,
     per_op: PerOperation | None = None,
     per_op_relative: PerOperation | None = None,
+    scatter: float = 0.02,
     busiest: float = 0.1,
     errors: int = 0,
     notes: tuple[str, ...] = (),
 ) -> Result:
-    """A result with an interval of 2% about `rqps`."""
+    """A result with an interval of 2% about `rqps`, and of `scatter` about its metrics."""
     return Result(
         benchmark="micro",
         test=test,
@@ -42,6 +43,12 @@ def a_result(
         latency_us=LatencyUs(p50=p50, p95=2 * p50, p99=3 * p50, max=10 * p50),
         per_op=per_op or PerOperation(),
         per_op_relative=per_op_relative,
+        compared={
+            key: MetricComparison(
+                ratio=ratio, low=ratio * (1 - scatter), high=ratio * (1 + scatter), verdict="unsure"
+            )
+            for key, ratio in (per_op_relative or {}).items()
+        },
         client_busiest_thread=busiest,
         notes=list(notes),
     )

@@ -97,3 +97,68 @@ def test_what_the_writers_beside_queries_write_explains_no_query() -> None:
     [explanation] = explain(result, a_result("a", per_op=base))
 
     assert explanation.cause is Cause.CPU
+
+
+@pytest.mark.parametrize(
+    ("scatter", "metrics"), [(0.2, ["context switches per operation"]), (0.4, [])]
+)
+def test_a_metric_whose_interval_includes_one_is_no_cause(
+    scatter: float, metrics: list[str]
+) -> None:
+    ours = PerOperation(cs=3.0)
+    result = a_result(
+        "b",
+        rqps=0.8,
+        verdict="slower",
+        per_op=ours,
+        per_op_relative=relative_to(BASE, ours),
+        scatter=scatter,
+    )
+
+    explanations = explain(result, a_result("a", per_op=BASE))
+
+    assert [explanation.metric for explanation in explanations] == metrics
+
+
+def test_a_metric_without_an_interval_is_no_cause() -> None:
+    ours = PerOperation(cs=3.0)
+    result = a_result(
+        "b", rqps=0.8, verdict="slower", per_op=ours, per_op_relative=relative_to(BASE, ours)
+    )
+    result.compared = {}
+
+    assert explain(result, a_result("a", per_op=BASE)) == []
+
+
+def test_an_interval_on_the_other_side_of_one_than_the_totals_is_no_cause() -> None:
+    ours = PerOperation(cs=3.0)
+    result = a_result(
+        "b", rqps=0.8, verdict="slower", per_op=ours, per_op_relative=relative_to(BASE, ours)
+    )
+    result.compared["cs"].low, result.compared["cs"].high = 0.8, 0.9
+
+    assert explain(result, a_result("a", per_op=BASE)) == []
+
+
+def test_cpu_time_proves_no_cause_and_comes_behind_what_does() -> None:
+    ours = PerOperation(server_cpu_us=100.0, cs=2.5)
+    result = a_result(
+        "b", rqps=0.5, verdict="slower", per_op=ours, per_op_relative=relative_to(BASE, ours)
+    )
+
+    explanations = explain(result, a_result("a", per_op=BASE))
+
+    assert [(item.cause, item.proves_cause) for item in explanations] == [
+        (Cause.CONTENTION, True),
+        (Cause.CPU, False),
+    ]
+
+
+def test_of_archived_runs_the_ratio_alone_decides() -> None:
+    ours = PerOperation(server_cpu_us=100.0)
+    result = a_result("b", rqps=0.5, per_op=ours, per_op_relative=relative_to(BASE, ours))
+    result.compared = {}
+
+    [explanation] = explain(result, a_result("a", per_op=BASE))
+
+    assert (explanation.cause, explanation.proves_cause) == (Cause.CPU, True)

@@ -4,8 +4,11 @@ import msgspec
 
 from slowdust.analysis.model import ContenderInfo
 from slowdust.analysis.results.contenders import contender_info
+from slowdust.analysis.results.notes import notes_about_others
 from slowdust.analysis.story.notes import notes_about_archive, notes_about_contenders
-from tests.unit.synthetic import synthetic_manifest
+from slowdust.store.measured import OTHERS
+from slowdust.store.slice import Slice
+from tests.unit.synthetic import synthetic_manifest, synthetic_slice
 
 
 def infos(*names: str, **differing: object) -> list[ContenderInfo]:
@@ -140,3 +143,31 @@ def test_of_archived_runs_nobody_knows_whether_machine_and_time_were_the_same() 
     [note] = notes_about_archive(infos("postgres@17.6", "mysql@9.7.4"))
     assert note.startswith("Different DBMS are compared: postgres and mysql.")
     assert "machine and time" not in note
+
+
+def slices_beside_others(*shares: float) -> list[Slice]:
+    """Return slices of 0.1 s on two CPUs, of which other programs used these shares."""
+    records = []
+    for share in shares:
+        record = synthetic_slice()
+        record.measured.probe_seconds = 0.1
+        record.measured.uses[OTHERS] = {"cpu_s": share * 0.2, "cpus": 2}
+        records.append(record)
+    return records
+
+
+def test_other_programs_are_told_with_their_share_in_the_slices_they_disturbed() -> None:
+    assert notes_about_others(slices_beside_others(0.4, 0.01, 0.5, 0.0)) == [
+        "other programs used 45% of its CPUs in 50% of the slices"
+    ]
+
+
+def test_other_programs_that_disturbed_few_slices_are_not_told() -> None:
+    assert notes_about_others(slices_beside_others(0.9, *[0.0] * 30)) == []
+    assert notes_about_others(slices_beside_others(*[0.04] * 30)) == []
+
+
+def test_other_programs_that_were_not_measured_are_not_told() -> None:
+    record = synthetic_slice()
+    record.measured.uses.pop(OTHERS, None)
+    assert notes_about_others([record]) == []

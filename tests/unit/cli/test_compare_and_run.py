@@ -18,6 +18,7 @@ import pytest
 
 from slowdust.cli import conduct
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
@@ -33,11 +34,15 @@ class Runs:
 
     experiment: Path
     calls: list[tuple[dict[str, Any], Path, StartMode]] = dataclasses.field(default_factory=list)
+    when_busy: list[WhenBusy] = dataclasses.field(default_factory=list)
     failure: Callable[[Path], BaseException] | None = None
 
-    def run_experiment(self, spec: Spec, results: Path, mode: StartMode, view: View) -> Folder:
+    def run_experiment(
+        self, spec: Spec, results: Path, mode: StartMode, view: View, when_busy: WhenBusy
+    ) -> Folder:
         """Keep the arguments; end as the test wants it."""
         del view
+        self.when_busy.append(when_busy)
         self.calls.append((tomllib.loads(spec.to_toml()), results, mode))
         if self.failure is not None:
             raise self.failure(results / spec.name)
@@ -265,6 +270,16 @@ def test_run_reads_the_experiment_from_its_file(slowdust: Slowdust, runs: Runs) 
     [(spec, results, mode)] = runs.calls
     assert (spec["name"], spec["tests"]) == ("nightly", ["scan"])
     assert (results, mode) == (Path("results"), StartMode.FRESH)
+
+
+def test_cpus_are_of_the_experiment_and_waiting_is_of_the_run(
+    slowdust: Slowdust, runs: Runs
+) -> None:
+    assert slowdust("compare", OLD, NEW, "--cpus", "3,0-1", "--no-wait").code == 0
+    assert runs.spec["cpus"] == [0, 1, 3]
+    assert slowdust("run", "results/micro/experiment.toml", "--no-wait", "--resume").code == 0
+    assert slowdust("compare", OLD, NEW).code == 0
+    assert runs.when_busy == [WhenBusy.FAIL, WhenBusy.FAIL, WhenBusy.WAIT]
 
 
 def test_resume_goes_on_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_path: Path) -> None:

@@ -14,10 +14,14 @@ from tests.unit.dbms.mysqld_sites import MARIADB, MYSQL, build_of, site_of
 
 def test_innodb_lowers_its_limits_for_a_while(tmp_path: Path) -> None:
     site = site_of(tmp_path, build_of("mysql", "9.7.4"))
-    analyze, purge, flushing = MYSQL.after_writes(site, ["sbtest1", "sbtest2"])
+    purge, analyze, flushing, checkpoint = MYSQL.after_writes(site, ["sbtest1", "sbtest2"])
     assert analyze == Statements(("ANALYZE TABLE sbtest1", "ANALYZE TABLE sbtest2"))
     assert isinstance(purge, WaitUntil)
     assert isinstance(flushing, WithSettings)
+    assert isinstance(checkpoint, WaitUntil)
+    behind = "Log sequence number {}\nLast checkpoint at  5000000\n"
+    assert checkpoint.is_done([("InnoDB", "", behind.format(5_100_000))])
+    assert not checkpoint.is_done([("InnoDB", "", behind.format(50_000_000))])
     assert list(flushing.values.items()) == [
         ("innodb_max_dirty_pages_pct_lwm", "0"),
         ("innodb_max_dirty_pages_pct", "0"),
@@ -28,7 +32,7 @@ def test_innodb_lowers_its_limits_for_a_while(tmp_path: Path) -> None:
     assert flushing.write("a", "1") == "SET GLOBAL a = 1"
     known = {**site.settings.values, "innodb_idle_flush_pct": "0"}
     idle = dataclasses.replace(site, settings=AcceptedSettings(known, (), {}))
-    of_idle = MYSQL.after_load(idle, ["a"])[-1]
+    of_idle = MYSQL.after_load(idle, ["a"])[-2]
     assert isinstance(of_idle, WithSettings)
     assert of_idle.values["innodb_idle_flush_pct"] == "100"
     (clean,) = flushing.stages
@@ -53,16 +57,17 @@ def test_purge_is_done_when_there_is_little_or_it_is_idle(
     tmp_path: Path, status: str, *, done: bool
 ) -> None:
     stages = MYSQL.after_writes(site_of(tmp_path, build_of("mysql", "5.6.24")), ["sbtest1"])
-    purge = stages[1]
+    purge = stages[0]
     assert isinstance(purge, WaitUntil)
     assert purge.is_done([("InnoDB", "", status)]) is done
 
 
 def test_rocksdb_compacts(tmp_path: Path) -> None:
     site = site_of(tmp_path, build_of("mariadb", "10.11.18"), engine="rocksdb")
-    _, before, flush, after = MARIADB.after_load(site, ["sbtest1"])
+    before, flush, after, analyze = MARIADB.after_load(site, ["sbtest1"])
     assert flush == Statements(("SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1",))
     assert before == after
+    assert analyze == Statements(("ANALYZE TABLE sbtest1",)), "it reads only the sorted files"
     assert isinstance(after, WaitUntil)
     assert after.is_done([("0",)])
     assert not after.is_done([("1",)])

@@ -11,7 +11,7 @@ from slowdust.accounts import Account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Site, Sizes, Statements
+from slowdust.dbms.family import Site, Sizes, Stage, Statements, WaitUntil
 from slowdust.dbms.postgres import configuration_text, major_version
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.errors import UsageError
@@ -128,12 +128,27 @@ def test_error_line_is_the_first_panic_or_the_last_fatal() -> None:
 def test_maintenance_after_writes(tmp_path: Path, version: str, statement: str) -> None:
     stages = POSTGRES.after_writes(site_of(tmp_path, version), ["sbtest1", "sbtest2"])
     second = statement.replace("sbtest1", "sbtest2")
-    assert stages == [Statements((statement, second)), Statements(("CHECKPOINT",))]
+    assert stages[-2:] == [Statements((statement, second)), Statements(("CHECKPOINT",))]
+    check_vacuum_comes_behind_the_commits(stages[:-1])
 
 
 def test_maintenance_after_load(tmp_path: Path) -> None:
     stages = POSTGRES.after_load(site_of(tmp_path), ["sbtest1"])
-    assert stages == [Statements(("VACUUM (ANALYZE) sbtest1",)), Statements(("CHECKPOINT",))]
+    assert stages[-2:] == [Statements(("VACUUM (ANALYZE) sbtest1",)), Statements(("CHECKPOINT",))]
+    check_vacuum_comes_behind_the_commits(stages[:-1])
+
+
+def check_vacuum_comes_behind_the_commits(stages: list[Stage]) -> None:
+    """The log is on disk, and no snapshot is older, before VACUUM looks at rows."""
+    flush, alone, vacuum = stages
+    assert isinstance(flush, Statements)
+    assert "SET LOCAL synchronous_commit = on" in flush.texts[0]
+    assert "pg_logical_emit_message(true" in flush.texts[0], "it has to write into the log"
+    assert isinstance(alone, WaitUntil)
+    assert alone.is_done([("0",)])
+    assert not alone.is_done([("1",)])
+    assert isinstance(vacuum, Statements)
+    assert vacuum.texts[0].startswith("VACUUM")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +165,10 @@ def test_what_autovacuum_would_do_is_done_where_it_is_on(
 ) -> None:
     accepted = AcceptedSettings(settings, (), {})
     site = dataclasses.replace(site_of(tmp_path), settings=accepted)
-    assert POSTGRES.after_step(site, ["a", "b"]) == ([Statements(texts)] if texts else [])
+    stages = POSTGRES.after_step(site, ["a", "b"])
+    assert stages[-1:] == ([Statements(texts)] if texts else [])
+    if texts:
+        check_vacuum_comes_behind_the_commits(stages)
 
 
 def test_sizes_are_read_in_bytes(tmp_path: Path) -> None:

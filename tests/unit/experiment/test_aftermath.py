@@ -13,6 +13,7 @@ import pytest
 
 from slowdust.benchmarks.steps import Server, StepBenchmark
 from slowdust.dbms.family import Stage
+from slowdust.dbms.in_force import InForce
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, PlanText
@@ -58,7 +59,11 @@ class PretendedServer:
         default_factory=lambda: SimpleNamespace(data_bytes=3, table_bytes=2, index_bytes=1)
     )
     buffer_pool_bytes: None = None
+    settings_in_force: dict[str, InForce] = field(default_factory=dict)
     starts: int = 0
+
+    def settings_not_as_given(self) -> list[str]:
+        return []
 
     @property
     def server(self) -> SimpleNamespace:

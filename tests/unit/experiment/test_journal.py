@@ -76,6 +76,15 @@ def test_what_may_change_is_said_as_the_benchmark_has_it() -> None:
     check_same(*long_steps)
 
 
+def test_other_cpus_do_not_go_on() -> None:
+    before, now = manifest(FACTS), manifest(FACTS)
+    now.cpus = [2, 3]
+    check_same(before, now)  # an earlier Slowdust did not record them
+    before.cpus = [0, 1]
+    with pytest.raises(UsageError, match=r"the CPUs \(0-1, now 2-3\) changed since"):
+        check_same(before, now)
+
+
 def test_another_malloc_does_not_go_on() -> None:
     before = msgspec.structs.replace(FACTS, allocator="glibc")
     check_same_allocator(before, "glibc")

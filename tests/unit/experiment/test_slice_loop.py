@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from types import MappingProxyType, SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -72,6 +72,7 @@ def sessions_in(world: World) -> type:
 
         positions = (1,)
         next_operation = 1
+        operations: Mapping[str, int] = MappingProxyType({})
 
         def __init__(
             self, contenders: object, step: PlannedStep, incarnation: int, *_: object, **__: object
@@ -125,8 +126,12 @@ def run(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Spe
     monkeypatch.setattr(Writer, "append", lambda *_: None)
 
     def run_spec(world: World, spec: Spec) -> Journal:
-        idle = SimpleNamespace(data=None, **dict.fromkeys(("start", "note_writes"), lambda: None))
+        idle = SimpleNamespace(
+            data=None, **dict.fromkeys(("start", "note_writes"), lambda *_: None)
+        )
         monkeypatch.setattr(loop, "LoadedTables", lambda *_: idle)
+        uncounted = SimpleNamespace(totals=lambda: {}, keep=lambda *_: None)
+        monkeypatch.setattr(loop, "Work", lambda *_: uncounted)
         monkeypatch.setattr(loop, "StepSessions", sessions_in(world))
         monkeypatch.setattr(loop, "time", world)
         monkeypatch.setattr(blocks, "time", world)
@@ -147,23 +152,54 @@ def run(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Spe
     return run_spec
 
 
-def spec_of(tests: list[str], **keys: Any) -> Spec:
+def spec_of(tests: list[str], **keys: str) -> Spec:
     return parse_spec({"name": "x", "contenders": NAMES, "tests": tests, **keys})
 
 
-def test_no_test_stops_early_without_a_verdict_that_holds_at_the_end(
+@dataclass
+class LosingJudge:
+    """Settles scan after three turns, until point-query has had four."""
+
+    names: list[str]
+    margin: float
+    journal: Journal
+
+    def settled(self, others: list[str]) -> set[str]:
+        assert others == NAMES[1:]
+        turns = {step.test.name: step.turns_done for step in self.journal.steps}
+        return {"scan@1"} if turns["scan"] >= 3 and turns["point-query"] < 4 else set()
+
+    def status(
+        self, step: PlannedStep, extent: str, measured: float, budget: float, settled: int | None
+    ) -> Status:
+        return Status(step.test.name, 1, 1, 3, extent, [], measured, budget, settled)
+
+
+def test_a_test_that_loses_its_verdict_gets_turns_while_the_budget_lasts(
+    run: Callable[[World, Spec], Journal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "Judge", LosingJudge)
+    world = World({"point-query": 0.05, "scan": 0.05, "hot-points": 0.05})
+    journal = run(world, spec_of([*world.restart], budget="90s", slice="50ms"))
+    assert world.phases == ["scan is open again: its verdict no longer holds"]
+    turns = {step.test.name: step.turns_done for step in journal.steps}
+    assert turns["point-query"] == turns["hot-points"] == 6
+    assert turns["scan"] == 5, "it was settled in one of the incarnations"
+    assert journal.manifest.settled == []
+    assert journal.manifest.spent_s == pytest.approx(90, abs=3)
+    counts = [count for count in world.settled if count is not None]
+    assert set(counts) == {0, 1}
+
+
+def test_what_is_settled_leaves_the_budget_to_the_others(
     run: Callable[[World, Spec], Journal],
 ) -> None:
-    tests = ["point-query", "random-points.100", "random-points.10", "hot-points"]
-    restart = {"point-query": 0.004, "hot-points": 0.05}
-    world = World({test: restart.get(test, 0.003) for test in tests})
-    journal = run(world, spec_of(tests, budget="60s", slice="50ms"))
-    assert any("is open again" in phase for phase in world.phases)
-    assert any(step.settled for step in journal.steps)
-    assert any(not step.settled for step in journal.steps)
-    assert journal.manifest.spent_s == pytest.approx(60, abs=3), "what is unsure gets the rest"
-    counts = [count for count in world.settled if count is not None]
-    assert any(later < earlier for earlier, later in zip(counts, counts[1:], strict=False))
+    world = World({"point-query": 0.0, "random-points.100": 0.0, "hot-points": 0.2})
+    journal = run(world, spec_of([*world.restart], budget="70s", slice="50ms"))
+    slices = {step.test.name: len(step.slices) for step in journal.steps}
+    settled = {step.test.name for step in journal.steps if step.settled}
+    assert settled == {"point-query", "random-points.100"}
+    assert slices["hot-points"] > slices["point-query"]
     assert journal.manifest.settled == [step.key for step in journal.steps if step.settled]
 
 

@@ -139,7 +139,7 @@ def test_a_probe_that_cannot_be_opened_is_skipped_and_named(
     window.open()
     use = window.close()
 
-    assert use.uses.keys() == {"server", "host"}
+    assert use.uses.keys() == {"server", "host", "others"}
     assert "forbidden" in use.skipped
 
 

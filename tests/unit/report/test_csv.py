@@ -26,6 +26,10 @@ def test_one_row_for_each_result_with_its_numbers() -> None:
         assert result.latency_us is not None
         assert float(row["latency_us_p99"]) == result.latency_us.p99
         assert float(row["per_op_cs"]) == result.per_op["cs"]
+        compared = result.compared.get("p75_us")
+        assert row["compared_p75_us_verdict"] == (compared.verdict if compared else "")
+        assert row["compared_p75_us_low"] == (str(compared.low) if compared else "")
+    assert table[1]["compared_p75_us_verdict"] != ""
     assert table[0]["verdict"] == ""
     assert table[0]["per_op_relative_cs"] == ""
     assert float(table[1]["per_op_relative_cs"]) > 0

@@ -5,9 +5,10 @@ import re
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.model import Report, Result
+from slowdust.analysis.model import MetricComparison, Report, Result
 from slowdust.benchmarks.micro import MICRO
 from slowdust.report import html
+from slowdust.report.html.numbers import TO
 from slowdust.store.slice import Slice
 from tests.unit.report.outline import outline_of
 from tests.unit.report.sample import (
@@ -65,6 +66,27 @@ def test_rates_verdicts_and_bands_are_in_the_table(plain: tuple[Report, list[Sli
     assert f"{base.qps:,.0f}" in row[0]
     for sentence in report.tldr:
         assert sentence in page
+
+
+def test_metrics_have_their_interval_and_verdict_below_them(
+    plain: tuple[Report, list[Slice]],
+) -> None:
+    report, slices = plain
+    newer = _result(report, "point-query", NEWER)
+    kept = dict(newer.compared)
+    newer.compared["server_cpu_us"] = MetricComparison(
+        ratio=0.951, low=0.93, high=0.97, verdict="less"
+    )
+    newer.compared["p95_us"] = MetricComparison(ratio=1.2, low=0.9, high=1.6, verdict="unsure")
+    page = html.render(report, slices)
+    newer.compared = kept
+
+    test = re.search(r'id="test-point-query-c1".*?</details>', page, re.DOTALL)
+    assert test
+    below = "[^<]*<small>\N{MULTIPLICATION SIGN}%s</small><small>%s</small>"
+    less, unsure = ("0.95 less", f"0.93{TO}0.97"), ("1.20 unsure", f"0.90{TO}1.60")
+    assert re.search('<td class="number">' + below % less, test[0])
+    assert re.search('<td class="number not-sure">' + below % unsure, test[0])
 
 
 def test_slower_tests_start_open_and_others_closed(plain: tuple[Report, list[Slice]]) -> None:

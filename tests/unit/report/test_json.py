@@ -76,7 +76,8 @@ def test_the_shape_of_a_result() -> None:
         "latency_us",
         "per_op",
     } <= set(result)
-    assert set(result["latency_us"]) == {"p50", "p95", "p99", "max"}
+    assert set(result["latency_us"]) == {"p50", "p75", "p95", "p99", "max"}
+    assert set(result["compared"]["server_cpu_us"]) == {"ratio", "low", "high", "verdict"}
 
 
 def test_what_was_not_measured_is_absent_and_what_was_zero_is_zero() -> None:

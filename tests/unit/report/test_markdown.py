@@ -4,7 +4,7 @@ from markdown_it import MarkdownIt
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import Report
+from slowdust.analysis.model import MetricComparison, Report
 from slowdust.report.markdown import report as markdown
 from tests.unit.report.sample import (
     SWEEP,
@@ -49,8 +49,28 @@ def test_throughput_has_tests_by_contenders() -> None:
 def test_hardware_is_the_bases_values_and_the_others_multiples() -> None:
     rows = table_rows(section(markdown.render(a_report()), "Hardware per operation"))
 
-    assert rows[3][:4] == ["scan", "1", "a@2", "2.00x"]
+    assert rows[3][:4] == ["scan", "1", "a@2", "2.00x [2.00, 2.00] more"]
     assert "x" not in "".join(rows[2][3:])
+
+
+def test_response_times_have_the_multiple_of_the_bases_behind_them() -> None:
+    report = a_report()
+    slower = next(r for r in report.results if (r.test, r.contender) == ("scan", "a@2"))
+    assert slower.latency_us is not None
+    slower.compared["p75_us"] = MetricComparison(ratio=2.0, low=1.9, high=2.1, verdict="more")
+    slower.compared["p95_us"] = MetricComparison(ratio=1.2, low=0.9, high=1.6, verdict="unsure")
+    slower.compared["p99_us"] = MetricComparison(ratio=1.3, verdict="unsure")
+
+    lines = section(markdown.render(report), "Response time, microseconds")
+
+    header, _, base, row, *_ = table_rows(lines)
+    assert header[3:] == ["p50", "p75", "p95", "p99", "max"]
+    assert row[4] == f"{slower.latency_us.p75:,.0f} 2.00x [1.90, 2.10] more"
+    assert row[5] == f"{slower.latency_us.p95:,.0f} 1.20x [0.90, 1.60] unsure"
+    assert row[6] == f"{slower.latency_us.p99:,.0f} 1.30x unsure"
+    assert row[7] == f"{slower.latency_us.max:,.0f}"
+    assert "x" not in "".join(base[3:])
+    assert "95% interval and verdict" in lines[0]
 
 
 def test_tiny_values_keep_their_digits() -> None:
@@ -59,6 +79,7 @@ def test_tiny_values_keep_their_digits() -> None:
     scan["a@1"].qps, scan["a@1"].per_op["cs"] = 0.0517, 0.0000000531729
     scan["a@2"].rqps, scan["a@2"].low, scan["a@2"].high = 0.00123, 0.00119, 0.0131
     scan["a@2"].per_op_relative = PerOperation(cs=0.0000000531729)
+    del scan["a@2"].compared["cs"]
 
     text = markdown.render(report)
 

@@ -35,6 +35,7 @@ def contender_info(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo
             for name in names
             if facts.settings.get(name) != base.settings.get(name)
         },
+        settings_in_force=facts.settings_in_force,
         skipped_settings=facts.skipped_settings,
         engine=facts.engine,
         environment=facts.environment,

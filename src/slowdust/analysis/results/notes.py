@@ -14,9 +14,9 @@ from slowdust.analysis.model import Writers
 from slowdust.analysis.origin import printed_notes
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
-from slowdust.store.measured import IDLE
+from slowdust.store.measured import IDLE, OTHERS
 from slowdust.store.slice import Slice
-from slowdust.units import Second
+from slowdust.units import Second, known
 from slowdust.wording import change, counted
 
 BUSY_CLIENT = 0.9
@@ -28,6 +28,10 @@ REPORTED_DRIFT = 1.25
 
 BUSY_IDLE = 0.05
 """CPU share of the contenders that should be idle, of one core, from which it is reported."""
+BUSY_OTHERS = 0.05
+"""Share of the CPUs' time from which other programs disturb a slice, or a long step."""
+BUSY_SLICES = 0.05
+"""Share of slices so disturbed from which they are reported."""
 OTHER_CLOCK = 0.02
 """Relative difference of the clock rates from which it is reported."""
 
@@ -43,6 +47,7 @@ def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) ->
     if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
         notes.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
     notes += notes_about_idle_cpu(slices)
+    notes += notes_about_others(slices)
     if errors := sum(sum(record.measured.errors.values()) for record in slices):
         notes.append(f"errors: {errors:,}")
     if retries := sum(record.measured.retries for record in slices):
@@ -190,6 +195,26 @@ def notes_about_idle_cpu(slices: Sequence[Slice]) -> list[str]:
     else:
         share, where = idle_cpu_share(slices) or 0.0, ""
     return [f"idle contenders were busy: {share:.0%} of a CPU{where}"] if share > BUSY_IDLE else []
+
+
+def notes_about_others(slices: Sequence[Slice]) -> list[str]:
+    """Return a note if other programs were busy beside the `slices` of one test and contender."""
+    shares = known(_others_share(record) for record in slices)
+    busy = [share for share in shares if share >= BUSY_OTHERS]
+    if not busy or len(busy) < BUSY_SLICES * len(shares):
+        return []
+    unit = "slices" if slices[0].step is None else "incarnations"
+    return [
+        f"other programs used {fmean(busy):.0%} of its CPUs in {len(busy) / len(shares):.0%} of "
+        f"the {unit}"
+    ]
+
+
+def _others_share(record: Slice) -> float | None:
+    """Return the share of the CPUs' time that other programs used; None if not measured."""
+    cpu_s, cpus = record.measured.used(OTHERS, "cpu_s"), record.measured.used(OTHERS, "cpus")
+    window = _window(record)
+    return min(1.0, cpu_s / (cpus * window)) if cpu_s is not None and cpus and window else None
 
 
 def _has_idle_cpu(record: Slice) -> bool:

@@ -283,6 +283,8 @@ def _reason(explanations: Sequence[Explanation]) -> str:
     first, *others = explanations
     verb = "are" if first.metric.startswith(("context", "KB")) else "is"
     moved = f"{first.metric} {verb} {change(first.ratio)}"
+    if not first.proves_cause:
+        return f"{moved} with it, which on a shared machine proves no cause"
     cause = f"{'more' if first.ratio > 1 else 'less'} {first.cause.value}"
     if first.partial:
         return f"{moved}: {cause} may be a part of it, the rest is not explained"

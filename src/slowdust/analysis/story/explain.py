@@ -5,9 +5,14 @@
     r/o, rKB/o or wKB/o moved        IO
 
 More of a metric explains slower, less explains faster. A metric that moved the other way explains
-nothing, and one that moved less than the throughput explains a part of it at most. Nor does one
-explain anything that cannot have taken the time: twice the context switches of a scan, where ten
-become twenty in as many milliseconds, are no contention.
+nothing, nor does one whose interval includes 1. One that moved less than the throughput explains
+a part of it at most, and none explains anything that it cannot have taken the time for: twice the
+context switches of a scan, where ten become twenty in as many milliseconds, are no contention.
+
+CPU time per operation is stated and not called a cause: on a shared machine it moves with the
+machine's speed as throughput does, so that it would explain most false verdicts. Archived runs
+have no intervals and had machines of their own: there the ratios alone decide, and CPU overhead
+is a cause.
 """
 
 from __future__ import annotations
@@ -41,6 +46,8 @@ class Explanation:
     """Contender / base."""
     partial: bool
     """Whether it moved clearly less than the throughput did."""
+    proves_cause: bool
+    """Whether it may be called the cause; else it is no more than a fact."""
 
 
 _RARITY = (Cause.IO, Cause.CONTENTION, Cause.CPU)
@@ -48,7 +55,7 @@ _RARITY = (Cause.IO, Cause.CONTENTION, Cause.CPU)
 
 
 def explain(result: Result, base: Result) -> list[Explanation]:
-    """Return the causes of a change, the likely one first; empty if nothing explains it."""
+    """Return what moved with a change, the likely cause first; empty if nothing did."""
     if result.rqps is None or result.per_op_relative is None:
         return []
     slowdown = 1 / result.rqps
@@ -57,14 +64,30 @@ def explain(result: Result, base: Result) -> list[Explanation]:
         ratio = result.per_op_relative.get(metric.key)
         if ratio is None or not _could_account_for(metric, evidence, result, base):
             continue
+        if _has_intervals(result) and not _is_certain(metric, ratio, result):
+            continue
         agrees = (ratio > 1) == (slowdown > 1)
         enough = WHOLE * abs(slowdown - 1)
         if agrees and abs(ratio - 1) >= min(FLAT, enough):
             partial = abs(ratio - 1) < enough
             per = f"{evidence.words} per {operation(result.unit)}"
-            explanations.append(Explanation(evidence.cause, per, ratio, partial))
-    # What moved as much as the throughput comes first; among those, the rarest.
-    return sorted(explanations, key=lambda explanation: explanation.partial)
+            proves = not (evidence.moves_with_speed and _has_intervals(result))
+            explanations.append(Explanation(evidence.cause, per, ratio, partial, proves))
+    # Causes come first, then what moved as much as the throughput; among those, the rarest.
+    return sorted(explanations, key=lambda item: (not item.proves_cause, item.partial))
+
+
+def _has_intervals(result: Result) -> bool:
+    """Return whether slices were measured: archived runs have neither interval nor verdict."""
+    return result.verdict is not None
+
+
+def _is_certain(metric: Metric, ratio: float, result: Result) -> bool:
+    """Return whether the metric's own interval lies on the side of 1 that `ratio` is on."""
+    compared = result.compared.get(metric.key)
+    if compared is None or compared.low is None or compared.high is None:
+        return False
+    return compared.low > 1 if ratio > 1 else compared.high < 1
 
 
 def _candidates(per_op: PerOperation) -> list[tuple[Metric, Evidence]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.dbms.family import Row, Site, Stage, Statements, WaitUntil, WithSettings
+from slowdust.dbms.mysqld import physical
 from slowdust.dbms.mysqld.instance_options import data_directory
 from slowdust.dbms.mysqld.layout import version_of
 from slowdust.units import Second
@@ -19,13 +19,16 @@ _FEW_DIRTY_PAGES = 10
 """Pages that a server itself keeps dirty."""
 _SHORT_HISTORY = 100
 """Undo logs in a short list. Purged logs leave it in batches, so a longer one may be done too."""
+_LONGEST_CHECKPOINT: Second = 20.0
+_SHORT_CHECKPOINT = 4 << 20
+"""Bytes of the log: the server's own pages are changed all the time."""
 _PURGE_IS_IDLE = "state: running but idle"
 _REPORTS_PURGE_SINCE = (5, 6, 0)
 _READINGS_WITHOUT_CHANGE = 15
 """Readings over a few seconds, since older servers purge once a second when they are idle."""
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
-_HISTORY = re.compile(r"History list length (\d+)")
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
+_INDEX_SIZES_SINCE = (5, 6, 0)
 _FILE_PER_TABLE = "innodb_file_per_table"
 _FILE_PER_TABLE_BY_DEFAULT_SINCE = (5, 6, 6)
 _OFF = frozenset({"off", "false", "0"})
@@ -43,7 +46,22 @@ class Engine(ABC):
 
     @abstractmethod
     def settle(self, site: Site) -> list[Stage]:
-        """Return the stages that finish the writes' deferred work: then an idle server is idle."""
+        """Return the stages that finish the deferred work on rows, before they are analyzed."""
+
+    def write_out(self, site: Site) -> list[Stage]:
+        """Return the stages that write what is only in memory: then an idle server is idle."""
+        del site
+        return []
+
+    def facts_statements(self, site: Site) -> tuple[str, ...]:
+        """Return the statements whose answers `read_facts` reads; none where there are no files."""
+        del site
+        return ()
+
+    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+        """Read physical facts: subject -> quantity -> value."""
+        del answers
+        return {}
 
     def before_sizes(self) -> list[Stage]:
         """Return the stages without which ANALYZE would miss stored rows."""
@@ -61,13 +79,7 @@ class Innodb(Engine):
     bytes_per_row = 240
 
     def settle(self, site: Site) -> list[Stage]:
-        """Wait for the purge of old row versions, then write the dirty pages."""
-        flushing = {"innodb_max_dirty_pages_pct": "0"}
-        if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
-            low = {"innodb_max_dirty_pages_pct_lwm": "0"}
-            flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
-        if _IDLE_FLUSH in site.settings.values:
-            flushing[_IDLE_FLUSH] = "100"
+        """Wait for the purge of old row versions."""
         reports_purge = version_of(site.build) >= _REPORTS_PURGE_SINCE
         is_purged = _is_purged if reports_purge else HistoryLength().has_settled
         return [
@@ -76,7 +88,18 @@ class Innodb(Engine):
                 "SHOW ENGINE INNODB STATUS",
                 is_purged,
                 _LONGEST_PURGE,
-            ),
+            )
+        ]
+
+    def write_out(self, site: Site) -> list[Stage]:
+        """Write the dirty pages, and wait for the checkpoint that follows within seconds."""
+        flushing = {"innodb_max_dirty_pages_pct": "0"}
+        if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
+            low = {"innodb_max_dirty_pages_pct_lwm": "0"}
+            flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
+        if _IDLE_FLUSH in site.settings.values:
+            flushing[_IDLE_FLUSH] = "100"
+        return [
             WithSettings(
                 flushing,
                 _read_global,
@@ -90,7 +113,27 @@ class Innodb(Engine):
                     ),
                 ),
             ),
+            WaitUntil(
+                "the checkpoint is that of the written pages",
+                "SHOW ENGINE INNODB STATUS",
+                _is_checkpointed,
+                _LONGEST_CHECKPOINT,
+            ),
         ]
+
+    def facts_statements(self, site: Site) -> tuple[str, ...]:
+        """Ask for pages, and for what is still to be written or purged."""
+        if version_of(site.build) < _INDEX_SIZES_SINCE:
+            return physical.INNODB_STATE
+        return (*physical.INNODB_STATE, physical.INNODB_INDEXES)
+
+    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+        """Read the answers; the last one only newer versions give."""
+        state = len(physical.INNODB_STATE)
+        facts = physical.read_innodb_state(answers[:state])
+        for indexes in answers[state:]:
+            facts |= physical.read_innodb_indexes(indexes)
+        return facts
 
     def data_bytes(self, site: Site) -> int:
         """Return the size of the tables' own files, or of the system tablespace without them."""
@@ -117,6 +160,15 @@ class Rocksdb(Engine):
         )
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
         return [compacted, Statements((flush,)), compacted]
+
+    def facts_statements(self, site: Site) -> tuple[str, ...]:
+        """Ask for the entries of each index, the memtable and the levels."""
+        del site
+        return physical.ROCKSDB_FACTS
+
+    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+        """Read the answers."""
+        return physical.read_rocksdb_facts(answers)
 
     def before_sizes(self) -> list[Stage]:
         """Flush the memtable, since ANALYZE reads only the sorted files."""
@@ -180,7 +232,7 @@ class HistoryLength:
 
     def has_settled(self, rows: Sequence[Row]) -> bool:
         """Return whether the list is short or no longer shrinks; called with each new status."""
-        length = _history_length(rows)
+        length = physical.history_length(rows)
         self._unchanged = self._unchanged + 1 if length == self._last else 0
         self._last = length
         is_short = length is None or length <= _SHORT_HISTORY
@@ -188,17 +240,14 @@ class HistoryLength:
 
 
 def _is_purged(rows: Sequence[Row]) -> bool:
-    length = _history_length(rows)
-    return length is None or length <= _SHORT_HISTORY or _PURGE_IS_IDLE in _text(rows)
+    length = physical.history_length(rows)
+    is_idle = _PURGE_IS_IDLE in physical.text_of(rows)
+    return length is None or length <= _SHORT_HISTORY or is_idle
 
 
-def _history_length(rows: Sequence[Row]) -> int | None:
-    length = _HISTORY.search(_text(rows))
-    return None if length is None else int(length.group(1))
-
-
-def _text(rows: Sequence[Row]) -> str:
-    return "\n".join(field for row in rows for field in row if field)
+def _is_checkpointed(rows: Sequence[Row]) -> bool:
+    age = physical.checkpoint_age(rows)
+    return age is None or age <= _SHORT_CHECKPOINT
 
 
 def _is_clean(rows: Sequence[Row]) -> bool:

@@ -13,6 +13,8 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth
 from slowdust.dbms.family import Family, Row, Run, Shutdown, Site, Sizes, Stage, Statements
+from slowdust.dbms.in_force import InForce
+from slowdust.dbms.mysqld import in_force, physical
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
 from slowdust.dbms.mysqld.instance_options import (
     data_directory,
@@ -179,8 +181,9 @@ class MysqldFamily(Family):
         return self.after_writes(site, tables)
 
     def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
-        """Collect statistics, then finish the engine's deferred work."""
-        return [_analyze(tables), *_engine_of(site).settle(site)]
+        """Finish the engine's deferred work, and collect statistics of what it leaves."""
+        engine = _engine_of(site)
+        return [*engine.settle(site), _analyze(tables), *engine.write_out(site)]
 
     def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
         """Return no stages: purge, flushing and compaction begin during the writes."""
@@ -206,6 +209,40 @@ class MysqldFamily(Family):
         in_files = _engine_of(site).data_bytes(site)
         in_memory = int(table) + int(index)
         return Sizes(in_memory if in_files is None else in_files, int(table), int(index))
+
+    def facts_statements(self, site: Site) -> Sequence[str]:
+        """Ask the engine."""
+        return _engine_of(site).facts_statements(site)
+
+    def read_facts(
+        self, site: Site, answers: Sequence[Sequence[Row]]
+    ) -> dict[str, dict[str, float]]:
+        """Let the engine read what it reports."""
+        return _engine_of(site).read_facts(answers)
+
+    def before_counters(self, site: Site) -> list[Stage]:
+        """Return no stages: what is counted is shown at once."""
+        del site
+        return []
+
+    def counters_statement(self, site: Site) -> str:
+        """Ask for the calls of the storage engine."""
+        del site
+        return physical.COUNTERS
+
+    def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
+        """Read them by kind."""
+        del site
+        return physical.read_counters(rows)
+
+    def settings_statement(self, site: Site) -> str:
+        """Ask for all variables."""
+        del site
+        return in_force.STATEMENT
+
+    def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
+        """Compare values in whatever form they are written."""
+        return in_force.read(site.settings.values, rows)
 
     def buffer_pool_statement(self, site: Site) -> str | None:
         """Return the statement for InnoDB's buffer pool or MyRocks' block cache."""

@@ -132,6 +132,11 @@ class StepSessions:
         """Operations per client that every contender has done."""
         return [max(column) for column in zip(*self._positions.values(), strict=True)]
 
+    @property
+    def operations(self) -> dict[str, int]:
+        """Operations that each contender has done in these sessions."""
+        return {name: sum(positions) for name, positions in self._positions.items()}
+
     def used_up(self) -> bool:
         """Return whether one more block would want to delete more rows than there are."""
         if not self._step.test.consumes:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import FloatArray
+from slowdust.analysis.comparison.location import FloatArray, trimmed_mean
 from slowdust.units import Second
 
 LENGTHS: tuple[Second, ...] = (0.025, 0.05, 0.1, 0.25)
@@ -33,11 +33,10 @@ _LONGEST_RECORD: Second = 2.0
 _SHORTEST_RECORD: Second = 0.8
 _RECORDED_SHARE = 0.06
 """Share of a test's part of the budget that its record takes at the most."""
-TRIMMED_SHARE = 0.2
-"""Share of the blocks that a step's estimate cuts from each end."""
 _SLICES = 4
 """Slices of a block of two contenders: A B B A."""
-_CONTRAST = np.array([0.5, -0.5, -0.5, 0.5])
+_HALVES = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
+"""A - B in each half of a block."""
 _FEWEST_BLOCKS = 3
 """Blocks that fit into the record one behind the other: with fewer their variance is a guess."""
 
@@ -111,14 +110,14 @@ def interval_widths(
         block = _SLICES * slot
         if record.seconds.sum() < _FEWEST_BLOCKS * block:
             continue
-        contrasts = _contrasts(record, length, slot)
-        if len(contrasts) > 1:
-            widths[length] = math.sqrt(_variance(contrasts) * block)
+        halves = _halves(record, length, slot)
+        if len(halves) > 1:
+            widths[length] = math.sqrt(_variance(halves) * block)
     return widths
 
 
-def _contrasts(record: SpeedRecord, length: Second, slot: Second) -> FloatArray:
-    """Return the contrast A B B A of blocks that begin at every `RUN` of the record."""
+def _halves(record: SpeedRecord, length: Second, slot: Second) -> FloatArray:
+    """Return ln(A / B) in both halves of blocks that begin at every `RUN`, shape (blocks, 2)."""
     ends = np.concatenate(([0.0], np.cumsum(record.seconds)))
     done = np.concatenate(([0.0], np.cumsum(record.operations)))
     last = ends[-1] - (_SLICES - 1) * slot - length
@@ -126,14 +125,11 @@ def _contrasts(record: SpeedRecord, length: Second, slot: Second) -> FloatArray:
     slices = begins[:, None] + slot * np.arange(_SLICES)[None, :]
     operations = np.interp(slices + length, ends, done) - np.interp(slices, ends, done)
     moving = operations.min(axis=1, initial=np.inf) > 0
-    contrasts: FloatArray = np.log(operations[moving]) @ _CONTRAST
-    return contrasts
+    halves: FloatArray = np.log(operations[moving]) @ _HALVES.T
+    return halves
 
 
-def _variance(contrasts: FloatArray) -> float:
-    """Return what a block contributes to the squared standard error of a trimmed mean.
-
-    It is the winsorized variance over the squared share that is kept (Tukey and McLaughlin 1963).
-    """
-    bounds = np.quantile(contrasts, (TRIMMED_SHARE, 1 - TRIMMED_SHARE))
-    return float(np.clip(contrasts, *bounds).var(ddof=1)) / (1 - 2 * TRIMMED_SHARE) ** 2
+def _variance(halves: FloatArray) -> float:
+    """Return what a block contributes to the squared standard error of the estimate."""
+    location = trimmed_mean(halves)
+    return len(halves) * location.squares / (location.size * (location.size - 1))

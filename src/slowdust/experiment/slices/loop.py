@@ -20,7 +20,9 @@ from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.slices import schedule
 from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
 from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
+from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.slices.work import Work
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
 from slowdust.store.manifest import Method
@@ -61,7 +63,11 @@ class SliceLoop:
         self._contenders = contenders
         self._view = view
         data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
-        self._tables = LoadedTables(contenders, data, view)
+        self._preparations = Preparations(
+            contenders, self.journal.manifest.contenders, self.journal.manifest.preparations, view
+        )
+        self._tables = LoadedTables(contenders, data, self._preparations, view)
+        self._work = Work(contenders, self.journal)
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.discard, spec.warmup, rate)
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
@@ -117,7 +123,7 @@ class SliceLoop:
         number = self.journal.last_incarnation + 1
         self._next_operation.clear()
         maintained = schedule.maintenance_after(todo)
-        self._tables.start()
+        self._tables.start(number)
         self.journal.record_servers(self._contenders)
         due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
         for turn in todo:
@@ -146,6 +152,8 @@ class SliceLoop:
         if step.test.consumes and step.test.name in self._next_operation:
             self._tables.load()
             self._next_operation.clear()
+        self._preparations.note_step(step)
+        work_before = self._work.totals()
         begun = looked = time.monotonic()
 
         def enough(blocks: int) -> bool:
@@ -170,6 +178,7 @@ class SliceLoop:
             self.journal.age(step, run.positions)
         self._close(step, run)
         self._budget.spent += time.monotonic() - begun
+        self._work.keep(step, incarnation, run.operations, work_before)
         self._judge_all()
         self.journal.end_turn(step, self._budget.spent)
         self._view.step_done(self._status(step, incarnation, under_way=0.0))

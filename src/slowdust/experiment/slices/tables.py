@@ -2,49 +2,72 @@
 
 from __future__ import annotations
 
+from slowdust.analysis.preparation.facts import WRITES
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.maintenance import longest_wait
+from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.view import View
 from slowdust.units import Second
 
 _FULL_RUN: Second = 3600.0
 """The budget from which on the waits for idle servers apply unscaled."""
+_INCARNATIONS_OF_A_LOAD = 2
+"""Incarnations that unchanged tables serve: where rows lie is chance, which is drawn again."""
 
 
 class LoadedTables:
     """The tables of all contenders, with the same rows for each."""
 
-    def __init__(self, contenders: Contenders, data: Data, view: View) -> None:
+    def __init__(
+        self, contenders: Contenders, data: Data, preparations: Preparations, view: View
+    ) -> None:
         self.data = data
         self._rows = data.tables * data.rows
         self._contenders = contenders
+        self._preparations = preparations
         self._view = view
         self._unchanged = False
+        self._incarnation = 0
+        self._loaded_in = 0
 
-    def start(self) -> None:
-        """Start all servers; load the tables that are not as they were loaded."""
+    def start(self, incarnation: int) -> None:
+        """Start all servers; load the tables that are not as they were loaded, or were for long."""
+        self._incarnation = incarnation
         self._contenders.start()
-        if self._unchanged:
-            self._contenders.for_each(self._load_if_emptied)
-        else:
+        if not self._may_stay() or not self._stay():
             self.load()
 
     def load(self) -> None:
-        """Load the tables of all contenders anew."""
-        self._contenders.for_each(self._load)
+        """Load the tables of all contenders anew, until they are alike."""
+        self._preparations.until_alike(
+            "load", self._incarnation, lambda: self._contenders.for_each(self._load), self._rows
+        )
         self._unchanged = True
+        self._loaded_in = self._incarnation
+
+    def _may_stay(self) -> bool:
+        return self._unchanged and self._incarnation < self._loaded_in + _INCARNATIONS_OF_A_LOAD
+
+    def _stay(self) -> bool:
+        """Return whether the tables of the earlier load are alike after the restart."""
+        self._contenders.for_each(self._load_if_emptied)
+        return self._preparations.are_alike("restart", self._incarnation, self._rows)
 
     def note_writes(self) -> None:
         """Note that the tables are no longer as they were loaded."""
         self._unchanged = False
 
     def maintain(self, budget: Second) -> None:
-        """Carry out post-write maintenance, then wait until the servers are idle."""
-        self._contenders.for_each(self._maintain)
-        self._view.phase("waiting until the servers are idle")
+        """Carry out post-write maintenance, then wait until the servers are idle and alike."""
         limit = longest_wait(self._rows, budget / _FULL_RUN)
-        self._contenders.wait_until_idle(self._contenders.running(), limit)
+
+        def settle() -> None:
+            self._contenders.for_each(self._maintain)
+            self._view.phase("waiting until the servers are idle")
+            self._contenders.wait_until_idle(self._contenders.running(), limit)
+
+        self._preparations.until_alike(WRITES, self._incarnation, settle, self._rows)
 
     def _maintain(self, contender: RunningContender) -> None:
         self._view.phase(f"maintenance of {contender.name} after the writes")

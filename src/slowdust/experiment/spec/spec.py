@@ -13,6 +13,7 @@ from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
 from slowdust.benchmarks.options import Duration, Table
 from slowdust.errors import UsageError
+from slowdust.experiment.claims.cpus import parse_cpus
 from slowdust.experiment.spec.contenders import (
     ContenderTable,
     PlannedContender,
@@ -57,6 +58,7 @@ class Spec(Table):
     incarnations: int | None = Field(None, ge=1)
     seed: int = Field(1, ge=0, lt=2**53)
     rate: RateTable | None = None
+    cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
     set: Settings = Field(default_factory=dict)
 
     @field_validator("contenders", mode="before")
@@ -72,6 +74,16 @@ class Spec(Table):
         if len(set(value)) < len(value):
             raise ValueError("the same number of clients is given twice")
         return sorted(value)
+
+    @field_validator("cpus", mode="before")
+    @classmethod
+    def _list_of_cpus(cls, value: object) -> object:
+        return parse_cpus(value) if isinstance(value, str) else value
+
+    @field_validator("cpus")
+    @classmethod
+    def _distinct_cpus(cls, value: list[int] | None) -> list[int] | None:
+        return None if value is None else sorted(set(value))
 
     @model_validator(mode="after")
     def _keys_of_the_benchmark(self) -> Spec:

@@ -33,7 +33,7 @@ from slowdust.probes.server.reading import (
 from slowdust.probes.server.use import cpu_seconds, server_use
 from slowdust.store.measured import IDLE, Use
 
-_CLOCK_PROFILE, _CLOCK_VIRTUAL, _CLOCK_SCHEDULER = 0, 1, 2
+_CLOCK_PROFILE, _CLOCK_VIRTUAL, CLOCK_SCHEDULER = 0, 1, 2
 _ZOMBIE = b"Z"
 _ENDED = (FileNotFoundError, ProcessLookupError)
 """Other failures, such as having no descriptors left, must not pass for a process's end."""
@@ -223,7 +223,7 @@ class ServerProbe:
     def _cpu_of(self, member: _Member) -> ProcessCpu:
         pid = member.identity.pid
         return ProcessCpu(
-            cpu_ns=self._clock(pid, _CLOCK_SCHEDULER),
+            cpu_ns=self._clock(pid, CLOCK_SCHEDULER),
             sampled_ns=self._clock(pid, _CLOCK_PROFILE),
             sampled_user_ns=self._clock(pid, _CLOCK_VIRTUAL),
             reaped_ticks=member.stat.reaped_ticks,

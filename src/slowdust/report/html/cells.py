@@ -9,7 +9,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from slowdust import wording
-from slowdust.analysis.model import ResponseTime, Result, RoleReport, Writers
+from slowdust.analysis.model import MetricComparison, ResponseTime, Result, RoleReport, Writers
 from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
 from slowdust.report.html import numbers
@@ -97,6 +97,17 @@ def with_relative(value: float | None, factor: float | None) -> str | Markup:
     if factor is None:
         return cell
     return Markup(f"{cell}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
+
+
+def comparison(compared: MetricComparison | None) -> Markup:
+    """Return lines below a value: its ratio to the base's with the verdict, and the interval."""
+    if compared is None:
+        return Markup()
+    multiple = "\N{MULTIPLICATION SIGN}" + numbers.ratio(compared.ratio)
+    lines = Markup("<small>{} {}</small>").format(multiple, compared.verdict)
+    if compared.low is None or compared.high is None:
+        return lines
+    return lines + Markup("<small>{}</small>").format(numbers.interval(compared.low, compared.high))
 
 
 def interval(low: float | None, high: float | None) -> str | Markup:

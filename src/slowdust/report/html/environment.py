@@ -26,6 +26,7 @@ def environment() -> Environment:
         ratio=cells.ratio,
         measured=cells.measured,
         with_relative=cells.with_relative,
+        comparison=cells.comparison,
         band=cells.band,
         band_of=cells.band_of,
         relative_time=cells.relative_time,

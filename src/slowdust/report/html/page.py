@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from slowdust.analysis.metrics import PERCENTILES
 from slowdust.analysis.model import Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.report.absent import Runs, runs_of
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
+from slowdust.report.html.numbers import percent
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.tldr import Passage, passages
-from slowdust.wording import LONGEST_UNBROKEN, matrix_labels, short_names
+from slowdust.wording import LONGEST_UNBROKEN, listing, matrix_labels, short_names
 
 MOST_IN_ONE_FOREST = 4
 """The number of contenders beyond which each gets a forest plot of its own."""
@@ -100,6 +102,14 @@ class Page:
     def has_counters(self) -> bool:
         """Whether hardware counters are shown."""
         return any(result.counters_relative for result in self.report.results)
+
+    @cached_property
+    def percentile_margins(self) -> str:
+        """The margins of the percentiles: '10% for p50, p75 and p95, 25% for p99'."""
+        fields: dict[float, list[str]] = {}
+        for percentile in PERCENTILES:
+            fields.setdefault(percentile.margin, []).append(percentile.field)
+        return ", ".join(f"{percent(margin)} for {listing(f)}" for margin, f in fields.items())
 
     @property
     def tldr(self) -> list[Passage]:

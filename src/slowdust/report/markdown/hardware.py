@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from slowdust.analysis.metrics import HOST, METRICS
-from slowdust.analysis.model import Memory, Report
+from slowdust.analysis.model import Memory, MetricComparison, Report, Result
 from slowdust.analysis.results.results import by_step
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, or_absent, ratio, table
+from slowdust.report.markdown.table import ABSENT, interval, or_absent, ratio, table
 from slowdust.wording import TRANSACTION_RATES, change, listing, operation
 
 _ALWAYS = ("server", "client")
 """Probes whose metrics have a column even where nothing was measured."""
 _QUERIES = "queries/s"
+_RATIOS_OF_TIMES = (
+    "Behind a time its multiple of the base's (x), with its 95% interval and verdict."
+)
 
 
 def memory(report: Report) -> list[str]:
@@ -44,15 +47,15 @@ def per_operation(report: Report) -> list[str]:
     rows = []
     for step, results in by_step(report.results).items():
         for name, result in results.items():
-            base = name == report.base
-            values = result.per_op if base else result.per_op_relative or {}
-            show = _absolute if base else _multiple
-            cells = (or_absent(values.get(key), show) for key in columns)
+            show = _of_base if name == report.base else _relative
+            cells = (show(result, key) for key in columns)
             rows.append([step.test, str(step.clients), name, *cells])
+    explained = any(result.compared for result in report.results)
     return [
         "## Hardware per operation",
         "",
-        "The base's values; of the others, the multiple of the base's (x).",
+        "The base's values; of the others, the multiple of the base's (x)"
+        f"{', with its 95% interval and verdict' if explained else ''}.",
         *_what_operations_are(report),
         "",
         *table(["test", "clients", "contender", *columns.values()], rows, left=1),
@@ -90,6 +93,22 @@ def _what_operations_are(report: Report) -> list[str]:
     return [f"An operation (o) is, in {'; '.join(steps)}."] if steps else []
 
 
+def _of_base(result: Result, key: str) -> str:
+    return or_absent(result.per_op.get(key), _absolute)
+
+
+def _relative(result: Result, key: str) -> str:
+    """Return the multiple of the base's value, with interval and verdict if it has these."""
+    if (compared := result.compared.get(key)) is None:
+        return or_absent((result.per_op_relative or {}).get(key), _multiple)
+    return _comparison(compared)
+
+
+def _comparison(compared: MetricComparison) -> str:
+    bounds = interval(compared.low, compared.high)
+    return f"{_multiple(compared.ratio)}{bounds} {compared.verdict}"
+
+
 def _absolute(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
@@ -124,13 +143,20 @@ def latency(report: Report) -> list[str]:
     rows = []
     for step, results in by_step(report.results).items():
         for name, result in results.items():
-            values = (getattr(result.latency_us, column, None) for column in columns)
-            cells = (or_absent(value, "{:,.0f}".format) for value in values)
+            cells = (_response_time(result, column) for column in columns)
             rows.append([step.test, str(step.clients), name, *cells])
     header = ["test", "clients", "contender", *columns]
     return [
         "## Response time, microseconds",
         "",
         *([TRANSACTION_RATES, ""] if runs.rates_count_queries else []),
+        *([_RATIOS_OF_TIMES, ""] if any(result.compared for result in report.results) else []),
         *table(header, rows, left=1),
     ]
+
+
+def _response_time(result: Result, column: str) -> str:
+    """Return a time, and behind it how it compares with the base's."""
+    time = or_absent(getattr(result.latency_us, column, None), "{:,.0f}".format)
+    compared = result.compared.get(f"{column}_us")
+    return time if compared is None else f"{time} {_comparison(compared)}"

@@ -6,7 +6,7 @@ from slowdust.analysis.model import Report, Result, TestConcurrency
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, rate, ratio, table
+from slowdust.report.markdown.table import ABSENT, interval, rate, ratio, table
 
 
 def throughput(report: Report) -> list[str]:
@@ -31,13 +31,8 @@ def _relative(result: Result | None) -> str:
         return "SLA missed"
     if result is None or result.rqps is None:
         return ABSENT
-    interval = _interval(result.low, result.high)
-    return f"{ratio(result.rqps)}{interval} {result.verdict or ''}".rstrip()
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    """Return an interval as it follows a ratio; nothing where there is none."""
-    return "" if low is None or high is None else f" [{ratio(low)}, {ratio(high)}]"
+    bounds = interval(result.low, result.high)
+    return f"{ratio(result.rqps)}{bounds} {result.verdict or ''}".rstrip()
 
 
 def response_times(report: Report) -> list[str]:
@@ -71,7 +66,7 @@ def _response_time(result: Result | None, base: str) -> str:
         return f"{time.mean_us:,.0f} us"
     if time.relative is None:
         return ABSENT
-    return f"{ratio(time.relative)}{_interval(time.low, time.high)}"
+    return f"{ratio(time.relative)}{interval(time.low, time.high)}"
 
 
 def concurrency(report: Report) -> list[str]:

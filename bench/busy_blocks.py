@@ -1,0 +1,118 @@
+"""Rules for blocks beside other programs, simulated: precision, and bias where truth is known.
+
+A slice's log rate is its contender's, plus noise, plus the log of the share of time in which it had
+its CPU: another program is on and off by turns of exponential length, and while it is on, each of
+the two has half of the CPU. Three situations: contenders and load are alike; the second contender
+loses 5% more of its rate while it is disturbed; or the load follows the contenders and uses 30%
+more CPU beside the second one, with no effect on its rate.
+
+Printed are the mean error, and the root mean square error, of the log ratio that each rule makes of
+the blocks of a minute; the truth is that of undisturbed slices, 0. To measure a block again costs
+its time once more, so at an equal budget it is the same as leaving it out.
+
+    python -m bench.busy_blocks [--experiments 2000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.results.busy import RULES, Numbers
+
+SMALLEST = ("--experiments", "5")
+BLOCKS = 100
+"""Blocks that a minute affords: four slices of 0.125 s, and their probes."""
+SLICE = 0.125
+DUTY = 0.4
+"""Share of time in which the other program is on."""
+LENGTHS = (0.05, 0.3, 2.0, 30.0)
+"""Mean seconds for which the other program stays on."""
+NOISES = (0.03, 0.15)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """How contenders and load affect each other."""
+
+    name: str
+    reaction: float = 0.0
+    """Additional loss, in log rate, of the second contender in a slice disturbed all the time."""
+    follows: float = 1.0
+    """CPU time that others use beside the second contender, relative to the first one."""
+
+
+SITUATIONS = (
+    Situation("alike"),
+    Situation("reacts 5% more", reaction=0.05),
+    Situation("others follow", follows=1.3),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Simulate and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--experiments", type=int, default=2000)
+    options = parser.parse_args(arguments)
+    head = f"{'situation':<16}{'noise':>6}{'on for':>8}"
+    print(head + "".join(f"{name.replace('left out', 'out'):>19}" for name in RULES))
+    for situation in SITUATIONS:
+        for noise in NOISES:
+            for length in LENGTHS:
+                rng = np.random.default_rng(1)
+                blocks = [
+                    _blocks(situation, noise, length, rng) for _ in range(options.experiments)
+                ]
+                cells = [
+                    _error([rule(ratios, shares) for ratios, shares in blocks])
+                    for rule in RULES.values()
+                ]
+                row = f"{situation.name:<16}{noise:>6.0%}{length:>7}s"
+                print(row + "".join(f"{cell:>19}" for cell in cells))
+    return 0
+
+
+def _error(estimates: Sequence[float]) -> str:
+    errors = np.array(estimates)
+    return f"{errors.mean():+.1%} {np.sqrt(np.mean(errors**2)):.1%}"
+
+
+def _blocks(
+    situation: Situation, noise: float, length: float, rng: np.random.Generator
+) -> tuple[Numbers, Numbers]:
+    """Return the log ratios of an experiment's blocks, and the shares of the others in them."""
+    on = _on(length, rng).reshape(BLOCKS, 4)
+    first_at_ends = rng.random(BLOCKS) < 0.5
+    second = np.where(first_at_ends[:, None], [0, 1, 1, 0], [1, 0, 0, 1])
+    logs = np.log1p(-on / 2) - situation.reaction * on * second + noise * rng.normal(size=on.shape)
+    ratios = (logs * np.where(second, 0.5, -0.5)).sum(axis=1)
+    shares = on * np.where(second, min(1.0, situation.follows), 1.0) / 2
+    shares *= np.where(second, max(1.0, situation.follows), 1.0)
+    return ratios, shares.mean(axis=1)
+
+
+def _on(length: float, rng: np.random.Generator) -> Numbers:
+    """Return for each slice in turn the share of its time in which the other program is on."""
+    duration = 4 * BLOCKS * SLICE
+    pause = length * (1 - DUTY) / DUTY
+    count = 20 + round(4 * duration / (length + pause))
+    turns = np.empty(2 * count)
+    turns[0::2], turns[1::2] = rng.exponential(length, count), rng.exponential(pause, count)
+    if rng.random() > DUTY:
+        turns = np.roll(turns, 1)
+        is_on = np.arange(2 * count) % 2 == 1
+    else:
+        is_on = np.arange(2 * count) % 2 == 0
+    ends = np.cumsum(turns)
+    used = np.concatenate([[0.0], np.cumsum(turns * is_on)])
+    edges = np.arange(4 * BLOCKS + 1) * SLICE
+    on: Numbers = np.diff(np.interp(edges, np.concatenate([[0.0], ends]), used)) / SLICE
+    return on
+
+
+if __name__ == "__main__":
+    sys.exit(main())

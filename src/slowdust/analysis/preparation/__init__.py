@@ -1,0 +1,1 @@
+"""Whether the contenders' tables were alike at the start, and their servers' work per operation."""

@@ -1,0 +1,104 @@
+"""Notes on results, and warnings, about different starts and different work."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from slowdust.analysis.model import Result
+from slowdust.analysis.preparation.facts import Difference, differences, same_build
+from slowdust.analysis.preparation.quantities import WORK, WORK_OF_READS
+from slowdust.analysis.preparation.work import worst_work_difference
+from slowdust.benchmarks import known_test
+from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.preparation import Preparation
+from slowdust.wording import counted
+
+
+def add_notes_about_starts(
+    results: Sequence[Result], manifest: Manifest, contenders: Sequence[str]
+) -> list[str]:
+    """Add a note to each result that a different start may explain; return warnings about them.
+
+    `contenders` has the base first, beside which the others are compared.
+    """
+    facts = _ordered(manifest, contenders)
+    warnings: list[str] = []
+    for records in _by_moment(manifest.preparations):
+        apart = differences(records, facts)
+        steps = {record.contender: record.steps for record in records}
+        first = records[0]
+        for contender, of_contender in _by_contender(apart).items():
+            text = (
+                f"{_summary(of_contender)} (incarnation {first.incarnation}, after {first.after})"
+            )
+            warnings.append(f"different start: {contender}: {text}")
+            for result in results:
+                if result.contender == contender and _key(result) in steps[contender]:
+                    result.notes.append(f"different start: {text}")
+        if first.repeated and not apart:
+            warnings.append(
+                f"the tables of incarnation {first.incarnation} were prepared again "
+                f"{counted(first.repeated, 'time')} after {first.after}, until they were alike"
+            )
+    return warnings
+
+
+def add_notes_about_work(
+    results: Sequence[Result], manifest: Manifest, contenders: Sequence[str]
+) -> None:
+    """Add a note to each result whose server did other work per operation than the base's."""
+    base, *others = _ordered(manifest, contenders)
+    for contender in others:
+        of_one_build = same_build(contender, base)
+        for result in results:
+            if result.contender != contender.name or contender.dbms != base.dbms:
+                continue
+            worst = worst_work_difference(
+                [work for work in manifest.work if work.step == _key(result)],
+                contender.name,
+                base.name,
+                _quantities(result),
+                of_one_build=of_one_build,
+            )
+            if worst is not None:
+                difference, incarnation = worst
+                beginning = "different work of one build" if of_one_build else "other work"
+                result.notes.append(
+                    f"{beginning}: {difference.sentence()} (incarnation {incarnation})"
+                )
+
+
+def _ordered(manifest: Manifest, contenders: Sequence[str]) -> list[ContenderFacts]:
+    facts = {contender.name: contender for contender in manifest.contenders}
+    return [facts[name] for name in contenders]
+
+
+def _by_moment(records: Sequence[Preparation]) -> list[list[Preparation]]:
+    moments: dict[int, list[Preparation]] = defaultdict(list)
+    for record in records:
+        moments[record.moment].append(record)
+    return list(moments.values())
+
+
+def _by_contender(apart: Sequence[Difference]) -> dict[str, list[Difference]]:
+    contenders: dict[str, list[Difference]] = defaultdict(list)
+    for difference in apart:
+        contenders[difference.contender].append(difference)
+    return contenders
+
+
+def _summary(apart: Sequence[Difference]) -> str:
+    """Write the largest difference, and how many more there are."""
+    largest, *others = apart
+    more = f"; {counted(len(others), 'more difference')}" if others else ""
+    return largest.sentence() + more
+
+
+def _quantities(result: Result) -> Mapping[str, str]:
+    test = known_test(result.benchmark, result.test)
+    return WORK_OF_READS if test is not None and not test.writes else WORK
+
+
+def _key(result: Result) -> str:
+    return f"{result.test}@{result.clients}"

@@ -1,0 +1,78 @@
+"""Comparison of servers' work per operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slowdust.analysis.preparation.quantities import ALIKE
+from slowdust.store.preparation import StepWork
+
+_OTHER_BUILD = 0.1
+"""Relative difference from which other work of another build is reported: a fact, no alarm."""
+_CONSTANT = 2000.0
+"""Amount in all operations together that says nothing: what a session and the questions about the
+work take, up to 1,300 rows of MySQL's own tables, is the same for few operations and for many."""
+_FEW = 0.05
+"""Amount per operation below which a difference is not of the operations."""
+
+
+@dataclass(frozen=True)
+class WorkDifference:
+    """A quantity of which two servers used different amounts per operation."""
+
+    words: str
+    value: float
+    other: float
+
+    @property
+    def size(self) -> float:
+        """The difference as a share of the larger one."""
+        return abs(self.value - self.other) / max(self.value, self.other)
+
+    def sentence(self) -> str:
+        """Write '2.0 heap blocks read per operation, base 1.0'."""
+        digits = 1 if max(self.value, self.other) < 100 and self.size > ALIKE * 10 else 3
+        return f"{self.value:,.{digits}f} {self.words} per operation, base {self.other:,.{digits}f}"
+
+
+def work_differences(
+    work: StepWork, base: StepWork, quantities: Mapping[str, str], *, of_one_build: bool
+) -> list[WorkDifference]:
+    """Return in what the work of two servers in one incarnation differs, the largest first.
+
+    `quantities` is quantity -> words.
+    """
+    operations = min(work.operations, base.operations)
+    if operations <= 0:
+        return []
+    share = ALIKE if of_one_build else _OTHER_BUILD
+    result = []
+    for name, words in quantities.items():
+        if name not in work.amounts or name not in base.amounts:
+            continue
+        value = work.amounts[name] / work.operations
+        other = base.amounts[name] / base.operations
+        apart = abs(value - other)
+        if apart > max(_FEW, share * max(value, other)) and apart * operations > _CONSTANT:
+            result.append(WorkDifference(words, value, other))
+    return sorted(result, key=lambda difference: -difference.size)
+
+
+def worst_work_difference(
+    works: Sequence[StepWork],
+    contender: str,
+    base: str,
+    quantities: Mapping[str, str],
+    *,
+    of_one_build: bool,
+) -> tuple[WorkDifference, int] | None:
+    """Return the largest difference from the base in a step's `works`, with its incarnation."""
+    by_place = {(work.incarnation, work.contender): work for work in works}
+    pairs = [
+        (difference, incarnation)
+        for (incarnation, name), work in by_place.items()
+        if name == contender and (other := by_place.get((incarnation, base))) is not None
+        for difference in work_differences(work, other, quantities, of_one_build=of_one_build)
+    ]
+    return max(pairs, key=lambda pair: pair[0].size, default=None)

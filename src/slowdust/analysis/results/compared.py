@@ -1,0 +1,241 @@
+"""Metrics and percentiles of response times relative to the base's: ratios, intervals, verdicts.
+
+They are paired by blocks as throughput is, and judged by the same code, each metric in a family of
+its own: of the `less` and `more` of one metric, over all tests, 5% may be false.
+
+A short slice may have too few operations for a percentile, or not a single write: then blocks are
+pooled, as few as do, first halves with first halves, so that a drift still cancels. What
+needs so many that fewer than `FEWEST_POOLS` would be left is not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
+from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
+from slowdust.analysis.metrics import COMPARED, Metric, Percentile
+from slowdust.analysis.model import Amount, MetricComparison, Result, Verdict
+from slowdust.analysis.origin import is_single_run
+from slowdust.analysis.results.latency import percentile_ns
+from slowdust.store.slice import Slice
+from slowdust.units import known
+
+FEWEST_BEYOND = 5
+"""Fewest operations that are slower than a percentile, for it to be compared."""
+FEWEST_POOLS = 4
+"""Fewest pools of blocks, over all incarnations of a test."""
+
+_AMOUNTS: dict[Verdict, Amount] = {
+    "faster": "more",
+    "slower": "less",
+    "same": "same",
+    "unsure": "unsure",
+}
+"""Verdict on a ratio as if it were one of rates -> on one of amounts."""
+
+Value = Callable[[Sequence[Slice]], float]
+"""Function of the slices of a pool and contender: the quantity, positive; 0 if there is none."""
+
+
+Block = dict[str, list[Slice]]
+"""Contender -> its slices of one block, in the order of their slots."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Slices of one step on the base and one contender."""
+
+    step: Step
+    base: str
+    contender: str
+    slices: Sequence[Slice]
+
+    def cell(self, value: Value) -> BlockRatios | None:
+        """Return the ratios of the smallest pools that all have a value; None without any.
+
+        Long steps are never pooled: each is an incarnation.
+        """
+        if any(record.step is not None for record in self.slices):
+            return self._ratios(self.slices, lambda record: value([record]))
+        incarnations = self._complete_blocks()
+        size = 1
+        while size == 1 or _count_pools(incarnations, size) >= FEWEST_POOLS:
+            pools = dict(_pools(incarnations, size))
+            values = {place: value(pool) for place, pool in pools.items()}
+            if min(values.values(), default=0.0) > 0:
+                return self._ratios_of_pools(pools, values)
+            size *= 2
+        return None
+
+    def _ratios_of_pools(
+        self, pools: Mapping[_Place, Sequence[Slice]], values: Mapping[_Place, float]
+    ) -> BlockRatios | None:
+        slices = [_pooled(pool, place) for place, pool in pools.items()]
+        return self._ratios(slices, lambda record: values[_place_of(record)])
+
+    def _ratios(
+        self, slices: Sequence[Slice], quantity: Callable[[Slice], float]
+    ) -> BlockRatios | None:
+        [ratios] = block_ratios(slices, self.base, [self.base, self.contender], quantity)
+        return ratios if ratios.blocks and not ratios.with_zero else None
+
+    def _complete_blocks(self) -> list[list[Block]]:
+        """Return the blocks of each incarnation that have all slices of both contenders."""
+        incarnations: dict[int, dict[int, Block]] = {}
+        for record in self.slices:
+            blocks = incarnations.setdefault(record.place.incarnation, {})
+            block = blocks.setdefault(record.place.block, {self.base: [], self.contender: []})
+            block[record.place.contender].append(record)
+        counts = [
+            min(map(len, block.values()))
+            for blocks in incarnations.values()
+            for block in blocks.values()
+        ]
+        full = max(1, *counts)
+        return [
+            [
+                {name: sorted(own, key=lambda record: record.place.slot) for name, own in b.items()}
+                for _, b in sorted(blocks.items())
+                if min(map(len, b.values())) == full
+            ]
+            for _, blocks in sorted(incarnations.items())
+        ]
+
+
+def add_comparisons(
+    results: Sequence[Result], slices: Sequence[Slice], contenders: Sequence[str], margin: float
+) -> None:
+    """Set `compared` of the results that can be compared; `contenders[0]` is the base.
+
+    `margin` is the experiment's, which counts for a metric without one of its own. A percentile
+    that has too few operations is a note. Archived runs are left out, of which there is one each.
+    """
+    slices = [record for record in slices if not is_single_run([record])]
+    comparable = {
+        (Step(result.benchmark, result.test, result.clients), result.contender): result
+        for result in results
+        if result.per_op_relative is not None and result.contender != contenders[0]
+    }
+    pairs = [
+        pair for pair in pairs_of(slices, contenders) if (pair.step, pair.contender) in comparable
+    ]
+    for quantity in COMPARED:
+        for judgement in judge_quantity(quantity, pairs, margin):
+            result = comparable[judgement.estimate.step, judgement.estimate.contender]
+            result.compared[quantity.key] = _comparison(judgement)
+    for pair in pairs:
+        result = comparable[pair.step, pair.contender]
+        if missing := _percentiles_left_out(result):
+            result.notes.append(f"too few operations to compare {missing}")
+
+
+def judge_quantity(
+    quantity: Metric | Percentile, pairs: Sequence[Pair], margin: float
+) -> list[Judgement]:
+    """Judge one quantity of all pairs; those that have too little of it are left out.
+
+    `faster` is more of it, `slower` less; `margin` is the experiment's.
+    """
+    value, own_margin = _value_of(quantity, margin)
+    return judge_estimates(estimate_all(known(pair.cell(value) for pair in pairs)), own_margin)
+
+
+def _percentiles_left_out(result: Result) -> str:
+    """Return the percentiles of a result with response times that are not compared."""
+    if result.latency_us is None:
+        return ""
+    percentiles = (quantity for quantity in COMPARED if isinstance(quantity, Percentile))
+    return ", ".join(p.field for p in percentiles if p.key not in result.compared)
+
+
+def _comparison(judgement: Judgement) -> MetricComparison:
+    estimate = judgement.estimate
+    assert estimate.ratio is not None, "cells without a block are left out"
+    comparison = MetricComparison(ratio=estimate.ratio, verdict=_AMOUNTS[judgement.verdict])
+    if estimate.interval is not None:
+        comparison.low, comparison.high = estimate.interval.low, estimate.interval.high
+    return comparison
+
+
+def _value_of(quantity: Metric | Percentile, margin: float) -> tuple[Value, float]:
+    """Return the quantity of a pool, and its margin."""
+    if isinstance(quantity, Percentile):
+        return lambda pool: _percentile(pool, quantity.share), quantity.margin
+    return lambda pool: _per_operation(pool, quantity), margin
+
+
+def _per_operation(pool: Sequence[Slice], metric: Metric) -> float:
+    totals = known(metric.total(record.measured) for record in pool)
+    operations = sum(record.measured.operations or 0 for record in pool)
+    return sum(totals) / operations if operations and len(totals) == len(pool) else 0.0
+
+
+def _percentile(pool: Sequence[Slice], share: float) -> float:
+    histograms = known(record.measured.latency for record in pool)
+    operations = sum(sum(histogram.counts) for histogram in histograms)
+    if operations * (1 - share) < FEWEST_BEYOND:
+        return 0.0
+    return percentile_ns(histograms, share) or 0.0
+
+
+def pairs_of(slices: Sequence[Slice], contenders: Sequence[str]) -> list[Pair]:
+    """Return each step and contender other than the base with the slices of both."""
+    by_step: dict[Step, dict[str, list[Slice]]] = {}
+    for record in slices:
+        of_step = by_step.setdefault(step_of(record), {})
+        of_step.setdefault(record.place.contender, []).append(record)
+    base, *others = contenders
+    return [
+        Pair(step, base, name, [*of_step[base], *of_step[name]])
+        for step, of_step in by_step.items()
+        for name in others
+        if base in of_step and name in of_step
+    ]
+
+
+class _Place(NamedTuple):
+    """Place of a pool among those of a pair."""
+
+    incarnation: int
+    block: int
+    contender: str
+    slot: int
+
+
+def _place_of(record: Slice) -> _Place:
+    place = record.place
+    return _Place(place.incarnation, place.block, place.contender, place.slot)
+
+
+def _count_pools(incarnations: Sequence[Sequence[Block]], size: int) -> int:
+    return sum(len(blocks) // size for blocks in incarnations)
+
+
+def _pools(
+    incarnations: Sequence[Sequence[Block]], size: int
+) -> Iterator[tuple[_Place, list[Slice]]]:
+    """Yield pools of `size` blocks and their places; the last of an incarnation has the rest too.
+
+    The first slices of a contender in its blocks make one pool, the last ones another.
+    """
+    for incarnation, blocks in enumerate(incarnations):
+        for pool in range(len(blocks) // size):
+            is_last = pool == len(blocks) // size - 1
+            members = blocks[pool * size : None if is_last else (pool + 1) * size]
+            for contender in members[0]:
+                columns = zip(*(block[contender] for block in members), strict=True)
+                for slices in columns:
+                    place = _Place(incarnation, pool, contender, slices[0].place.slot)
+                    yield place, list(slices)
+
+
+def _pooled(pool: Sequence[Slice], place: _Place) -> Slice:
+    """Return the first slice of a pool at the pool's place: only the place of it counts."""
+    at = replace(pool[0].place, incarnation=place.incarnation, block=place.block)
+    return replace(pool[0], place=at)

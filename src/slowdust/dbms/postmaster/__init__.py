@@ -1,0 +1,1 @@
+"""Questions to a running server of PostgreSQL, and the readers of its answers."""

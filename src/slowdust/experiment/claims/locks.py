@@ -1,0 +1,173 @@
+"""Locks of the host, which every user's Slowdust sees and which end with their holder.
+
+A lock is an flock(2) on a file of a directory that all users can write to. The kernel frees it
+when the last process that has it open ends, also by SIGKILL, so what a file says of its holder is
+read only while the file is locked. A file of another user may be a trap: it is opened without
+following links, it must be a regular file, and what is read from it is checked.
+
+All locks of one experiment are taken at once or none of them is, under a lock of their own: two
+experiments never wait for each other in a circle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pwd
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from slowdust.errors import SlowdustError
+from slowdust.places import CLAIMS_VARIABLE, claims_directory
+
+_ALL = "all"
+"""The name of the lock under which the others are taken."""
+_LONGEST_RECORD = 4096
+_LONGEST_NAME = 200
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Whoever holds a lock, as it says in the lock's file."""
+
+    experiment: str
+    pid: int
+    pid_namespace: int
+    """Inode of the namespace in which `pid` is its process: a container has its own."""
+    user: str
+    since: float
+    """Unix time."""
+
+    @classmethod
+    def here(cls, experiment: str) -> Holder:
+        """Return this process as the holder of locks for an experiment, from now on."""
+        return cls(
+            experiment=experiment,
+            pid=os.getpid(),
+            pid_namespace=_pid_namespace(),
+            user=_user_name(os.geteuid()),
+            since=time.time(),
+        )
+
+    def __str__(self) -> str:
+        """Return the holder in words: `NAME (process 4711 of root, since 19:03:20)`."""
+        where = "" if self.pid_namespace == _pid_namespace() else " in another container"
+        since = time.strftime("%H:%M:%S", time.localtime(self.since))
+        return f"{self.experiment} (process {self.pid} of {self.user}{where}, since {since})"
+
+
+class LockedError(Exception):
+    """Some of the locks that were asked for are held: name of a lock -> its holder.
+
+    The holder is None where the lock's file does not say it.
+    """
+
+    def __init__(self, holders: dict[str, Holder | None]) -> None:
+        super().__init__(holders)
+        self.holders = holders
+
+
+@contextmanager
+def held(names: Sequence[str], holder: Holder) -> Iterator[list[int]]:
+    """Hold all of the locks, whose files are made where they do not exist; yield the open files.
+
+    Raises:
+        LockedError: some of them are held by others.
+        SlowdustError: a lock's file cannot be used.
+    """
+    with contextlib.ExitStack() as stack:
+        with _descriptor(_ALL) as everything:
+            _lock(everything, wait=True)
+            locks = [stack.enter_context(_descriptor(name)) for name in names]
+            holders: dict[str, Holder | None] = {}
+            for name, lock in zip(names, locks, strict=True):
+                if _lock(lock):
+                    _write(lock, msgspec.json.encode(holder))
+                else:
+                    holders[name] = _read(lock)
+            if holders:
+                raise LockedError(holders)
+        yield locks
+
+
+@contextmanager
+def _descriptor(name: str) -> Iterator[int]:
+    path = claims_directory() / f"slowdust-{name}.lock"
+    try:
+        descriptor = _open(path)
+    except OSError as error:
+        raise SlowdustError(
+            f"cannot use {path}, a lock of this host: {error.strerror}: delete it, or set "
+            f"{CLAIMS_VARIABLE} to another directory"
+        ) from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    """Open a lock's file, made where it does not exist; all users may write to it.
+
+    Raises:
+        OSError: it is not a regular file, or not ours to open.
+    """
+    # O_CREAT on another user's file is forbidden in such a directory (fs.protected_regular).
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        try:
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:  # another process made it at the same moment
+            return _open(path)
+        os.fchmod(descriptor, 0o666)  # whatever the umask
+    except PermissionError:
+        if (seconds := time.time() - path.lstat().st_ctime) > 1:
+            raise
+        time.sleep(max(0.01, min(1.0, 1 - seconds)))  # its maker was about to open it to all
+        return os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "it is not a regular file")
+    return descriptor
+
+
+def _lock(descriptor: int, *, wait: bool = False) -> bool:
+    """Lock an open file; return False where another process has locked it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, content, 0)
+
+
+def _read(descriptor: int) -> Holder | None:
+    """Return the holder that a file names; None where it names none that can be shown."""
+    try:
+        holder = msgspec.json.decode(os.pread(descriptor, _LONGEST_RECORD, 0), type=Holder)
+    except msgspec.MsgspecError:
+        return None
+    names = holder.experiment, holder.user
+    return holder if all(n.isprintable() and len(n) <= _LONGEST_NAME for n in names) else None
+
+
+def _pid_namespace() -> int:
+    return Path("/proc/self/ns/pid").stat().st_ino
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"

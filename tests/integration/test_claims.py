@@ -1,0 +1,74 @@
+"""Experiments at the same time: one measures, the others wait or fail."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from slowdust.experiment.driver.placement import usable_cpus
+from tests.integration.conftest import GetBuild
+from tests.integration.slowdust_command import Workplace, wait_for_line, wait_until
+
+CPUS = usable_cpus()
+FIRST, SECOND = CPUS[0], CPUS[-1]
+
+
+@pytest.fixture
+def workplace(open_dir: Path, postgres_builds: GetBuild) -> Workplace:
+    postgres_builds("17.6")
+    return Workplace(open_dir)
+
+
+def compare(name: str, budget: str, *options: str) -> list[str]:
+    contenders = ["postgres@17.6", "postgres@17.6"]
+    size = ["--tests", "point-query", "--rows", "1000", "--incarnations", "1"]
+    return ["compare", *contenders, *size, "--budget", budget, "--name", name, *options]
+
+
+def starts(workplace: Workplace, name: str) -> list[float]:
+    lines = workplace.slice_lines(name)
+    return [json.loads(line)["measured"]["started"] for line in lines]
+
+
+def test_second_experiment_waits_for_the_first_and_then_runs(workplace: Workplace) -> None:
+    first = workplace.start(*compare("first", "60s"))
+    wait_until(lambda: len(workplace.slice_lines("first")) >= 2, "two slices are on disk")
+    second = workplace.start(*compare("second", "1s"))
+    wait_for_line(second, f"waiting: first (process {first.pid} of ")
+
+    refused = workplace.start(*compare("refused", "1s", "--no-wait"))
+    errors = refused.communicate(timeout=60)[1]
+    assert refused.returncode == 1
+    assert f"slowdust: not started: first (process {first.pid} of " in errors
+    assert not (workplace.folder / "results" / "refused").exists()
+
+    impatient = workplace.start(*compare("impatient", "1s"))
+    wait_for_line(impatient, "waiting: first")
+    impatient.send_signal(signal.SIGINT)
+    assert impatient.communicate(timeout=60)[1].endswith("slowdust: stopped\n")
+    assert impatient.returncode == 1
+    assert not (workplace.folder / "results" / "impatient").exists()
+
+    assert workplace.slice_lines("second") == []
+    first.kill()
+    first.communicate(timeout=60)
+    assert second.wait(60) == 0
+    assert max(starts(workplace, "first")) < min(starts(workplace, "second"))
+    assert workplace.nothing_is_left(), "the watchdog of the first one freed its claim at the end"
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="there is only one CPU")
+def test_experiments_on_other_cpus_run_side_by_side(workplace: Workplace) -> None:
+    first = workplace.start(*compare("first", "60s", "--cpus", str(FIRST)))
+    wait_until(lambda: len(workplace.slice_lines("first")) >= 2, "two slices are on disk")
+    workplace.run(*compare("second", "1s", "--cpus", str(SECOND), "--no-wait"))
+    manifest = workplace.manifest("second")
+    assert manifest["cpus"] == [SECOND]
+    assert manifest["host"]["CPUs used"] == str(SECOND)
+    before = len(workplace.slice_lines("first"))
+    wait_until(lambda: len(workplace.slice_lines("first")) > before, "the first one goes on")
+    first.send_signal(signal.SIGINT)
+    assert "--resume" in first.communicate(timeout=60)[1]

@@ -1,0 +1,152 @@
+"""What real servers are like after preparation, and what becomes of those that differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowdust.analysis.preparation.facts import differences
+from slowdust.dbms import family
+from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.maintenance import carry_out
+from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.spec.spec import parse_spec
+from slowdust.store.folder import Folder
+from slowdust.store.manifest import BuildFacts, ContenderFacts
+from slowdust.store.preparation import Preparation
+from tests.integration.conftest import GetBuildOf, MakeInstance
+
+ROWS = 20_000
+LOADS = 3
+SERVERS = ("mysql@5.6.24", "mysql@9.7.4", "mariadb@10.11.18", "mariadb@10.11.18/rocksdb")
+
+
+@pytest.mark.parametrize("version", ["10.23", "18.4"])
+def test_every_loaded_page_is_all_visible(
+    builds: GetBuildOf, make_instance: MakeInstance, version: str
+) -> None:
+    instance = make_instance(builds("postgres", version))
+    assert instance.settings.values["synchronous_commit"] == "off"
+    instance.start()
+    postgres, target = family("postgres"), instance.target()
+    with Driver() as driver:
+        for seed in range(LOADS):
+            driver.load(target, Data(1, ROWS, seed), lambda done, total: None)
+            carry_out(driver, target, postgres.after_load(instance.site, ["sbtest1"]), ROWS, print)
+            statements = postgres.facts_statements(instance.site)
+            answers = [answer.rows for answer in driver.sql(target, statements)]
+            facts = postgres.read_facts(instance.site, answers)
+            # Since version 16 the pages behind the last row may be empty.
+            assert facts["sbtest1"]["pages"] > 500
+            assert facts["sbtest1"]["pages_not_all_visible"] < 64
+            assert facts["sbtest1"]["rows"] == ROWS
+            assert facts["sbtest1.sbtest1_pkey"]["height"] == 2
+
+
+@pytest.mark.parametrize("named", SERVERS)
+def test_two_loads_of_one_build_are_alike(
+    builds: GetBuildOf, make_instance: MakeInstance, named: str
+) -> None:
+    contender, _, engine = named.partition("/")
+    dbms, version = contender.split("@")
+    instance = make_instance(builds(dbms, version), engine=engine or None)
+    instance.start()
+    kind, target = family(dbms), instance.target()
+    records = []
+    with Driver() as driver:
+        for name in ("first", "second"):
+            driver.load(target, Data(1, ROWS, 1), lambda done, total: None)
+            carry_out(driver, target, kind.after_load(instance.site, ["sbtest1"]), ROWS, print)
+            statements = kind.facts_statements(instance.site)
+            answers = [answer.rows for answer in driver.sql(target, statements)]
+            facts = kind.read_facts(instance.site, answers)
+            assert {"server", "sbtest1.PRIMARY", "sbtest1.k_1"} <= facts.keys()
+            records.append(
+                Preparation(contender=name, incarnation=1, moment=1, after="load", facts=facts)
+            )
+        answer = driver.sql(target, [kind.settings_statement(instance.site)])[0].rows
+    build = BuildFacts(source="directory", version=version)
+    contenders = [
+        ContenderFacts(name=name, dbms=dbms, build=build, config="small", settings={})
+        for name in ("first", "second")
+    ]
+    assert [difference.sentence() for difference in differences(records, contenders)] == []
+    in_force = kind.read_settings(instance.site, answer)
+    assert len(in_force) > 15
+    assert {name for name, value in in_force.items() if not value.as_given} == set()
+
+
+def test_a_server_that_rounds_a_setting_is_told_about(
+    builds: GetBuildOf, make_instance: MakeInstance
+) -> None:
+    given = {"shared_buffers": "100001kB", "work_mem": "1GB"}
+    instance = make_instance(builds("postgres", "17.6"), given)
+    instance.start()
+    kind = family("postgres")
+    with Driver() as driver:
+        statement = kind.settings_statement(instance.site)
+        (answer,) = driver.sql(instance.target(), [statement])
+    in_force = kind.read_settings(instance.site, answer.rows)
+    assert in_force.keys() == instance.settings.values.keys()
+    assert {name: value.text for name, value in in_force.items() if not value.as_given} == {
+        "shared_buffers": "100000kB"
+    }
+
+
+class Spoiled(LoadedTables):
+    """Tables of which the second contender's are spoiled behind the first preparations."""
+
+    spoil = 0
+
+    def _load(self, contender: RunningContender) -> None:
+        super()._load(contender)
+        if contender is self._contenders.all[1] and self.spoil:
+            self.spoil -= 1
+            update = "UPDATE sbtest1 SET k = k + 1 WHERE id % 3 = 0"
+            self._contenders.driver.sql(contender.target, [update])
+
+
+def test_what_differs_is_prepared_again_and_then_reported(
+    builds: GetBuildOf, data_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert data_root
+    builds("postgres", "17.6")
+    spec = parse_spec({"name": "alike", "contenders": ["postgres@17.6", "postgres@17.6"]})
+    folder, view = Folder(tmp_path), PlainView()
+    folder.logs.mkdir()
+    resolved = resolve_contenders(spec, view)
+    kept: list[Preparation] = []
+    with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
+        facts = facts_of(contenders)
+        tables = Spoiled(
+            contenders, Data(1, ROWS, 1), Preparations(contenders, facts, kept, view), view
+        )
+        tables.spoil = 1
+        tables.start(1)
+        assert [record.repeated for record in kept] == [1, 1]
+        assert not differences(kept, facts), "the second load was alike"
+        assert "preparing again" in capsys.readouterr().err
+        tables.spoil = 3
+        tables.load()
+        assert [record.repeated for record in kept[2:]] == [2, 2]
+        names = {difference.subject for difference in differences(kept[2:], facts)}
+        assert "sbtest1" in names
+        assert "it stays" in capsys.readouterr().err
+
+
+def facts_of(contenders: Contenders) -> list[ContenderFacts]:
+    return [
+        ContenderFacts(
+            name=contender.name,
+            dbms="postgres",
+            build=contender.resolved.build.facts,
+            config="default",
+            settings={},
+        )
+        for contender in contenders.all
+    ]

@@ -1,0 +1,188 @@
+"""Different starts and different work are seen, and small differences are not."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.preparation.facts import differences
+from slowdust.analysis.preparation.quantities import FACTS, WORK, WORK_OF_READS, Kind
+from slowdust.analysis.preparation.work import work_differences, worst_work_difference
+from slowdust.store.manifest import BuildFacts, ContenderFacts
+from slowdust.store.preparation import Preparation, StepWork
+from tests.unit.synthetic import synthetic_experiment
+
+Facts = dict[str, dict[str, float]]
+
+
+def contender(name: str, version: str = "17.6", **settings: str) -> ContenderFacts:
+    return ContenderFacts(
+        name=name,
+        dbms="postgres",
+        build=BuildFacts(source="directory", version=version, sha256=version),
+        config="default",
+        settings=settings,
+    )
+
+
+def prepared(name: str, facts: Facts, after: str = "load") -> Preparation:
+    return Preparation(contender=name, incarnation=1, moment=1, after=after, facts=facts)
+
+
+def apart(base: Facts, other: Facts, after: str = "load", version: str = "17.6") -> list[str]:
+    records = [prepared("a", base, after), prepared("b", other, after)]
+    return [d.sentence() for d in differences(records, [contender("a"), contender("b", version)])]
+
+
+def table(pages: float, hidden: float) -> Facts:
+    return {"t": {"pages": pages, "pages_not_all_visible": hidden, "rows": 1e5, "dead_rows": 0}}
+
+
+def test_pages_that_are_not_all_visible() -> None:
+    assert apart(table(2736, 33), table(2736, 2736)) == [
+        "t has 2,736 of 2,736 pages not all-visible, a 33 of 2,736"
+    ]
+    assert apart(table(2736, 2736), table(2736, 33)), "also when the base is the worse one"
+    assert apart(table(2703, 0), table(2736, 33), version="16.1") == [], "empty pages of 16"
+    assert apart(table(270_000, 0), table(270_000, 2_000)) == [], "less than 1%"
+
+
+def test_other_builds_need_only_be_in_the_same_state() -> None:
+    base, other = table(2736, 0), table(4000, 0)
+    assert apart(base, other) == ["t has 4,000 pages, a 2,736"]
+    assert apart(base, other, version="18.4") == []
+    assert apart(base, table(4000, 4000), version="18.4") == [
+        "t has 4,000 of 4,000 pages not all-visible, a 0 of 2,736"
+    ]
+
+
+def test_other_settings_may_change_the_layout() -> None:
+    records = [prepared("a", table(2736, 0)), prepared("b", table(4000, 0))]
+    assert not differences(records, [contender("a"), contender("b", work_mem="1MB")])
+
+
+def test_the_largest_difference_comes_first() -> None:
+    sentences = apart({"i": {"pages": 200, "height": 2}}, {"i": {"pages": 230, "height": 3}})
+    assert sentences == ["i has 3 levels of the index, a 2", "i has 230 pages, a 200"]
+
+
+def test_layout_differs_more_after_writes() -> None:
+    base, other = {"i": {"leaf_pages": 1000.0}}, {"i": {"leaf_pages": 1030.0}}
+    assert apart(base, other)
+    assert apart(base, other, after="writes") == []
+    assert apart(base, {"i": {"leaf_pages": 1100.0}}, after="writes")
+
+
+@pytest.mark.parametrize("name", [name for name, q in FACTS.items() if q.floor])
+def test_small_numbers_raise_no_alarm(name: str) -> None:
+    floor = FACTS[name].floor
+    assert apart({"s": {name: 0.0}}, {"s": {name: floor}}) == []
+    assert len(apart({"s": {name: 0.0}}, {"s": {name: 2 * floor}})) == 1
+
+
+def test_what_a_server_does_not_report_is_not_compared() -> None:
+    assert apart({"t": {"pages": 100}}, {"t": {"height": 9}, "u": {"pages": 1}}) == []
+    assert apart({"t": {"of no table": 100}}, {"t": {"of no table": 900}}) == []
+
+
+def test_only_one_dbms_and_engine_share_a_state() -> None:
+    other = contender("b")
+    other.dbms = "mysql"
+    records = [prepared("a", table(2736, 0)), prepared("b", table(2736, 2736))]
+    assert not differences(records, [contender("a"), other])
+    assert FACTS["pages_not_all_visible"].kind is Kind.STATE
+
+
+def work(contender: str, per_operation: float, operations: int, incarnation: int = 1) -> StepWork:
+    return StepWork(
+        step="point-query@1",
+        contender=contender,
+        incarnation=incarnation,
+        operations=operations,
+        amounts={"heap_blocks": per_operation * operations, "page_reads": 99.0 * operations},
+    )
+
+
+def test_twice_as_many_blocks() -> None:
+    (difference,) = work_differences(
+        work("b", 2.0, 20_000), work("a", 1.0, 30_000), WORK, of_one_build=True
+    )
+    assert difference.sentence() == "2.0 heap blocks read per operation, base 1.0"
+
+
+@pytest.mark.parametrize(
+    ("own", "base", "operations", "of_one_build", "seen"),
+    [
+        (10.2, 10.0, 100_000, True, True),
+        (10.05, 10.0, 100_000, True, False),
+        (10.2, 10.0, 100_000, False, False),
+        (12.0, 10.0, 100_000, False, True),
+        (0.06, 0.02, 1_000_000, True, False),  # next to nothing per operation
+        (12.0, 10.0, 500, True, False),  # of a session, not of its operations
+    ],
+)
+def test_what_is_other_work(
+    own: float, base: float, operations: int, *, of_one_build: bool, seen: bool
+) -> None:
+    pair = work("b", own, operations), work("a", base, operations)
+    assert bool(work_differences(*pair, WORK, of_one_build=of_one_build)) is seen
+
+
+def test_the_worst_incarnation_is_named() -> None:
+    works = [
+        work("a", 1.0, 20_000, 1), work("b", 1.5, 20_000, 1),
+        work("a", 1.0, 20_000, 2), work("b", 3.0, 20_000, 2),
+        work("b", 9.0, 20_000, 3),
+    ]  # fmt: skip
+    worst = worst_work_difference(works, "b", "a", WORK, of_one_build=True)
+    assert worst is not None
+    assert (worst[0].value, worst[1]) == (3.0, 2)
+    assert worst_work_difference(works, "c", "a", WORK, of_one_build=True) is None
+
+
+def test_no_operations_have_no_work_per_operation() -> None:
+    assert not work_differences(work("b", 2.0, 0), work("a", 1.0, 9000), WORK, of_one_build=True)
+
+
+def test_notes_and_warnings_of_a_report() -> None:
+    names = ["postgres@17.6", "postgres@17.6#2"]
+    manifest, slices = synthetic_experiment(names, ["point-query", "update-index"])
+    base, other = (facts.name for facts in manifest.contenders)
+    manifest.contenders[1].build = manifest.contenders[0].build
+    hidden = [prepared(base, table(2736, 33)), prepared(other, table(2736, 2736))]
+    for record in hidden:
+        record.steps = ["point-query@1"]
+    mended = [prepared(base, table(2736, 33)), prepared(other, table(2736, 33))]
+    for record in mended:
+        record.moment, record.incarnation, record.repeated = 2, 2, 1
+        record.steps = ["point-query@1", "update-index@1"]
+    manifest.preparations = hidden + mended
+    manifest.work = [work(base, 1.0, 20_000), work(other, 2.0, 20_000)]
+    for amounts in (manifest.work[0].amounts, manifest.work[1].amounts):
+        amounts["page_reads"] = amounts["heap_blocks"]
+    report = analyse(manifest, slices)
+    start = (
+        f"sbtest1 has 2,736 of 2,736 pages not all-visible, {base} 33 of 2,736 "
+        "(incarnation 1, after load)"
+    ).replace("sbtest1", "t")
+    notes = {(r.test, r.contender): r.notes for r in report.results}
+    assert f"different start: {start}" in notes["point-query", other]
+    assert (
+        "different work of one build: 2.0 heap blocks read per operation, base 1.0 (incarnation 1)"
+    ) in notes["point-query", other]
+    for place in (("point-query", base), ("update-index", other)):
+        assert not [note for note in notes[place] if "different" in note]
+    assert f"different start: {other}: {start}" in report.warnings
+    assert (
+        "the tables of incarnation 2 were prepared again 1 time after load, until they were alike"
+    ) in report.warnings
+
+
+def test_page_reads_count_only_where_nothing_writes() -> None:
+    own, base = (
+        msgspec.structs.replace(work(name, 1.0, 9000), amounts={"page_reads": reads})
+        for name, reads in (("b", 90_000.0), ("a", 180_000.0))
+    )
+    assert not work_differences(own, base, WORK, of_one_build=True)
+    assert work_differences(own, base, WORK_OF_READS, of_one_build=True)

@@ -1,0 +1,167 @@
+"""Tables are prepared again until they are alike, and loaded anew in every second incarnation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from slowdust.benchmarks.micro import MICRO
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.process import Data
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.slices.work import Work
+from slowdust.store.manifest import BuildFacts, ContenderFacts
+from slowdust.store.preparation import Preparation, StepWork
+
+NAMES = ("a", "b")
+BUILD = BuildFacts(source="directory", version="17.6", sha256="x")
+FACTS = [
+    ContenderFacts(name=name, dbms="postgres", build=BUILD, config="default", settings={})
+    for name in NAMES
+]
+DATA = Data(tables=1, rows=1000, seed=1)
+ROWS = 1000
+
+
+class PretendedContenders:
+    """Two contenders that count their loads; `pages` says what the second has in each reading."""
+
+    def __init__(self, pages: list[float] | None = None) -> None:
+        self.all = [SimpleNamespace(name=name, keeps_tables=True) for name in NAMES]
+        self.loads = 0
+        self.totals = 0.0
+        self._pages = iter(pages or [])
+
+    def for_each(self, action: Callable[[SimpleNamespace], object]) -> None:
+        for contender in self.all:
+            action(contender)
+
+    def start(self) -> None:
+        pass
+
+    def read_facts(self, contender: SimpleNamespace, rows: int) -> dict[str, dict[str, float]]:
+        assert rows == ROWS
+        pages = 100.0 if contender.name == "a" else next(self._pages, 100.0)
+        return {"sbtest1": {"pages": pages}}
+
+    def read_counters(self, contender: SimpleNamespace) -> dict[str, float]:
+        del contender
+        self.totals += 50.0
+        return {"heap_blocks": self.totals}
+
+
+class CountedLoads(LoadedTables):
+    """Tables whose load is only counted."""
+
+    loads = 0
+
+    def _load(self, contender: object) -> None:
+        del contender
+        self.loads += 1
+
+
+def prepare(pages: list[float]) -> tuple[int, list[Preparation]]:
+    """The number of preparations, and what is kept of them."""
+    kept: list[Preparation] = []
+    contenders = cast("Contenders", PretendedContenders(pages))
+    preparations = Preparations(contenders, FACTS, kept, PlainView())
+    done: list[None] = []
+    preparations.until_alike("load", 3, lambda: done.append(None), ROWS)
+    return len(done), kept
+
+
+def test_what_is_alike_is_prepared_once() -> None:
+    times, kept = prepare([100.0])
+    assert times == 1
+    assert [(record.contender, record.incarnation, record.repeated) for record in kept] == [
+        ("a", 3, 0),
+        ("b", 3, 0),
+    ]
+
+
+def test_what_differs_is_prepared_again(capsys: pytest.CaptureFixture[str]) -> None:
+    times, kept = prepare([150.0, 100.0])
+    assert times == 2
+    assert [record.repeated for record in kept] == [1, 1]
+    assert [record.facts["sbtest1"]["pages"] for record in kept] == [100.0, 100.0]
+    warning = "the tables are not alike: b: sbtest1 has 150 pages, a 100 (preparing again)"
+    assert warning in capsys.readouterr().err
+
+
+def test_what_stays_is_kept_after_three_preparations(capsys: pytest.CaptureFixture[str]) -> None:
+    times, kept = prepare([150.0, 160.0, 170.0, 180.0])
+    assert times == 3
+    assert kept[1].facts["sbtest1"]["pages"] == 170.0
+    assert "(it stays: reported)" in capsys.readouterr().err
+
+
+def tables_of(contenders: PretendedContenders) -> tuple[CountedLoads, list[Preparation]]:
+    kept: list[Preparation] = []
+    view = PlainView()
+    pretended = cast("Contenders", contenders)
+    return CountedLoads(pretended, DATA, Preparations(pretended, FACTS, kept, view), view), kept
+
+
+def test_unchanged_tables_serve_two_incarnations() -> None:
+    tables, kept = tables_of(PretendedContenders())
+    loads = []
+    for incarnation in range(1, 6):
+        tables.start(incarnation)
+        loads.append(tables.loads // len(NAMES))
+    assert loads == [1, 1, 2, 2, 3]
+    assert [record.after for record in kept[::2]] == ["load", "restart", "load", "restart", "load"]
+
+
+def test_written_tables_are_loaded_each_time() -> None:
+    tables, _ = tables_of(PretendedContenders())
+    for incarnation in range(1, 4):
+        tables.start(incarnation)
+        tables.note_writes()
+    assert tables.loads == 3 * len(NAMES)
+
+
+def test_tables_that_a_restart_made_differ_are_loaded() -> None:
+    tables, kept = tables_of(PretendedContenders([100.0, 150.0, 100.0]))
+    tables.start(1)
+    tables.start(2)
+    assert tables.loads == 2 * len(NAMES)
+    assert [(record.after, record.moment) for record in kept[::2]] == [("load", 1), ("load", 2)]
+
+
+def test_steps_are_noted_on_the_preparation_before_them() -> None:
+    kept: list[Preparation] = []
+    contenders = cast("Contenders", PretendedContenders())
+    preparations = Preparations(contenders, FACTS, kept, PlainView())
+    (test,) = MICRO.matching(["point-query"])
+    for after in ("load", "writes"):
+        preparations.until_alike(after, 1, lambda: None, ROWS)
+        preparations.note_step(PlannedStep(test, 1))
+    preparations.note_step(PlannedStep(test, 1))
+    assert [(record.after, record.steps) for record in kept[::2]] == [
+        ("load", ["point-query@1"]),
+        ("writes", ["point-query@1"]),
+    ]
+
+
+def test_work_is_the_difference_of_totals() -> None:
+    contenders = cast("Contenders", PretendedContenders())
+    manifest = SimpleNamespace(work=[])
+    work = Work(contenders, SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+    (test,) = MICRO.matching(["point-query"])
+    before = work.totals()
+    work.keep(PlannedStep(test, 4), 2, {"a": 10}, before)
+    assert manifest.work == [
+        StepWork(
+            step="point-query@4",
+            contender="a",
+            incarnation=2,
+            operations=10,
+            amounts={"heap_blocks": 100.0},
+        )
+    ]
