@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
 from itertools import takewhile
+
+from slowdust.units import Second
 
 _MOST_PERCENT = 99.5
 """Percentages end at 99%: a change that would be printed as 100% or more becomes a multiple."""
 _HUNDRED = 99.95
 """The smallest multiple that is printed without decimals."""
+_STEPS = ((10.0, 1), (0.1, 10))
+"""Percentages from which a bound is rounded down to whole ones, and to tenths."""
+_ROUNDING_ERROR = 1e-9
+_MINUTES_FROM: Second = 100.0
+_HOURS_FROM: Second = 2 * 3600.0
 LONGEST_UNBROKEN = 22
 """The longest contender's name, in characters, for a sentence or the head of a column."""
 MOST_LISTED = 6
@@ -57,6 +65,57 @@ def speed(rqps: float) -> str:
     if multiple := _multiple(rqps):
         return f"{multiple} as fast"
     return f"{distance(rqps)} {'faster' if rqps > 1 else 'slower'}"
+
+
+def at_least(rqps: float, bound: float | None) -> str:
+    """Write what follows a difference: ', at least 3%', from the interval's bound nearer 1.
+
+    The bound is rounded towards 1, so that no more is claimed than the interval says. Without one
+    there is nothing to write.
+    """
+    if bound is None:
+        return ""
+    if bound > 1 and _multiple(bound):
+        multiple = f"{_floor(bound, 10):g}" if bound < _HUNDRED else f"{math.floor(bound):,}"
+        return f", at least {multiple}X"
+    percent = _percent(bound)
+    least = next((_floor(percent, step) for limit, step in _STEPS if percent >= limit), percent)
+    # Behind a multiple, '2.3X as fast', a percentage alone would be one of something else.
+    direction = f" {'faster' if rqps > 1 else 'slower'}" if _multiple(rqps) else ""
+    return f", at least {least:.2g}%{direction}"
+
+
+def _floor(value: float, steps: int) -> float:
+    """Return the value rounded down to a multiple of 1 / `steps`."""
+    return math.floor(value * steps + _ROUNDING_ERROR) / steps
+
+
+def beyond_margin(beyond: int, changed: int, margin: float) -> str:
+    """Write how many of the changed are so by more than the margin, and how many are not.
+
+    '2 by more than 3%, 1 perhaps by less': of the others it is open.
+    """
+    least = f"{margin * 100:g}%"
+    if beyond == changed:
+        return f"by more than {least}"
+    if not beyond:
+        return f"perhaps by less than {least}"
+    return f"{beyond} by more than {least}, {changed - beyond} perhaps by less"
+
+
+def rough_duration(seconds: Second) -> str:
+    """Write a time for which nobody sets a stopwatch: '40 seconds', '20 minutes', '3 hours'."""
+    if seconds < _MINUTES_FROM:
+        return counted(_rounded(seconds), "second")
+    if seconds < _HOURS_FROM:
+        return counted(_rounded(seconds / 60), "minute")
+    return counted(_rounded(seconds / 3600), "hour")
+
+
+def _rounded(value: float) -> int:
+    """Return a positive whole number: to a multiple of 5 from 20 on, of 10 from 100 on."""
+    step = 10 if value >= 100 else 5 if value >= 20 else 1
+    return max(1, step * round(value / step))
 
 
 def distance(rqps: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.model import Report
@@ -13,10 +14,12 @@ from slowdust.analysis.results.compared import add_comparisons
 from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
+from slowdust.analysis.results.noise import noise_of
 from slowdust.analysis.results.notes import notes_about_restarts
 from slowdust.analysis.results.results import results_of, summarise
 from slowdust.analysis.results.steps import step_runs_of
-from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_of_report
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
+from slowdust.analysis.story.changes import changes_of_report
 from slowdust.analysis.story.concurrency import courses_of
 from slowdust.analysis.story.notes import notes_about_report
 from slowdust.analysis.story.tldr import tldr_of
@@ -65,10 +68,12 @@ def analyse(
         memory=memory_of(results, infos),
         plan_differences=differences,
         host=manifest.host,
+        noise=noise_of(slices, contenders),
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),
     )
-    report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands)
+    verdicts = PairVerdicts(slices, contenders, report.margin)
+    report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     moves = common_moves(block_ratios(slices, base, contenders), report.margin)
     report.notes = [*notes_about_report(report), *notes_about_restarts(moves, base)]
     failures = {name: failed for name in facts if (failed := facts[name].failed)}

@@ -68,6 +68,25 @@ class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether both rates reached 95% of the target; else the step's query rate is not compared."""
 
 
+class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Forecast of what would decide an unsure result, if its ratio stays about where it is.
+
+    In two of three such results the verdict is then another one.
+    """
+
+    factor: float
+    """Multiple of the budget, or of the incarnations of long steps."""
+    more: bool = False
+    """Whether more than `factor` is needed, which is as far as the forecast looks."""
+    seconds: Second | None = None
+    """The budget times `factor`; of long steps, the time that all of them took times `factor`."""
+    incarnations: int
+    """Incarnations that the forecast spreads it over: as many times as there were. Slowdust takes
+    at most six by itself, more have to be asked for."""
+    alone_s: Second | None = None
+    """The part of `seconds` that is this test's: the budget of an experiment without the others."""
+
+
 class AllTimeRatio(msgspec.Struct, kw_only=True):
     """Relative throughput as the ratio of totals: operations over time, silent slices included."""
 
@@ -137,8 +156,56 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Writers beside the queries of the Insert Benchmark."""
     late_operations: int | None = None
     """Operations of an open loop that started later than scheduled."""
+    needed: Needed | None = None
+    """Forecast of what would decide it; absent unless the verdict is `unsure`."""
     notes: list[str] = []
     """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
+
+    @property
+    def judged_rqps(self) -> float | None:
+        """The ratio that the verdict is about."""
+        return self.rqps if self._all_time is None else self._all_time.rqps
+
+    @property
+    def bound(self) -> float | None:
+        """The bound nearer 1 of the interval that the verdict is about.
+
+        None without an interval that excludes 1.
+        """
+        low, high = self.judged_interval
+        if low is None or high is None or low <= 1 <= high:
+            return None
+        return low if low > 1 else high
+
+    def lies_beyond(self, margin: float) -> bool:
+        """Return whether all of the interval is beyond the margin, on one side of 1."""
+        return self.bound is not None and not 1 / (1 + margin) <= self.bound <= 1 + margin
+
+    @property
+    def _all_time(self) -> AllTimeRatio | None:
+        return self.all_time if self.basis == "all time" else None
+
+    @property
+    def judged_interval(self) -> tuple[float | None, float | None]:
+        """The bounds of the 95% interval of `judged_rqps`; None without one."""
+        judged = self if self._all_time is None else self._all_time
+        return judged.low, judged.high
+
+
+class Noise(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Noise that an experiment of slices saw: why its intervals are as wide as they are."""
+
+    slices: float | None = None
+    """Median difference of two slices of one contender that follow each other, a share of 1."""
+    slices_apart_s: Second | None = None
+    """Median time from the one to the other."""
+    restarts: float | None = None
+    """Standard deviation of ln rqps from one start of the servers to the next, over all tests, as
+    far as the noise of the blocks does not explain it."""
+    other_cpu: float | None = None
+    """Share of the host's CPU time that neither servers nor client used, in the slices."""
+    steal: float | None = None
+    """Share of the host's CPU time that other virtual machines took, in the slices."""
 
 
 class PlanDifference(msgspec.Struct, kw_only=True):
@@ -318,7 +385,7 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
     rss_per_buffer_pool: float | None = None
 
 
-class ChangeCounts(msgspec.Struct, kw_only=True):
+class ChangeCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Counts of the tests of a group that two versions, or contenders, have, by their change."""
 
     before: str
@@ -330,6 +397,8 @@ class ChangeCounts(msgspec.Struct, kw_only=True):
     no_changes: int
     small_regressions: int
     big_regressions: int
+    unsure: int | None = None
+    """Improvements and regressions whose verdict is unsure; absent if none is."""
     median: float
     """Median of the tests' throughput of `after` / that of `before`."""
 
@@ -351,6 +420,8 @@ class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     """'Point queries (9 tests)', with the line or the clients if there are several."""
     clauses: list[str]
     """'from 5.6 to 5.7 there are big regressions for all tests', ..."""
+    unsure_clauses: list[str] | None = None
+    """Those of `clauses` whose changes are all unsure; absent if none is."""
 
     @property
     def sentence(self) -> str:
@@ -388,6 +459,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     plan_differences: list[PlanDifference] = []
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
+    noise: Noise | None = None
+    """Absent for long steps and archived runs."""
     warnings: list[str] = []
     """Warnings about the whole experiment."""
     method: dict[str, str] = {}

@@ -45,7 +45,8 @@ def command(
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.analyse import analyse
-    from slowdust.analysis.story.bands import DEFAULT_BANDS, changes_beside_tldr
+    from slowdust.analysis.story.bands import DEFAULT_BANDS
+    from slowdust.analysis.story.changes import changes_beside_tldr
     from slowdust.report import tldr
 
     folder = _find_folder(name, results)

@@ -144,6 +144,8 @@ class Contenders:
         # A resumed experiment keeps the logs of its earlier parts.
         earlier = len(list(logs.glob("1-*.log")))
         self._log_suffix = f".part{earlier + 1}" if earlier else ""
+        self._silent: set[str] = set()
+        """Contenders that were warned of since they did not describe themselves."""
         self._on_failure: Callable[[RunningContender], None] | None = None
 
     @property
@@ -258,7 +260,9 @@ class Contenders:
         except TargetError as error:
             if error.kind == "connection":
                 raise
-            self._view.warning(f"{contender.name} does not describe itself: {error}")
+            if contender.name not in self._silent:
+                self._silent.add(contender.name)
+                self._view.warning(f"{contender.name} does not describe itself: {error}")
             return None
 
     def wait_until_idle(self, contenders: Sequence[RunningContender], limit: Second) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from slowdust.experiment.view import InterimVerdict, Status, View
 from slowdust.units import Second, format_duration
-from slowdust.wording import clients
+from slowdust.wording import at_least, clients
 
 _PLAIN_EVERY: Second = 10.0
 _WAITING_EVERY: Second = 60.0
@@ -35,13 +35,17 @@ def watching() -> Iterator[View]:
 
 
 def describe(verdict: InterimVerdict) -> str:
-    """Write a verdict in a line: `postgres@17.6 1.028 [1.022, 1.037] faster`."""
+    """Write a verdict in a line: `postgres@17.6 1.028 [1.022, 1.037] faster, at least 2.2%`."""
     if verdict.rqps is None:
         return f"{verdict.contender} not measured beside the base"
     interval = ""
     if verdict.low is not None and verdict.high is not None:
         interval = f" [{verdict.low:.3f}, {verdict.high:.3f}]"
-    return f"{verdict.contender} {verdict.rqps:.3f}{interval} {verdict.verdict}"
+    bound = {"faster": verdict.low, "slower": verdict.high}.get(verdict.verdict)
+    if bound is not None and (bound > 1) != (verdict.verdict == "faster"):
+        bound = None  # The verdict is about all time, and the interval about what is typical.
+    words = f"{verdict.verdict}{at_least(verdict.rqps, bound)}"
+    return f"{verdict.contender} {verdict.rqps:.3f}{interval} {words}"
 
 
 class PlainView:

@@ -12,6 +12,7 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver, maintenance_limit
 from slowdust.units import Second
 
+_FIRST_LOOK: Second = 0.05
 _LOOK_EVERY: Second = 0.2
 
 
@@ -65,10 +66,12 @@ def _values(driver: Driver, target: Target, stage: WithSettings) -> dict[str, st
 
 def _wait_for(driver: Driver, target: Target, stage: WaitUntil) -> bool:
     deadline = time.monotonic() + stage.limit
+    pause = _FIRST_LOOK  # most of what is waited for has ended, or is about to
     while True:
         (answer,) = driver.sql(target, [stage.statement])
         if stage.is_done(answer.rows):
             return True
         if time.monotonic() > deadline:
             return False
-        time.sleep(_LOOK_EVERY)
+        time.sleep(pause)
+        pause = min(2 * pause, _LOOK_EVERY)

@@ -10,6 +10,7 @@ from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import (
     AllTimeRatio,
     MetricComparison,
+    Needed,
     Report,
     ResponseTime,
     Result,
@@ -20,7 +21,7 @@ from slowdust.store.slice import Slice
 
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
-    *("compared", "counters", "counters_relative", "writers", "notes"),
+    *("compared", "counters", "counters_relative", "writers", "needed", "notes"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
@@ -29,6 +30,7 @@ _PARTS = {
     "latency_us": LatencyUs,
     "response_time": ResponseTime,
     "writers": Writers,
+    "needed": Needed,
 }
 _FIELDS = [(part, name) for part, kind in _PARTS.items() for name in kind.__struct_fields__]
 """Parts of a result, and their fields, which are columns each."""

@@ -35,7 +35,9 @@ def test_known_shifts_are_recovered() -> None:
     assert slower.per_op_relative is not None
     assert slower.per_op_relative["server_cpu_us"] == pytest.approx(1 / 0.9, rel=0.01)
     assert same.verdict == "same"
-    assert report.tldr[0] == "From 1 to 2: none faster, 1 the same, 1 slower, none unsure."
+    assert report.tldr[0] == (
+        "From 1 to 2: none faster, 1 the same, 1 slower (by more than 3%), none unsure."
+    )
 
 
 def test_the_base_has_results_too_and_comes_first() -> None:

@@ -15,7 +15,7 @@ _LETTERS: dict[str, Verdict] = {"+": "faster", "-": "slower", "=": "same", "?": 
 def course_of_letters(verdicts: str) -> Course:
     """The course of one letter for each of `LEVELS`."""
     judged = {n: _LETTERS[letter] for n, letter in zip(LEVELS, verdicts, strict=False)}
-    return course_of("b", judged)
+    return course_of("b", judged, {})
 
 
 @pytest.mark.parametrize(

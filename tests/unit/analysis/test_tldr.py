@@ -3,14 +3,29 @@ from __future__ import annotations
 import pytest
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import Result
+from slowdust.analysis.model import AllTimeRatio, Result
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.tldr import describe_contenders
-from slowdust.wording import change, distance, listing, short_names, speed
+from slowdust.wording import (
+    at_least,
+    change,
+    distance,
+    listing,
+    rough_duration,
+    short_names,
+    speed,
+)
 from tests.unit.analysis.results import a_result
 
 A, B, C = "postgres@15.8", "postgres@17.6", "postgres@18.4"
+
+
+MARGIN = 0.03
+
+
+def describe(results: list[Result], contenders: list[str], failures: dict[str, str]) -> list[str]:
+    return describe_contenders(results, contenders, failures, margin=MARGIN)
 
 
 OF_BASE = PerOperation(server_cpu_us=50.0, cs=2.0)
@@ -32,16 +47,18 @@ def test_counts_groups_and_the_largest_changes() -> None:
         a_result(B, test="insert", group="write", rqps=0.98, verdict="unsure"),
     )
 
-    assert describe_contenders(results, [A, B], {}) == [
-        "From 15.8 to 17.6: 1 faster, 1 the same, 1 slower, 1 unsure.",
+    assert describe(results, [A, B], {}) == [
+        "From 15.8 to 17.6: 1 faster (by more than 3%), 1 the same, 1 slower (by more than 3%), "
+        "1 unsure.",
         "The median rqps over 4 results is 0.99, from 0.90 to 2.30.",
-        "Point queries: 1 the same, 1 slower (point-query, 10%).",
-        "Range queries: 1 faster (scan, 2.3X).",
+        "Point queries: 1 the same, 1 slower (point-query, 10%, at least 8.2%).",
+        "Range queries: 1 faster (scan, 2.3X, at least 2.2X).",
         "Writes: 1 unsure.",
-        "point-query is 10% slower (rqps 0.90 [0.88, 0.92]); "
+        "point-query is 10% slower, at least 8.2% (rqps 0.90 [0.88, 0.92]); "
         "server CPU per operation is up 10% with it, which on a shared machine proves no cause.",
-        "scan is 2.3X as fast (rqps 2.30 [2.25, 2.35]); nothing measured here explains it.",
-        "Unsure, more slices would tell: insert.",
+        "scan is 2.3X as fast, at least 2.2X (rqps 2.30 [2.25, 2.35]); "
+        "nothing measured here explains it.",
+        "Unsure: insert (more slices tell).",
     ]
 
 
@@ -51,11 +68,37 @@ def test_the_worst_regressions_come_first_and_only_three() -> None:
         *(a_result(B, test=test, rqps=rate, verdict="slower") for test, rate in rates.items())
     )
 
-    explained = [
-        s.partition(" is ")[0] for s in describe_contenders(results, [A, B], {}) if "nothing" in s
-    ]
+    explained = [s.partition(" is ")[0] for s in describe(results, [A, B], {}) if "nothing" in s]
 
     assert explained == ["update-one", "scan", "delete"]
+
+
+def test_a_sure_difference_stands_before_a_noisy_larger_one() -> None:
+    noisy = a_result(B, test="scan", group="range", rqps=0.8, verdict="slower")
+    noisy.low, noisy.high = 0.65, 0.99
+    sure = a_result(B, test="hot-points", group="range", rqps=0.92, verdict="slower")
+    sure.low, sure.high = 0.91, 0.93
+
+    sentences = describe(with_base(noisy, sure), [A, B], {})
+
+    assert sentences[0] == (
+        "From 15.8 to 17.6: none faster, none the same, "
+        "2 slower (1 by more than 3%, 1 perhaps by less), none unsure."
+    )
+    assert [s.partition(" (rqps")[0] for s in sentences if "(rqps" in s] == [
+        "hot-points is 8% slower, at least 7%",
+        "scan is 20% slower, at least 1%",
+    ]
+
+
+def test_a_verdict_about_all_time_is_told_with_its_ratio() -> None:
+    stalled = a_result(B, rqps=0.99, verdict="slower")
+    stalled.basis, stalled.all_time = "all time", AllTimeRatio(rqps=0.93, low=0.90, high=0.96)
+
+    assert describe(with_base(stalled), [A, B], {})[-1] == (
+        "point-query is 7% slower, at least 4% (rqps 0.93 [0.90, 0.96]); "
+        "typical 0.99, all time 0.93: stalls."
+    )
 
 
 def test_each_of_several_contenders_gets_its_count_and_one_change_each_way() -> None:
@@ -67,11 +110,11 @@ def test_each_of_several_contenders_gets_its_count_and_one_change_each_way() -> 
         )
     )
 
-    sentences = describe_contenders(results, [A, B, C], {})
+    sentences = describe(results, [A, B, C], {})
 
     assert [s for s in sentences if s.startswith("From")] == [
-        "From 15.8 to 17.6: none faster, none the same, 2 slower, none unsure.",
-        "From 15.8 to 18.4: none faster, none the same, 2 slower, none unsure.",
+        "From 15.8 to 17.6: none faster, none the same, 2 slower (by more than 3%), none unsure.",
+        "From 15.8 to 18.4: none faster, none the same, 2 slower (by more than 3%), none unsure.",
     ]
     assert sum("nothing measured here" in s for s in sentences) == 2
 
@@ -80,12 +123,13 @@ def test_many_contenders_get_one_sentence_each() -> None:
     names = [f"{A} n={number}" for number in range(6)]
     results = [a_result(names[0]), *(a_result(n, rqps=0.8, verdict="slower") for n in names[1:])]
 
-    sentences = describe_contenders(results, names, {})
+    sentences = describe(results, names, {})
 
     assert len(sentences) == 6
     assert sentences[:2] == [
         "5 contenders beside n=0, the base.",
-        "n=1: none faster, none the same, 1 slower, none unsure; median rqps 0.80.",
+        "n=1: none faster, none the same, 1 slower (by more than 3%), none unsure; "
+        "median rqps 0.80.",
     ]
 
 
@@ -98,7 +142,7 @@ def test_cautions_are_said_once_for_many_contenders() -> None:
         *(a_result(name, test="insert", rqps=1.0, verdict="unsure") for name in names[1:]),
     ]
 
-    assert describe_contenders(results, names, {names[3]: "killed"})[-3:] == [
+    assert describe(results, names, {names[3]: "killed"})[-3:] == [
         "The client, not the server, was the limit: insert.",
         "There were errors: point-query.",
         "Cut short, because the contender or the base dropped out: n=3.",
@@ -113,7 +157,7 @@ def test_clients_are_named_when_there_are_several() -> None:
 
     assert any(
         s.startswith("point-query at 8 clients is 30% slower")
-        for s in describe_contenders(results, [A, B], {})
+        for s in describe(results, [A, B], {})
     )
 
 
@@ -124,7 +168,7 @@ def test_a_partial_cause_is_called_partial() -> None:
         a_result(B, rqps=0.5, verdict="slower", per_op_relative=relative, per_op=switches)
     )
 
-    [sentence] = [s for s in describe_contenders(results, [A, B], {}) if "context" in s]
+    [sentence] = [s for s in describe(results, [A, B], {}) if "context" in s]
 
     assert sentence.endswith(
         "context switches per operation are up 20%: "
@@ -135,26 +179,26 @@ def test_a_partial_cause_is_called_partial() -> None:
 def test_a_different_plan_is_the_explanation() -> None:
     results = with_base(a_result(B, rqps=0.5, verdict="slower", notes=(PLAN_DIFFERS,)))
 
-    assert any("compares plans, not code" in s for s in describe_contenders(results, [A, B], {}))
+    assert any("compares plans, not code" in s for s in describe(results, [A, B], {}))
 
 
 def test_a_failed_contender_is_told_and_not_compared() -> None:
     results = with_base(a_result(B, rqps=1.0, verdict="same"))
 
-    sentences = describe_contenders(results, [A, B, C], {C: "did not start\nFATAL: no\n"})
+    sentences = describe(results, [A, B, C], {C: "did not start\nFATAL: no\n"})
 
     assert sentences[0] == "18.4 failed: did not start."
     assert not any("18.4" in sentence for sentence in sentences[1:])
 
 
 def test_a_contender_without_a_complete_block_is_not_comparable() -> None:
-    sentences = describe_contenders(with_base(a_result(B)), [A, B], {})
+    sentences = describe(with_base(a_result(B)), [A, B], {})
 
     assert sentences == ["17.6 has no result that can be compared."]
 
 
 def test_without_the_base_nothing_is_compared() -> None:
-    sentences = describe_contenders([a_result(B)], [A, B], {A: "it died"})
+    sentences = describe([a_result(B)], [A, B], {A: "it died"})
 
     assert sentences == [
         "15.8 failed: it died.",
@@ -163,7 +207,7 @@ def test_without_the_base_nothing_is_compared() -> None:
 
 
 def test_one_contender_alone() -> None:
-    assert describe_contenders([a_result(A)], [A], {}) == [
+    assert describe([a_result(A)], [A], {}) == [
         "Only 15.8 was measured: there is nothing to compare."
     ]
 
@@ -171,7 +215,7 @@ def test_one_contender_alone() -> None:
 def test_a_busy_client_and_errors_are_told() -> None:
     results = with_base(a_result(B, rqps=1.0, verdict="same", busiest=0.97, errors=3))
 
-    sentences = describe_contenders(results, [A, B], {})
+    sentences = describe(results, [A, B], {})
 
     assert "The client, not the server, was the limit: point-query." in sentences
     assert "There were errors: point-query." in sentences
@@ -199,6 +243,38 @@ def test_change(ratio: float, words: str) -> None:
 def test_speed(rqps: float, words: str) -> None:
     assert speed(rqps) == words
     assert distance(rqps) in words
+
+
+@pytest.mark.parametrize(
+    ("rqps", "bound", "words"),
+    [
+        (0.92, 0.966, ", at least 3.4%"),
+        (0.9, 0.9, ", at least 10%"),
+        (1.3, 1.2599, ", at least 25%"),
+        (1.08, 1.00049, ", at least 0.049%"),
+        (2.3, 2.29, ", at least 2.2X"),
+        (2.3, 1.6, ", at least 60% faster"),
+        (0.004, 0.01, ", at least 99% slower"),
+        (0.9, None, ""),
+    ],
+)
+def test_at_least(rqps: float, bound: float | None, words: str) -> None:
+    assert at_least(rqps, bound) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (1, "1 second"),
+        (43, "45 seconds"),
+        (170, "3 minutes"),
+        (1270, "20 minutes"),
+        (7300, "2 hours"),
+        (400_000, "110 hours"),
+    ],
+)
+def test_rough_duration(seconds: float, words: str) -> None:
+    assert rough_duration(seconds) == words
 
 
 def test_listing() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Literal, cast
 
 import pytest
 
 from slowdust.benchmarks.micro import MICRO
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.process import Data
+from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.driver.process import Data, Driver, TargetError
+from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.preparation import Preparations
@@ -27,6 +29,7 @@ FACTS = [
 ]
 DATA = Data(tables=1, rows=1000, seed=1)
 ROWS = 1000
+Failure = Literal["connection", "server"]
 
 
 class PretendedContenders:
@@ -165,3 +168,41 @@ def test_work_is_the_difference_of_totals() -> None:
             amounts={"heap_blocks": 100.0},
         )
     ]
+
+
+class Answers:
+    """Takes the place of a driver: every statement fails in one way, or has one row."""
+
+    def __init__(self, failure: Failure | None) -> None:
+        self._failure = failure
+
+    def sql(self, target: object, statements: list[str]) -> list[SimpleNamespace]:
+        del target
+        if self._failure:
+            raise TargetError(Failed(kind=self._failure, message="no such view"))
+        return [SimpleNamespace(rows=[["work_mem", "3MB"]]) for _ in statements]
+
+
+def described(failure: Failure | None, tmp_path: Path) -> list[dict[str, float]]:
+    """What a server says twice about its work."""
+    view = PlainView()
+    contenders = Contenders([], cast("Driver", Answers(failure)), tmp_path, view)
+    family = SimpleNamespace(
+        before_counters=lambda site: [],
+        counters_statement=lambda site: "SELECT",
+        read_counters=lambda site, rows: {"heap_blocks": float(len(rows))},
+    )
+    contender = SimpleNamespace(
+        name="a", family=family, target=None, server=SimpleNamespace(site=None)
+    )
+    return [contenders.read_counters(cast("RunningContender", contender)) for _ in range(2)]
+
+
+def test_a_server_that_does_not_answer_is_warned_of_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert described(None, tmp_path) == [{"heap_blocks": 1.0}] * 2
+    assert described("server", tmp_path) == [{}, {}]
+    assert capsys.readouterr().err.count("a does not describe itself") == 1
+    with pytest.raises(TargetError):
+        described("connection", tmp_path)

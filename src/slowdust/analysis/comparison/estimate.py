@@ -97,6 +97,10 @@ class Relative:
     """Interval at `SETTLED_DIFFERENT`."""
     p_value: float = 1.0
     """Two-sided p-value of 'the contender equals the base'; 1 without an interval."""
+    standard_error: float | None = None
+    """Standard error of ln `ratio` with restarts of the most likely size. Of an interval it is the
+    part that a longer experiment narrows as a square root; the rest, that restarts may be larger,
+    goes sooner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,9 +257,10 @@ def _relate(mixture: Mixture) -> list[Relative]:
             sameness_interval=_around(middle, reaches[2]),
             difference_interval=_around(middle, reaches[3]),
             p_value=p_value,
+            standard_error=error,
         )
-        for middle, reaches, p_value in zip(
-            center.tolist(), reach.tolist(), p_values.tolist(), strict=True
+        for middle, reaches, p_value, error in zip(
+            center.tolist(), reach.tolist(), p_values.tolist(), symmetric.error(), strict=True
         )
     ]
 

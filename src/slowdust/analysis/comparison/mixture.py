@@ -50,6 +50,15 @@ class Symmetric:
             freedom=mixture.freedom[:, matters],
         )
 
+    def error(self) -> list[float]:
+        """Return the scale of the median component, by weight, of each cell."""
+        order = np.argsort(self.scale, axis=1)
+        below = np.cumsum(np.take_along_axis(self.weight, order, axis=1), axis=1)
+        place = (below < below[:, -1:] / 2).sum(axis=1, keepdims=True)
+        scales: FloatArray = np.take_along_axis(self.scale, order, axis=1)
+        errors: list[float] = np.take_along_axis(scales, place, axis=1)[:, 0].tolist()
+        return errors
+
     def tail(self, reach: FloatArray) -> FloatArray:
         """Return P(more than `reach` above the mean), of shape (cells, reaches) as `reach` is."""
         from scipy.special import stdtr

@@ -16,7 +16,7 @@ from functools import cached_property
 from statistics import fmean, variance
 
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.model import Result
+from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.results import group_of, outline, results_of, sorted_steps
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
@@ -35,6 +35,8 @@ class Ratio:
     experiments: tuple[str, ...]
     through: tuple[Release, ...] = ()
     """Releases that it is chained over, from the base on."""
+    verdict: Verdict | None = None
+    """The verdict of the one experiment that it is from; None for several, and single runs."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class Experiment:
         half_width = None
         if result.low is not None and result.high is not None:
             half_width = math.log(result.high / result.low) / 2
-        return Ratio(math.log(result.rqps), half_width, (self.name,))
+        return Ratio(math.log(result.rqps), half_width, (self.name,), verdict=result.verdict)
 
 
 Member = tuple[Experiment, Mapping[Release, str]]

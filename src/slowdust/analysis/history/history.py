@@ -174,7 +174,7 @@ def _line_history(
         for step in details.order
         if step in ratios
     ]
-    groups = groups_of(tests, labels)
+    groups = groups_of(tests, labels, details.margin)
     configs = configs_of(chained.versions, chained.members) if choice.configs else {}
     margin = max(experiment.manifest.method.margin for experiment, _ in chained.members)
     missing = [step for step in details.order if step not in ratios and choice.test(step.test)]

@@ -26,6 +26,10 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The versions over which ratios of different experiments are chained, from the base on;
     empty if one experiment measured it beside the base."""
 
+    unsure: bool | None = None
+    """True if that is the verdict of its one experiment, or, made of several, its interval neither
+    excludes 1 nor lies inside the margin; else absent."""
+
     @property
     def half_width(self) -> float | None:
         """Half-width of the interval, in ln rqps; None without one."""

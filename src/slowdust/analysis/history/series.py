@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from slowdust.analysis.comparison.estimate import Interval
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history.chaining import Member, Ratio
 from slowdust.analysis.history.model import Point, Series
@@ -20,6 +21,7 @@ class Details:
     def __init__(self, members: Sequence[Member]) -> None:
         self.groups: dict[Step, str] = {}
         self.units: dict[Step, str] = {}
+        self.margin = max(experiment.manifest.method.margin for experiment, _ in members)
         for experiment, _ in members:
             for step, measured in experiment.steps.items():
                 self.groups.setdefault(step, measured.group)
@@ -42,13 +44,18 @@ def series_of(
         clients=step.clients,
         unit=details.units[step],
         points=[
-            _point(labels[release], ratio, [labels[version] for version in ratio.through])
+            _point(
+                labels[release],
+                ratio,
+                [labels[version] for version in ratio.through],
+                details.margin,
+            )
             for release, ratio in ratios.items()
         ],
     )
 
 
-def groups_of(tests: Sequence[Series], versions: Sequence[str]) -> list[Series]:
+def groups_of(tests: Sequence[Series], versions: Sequence[str], margin: float) -> list[Series]:
     """Return a series for each group and number of clients, over tests that all versions have."""
     members: dict[tuple[str, int], list[Series]] = {}
     for test in tests:
@@ -60,13 +67,15 @@ def groups_of(tests: Sequence[Series], versions: Sequence[str]) -> list[Series]:
             group=group,
             clients=clients,
             tests=[test.name for test in series],
-            points=[_mean_of(column) for column in zip(*(s.points for s in series), strict=True)],
+            points=[
+                _mean_of(column, margin) for column in zip(*(s.points for s in series), strict=True)
+            ],
         )
         for (group, clients), series in members.items()
     ]
 
 
-def _mean_of(points: Sequence[Point]) -> Point:
+def _mean_of(points: Sequence[Point], margin: float) -> Point:
     """Return the geometric mean; its half-width is the mean one, as if errors were the same.
 
     Errors are in part the same, since tests share restarts; independent ones would be too small.
@@ -79,10 +88,10 @@ def _mean_of(points: Sequence[Point]) -> Point:
         experiments=tuple(dict.fromkeys(name for point in points for name in point.experiments)),
     )
     through = dict.fromkeys(version for point in points for version in point.through)
-    return _point(points[0].version, ratio, list(through))
+    return _point(points[0].version, ratio, list(through), margin)
 
 
-def _point(version: str, ratio: Ratio, through: list[str]) -> Point:
+def _point(version: str, ratio: Ratio, through: list[str], margin: float) -> Point:
     half = ratio.half_width
     return Point(
         version=version,
@@ -91,4 +100,14 @@ def _point(version: str, ratio: Ratio, through: list[str]) -> Point:
         high=None if half is None else math.exp(ratio.log + half),
         experiments=list(ratio.experiments),
         through=through,
+        unsure=_unsure(ratio, margin) or None,
     )
+
+
+def _unsure(ratio: Ratio, margin: float) -> bool:
+    """Return whether a ratio is unsure, as its experiment says, or by the interval of several."""
+    if ratio.verdict is not None or ratio.half_width is None:
+        return ratio.verdict == "unsure"
+    half = ratio.half_width
+    interval = Interval(math.exp(ratio.log - half), math.exp(ratio.log + half))
+    return not interval.lies_inside(margin) and not interval.excludes_one()

@@ -19,6 +19,7 @@ from slowdust.analysis.origin import (
 from slowdust.analysis.results.contenders import shape_of
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.memory import peak_gb
+from slowdust.analysis.results.needed import needed_of
 from slowdust.analysis.results.notes import (
     NO_BASE,
     ONE_RUN,
@@ -60,10 +61,9 @@ def results_of(
     by_step: dict[Step, dict[str, list[Slice]]] = defaultdict(lambda: defaultdict(list))
     for record in slices:
         by_step[step_of(record)][record.place.contender].append(record)
-    judgements = {
-        (judgement.estimate.step, judgement.estimate.contender): judgement
-        for judgement in judge(slices, contenders, margin)
-    }
+    judged = judge(slices, contenders, margin)
+    judgements = {(each.estimate.step, each.estimate.contender): each for each in judged}
+    needed = needed_of(judged, slices, manifest.method)
     results = []
     for step in sorted_steps(by_step, manifest.tests):
         of_step = [
@@ -80,6 +80,8 @@ def results_of(
                 single_run = is_single_run(by_step[step][result.contender])
                 judgement = judgements[step, result.contender]
                 _compare(result, base, judgement, margin, single_run=single_run)
+                if result.verdict == "unsure":
+                    result.needed = needed.get((step, result.contender))
                 result.notes += _notes_about_plan(result, contenders[0], differences)
         results += of_step
     return results

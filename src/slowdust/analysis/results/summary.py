@@ -62,6 +62,8 @@ class SummaryCell:
     shade: Shade = Shade.PLAIN
     missed_sla: bool = False
     """Whether the step's writers missed their SLA, whatever the shade."""
+    unsure: bool = False
+    """Whether its difference from the base is unsure."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ class SummaryTable:
     """Meaning of each shade that can occur."""
     columns: tuple[SummaryColumn, ...]
     rows: tuple[SummaryRow, ...]
+
+    @property
+    def has_unsure(self) -> bool:
+        """Whether a cell is unsure."""
+        return any(cell.unsure for row in self.rows for cell in row.cells)
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,7 @@ def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
     missed = {name for name, result in results.items() if missed_its_sla(result)}
     shades = shades_of({name: round(result.qps) for name, result in results.items()}, missed)
     return {
-        name: SummaryCell(result.qps, shades[name], name in missed)
+        name: SummaryCell(result.qps, shades[name], name in missed, result.verdict == "unsure")
         for name, result in results.items()
     }
 
@@ -196,7 +203,9 @@ def shades_of(rates: Mapping[str, int], missed: Collection[str]) -> dict[str, Sh
 def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) -> SummaryTable:
     columns = {
         SummaryColumn(test, "x the base"): {
-            name: SummaryCell(result.rqps, _band(result), missed_its_sla(result))
+            name: SummaryCell(
+                result.rqps, _band(result), missed_its_sla(result), result.verdict == "unsure"
+            )
             for name, result in results.items()
         }
         for test, results in by_test.items()

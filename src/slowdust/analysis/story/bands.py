@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from statistics import geometric_mean, median
 
-from slowdust.analysis.model import ChangeCounts, GroupChanges, Report, Result
-from slowdust.analysis.results.notes import NO_BASE
-from slowdust.analysis.versions import Release, labels_of, sorted_releases
+from slowdust.analysis.model import ChangeCounts, GroupChanges, Result
 from slowdust.units import known
-from slowdust.wording import GROUP_TITLES, counted, distinct_names, group_title, listing, throughput
 from slowdust.wording import clients as number_of_clients
+from slowdust.wording import counted, group_title, listing, throughput
 
 Rates = Mapping[str, Mapping[str, float]]
 """Test -> version -> throughput, relative to one and the same version, or absolute."""
+Unsure = Callable[[str, str], Collection[str]]
+"""Function of two versions: the tests of which it is unsure how the two differ."""
+_UNSURE = " (unsure)"
+"""The end of a clause whose changes are all unsure."""
 
 
 _HALF_OF_LAST_DIGIT = 0.005
@@ -77,8 +79,19 @@ class Bands:
 DEFAULT_BANDS = Bands()
 
 
+def none_unsure(_before: str, _after: str) -> Collection[str]:
+    """Return no tests: of single runs it is not known which are unsure."""
+    return ()
+
+
 def changes_of_group(
-    group: str, clients: int | None, versions: Sequence[str], rates: Rates, bands: Bands
+    group: str,
+    clients: int | None,
+    versions: Sequence[str],
+    rates: Rates,
+    bands: Bands,
+    *,
+    unsure: Unsure = none_unsure,
 ) -> GroupChanges | None:
     """Count and describe a group's changes between versions, and from the first to the last.
 
@@ -93,41 +106,64 @@ def changes_of_group(
     overall = _counts(versions[0], versions[-1], rates, bands)
     if not steps and overall is None:
         return None
+    _count_unsure(known((*steps, overall)), rates, bands, unsure)
     tests = {test for test, by_version in rates.items() if len(by_version) > 1}
     clauses = _clauses_of_steps(steps, len(tests), rates, bands)
     unchanged = len(clauses) == 1 and set(_by_change(steps[0])) == {Change.NONE}
+    if not unchanged:
+        clauses += _clauses_of_overall(overall, len(tests), versions, rates)
     return GroupChanges(
         group=group,
         clients=clients,
         steps=steps,
         overall=overall,
         title=_title(group, len(tests), clients),
-        clauses=[
-            *clauses,
-            *([] if unchanged else _clauses_of_overall(overall, len(tests), versions, rates)),
-        ],
+        clauses=clauses,
+        unsure_clauses=_unsure_among(clauses),
     )
 
 
 def changes_against(
-    group: str, clients: int | None, contenders: Sequence[str], rates: Rates, bands: Bands
+    group: str,
+    clients: int | None,
+    contenders: Sequence[str],
+    rates: Rates,
+    bands: Bands,
+    *,
+    unsure: Unsure = none_unsure,
 ) -> GroupChanges | None:
     """Count and describe how each contender differs from the first, if they are no versions."""
     base, *others = contenders
     steps = [step for name in others if (step := _counts(base, name, rates, bands)) is not None]
     if not steps:
         return None
+    _count_unsure(steps, rates, bands, unsure)
+    clauses = [
+        f"with {step.after} instead of {step.before}{_share_of_tests(step.tests, len(rates))} "
+        f"{_beside_first(step, rates)}"
+        for step in steps
+    ]
     return GroupChanges(
         group=group,
         clients=clients,
         steps=steps,
         title=_title(group, len(rates), clients),
-        clauses=[
-            f"with {step.after} instead of {step.before}{_share_of_tests(step.tests, len(rates))} "
-            f"{_beside_first(step, rates)}"
-            for step in steps
-        ],
+        clauses=clauses,
+        unsure_clauses=_unsure_among(clauses),
     )
+
+
+def _count_unsure(
+    steps: Sequence[ChangeCounts], rates: Rates, bands: Bands, unsure: Unsure
+) -> None:
+    for step in steps:
+        tests = unsure(step.before, step.after)
+        ratios = _ratios(step.before, step.after, {t: rates[t] for t in rates if t in tests})
+        step.unsure = sum(bands.of(ratio) is not Change.NONE for ratio in ratios) or None
+
+
+def _unsure_among(clauses: Sequence[str]) -> list[str] | None:
+    return [clause for clause in clauses if clause.endswith(_UNSURE)] or None
 
 
 def _title(group: str, tests: int, clients: int | None) -> str:
@@ -197,7 +233,15 @@ def _beside_first(step: ChangeCounts, rates: Rates) -> str:
     if set(_by_change(step)) == {Change.NONE}:
         return "throughput is the same"
     mean = _mean_of([step.before, step.after], rates)
-    return f"{_counts_in_words(step, len(rates))}, and {_common(step, mean)}"
+    return f"{_counts_in_words(step, len(rates))}, and {_common(step, mean)}{_sureness(step)}"
+
+
+def _sureness(step: ChangeCounts) -> str:
+    """Return ' (2 of the changes unsure)', or ' (unsure)' if all of them are."""
+    if not step.unsure:
+        return ""
+    changed = step.tests - step.no_changes
+    return _UNSURE if step.unsure == changed else f" ({step.unsure} of the {changed} unsure)"
 
 
 def _share_of_tests(count: int, tests: int) -> str:
@@ -218,7 +262,9 @@ def _clauses_of_steps(
         between = "through" if last > index else "to"
         counts = _counts_in_words(steps[index], tests)
         about = _share_of_tests(steps[index].tests, tests)
-        clauses.append(f"from {steps[index].before} {between} {steps[last].after}{about} {counts}")
+        sureness = _sureness(steps[index])
+        ends = f"from {steps[index].before} {between} {steps[last].after}"
+        clauses.append(f"{ends}{about} {counts}{sureness}")
         index = last + 1
         if index < len(steps) and steps[last].after != steps[index].before:
             apart = f"{steps[last].after} and {steps[index].before}"
@@ -243,9 +289,8 @@ def _clauses_of_overall(
     about = _share_of_tests(overall.tests, tests)
     clauses = [f"for {overall.after}{about} {_common(overall, _mean_of(versions, rates))}"]
     if len(versions) > 2 and len(_by_change(overall)) > 1:
-        clauses.insert(
-            0, f"from {overall.before} to {overall.after}{about} {_counts_in_words(overall, tests)}"
-        )
+        counts = f"{_counts_in_words(overall, tests)}{_sureness(overall)}"
+        clauses.insert(0, f"from {overall.before} to {overall.after}{about} {counts}")
     return clauses
 
 
@@ -289,65 +334,3 @@ def has_no_interval(results: Sequence[Result]) -> bool:
     return len({result.contender for result in compared}) > 1 and all(
         result.low is None and result.high is None for result in compared
     )
-
-
-def changes_beside_tldr(report: Report) -> list[GroupChanges]:
-    """Return the changes that the tl;dr leaves out."""
-    return [changes for changes in report.group_changes if changes.sentence not in report.tldr]
-
-
-def changes_of_report(
-    report: Report, releases: Mapping[str, Mapping[Release, str]], bands: Bands
-) -> list[GroupChanges]:
-    """Return the changes of an experiment's results.
-
-    `releases` is line -> release -> contender. If no line has two releases, each contender is
-    described beside the base.
-    """
-    grouped: dict[tuple[str, int], list[Result]] = {}
-    for result in report.results:
-        grouped.setdefault((result.group, result.clients), []).append(result)
-    several = len({clients for _, clients in grouped}) > 1
-    by_level = {
-        (group, clients if several else None): grouped[group, clients]
-        for group, clients in sorted(grouped, key=_place)
-    }
-    lines = {line: versions for line, versions in releases.items() if len(versions) > 1}
-    changes: list[GroupChanges | None] = []
-    for line, versions in lines.items():
-        labels = labels_of(sorted_releases(versions))
-        names = {versions[release]: label for release, label in labels.items()}
-        for (group, level), results in by_level.items():
-            rates = _rates(results, names)
-            of_group = changes_of_group(group, level, list(names.values()), rates, bands)
-            if of_group is not None:
-                of_group.line = line
-                if len(lines) > 1:
-                    of_group.title = f"{line}: {of_group.title}"
-                changes.append(of_group)
-    if not lines:
-        names = distinct_names(report.contenders)
-        for (group, level), results in by_level.items():
-            rates = _rates(results, names)
-            changes.append(changes_against(group, level, list(names.values()), rates, bands))
-    return known(changes)
-
-
-def _place(key: tuple[str, int]) -> tuple[int, int]:
-    """Return the sort key: the posts' order of groups, others behind; then clients."""
-    group, clients = key
-    titles = list(GROUP_TITLES)
-    return titles.index(group) if group in titles else len(titles), clients
-
-
-def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
-    """Return relative rates; of a test that the base lacks, absolute ones in the first's unit."""
-    rates: dict[str, dict[str, float]] = {}
-    units: dict[str, str] = {}
-    for result in results:
-        rate = result.qps if NO_BASE in result.notes else result.rqps
-        if result.contender not in names or rate is None:
-            continue
-        if units.setdefault(result.test, result.unit) == result.unit:
-            rates.setdefault(result.test, {})[names[result.contender]] = rate
-    return rates

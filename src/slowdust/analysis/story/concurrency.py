@@ -1,23 +1,27 @@
 """Concurrency: at how many clients a contender overtakes the base, or falls behind it.
 
 Only verdicts count: `faster` and `slower` say on which side of the base a contender is at a level
-(a number of clients); `same` and `unsure` say neither and cross nothing.
+(a number of clients); `same` and `unsure` say neither and cross nothing. Each side is told with the
+least of its bounds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Course, CourseKind, Result, TestConcurrency, Verdict
-from slowdust.wording import clients, listing, shortened
+from slowdust.wording import at_least, clients, listing, shortened
 
 FEWEST_LEVELS = 2
 """Least number of levels from which a test has a course."""
 
 Levels = Mapping[int, Verdict]
 """Clients -> verdict, in ascending order of clients."""
+Bounds = Mapping[int, float]
+"""Clients -> the interval's bound nearer 1, where the verdict is a difference with an interval."""
 
 _BY_KIND: dict[CourseKind, str] = {
     "always faster": "always faster in",
@@ -34,15 +38,15 @@ _BY_KIND: dict[CourseKind, str] = {
 
 def courses_of(results: Sequence[Result]) -> list[TestConcurrency]:
     """Return each test that has verdicts at two levels or more, in the order of `results`."""
-    judged: dict[tuple[str, str], dict[str, dict[int, Verdict]]] = {}
+    judged: dict[tuple[str, str], dict[str, dict[int, Result]]] = {}
     for result in results:
         if result.verdict is not None:
             by_contender = judged.setdefault((result.benchmark, result.test), {})
-            by_contender.setdefault(result.contender, {})[result.clients] = result.verdict
+            by_contender.setdefault(result.contender, {})[result.clients] = result
     tests = []
     for (benchmark, test), by_contender in judged.items():
         courses = [
-            course_of(contender, dict(sorted(levels.items())))
+            _course(contender, [levels[clients] for clients in sorted(levels)])
             for contender, levels in by_contender.items()
             if len(levels) >= FEWEST_LEVELS
         ]
@@ -51,11 +55,18 @@ def courses_of(results: Sequence[Result]) -> list[TestConcurrency]:
     return tests
 
 
-def course_of(contender: str, levels: Levels) -> Course:
+def _course(contender: str, results: Sequence[Result]) -> Course:
+    levels = {result.clients: result.verdict for result in results if result.verdict is not None}
+    bounds = {result.clients: result.bound for result in results if result.bound is not None}
+    return course_of(contender, levels, bounds)
+
+
+def course_of(contender: str, levels: Levels, bounds: Bounds) -> Course:
     """Return how `contender` compares with the base from the fewest clients to the most."""
     kind = _kind(levels)
     turn = _turn(kind, levels)
-    return Course(contender=contender, kind=kind, at=turn, words=_words(kind, turn, levels))
+    words = _words(kind, turn, levels, bounds)
+    return Course(contender=contender, kind=kind, at=turn, words=words)
 
 
 def summary_of_courses(courses: Iterable[tuple[str, Course]]) -> str:
@@ -94,10 +105,14 @@ def _turn(kind: CourseKind, levels: Levels) -> int | None:
     return next(level for level, verdict in levels.items() if verdict == new[kind])
 
 
-def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
-    sides = [
-        f"{side} {_range([level for level, v in levels.items() if v == side], list(levels))}"
+def _words(kind: CourseKind, turn: int | None, levels: Levels, bounds: Bounds) -> str:
+    by_side = {
+        side: [level for level, verdict in levels.items() if verdict == side]
         for side in dict.fromkeys(verdict for verdict in levels.values() if verdict in DIFFERENT)
+    }
+    sides = [
+        f"{side} {_range(chosen, list(levels))}{_least(chosen, bounds)}"
+        for side, chosen in by_side.items()
     ]
     match kind:
         case "never differs" if all(verdict == "unsure" for verdict in levels.values()):
@@ -105,7 +120,8 @@ def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
         case "never differs":
             return f"no level differs{_unsure(levels)}"
         case "always faster" | "always slower":
-            return f"{kind}, from {clients(min(levels))} to {max(levels)}"
+            ends = f"from {clients(min(levels))} to {max(levels)}"
+            return f"{kind}, {ends}{_least(list(levels), bounds)}"
         case "overtakes" | "falls behind" if turn is not None:
             return f"{kind} at {clients(turn)}: {listing(sides)}"
         case "changes more than once":
@@ -114,6 +130,14 @@ def _words(kind: CourseKind, turn: int | None, levels: Levels) -> str:
     if all(verdict == "unsure" for verdict in others):
         return f"{sides[0]}, elsewhere unsure"
     return f"{sides[0]}, elsewhere no difference{_unsure(levels)}"
+
+
+def _least(chosen: Sequence[int], bounds: Bounds) -> str:
+    """Return ' (at least 3%)', from the bound nearest 1; empty unless all levels have one."""
+    if not set(chosen) <= set(bounds):
+        return ""
+    nearest = min((bounds[level] for level in chosen), key=lambda bound: abs(math.log(bound)))
+    return f" ({at_least(nearest, nearest).removeprefix(', ')})"
 
 
 def _range(chosen: Sequence[int], levels: Sequence[int]) -> str:

@@ -3,10 +3,13 @@
 First how many tests got faster and slower, then each group of tests, then the largest changes
 with their likely cause, then the limits of all of this. The words claim no more than the numbers: a
 cause is named only where hardware per operation moved along, and an unsure test is called unsure.
+Differences are told and ranked by the bound of the interval that is nearer 1: a noisy 20% does not
+come before a sure 8%.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +20,13 @@ from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.notes import BUSY_CLIENT, PLAN_DIFFERS
 from slowdust.analysis.story.bands import Bands, Change
 from slowdust.analysis.story.explain import Explanation, explain
+from slowdust.analysis.story.unsure import sentence_about_unsure
 from slowdust.benchmarks import measured_in_steps
 from slowdust.units import known
 from slowdust.wording import (
     GROUP_TITLES,
+    at_least,
+    beyond_margin,
     change,
     distance,
     listing,
@@ -57,9 +63,9 @@ class _Pair:
 
     @property
     def rqps(self) -> float:
-        """Relative throughput, which every compared result has."""
-        assert self.result.rqps is not None
-        return self.result.rqps
+        """Relative throughput that the verdict is about; every compared result has it."""
+        assert self.result.judged_rqps is not None
+        return self.result.judged_rqps
 
     @property
     def side(self) -> Verdict:
@@ -69,6 +75,17 @@ class _Pair:
         if self.bands.of(self.rqps) is Change.NONE:
             return "same"
         return "faster" if self.rqps > 1 else "slower"
+
+    @property
+    def size(self) -> float:
+        """Size of the difference that is sure, |ln| of the bound nearer 1; for a ranking."""
+        bound = self.rqps if self.result.low is None else self.result.bound or 1.0
+        return abs(math.log(bound))
+
+    @property
+    def at_least(self) -> str:
+        """The bound nearer 1, as it follows the difference: ', at least 3%'."""
+        return at_least(self.rqps, self.result.bound)
 
 
 class ContenderComparison:
@@ -80,13 +97,16 @@ class ContenderComparison:
         base: str,
         name: str,
         names: Mapping[str, str],
+        *,
         bands: Bands,
+        margin: float,
     ) -> None:
         bases = {(r.benchmark, r.test, r.clients): r for r in results if r.contender == base}
         levels: dict[str, set[int]] = {}
         for result in results:
             levels.setdefault(result.test, set()).add(result.clients)
         self.base, self.name, self.bands = names[base], names[name], bands
+        self.margin = margin
         self.pairs = [
             _Pair(
                 result=result,
@@ -145,10 +165,17 @@ class ContenderComparison:
                 f"{number(verdicts['slower'])} slower by {least} or more{left_out}"
             )
         return (
-            f"{number(verdicts['faster'])} faster, "
-            f"{number(verdicts['same'])} the same, {number(verdicts['slower'])} slower, "
+            f"{number(verdicts['faster'])} faster{self._sizes('faster')}, "
+            f"{number(verdicts['same'])} the same, "
+            f"{number(verdicts['slower'])} slower{self._sizes('slower')}, "
             f"{number(verdicts['unsure'])} unsure{left_out}"
         )
+
+    def _sizes(self, verdict: Verdict) -> str:
+        """Return ' (2 by more than 3%, 1 perhaps by less)' of those with a verdict."""
+        changed = [pair for pair in self.pairs if pair.side == verdict]
+        beyond = sum(pair.result.lies_beyond(self.margin) for pair in changed)
+        return f" ({beyond_margin(beyond, len(changed), self.margin)})" if changed else ""
 
     def _median(self) -> list[str]:
         if len(self.pairs) < FEWEST_SUMMARISED:
@@ -170,18 +197,17 @@ class ContenderComparison:
 
     def _largest(self, verdict: Verdict) -> list[str]:
         changed = [pair for pair in self.pairs if pair.side == verdict]
-        changed.sort(key=lambda pair: pair.rqps, reverse=verdict == "faster")
+        changed.sort(key=lambda pair: pair.size, reverse=True)
         return [_sentence_about_change(pair) for pair in changed[: self.most_explained]]
 
     def _unsure(self) -> list[str]:
-        unsure = [pair.label for pair in self.pairs if pair.result.verdict == "unsure"]
+        unsure = {pair.label: pair.result for pair in self.pairs if pair.side == "unsure"}
         if not unsure:
             return []
+        if self.cut_short:
+            return [f"Unsure, one of the two dropped out: {shortened([*unsure])}."]
         in_steps = any(measured_in_steps(pair.result.benchmark) for pair in self.pairs)
-        more = "incarnations" if in_steps else "slices"
-        why = "one of the two dropped out" if self.cut_short else f"more {more} would tell"
-        remedy = self._remedy() if in_steps and not self.cut_short else ""
-        return [f"Unsure, {why}: {shortened(unsure)}.{remedy}"]
+        return [sentence_about_unsure(unsure) + (self._remedy() if in_steps else "")]
 
     def _remedy(self) -> str:
         """Return advice if too few incarnations of long steps decided nothing at all."""
@@ -226,7 +252,7 @@ def _group_title(group: str, pairs: Sequence[_Pair]) -> str:
 
 
 def _group_summary(pairs: Sequence[_Pair]) -> str:
-    """Return '2 faster (up to 12%: hot-points), 1 slower (scan by 5%), 1 the same'."""
+    """Return '2 faster (most: hot-points, 12%, at least 9%), 1 slower (scan, 5%, at least 4%)'."""
     parts = []
     for verdict, word in _VERDICTS:
         same = [pair for pair in pairs if pair.result.verdict == verdict]
@@ -234,23 +260,23 @@ def _group_summary(pairs: Sequence[_Pair]) -> str:
             continue
         part = f"{len(same)} {word}"
         if verdict in DIFFERENT:
-            most = max(same, key=lambda pair: abs(pair.rqps - 1))
-            far = distance(most.rqps)
-            single = f"{most.label}, {far}"
-            part += f" ({single if len(same) == 1 else f'up to {far}: {most.label}'})"
+            most = max(same, key=lambda pair: pair.size)
+            far = f"{most.label}, {distance(most.rqps)}{most.at_least}"
+            part += f" ({far if len(same) == 1 else f'most: {far}'})"
         parts.append(part)
     return ", ".join(parts)
 
 
 def _sentence_about_change(pair: _Pair) -> str:
     result = pair.result
-    interval = (
-        ""
-        if result.low is None
-        else f" (rqps {pair.rqps:.2f} [{result.low:.2f}, {result.high:.2f}])"
-    )
+    low, high = result.judged_interval
+    interval = "" if low is None else f" (rqps {pair.rqps:.2f} [{low:.2f}, {high:.2f}])"
     counted = f" in {result.unit}" if measured_in_steps(result.benchmark) else ""
-    claim = f"{pair.label} is {speed(pair.rqps)}{counted}{interval}{_response(result)}"
+    difference = f"{speed(pair.rqps)}{counted}{pair.at_least}"
+    claim = f"{pair.label} is {difference}{interval}{_response(result)}"
+    if result.basis == "all time" and result.rqps is not None:
+        stalled = "stalls" if pair.rqps < result.rqps else "the base stalls"
+        return f"{claim}; typical {result.rqps:.2f}, all time {pair.rqps:.2f}: {stalled}."
     if PLAN_DIFFERS in result.notes:
         return f"{claim}; its plan differs, so this compares plans, not code."
     return f"{claim}; {_reason(explain(result, pair.base))}."

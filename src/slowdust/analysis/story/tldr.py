@@ -1,6 +1,7 @@
 """The tl;dr: what the verdicts mean, in sentences.
 
-Failures come first, then each contender beside the base, then what is not compared.
+Why a host decides little comes first, then failures, then each contender beside the base, then
+what is not compared.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from slowdust.analysis.story.contender import (
     limits_of,
     sentences_about_responses,
 )
+from slowdust.analysis.story.unsure import why_so_little
 from slowdust.wording import MOST_LISTED, first_line, listing, short_names, shortened, step_label
 
 MOST_DETAILED = 4
@@ -35,10 +37,16 @@ def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[s
     """
     sizes_only = has_no_interval(report.results) and report.group_changes
     return [
+        *why_so_little(report),
         *_failed_steps(report),
         *([_SIZES_ONLY, *(c.sentence for c in report.group_changes)] if sizes_only else []),
         *describe_contenders(
-            report.results, report.contenders, failures, report.concurrency, bands
+            report.results,
+            report.contenders,
+            failures,
+            report.concurrency,
+            bands,
+            margin=report.margin,
         ),
         *_missed_slas(report),
         *_stalls(report.step_runs, short_names(report.contenders)),
@@ -51,6 +59,8 @@ def describe_contenders(
     failures: Mapping[str, str],
     concurrency: Sequence[TestConcurrency] = (),
     bands: Bands = DEFAULT_BANDS,
+    *,
+    margin: float,
 ) -> list[str]:
     """Return sentences about each contender other than the base, which is `contenders[0]`.
 
@@ -68,7 +78,7 @@ def describe_contenders(
     if brief:
         sentences.append(f"{len(contenders) - 1} contenders beside {names[base]}, the base.")
     for name in contenders[1:]:
-        comparison = ContenderComparison(results, base, name, names, bands)
+        comparison = ContenderComparison(results, base, name, names, bands=bands, margin=margin)
         comparison.cut_short = name in failures or base in failures
         comparison.by_clients = summary_of_courses(
             (test.test, course)

@@ -5,7 +5,7 @@ o.sum.t.<tag> for each run; in each directory of tables mrg.<step>, rel.<step> a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -37,12 +37,25 @@ def archived_files(manifest: Manifest, slices: Sequence[Slice]) -> dict[Path, st
     return files_of(tables_of(manifest), _rows(slices), clients)
 
 
-def files_of(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> dict[Path, str]:
-    """Return path and content of the files of `tables`; the writers' SLA is that of `clients`."""
-    return dict(_files(tables, rows, clients))
+def files_of(
+    tables: Sequence[ArchivedTable],
+    rows: Rows,
+    clients: int,
+    unsure: Collection[insert_summary.Cell] = frozenset(),
+) -> dict[Path, str]:
+    """Return path and content of the files of `tables`; the writers' SLA is that of `clients`.
+
+    Cells in `unsure` are pale in the summary.
+    """
+    return dict(_files(tables, rows, clients, unsure))
 
 
-def _files(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> Iterator[tuple[Path, str]]:
+def _files(
+    tables: Sequence[ArchivedTable],
+    rows: Rows,
+    clients: int,
+    unsure: Collection[insert_summary.Cell],
+) -> Iterator[tuple[Path, str]]:
     for table in tables:
         if table.kind == RUN_TABLE:
             yield from _run(table, rows)
@@ -51,7 +64,7 @@ def _files(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> Iterato
     merged = [table for table in tables if table.kind == MERGED_TABLES]
     for folder in dict.fromkeys(table.folder for table in merged):
         of_folder = [table for table in merged if table.folder == folder]
-        if (summary := _summary(of_folder, rows, clients)) is not None:
+        if (summary := _summary(of_folder, rows, clients, unsure)) is not None:
             yield Path(folder, SUMMARY), summary
 
 
@@ -88,7 +101,12 @@ def _merged(table: ArchivedTable, rows: Rows) -> Iterator[tuple[Path, str]]:
             yield Path(table.folder, f"rel.{step}"), write_table(relative)
 
 
-def _summary(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> str | None:
+def _summary(
+    tables: Sequence[ArchivedTable],
+    rows: Rows,
+    clients: int,
+    unsure: Collection[insert_summary.Cell],
+) -> str | None:
     """Write the summary of the runs that have every step; None where there are none."""
     steps = {
         step: {
@@ -104,7 +122,7 @@ def _summary(tables: Sequence[ArchivedTable], rows: Rows, clients: int) -> str |
     runs = [run for run in listed if all(run in of_step for of_step in steps.values())]
     if not steps or not runs:
         return None
-    return insert_summary.render(insert_summary.columns_of(steps, clients), runs)
+    return insert_summary.render(insert_summary.columns_of(steps, clients), runs, unsure)
 
 
 def _groups(lines: Iterable[str]) -> list[list[str]]:

@@ -9,7 +9,7 @@ as its client saw it, and percentiles of seconds where a step had no whole one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.analysis.model import Report, Result
@@ -45,8 +45,17 @@ def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) 
             ),
             ArchivedTable(kind=MERGED_TABLES, tag="", runs=tags, rows=names, folder=folder),
         ]
-        files |= files_of(tables, rows, clients)
+        files |= files_of(tables, rows, clients, _unsure(report, clients, steps))
     return files
+
+
+def _unsure(report: Report, clients: int, steps: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Return classic step and tag of the unsure results."""
+    return {
+        (steps[result.test], _tag(result.contender))
+        for result in report.results
+        if result.clients == clients and result.verdict == "unsure"
+    }
 
 
 def _classic_names(tests: Sequence[str]) -> dict[str, str]:

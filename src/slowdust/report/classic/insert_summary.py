@@ -7,7 +7,7 @@ queries, and what was asked of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -38,10 +38,15 @@ _HEAD_RELATIVE = """\
 </style>
 <table border="1" cellpadding="8" >
 """
+_PALE = '<style type="text/css">td.unsure { opacity:0.5 }</style>\n'
 _COLOURS = {Shade.WORST: "cmin", Shade.BEST: "cmax", Shade.SLA_MISSED: "cgray", Shade.PLAIN: None}
 _LOW, _HIGH = 95, 105
 """Percent of the base below and above which a relative rate is coloured."""
 _FIRST_LOOP, _SECOND_LOOP = ".1", ".2"
+
+
+Cell = tuple[str, str]
+"""A step and a tag."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,17 @@ def columns_of(steps: Mapping[str, Mapping[str, Row]], clients: int) -> list[Col
     ]
 
 
-def render(columns: Sequence[Column], tags: Sequence[str]) -> str:
-    """Write the tables, `tags` being the rows; each column has all of them."""
+def render(
+    columns: Sequence[Column], tags: Sequence[str], unsure: Collection[Cell] = frozenset()
+) -> str:
+    """Write the tables, `tags` being the rows; each column has all of them.
+
+    Relative rates of the cells in `unsure` are pale; archived runs have none.
+    """
     beside_queries = [column for column in columns if column.target is not None]
     tables = [_rates(columns, tags)]
     if not any(column.step.endswith(_SECOND_LOOP) for column in columns):
-        tables.append(_relative(columns, tags))
+        tables.append(_relative(columns, tags, unsure))
     if beside_queries:
         tables.append(_insert_rates(beside_queries, tags))
     return "".join(tables)
@@ -105,7 +115,7 @@ def _rates(columns: Sequence[Column], tags: Sequence[str]) -> str:
     return _table(_HEAD, columns, _rows(columns, tags, cell, " "))
 
 
-def _relative(columns: Sequence[Column], tags: Sequence[str]) -> str:
+def _relative(columns: Sequence[Column], tags: Sequence[str], unsure: Collection[Cell]) -> str:
     base = tags[0]
 
     def cell(column: Column, tag: str) -> str:
@@ -114,9 +124,11 @@ def _relative(columns: Sequence[Column], tags: Sequence[str]) -> str:
         ratio = column.rate(tag) / column.rate(base)
         percent = round(100 * ratio)
         colour = "chi" if percent > _HIGH else "clo" if percent < _LOW else None
-        return _cell(f"{ratio:.2f}", colour)
+        text = _cell(f"{ratio:.2f}", colour)
+        return text.replace("<td", '<td class="unsure"') if (column.step, tag) in unsure else text
 
-    return _table(_HEAD_RELATIVE, columns, _rows(columns, tags, cell, " "))
+    head = f"{_PALE}{_HEAD_RELATIVE}" if unsure else _HEAD_RELATIVE
+    return _table(head, columns, _rows(columns, tags, cell, " "))
 
 
 def _insert_rates(columns: Sequence[Column], tags: Sequence[str]) -> str:

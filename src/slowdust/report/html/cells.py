@@ -12,6 +12,7 @@ from slowdust import wording
 from slowdust.analysis.model import MetricComparison, ResponseTime, Result, RoleReport, Writers
 from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
+from slowdust.analysis.story.unsure import what_decides
 from slowdust.report.html import numbers
 
 Band = Literal["slower", "faster", "between"]
@@ -34,6 +35,21 @@ def band_of(result: Result) -> Band:
     if result.rqps is None and time is not None and time.relative:
         return band(1 / time.relative)
     return band(result.rqps)
+
+
+def sureness(result: Result) -> str:
+    """Return the class that makes the cell of an unsure result pale, to stand behind others."""
+    return " not-sure" if result.verdict == "unsure" else ""
+
+
+def rate_and_outlook(result: Result) -> str:
+    """Return what a cell says when pointed at: its rate, and what would decide it."""
+    rate = f"{measured(result.qps)} {result.unit}"
+    if result.all_time is not None:
+        total = result.all_time
+        interval_of_total = numbers.interval(total.low, total.high)
+        rate += f"; all time {numbers.ratio(total.rqps)} ({interval_of_total})"
+    return f"{rate}; unsure: {outlook}" if (outlook := what_decides(result)) else rate
 
 
 def relative_time(time: ResponseTime) -> Markup:

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowdust import wording
+from slowdust.analysis.story.unsure import what_decides
 from slowdust.report.html import cells, numbers
 
 
@@ -29,6 +30,9 @@ def environment() -> Environment:
         comparison=cells.comparison,
         band=cells.band,
         band_of=cells.band_of,
+        sureness=cells.sureness,
+        rate_and_outlook=cells.rate_and_outlook,
+        what_decides=what_decides,
         relative_time=cells.relative_time,
         icon=cells.icon,
         contender_name=cells.contender_name,

@@ -40,6 +40,7 @@ class Cell:
     mark: str = ""
     """The sign of a change point."""
     title: str = ""
+    unsure: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,12 @@ def render(history: History) -> str:
         by_size_alone=MARKS_BY_SIZE_ALONE,
         chained=CHAINED,
         mean_and_median=MEAN_AND_MEDIAN,
+        has_unsure=any(
+            point.unsure
+            for line in history.lines
+            for series in (*line.groups, *line.tests)
+            for point in series.points
+        ),
     )
 
 
@@ -184,6 +191,7 @@ def _cell(series: Series, version: str) -> Cell:
         rqps=point.rqps,
         text=numbers.ratio(point.rqps) + (CHAINED if point.through else ""),
         mark=mark_of(change) if change else "",
+        unsure=bool(point.unsure),
         title="; ".join((*([change.words] if change else []), *_origin(point))),
     )
 
@@ -194,4 +202,4 @@ def _origin(point: Point) -> list[str]:
         origin.insert(0, f"chained through {', '.join(point.through)}")
     if point.low is not None and point.high is not None:
         origin.insert(0, f"95% interval {numbers.interval(point.low, point.high)}")
-    return origin
+    return [*(["unsure"] if point.unsure else []), *origin]

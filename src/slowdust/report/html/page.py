@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import PERCENTILES
 from slowdust.analysis.model import Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
@@ -16,7 +17,7 @@ from slowdust.report.html.failures import Failure, failed_contenders, failures_o
 from slowdust.report.html.numbers import percent
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.tldr import Passage, passages
-from slowdust.wording import LONGEST_UNBROKEN, listing, matrix_labels, short_names
+from slowdust.wording import LONGEST_UNBROKEN, beyond_margin, listing, matrix_labels, short_names
 
 MOST_IN_ONE_FOREST = 4
 """The number of contenders beyond which each gets a forest plot of its own."""
@@ -134,6 +135,23 @@ class Page:
             name: {word: counts[word] for word in _VERDICTS if word in counts}
             for name, counts in verdicts.items()
         }
+
+    @cached_property
+    def sizes(self) -> Mapping[str, Mapping[str, str]]:
+        """Contender -> faster or slower -> how many are so beyond the margin, in words."""
+        margin = self.report.margin
+        sizes: dict[str, dict[str, str]] = {name: {} for name in self.others}
+        for name in self.others:
+            for verdict in DIFFERENT:
+                changed = [
+                    result
+                    for result in self.report.results
+                    if result.contender == name and result.verdict == verdict
+                ]
+                if changed:
+                    beyond = sum(result.lies_beyond(margin) for result in changed)
+                    sizes[name][verdict] = beyond_margin(beyond, len(changed), margin)
+        return sizes
 
     @cached_property
     def host_line(self) -> str:

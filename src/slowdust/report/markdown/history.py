@@ -17,7 +17,7 @@ from slowdust.report.history import (
     point_at,
     several_clients,
 )
-from slowdust.report.markdown.table import ABSENT, ratio, table
+from slowdust.report.markdown.table import ABSENT, PALE, pale, ratio, table
 from slowdust.report.tldr import list_of_changes
 from slowdust.wording import clients, counted, distance
 
@@ -95,7 +95,8 @@ def _cell(series: Series, version: str) -> str:
         return ABSENT
     change = change_at(series, version)
     mark = f"{mark_of(change)} " if change else ""
-    return f"{mark}{ratio(point.rqps)}{CHAINED if point.through else ''}"
+    rqps = pale(ratio(point.rqps)) if point.unsure else ratio(point.rqps)
+    return f"{mark}{rqps}{CHAINED if point.through else ''}"
 
 
 def _legend(all_series: Sequence[Series]) -> list[str]:
@@ -104,6 +105,7 @@ def _legend(all_series: Sequence[Series]) -> list[str]:
     signs = [
         *([f"{MARKS_ABOVE_NOISE}: {NEW_LEVEL}."] if False in kinds else []),
         *([f"{MARKS_BY_SIZE_ALONE}: {NEW_LEVEL}, {BY_SIZE_ALONE}."] if True in kinds else []),
+        *([PALE] if any(point.unsure for s in all_series for point in s.points) else []),
         *([f"{CHAINED}: chained over versions that experiments share."] if chained else []),
     ]
     return [" ".join(signs), ""] if signs else []

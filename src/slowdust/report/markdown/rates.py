@@ -6,7 +6,17 @@ from slowdust.analysis.model import Report, Result, TestConcurrency
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, interval, rate, ratio, table
+from slowdust.report.markdown.table import (
+    ABSENT,
+    PALE,
+    interval,
+    or_absent,
+    pale,
+    rate,
+    ratio,
+    table,
+)
+from slowdust.wording import rough_duration
 
 
 def throughput(report: Report) -> list[str]:
@@ -18,7 +28,45 @@ def throughput(report: Report) -> list[str]:
         row = [step.test, str(step.clients), ABSENT if base is None else _rate(base)]
         rows.append(row + [_relative(results.get(name)) for name in others])
     header = ["test", "clients", report.base, *others]
-    return ["## Throughput", "", *runs_of(report).rates, "", *table(header, rows, left=1)]
+    explained = [PALE] if any(result.verdict == "unsure" for result in report.results) else []
+    head = ["## Throughput", "", *runs_of(report).rates, *explained, ""]
+    return [*head, *table(header, rows, left=1)]
+
+
+def unsure(report: Report) -> list[str]:
+    """Return what would decide the unsure results, where there is a forecast."""
+    rows = [
+        [
+            result.test,
+            str(result.clients),
+            result.contender,
+            f"{'more than ' if needed.more else ''}{needed.factor:g}",
+            ABSENT if needed.more else or_absent(needed.seconds, rough_duration),
+            ABSENT if needed.more else str(needed.incarnations),
+            ABSENT if needed.more else or_absent(needed.alone_s, rough_duration),
+        ]
+        for result in report.results
+        if (needed := result.needed) is not None
+    ]
+    if not rows:
+        return []
+    what = "incarnations" if runs_of(report).long else "budget"
+    header = [
+        "test",
+        "clients",
+        "contender",
+        f"times the {what}",
+        "time",
+        "incarnations",
+        "this test alone",
+    ]
+    return [
+        "## What would decide the unsure results",
+        "",
+        "A forecast from noise and restarts so far: two of three such results then have a verdict.",
+        "",
+        *table(header, rows, left=1),
+    ]
 
 
 def _rate(base: Result) -> str:
@@ -31,8 +79,8 @@ def _relative(result: Result | None) -> str:
         return "SLA missed"
     if result is None or result.rqps is None:
         return ABSENT
-    bounds = interval(result.low, result.high)
-    return f"{ratio(result.rqps)}{bounds} {result.verdict or ''}".rstrip()
+    rqps = f"{ratio(result.rqps)}{interval(result.low, result.high)}"
+    return f"{pale(rqps) if result.verdict == 'unsure' else rqps} {result.verdict or ''}".rstrip()
 
 
 def response_times(report: Report) -> list[str]:

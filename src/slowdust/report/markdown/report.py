@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
-from slowdust.analysis.story.bands import changes_beside_tldr
+from slowdust.analysis.story.changes import changes_beside_tldr
+from slowdust.report.absent import runs_of
 from slowdust.report.markdown import contenders, hardware, rates, steps
 from slowdust.report.markdown.table import table
 from slowdust.report.tldr import list_of_changes, passages
@@ -43,10 +44,13 @@ def group_changes(report: Report) -> list[str]:
     """Return the changes of a report that are not in its tl;dr."""
     if not (changes := changes_beside_tldr(report)):
         return []
+    how_sure = "How large changes are, not how sure."
+    if runs_of(report).repeated:
+        how_sure = "How large changes are; those whose verdict is unsure are counted."
     return [
         f"## {'Version by version' if changes[0].line else 'Group by group'}",
         "",
-        "How large changes are, not how sure. The common result is the median test's.",
+        f"{how_sure} The common result is the median test's.",
         "",
         *list_of_changes(changes),
     ]
@@ -98,6 +102,7 @@ SECTIONS = (
     tldr,
     steps.summaries,
     rates.throughput,
+    rates.unsure,
     group_changes,
     rates.response_times,
     rates.concurrency,

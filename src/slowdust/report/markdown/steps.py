@@ -10,7 +10,7 @@ import numpy as np
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
 from slowdust.analysis.results.summary import Shade, SummaryCell, SummaryTable, summary_tables
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, or_absent, rate, ratio, table
+from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, rate, ratio, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
 
@@ -56,7 +56,7 @@ def _summary(summary: SummaryTable, at: str) -> list[str]:
         f"## {summary.title}{at}",
         "",
         f"{summary.caption} {_units(summary)}",
-        f"Marks: {'; '.join(marks)}.",
+        f"Marks: {'; '.join(marks)}.{f' {PALE}' if summary.has_unsure else ''}",
         "",
         *table(header, rows, left=1),
     ]
@@ -73,7 +73,8 @@ def _units(summary: SummaryTable) -> str:
 
 def _cell(cell: SummaryCell, show: Callable[[float], str]) -> str:
     mark = _MARKS[cell.shade] + ("*" if cell.missed_sla and cell.shade is Shade.WORST else "")
-    return f"{or_absent(cell.value, show)}{mark}"
+    text = f"{or_absent(cell.value, show)}{mark}"
+    return pale(text) if cell.unsure else text
 
 
 def _count(value: float) -> str:

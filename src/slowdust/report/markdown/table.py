@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 ABSENT = "-"
 """A cell whose value was not measured, or must not be compared."""
+PALE = "In parentheses: unsure."
+"""The explanation of `pale`, for tables that have such cells."""
 _TINY = 0.095
 """Ratios below this one have more than two decimals, as on the page."""
 
@@ -46,6 +48,11 @@ def ratio(value: float) -> str:
 def interval(low: float | None, high: float | None) -> str:
     """Return an interval as it follows a ratio; nothing where there is none."""
     return "" if low is None or high is None else f" [{ratio(low)}, {ratio(high)}]"
+
+
+def pale(cell: str) -> str:
+    """Return the cell of an unsure result: in parentheses."""
+    return f"({cell})"
 
 
 def _escaped(cell: str) -> str:

@@ -119,8 +119,10 @@ def _interval(point: ForestPoint, scale: Logarithmic, y: float) -> Markup:
             data += f"M7 {svg.brief(y - 4)}L0 {svg.brief(y)}L7 {svg.brief(y + 4)}"
         if right > svg.WIDTH:
             data += f"M993 {svg.brief(y - 4)}L1000 {svg.brief(y)}L993 {svg.brief(y + 4)}"
-    return Markup('<g class="{}"><title>{}</title>{}{}</g>').format(
+    pale = " not-sure" if point.verdict == "unsure" else ""
+    return Markup('<g class="{}{}"><title>{}</title>{}{}</g>').format(
         point.mark.css_class,
+        pale,
         f"{point.contender}: {_in_words(point)}, {point.verdict}",
         svg.path("whisker", data),
         svg.path("dot big", svg.dots([(centre, y)])),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.story.bands import changes_beside_tldr
+from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report.html.page import Page
 from slowdust.report.html.sections.concurrency import concurrency_views
 from slowdust.report.html.sections.contenders import contenders_view

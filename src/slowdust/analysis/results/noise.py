@@ -1,0 +1,119 @@
+"""The noise that an experiment of slices saw: why its intervals are as wide as they are."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from statistics import fmean, median, variance
+
+import numpy as np
+
+from slowdust.analysis.comparison.location import FloatArray
+from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
+from slowdust.analysis.model import Noise
+from slowdust.store.measured import IDLE
+from slowdust.store.slice import Place, Slice
+from slowdust.units import Second, known
+
+FEWEST_NEIGHBOURS = 10
+"""Pairs of neighbouring slices from which their median difference is told."""
+_BUSY = ("cpu_user_s", "cpu_system_s")
+_REST = ("cpu_iowait_s", "cpu_idle_s")
+
+
+def noise_of(slices: Sequence[Slice], contenders: Sequence[str]) -> Noise | None:
+    """Return the noise of an experiment; None unless it was measured in slices."""
+    timed = [record for record in slices if record.step is None and record.archived is None]
+    if not timed:
+        return None
+    difference, apart = _neighbours(timed)
+    return Noise(
+        slices=difference,
+        slices_apart_s=apart,
+        restarts=restart_noise(block_ratios(timed, contenders[0], contenders)),
+        other_cpu=_other_cpu(timed),
+        steal=_share_of_cpus(timed, "cpu_steal_s"),
+    )
+
+
+def _neighbours(slices: Iterable[Slice]) -> tuple[float | None, Second | None]:
+    """Return the median difference of neighbours, a share of 1, and the time from one to the next.
+
+    Neighbours are two slices of one contender without another one's between them: those in the
+    middle of a block (A B B A).
+    """
+    blocks: dict[tuple[object, ...], list[Slice]] = defaultdict(list)
+    for record in slices:
+        blocks[_block_of(record.place)].append(record)
+    pairs = []
+    for block in blocks.values():
+        block.sort(key=lambda record: record.place.slot)
+        pairs += [
+            (first, second)
+            for first, second in pairwise(block)
+            if first.place.contender == second.place.contender and min(first.qps, second.qps) > 0
+        ]
+    if len(pairs) < FEWEST_NEIGHBOURS:
+        return None, None
+    differences = [abs(math.log(second.qps / first.qps)) for first, second in pairs]
+    times = [
+        second.measured.started - first.measured.started
+        for first, second in pairs
+        if first.measured.started is not None and second.measured.started is not None
+    ]
+    return math.expm1(median(differences)), median(times) if times else None
+
+
+def _block_of(place: Place) -> tuple[object, ...]:
+    return place.benchmark, place.test, place.clients, place.incarnation, place.block
+
+
+def restart_noise(cells: Iterable[BlockRatios]) -> float | None:
+    """Return how much a restart moves ln rqps, as a standard deviation over all tests.
+
+    It is what the incarnations differ by beyond the noise of their blocks (an analysis of
+    variance); 0 if that explains it all, None unless a test has two incarnations with blocks.
+    """
+    excesses: list[float] = []
+    for cell in cells:
+        several = [ratios for ratios in cell.by_incarnation if len(ratios) > 1]
+        if len(several) > 1:
+            between = variance(float(np.median(ratios)) for ratios in several)
+            # The median of n normal values has the variance pi / 2 * sigma^2 / n.
+            within = fmean(np.pi / 2 * _variance(ratios) / len(ratios) for ratios in several)
+            excesses.append(between - within)
+    return math.sqrt(max(0.0, fmean(excesses))) if excesses else None
+
+
+def _variance(values: FloatArray) -> float:
+    """Return the variance as the median absolute deviation tells it, so that outliers do not."""
+    deviation = float(np.median(np.abs(values - np.median(values)))) / 0.6745
+    return deviation**2
+
+
+def _other_cpu(slices: Iterable[Slice]) -> float | None:
+    """Return the share of the host's CPU time that none of the experiment's programs used."""
+    others = total = 0.0
+    for record in slices:
+        measured = record.measured
+        busy, rest = measured.used("host", *_BUSY), measured.used("host", *_REST)
+        own = known((measured.used("server", "cpu_s"), measured.used("client", *_BUSY)))
+        if busy is None or rest is None or len(own) < 2:
+            continue
+        idle = [use["cpu_s"] for probe, use in measured.uses.items() if probe.startswith(IDLE)]
+        others += busy - sum(own) - sum(idle)
+        total += busy + rest + (measured.used("host", "cpu_steal_s") or 0.0)
+    return max(0.0, others / total) if total else None
+
+
+def _share_of_cpus(slices: Iterable[Slice], quantity: str) -> float | None:
+    part = total = 0.0
+    for record in slices:
+        amount = record.measured.used("host", quantity)
+        rest = record.measured.used("host", *_BUSY, *_REST)
+        if amount is not None and rest is not None:
+            part += amount
+            total += rest + amount
+    return part / total if total else None

@@ -1,0 +1,99 @@
+"""The changes of an experiment's results by group of tests, in bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slowdust.analysis.comparison.pairs import PairVerdicts
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.model import GroupChanges, Report, Result
+from slowdust.analysis.results.notes import NO_BASE
+from slowdust.analysis.story.bands import Bands, Rates, Unsure, changes_against, changes_of_group
+from slowdust.analysis.versions import Release, labels_of, sorted_releases
+from slowdust.units import known
+from slowdust.wording import GROUP_TITLES, distinct_names
+
+
+def changes_beside_tldr(report: Report) -> list[GroupChanges]:
+    """Return the changes that the tl;dr leaves out."""
+    return [changes for changes in report.group_changes if changes.sentence not in report.tldr]
+
+
+def changes_of_report(
+    report: Report,
+    releases: Mapping[str, Mapping[Release, str]],
+    bands: Bands,
+    verdicts: PairVerdicts,
+) -> list[GroupChanges]:
+    """Return the changes of an experiment's results.
+
+    `releases` is line -> release -> contender. If no line has two releases, each contender is
+    described beside the base.
+    """
+    grouped: dict[tuple[str, int], list[Result]] = {}
+    for result in report.results:
+        grouped.setdefault((result.group, result.clients), []).append(result)
+    several = len({clients for _, clients in grouped}) > 1
+    by_level = {
+        (group, clients if several else None): grouped[group, clients]
+        for group, clients in sorted(grouped, key=_place)
+    }
+    lines = {line: versions for line, versions in releases.items() if len(versions) > 1}
+    changes: list[GroupChanges | None] = []
+    for line, versions in lines.items():
+        labels = labels_of(sorted_releases(versions))
+        names = {versions[release]: label for release, label in labels.items()}
+        for (group, level), results in by_level.items():
+            rates = _rates(results, names)
+            unsure = _unsure_of(results, names, verdicts)
+            of_group = changes_of_group(
+                group, level, list(names.values()), rates, bands, unsure=unsure
+            )
+            if of_group is not None:
+                of_group.line = line
+                if len(lines) > 1:
+                    of_group.title = f"{line}: {of_group.title}"
+                changes.append(of_group)
+    if not lines:
+        names = distinct_names(report.contenders)
+        for (group, level), results in by_level.items():
+            rates = _rates(results, names)
+            unsure = _unsure_of(results, names, verdicts)
+            changes.append(
+                changes_against(group, level, list(names.values()), rates, bands, unsure=unsure)
+            )
+    return known(changes)
+
+
+def _unsure_of(
+    results: Sequence[Result], names: Mapping[str, str], verdicts: PairVerdicts
+) -> Unsure:
+    """Return the function for the tests of `results`; `names` is contender -> its version."""
+    contenders = {version: contender for contender, version in names.items()}
+    steps = {Step(each.benchmark, each.test, each.clients) for each in results}
+
+    def unsure(before: str, after: str) -> set[str]:
+        pair = verdicts.unsure(contenders[before], contenders[after])
+        return {step.test for step in pair & steps}
+
+    return unsure
+
+
+def _place(key: tuple[str, int]) -> tuple[int, int]:
+    """Return the sort key: the posts' order of groups, others behind; then clients."""
+    group, clients = key
+    titles = list(GROUP_TITLES)
+    return titles.index(group) if group in titles else len(titles), clients
+
+
+def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
+    """Return relative rates; of a test that the base lacks, absolute ones in the first's unit."""
+    rates: dict[str, dict[str, float]] = {}
+    units: dict[str, str] = {}
+    for result in results:
+        rate = result.qps if NO_BASE in result.notes else result.rqps
+        if result.contender not in names or rate is None:
+            continue
+        if units.setdefault(result.test, result.unit) == result.unit:
+            rates.setdefault(result.test, {})[names[result.contender]] = rate
+    return rates

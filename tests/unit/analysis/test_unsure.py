@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Needed, Noise, Report, Result
+from slowdust.analysis.results.noise import noise_of
+from slowdust.analysis.story.unsure import sentence_about_unsure, what_decides, why_so_little
+from tests.unit import synthetic
+from tests.unit.analysis.results import a_result
+from tests.unit.synthetic import synthetic_experiment
+
+A, B = "postgres@15.8", "postgres@17.6"
+
+
+def needing(factor: float, *, test: str = "scan", **parts: float | bool) -> Result:
+    result = a_result(B, test=test, rqps=1.0, verdict="unsure")
+    result.needed = Needed(factor=factor, incarnations=int(3 * factor), **parts)  # type: ignore[arg-type]
+    return result
+
+
+def report(noise: Noise | None, *results: Result) -> Report:
+    return Report(
+        experiment="e",
+        base=A,
+        contenders=[A, B],
+        margin=0.03,
+        results=list(results),
+        tldr=[],
+        contender_info=[],
+        noise=noise,
+    )
+
+
+def test_what_would_decide_a_result() -> None:
+    assert what_decides(needing(8, seconds=1200)) == (
+        "about 8 times the budget, 20 minutes in 24 incarnations, would decide it"
+    )
+    assert what_decides(needing(20, more=True, seconds=9000)) == (
+        "more than 20 times the budget would decide it"
+    )
+    assert what_decides(a_result(B, rqps=1.0, verdict="unsure")) == ""
+
+
+def test_those_that_need_least_come_first() -> None:
+    unsure = {
+        "scan": needing(20, more=True, seconds=9000, alone_s=900),
+        "insert": needing(8, seconds=4800, alone_s=600),
+        "hot-points": needing(2, seconds=1200, alone_s=150),
+        "point-query": needing(2, seconds=1200, alone_s=150),
+        "delete": a_result(B, test="delete", verdict="unsure"),
+    }
+
+    assert sentence_about_unsure(unsure) == (
+        "Unsure: hot-points and point-query (about 2 times the budget, 20 minutes in 6 "
+        "incarnations, would decide them; 5 minutes without the other tests); insert (about 8 "
+        "times, 80 minutes in 24 incarnations; 10 minutes alone); scan (more than 20 times); "
+        "delete (more slices tell)."
+    )
+
+
+def test_the_first_sentence_says_why_little_is_decided_and_what_would_help() -> None:
+    noise = Noise(slices=0.12, slices_apart_s=0.135, restarts=0.014, other_cpu=0.3, steal=0.002)
+    decided = a_result(B, test="insert", rqps=0.8, verdict="slower")
+    needs = [needing(f, test=f"t{f}", seconds=f * 300.0) for f in (2, 6, 3)]
+
+    [sentence] = why_so_little(report(noise, decided, *needs))
+
+    assert sentence == (
+        "This host cannot tell more today: 1 of 4 results has a verdict, and intervals reach 2% to "
+        "each side. Two slices of one server 0.14 s apart differ by 12%, a restart moves a ratio "
+        "by 1.4% and other programs used 30% of the CPUs. About 3 times the budget, 15 minutes in "
+        "9 incarnations, or the same budget for one test, would decide most. "
+        "On a quieter host less is needed."
+    )
+
+
+def test_what_was_not_seen_is_not_told() -> None:
+    calm = Noise(slices=0.02, restarts=0.001, other_cpu=0.01)
+
+    [sentence] = why_so_little(report(calm, needing(20, more=True, seconds=6000)))
+
+    assert sentence == (
+        "This host cannot tell more today: none of 1 result has a verdict, and intervals reach 2% "
+        "to each side. Two slices of one server differ by 2%. More than 20 times the budget would "
+        "decide most."
+    )
+
+
+def test_where_most_is_decided_or_noise_was_not_seen_it_is_left_out() -> None:
+    decided = [a_result(B, test=f"t{n}", rqps=0.8, verdict="slower") for n in range(3)]
+
+    assert why_so_little(report(Noise(), *decided, needing(2))) == []
+    assert why_so_little(report(None, needing(2))) == []
+    assert why_so_little(report(Noise(), *decided)) == []
+
+
+@pytest.mark.parametrize(("slices", "restart"), [(0.02, 0.02), (0.10, 0.0)])
+def test_noise_is_that_of_the_experiment(slices: float, restart: float) -> None:
+    noise = synthetic.Noise(
+        slice=slices, tail_freedom=30, stolen_share=0, drift=0.0, restart=restart
+    )
+    tests = [f"t{number}" for number in range(12)]
+    _, records = synthetic_experiment([A, B], tests, noise=noise, incarnations=4, seed=2)
+
+    seen = noise_of(records, [A, B])
+
+    assert seen is not None
+    # The median of |difference| of two normal values is 0.674 * sqrt(2) standard deviations.
+    assert seen.slices == pytest.approx(0.954 * slices, rel=0.15)
+    assert seen.slices_apart_s == pytest.approx(synthetic.SLICE_S * 1.1)
+    # A ratio has the restarts of two servers.
+    assert seen.restarts == pytest.approx(restart * 2**0.5, abs=0.01)
+
+
+def test_cpu_that_nobody_of_the_experiment_used_is_that_of_others() -> None:
+    _, records = synthetic_experiment([A, B], ["scan"], seed=1)
+    for record in records:
+        record.measured.uses = {
+            "server": {"cpu_s": 0.5},
+            "client": {"cpu_user_s": 0.1, "cpu_system_s": 0.1},
+            "host": {
+                "cpu_user_s": 1.0,
+                "cpu_system_s": 0.2,
+                "cpu_iowait_s": 0.1,
+                "cpu_steal_s": 0.2,
+                "cpu_idle_s": 0.5,
+            },
+            "idle.postgres@17.6": {"cpu_s": 0.1},
+        }
+
+    noise = noise_of(records, [A, B])
+
+    assert noise is not None
+    assert noise.other_cpu == pytest.approx((1.2 - 0.5 - 0.2 - 0.1) / 2.0)
+    assert noise.steal == pytest.approx(0.1)
+
+
+def test_long_steps_have_no_noise_of_slices() -> None:
+    assert noise_of([], [A, B]) is None
+
+
+def test_a_noisy_experiment_begins_with_the_reason() -> None:
+    noisy = synthetic_experiment(
+        [A, B], ["scan", "insert"], noise=synthetic.Noise(slice=0.2), blocks=6, seed=2
+    )
+
+    assert analyse(*noisy).tldr[0].startswith("This host cannot tell more today: none of 2 results")

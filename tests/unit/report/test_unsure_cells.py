@@ -1,0 +1,134 @@
+"""Cells of unsure results are pale on every page, and in parentheses in Markdown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.history.history import history_of
+from slowdust.analysis.model import Report
+from slowdust.report import html
+from slowdust.report.classic.files import write_classic
+from slowdust.report.html import history as history_page
+from slowdust.report.markdown import history as history_markdown
+from slowdust.report.markdown import report as markdown
+from slowdust.store.slice import Slice
+from tests.unit.synthetic import Noise, synthetic_experiment
+from tests.unit.synthetic_history import choice, experiments, measured
+from tests.unit.synthetic_steps import insert_experiment
+
+A, B, C = "postgres@15.8", "postgres@16.4", "postgres@17.6"
+PALE = "not-sure"
+
+
+@pytest.fixture(scope="module")
+def noisy() -> tuple[Report, list[Slice]]:
+    manifest, slices = synthetic_experiment(
+        [A, B, C],
+        ["point-query", "scan", "insert"],
+        clients=(1, 8),
+        shifts={C: {"scan": 0.5}, B: 0.93},
+        noise=Noise(slice=0.12),
+        blocks=5,
+        seed=3,
+    )
+    return analyse(manifest, slices), slices
+
+
+@pytest.fixture(scope="module")
+def long() -> Report:
+    return analyse(*insert_experiment([A, B], shifts={B: {"l.i0": 0.5}}, noise=0.06))
+
+
+def count(report: Report, verdict: str) -> int:
+    return sum(result.verdict == verdict for result in report.results)
+
+
+def section(page: str, name: str) -> str:
+    whole = page.split(f'<section id="{name}"', 1)[1]
+    return re.split(r'\n<section id="(?!clients-)', whole, maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("name", ["results", "concurrency"])
+def test_the_tables_of_a_page_have_a_pale_cell_for_each_unsure_result(
+    noisy: tuple[Report, list[Slice]], name: str
+) -> None:
+    report, slices = noisy
+    cells = re.findall(r'<td class="number rel [^"]*"', section(html.render(report, slices), name))
+
+    assert 0 < count(report, "unsure") < len(cells)
+    assert sum(PALE in cell for cell in cells) == count(report, "unsure")
+
+
+def test_a_cell_and_the_section_of_its_test_say_what_would_decide_it(
+    noisy: tuple[Report, list[Slice]],
+) -> None:
+    page = html.render(*noisy)
+
+    assert re.search(r'title="[^"]*; unsure: (about|more than) [^"]* the budget', page)
+    assert re.search(r'<small class="outlook">(about|more than) [^<]* would decide it', page)
+
+
+def test_markdown_has_parentheses_and_a_table_of_what_would_decide(
+    noisy: tuple[Report, list[Slice]],
+) -> None:
+    text = markdown.render(noisy[0])
+    throughput = text.split("## Throughput")[1].split("\n## ")[0]
+
+    assert "In parentheses: unsure." in throughput
+    assert len(re.findall(r"\(\d\.\d+ \[[^]]*\]\) unsure", throughput)) == count(noisy[0], "unsure")
+    assert "(" not in re.sub(r"\([^)]*\) unsure", "", throughput.split("| test")[1])
+    needs = text.split("## What would decide the unsure results")[1].split("\n## ")[0]
+    assert needs.count("\n| ") == count(noisy[0], "unsure") + 2
+
+
+def test_version_by_version_counts_unsure_changes_and_is_pale_where_all_are(
+    noisy: tuple[Report, list[Slice]],
+) -> None:
+    report, slices = noisy
+    marked = [clause for group in report.group_changes for clause in group.unsure_clauses or []]
+    versions = section(html.render(report, slices), "versions")
+
+    assert marked
+    assert all(clause.endswith(" (unsure)") for clause in marked)
+    assert versions.count(f'<li class="{PALE}">') == len(marked)
+    steps = [step for group in report.group_changes for step in group.steps]
+    assert all((step.unsure or 0) <= step.tests - step.no_changes for step in steps)
+
+
+def test_the_summary_of_long_steps_is_pale_where_its_steps_are_unsure(long: Report) -> None:
+    summary = section(html.render(long, []), "summary")
+    text = markdown.render(long).split("## Relative to the first row")[1].split("\n## ")[0]
+
+    # The tables of rates and of relative rates have each result once.
+    assert len(re.findall(rf'<td class="[^"]*{PALE}"', summary)) == 2 * count(long, "unsure")
+    assert len(re.findall(r"\(\d\.\d+[+-]?\)", text)) == count(long, "unsure") > 0
+    assert "Pale: unsure." in summary
+    assert "In parentheses: unsure." in text
+
+
+def test_the_classic_summary_is_pale_there_too(long: Report, tmp_path: Path) -> None:
+    manifest, slices = insert_experiment([A, B], shifts={B: {"l.i0": 0.5}}, noise=0.06)
+
+    files = write_classic(manifest, long, slices, tmp_path)
+
+    [summary] = [path.read_text() for path in files if path.name == "summary_tables.html"]
+    assert summary.count('<td class="unsure"') == count(long, "unsure")
+
+
+def test_a_history_is_pale_where_a_single_experiment_was_unsure() -> None:
+    levels = {"8.0.1": 1.0, "8.0.2": 1.0, "8.0.3": 0.5}
+    noisy = measured("one", levels, noise=Noise(slice=0.1))
+    history = history_of(experiments(noisy), choice())
+    [line] = history.lines
+    points = [point for series in (*line.groups, *line.tests) for point in series.points]
+    unsure = sum(point.unsure is True for point in points)
+
+    assert 0 < unsure < len(points)
+    assert not any(point.unsure for point in points if point.version == "8.0.1")
+    page, text = history_page.render(history), history_markdown.render(history)
+    assert len(re.findall(rf'<td class="number rel [^"]*{PALE}"', page)) == unsure
+    assert len(re.findall(r"\(\d\.\d+\)", text)) == unsure
