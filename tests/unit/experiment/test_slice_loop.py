@@ -49,11 +49,7 @@ class World:
     def phase(self, text: str) -> None:
         self.phases.append(text)
 
-    def waiting(self, why: str, so_far: float) -> None: ...
-
     def progress(self, done: int, total: int) -> None: ...
-
-    def waiting(self, why: str, so_far: float) -> None: ...
 
     def block(self, status: Status) -> None: ...
 
@@ -62,6 +58,9 @@ class World:
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)
+
+    def waiting(self, why: str, so_far: float) -> None:
+        self.warnings.append(why)
 
     def speed(self, step: PlannedStep, incarnation: int, name: str, block: int, slot: int) -> float:
         seed = f"{step.key}/{incarnation}/{name}"
