@@ -421,7 +421,7 @@ class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     clauses: list[str]
     """'from 5.6 to 5.7 there are big regressions for all tests', ..."""
     unsure_clauses: list[str] | None = None
-    """Those of `clauses` whose changes are all unsure; absent if none is."""
+    """The clauses of which all changes are unsure; absent if there are none."""
 
     @property
     def sentence(self) -> str:
@@ -460,7 +460,7 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
     noise: Noise | None = None
-    """Absent for long steps and archived runs."""
+    """The noise of an experiment of slices; absent for long steps and archived runs."""
     warnings: list[str] = []
     """Warnings about the whole experiment."""
     method: dict[str, str] = {}

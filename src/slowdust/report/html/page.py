@@ -17,7 +17,13 @@ from slowdust.report.html.failures import Failure, failed_contenders, failures_o
 from slowdust.report.html.numbers import percent
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.tldr import Passage, passages
-from slowdust.wording import LONGEST_UNBROKEN, beyond_margin, listing, matrix_labels, short_names
+from slowdust.wording import (
+    LONGEST_UNBROKEN,
+    beyond_margin,
+    listing,
+    matrix_labels,
+    short_names,
+)
 
 MOST_IN_ONE_FOREST = 4
 """The number of contenders beyond which each gets a forest plot of its own."""

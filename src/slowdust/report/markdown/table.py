@@ -45,14 +45,14 @@ def ratio(value: float) -> str:
     return f"{value:.2g}" if 0 < value < _TINY else f"{value:.2f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """Return an interval as it follows a ratio; nothing where there is none."""
-    return "" if low is None or high is None else f" [{ratio(low)}, {ratio(high)}]"
-
-
 def pale(cell: str) -> str:
     """Return the cell of an unsure result: in parentheses."""
     return f"({cell})"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval as it follows a ratio; nothing where there is none."""
+    return "" if low is None or high is None else f" [{ratio(low)}, {ratio(high)}]"
 
 
 def _escaped(cell: str) -> str:
