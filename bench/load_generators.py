@@ -1,9 +1,10 @@
 """The driver beside sysbench and a minimal loop in C, on the same servers, as ratios of pairs.
 
-With one client, server and client share one processor: they never run at the same time, and a
-wake-up across processors, slow and erratic on a virtual machine, would be most of what is measured.
+The driver is placed as in an experiment: client i and the server's process that serves it share CPU
+i mod n. The others run where the scheduler puts them; one client and its server share one CPU with
+them, too.
 
-    python -m bench.load_generators [--builds mysql@5.6.24] [--pairs 10] [--seconds 3]
+    python -m bench.load_generators [--builds mysql@9.7.4] [--pairs 10] [--seconds 3]
 """
 
 from __future__ import annotations
@@ -18,10 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import to_builtins
-
 from bench.clients import point_queries
-from bench.clients.process import check_programs, execute
+from bench.clients.process import check_programs
 from bench.results.ratios import Ratio, alternate, ratio
 from bench.results.rows import Row, show
 from bench.servers.scratch import Server, scratch_server
@@ -32,8 +31,8 @@ SMALLEST = (
     *("--builds", "postgres@17.6", "--pairs", "1", "--seconds", "1", "--clients", "1"),
     *("--load-pairs", "1", "--load-rows", "1000"),
 )
-BUILDS = ("postgres@17.6", "mysql@5.6.24")
-CLIENTS = (1, 4, 64)
+BUILDS = ("postgres@17.6", "mysql@9.7.4")
+CLIENTS = (1, 4, 16, 64, 256)
 SOURCE = Path(point_queries.__file__).with_name("point_query.c")
 ROWS = 100_000
 """Rows of the table of the point queries."""
@@ -55,19 +54,24 @@ def rows(server: Server, program: Path, size: Size) -> Iterator[Row]:
     """Measure the driver `program` beside its peers."""
     load = _load_ratio(server, program, size)
     yield _row(f"load of {size.load_rows:,} rows, seconds / sysbench's", load, at_most=1.0)
-    _load_with_driver(server, program, ROWS)
+    point_queries.load(server, program, ROWS)
     with tempfile.TemporaryDirectory() as directory:
-        for peer in _peers(server, Path(directory)):
+        for peer in _peers(server, program, Path(directory)):
             if peer.clients in size.clients:
                 yield from _compare(server, point_queries.driver(program), peer, size)
 
 
-def _peers(server: Server, directory: Path) -> list[Peer]:
+def _peers(server: Server, program: Path, directory: Path) -> list[Peer]:
     """Return the peers; the loop in C speaks Postgres' protocol alone."""
+    unplaced = point_queries.driver(program, point_queries.anywhere)
     peers = [
         Peer("sysbench", point_queries.sysbench, 1, most_cpu=0.9, least_qps=1.0),
         Peer("sysbench", point_queries.sysbench, 4),
-        Peer("sysbench", point_queries.sysbench, 64, most_cpu=0.7, least_qps=1.0),
+        *(
+            Peer("sysbench", point_queries.sysbench, clients, most_cpu=0.7, least_qps=1.0)
+            for clients in (16, 64, 256)
+        ),
+        *(Peer("unplaced driver", unplaced, clients) for clients in (16, 64, 256)),
     ]
     if server.target.dbms == "postgres":
         loop = point_queries.loop_in_c(_compile(SOURCE, directory / "point_query"))
@@ -117,27 +121,20 @@ def _compare(server: Server, driver: point_queries.Client, peer: Peer, size: Siz
     title = f"point-query, {peer.clients} clients" if peer.clients > 1 else "point-query, 1 client"
     yield _row(f"{title}, client CPU per operation / {peer.name}'s", cpu, at_most=peer.most_cpu)
     yield _row(f"{title}, QPS / {peer.name}'s", qps, at_least=peer.least_qps)
+    switches = ratio(
+        [ours.switches_per_operation for ours, _ in measured],
+        [theirs.switches_per_operation for _, theirs in measured],
+    )
+    yield _row(f"{title}, context switches / {peer.name}'s", switches)
 
 
 def _load_ratio(server: Server, program: Path, size: Size) -> Ratio:
     measured = alternate(
-        lambda: _load_with_driver(server, program, size.load_rows),
+        lambda: point_queries.load(server, program, size.load_rows),
         lambda: _load_with_sysbench(server, size.load_rows),
         size.load_pairs,
     )
     return ratio([ours for ours, _ in measured], [theirs for _, theirs in measured])
-
-
-def _load_with_driver(server: Server, program: Path, rows: int) -> Second:
-    """Return the time from the start of the driver to its end."""
-    begin = time.monotonic()
-    with subprocess.Popen(
-        [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        load = {"id": 1, "command": "load", "target": to_builtins(server.target), "tables": 1,
-                "rows": rows, "seed": 7, "parallel": 2}  # fmt: skip
-        execute(process, load)
-    return time.monotonic() - begin
 
 
 def _load_with_sysbench(server: Server, rows: int) -> Second:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from msgspec import to_builtins
 
 from bench.clients.process import ClientFailedError, execute
 from bench.servers.scratch import Server
+from slowdust.experiment.driver.placement import cpus_of_clients, keep_on
 from slowdust.units import Microsecond, Second
 
 
@@ -28,20 +30,30 @@ class Workload:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Rate and CPU time per operation of one run of a client.
+    """Rate, CPU time per operation and context switches per operation of one run of a client.
 
-    The CPU time is the kernel's account of the whole process, start and connecting included.
+    They are the kernel's account: of the driver that of its clients' threads in the slice, of the
+    others that of the whole process, start and connecting included.
     """
 
     qps: float
     cpu_per_operation: Microsecond
+    switches_per_operation: float
 
 
 Client = Callable[[Server, Workload], Measurement]
 
 
-def _finish(process: subprocess.Popen[str]) -> tuple[str, Second]:
-    """Wait for the end of a process; return its output and the CPU time that it used."""
+@dataclass(frozen=True)
+class Use:
+    """What a client used of the machine."""
+
+    cpu: Second
+    switches: int
+
+
+def _finish(process: subprocess.Popen[str]) -> tuple[str, Use]:
+    """Wait for the end of a process; return its output and its use."""
     assert process.stdout is not None
     with process.stdout:
         output = process.stdout.read()
@@ -49,7 +61,7 @@ def _finish(process: subprocess.Popen[str]) -> tuple[str, Second]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise ClientFailedError(f"{process.args!r}: exit code {process.returncode}: {output}")
-    return output, usage.ru_utime + usage.ru_stime
+    return output, Use(usage.ru_utime + usage.ru_stime, usage.ru_nvcsw + usage.ru_nivcsw)
 
 
 def _start(command: Sequence[str | Path], workload: Workload) -> subprocess.Popen[str]:
@@ -61,8 +73,8 @@ def _start(command: Sequence[str | Path], workload: Workload) -> subprocess.Pope
     )
 
 
-def _measurement(operations: int, seconds: Second, cpu: Second) -> Measurement:
-    return Measurement(operations / seconds, cpu / operations * 1e6)
+def _measurement(operations: int, seconds: Second, use: Use) -> Measurement:
+    return Measurement(operations / seconds, use.cpu / operations * 1e6, use.switches / operations)
 
 
 def sysbench(server: Server, workload: Workload) -> Measurement:
@@ -77,12 +89,12 @@ def sysbench(server: Server, workload: Workload) -> Measurement:
         ],
         workload,
     )
-    output, cpu = _finish(process)
+    output, use = _finish(process)
     queries = re.search(r"queries:\s+(\d+)\s+\(([\d.]+) per sec", output)
     if queries is None:
         raise ClientFailedError(output)
     operations = int(queries[1])
-    return _measurement(operations, operations / float(queries[2]), cpu)
+    return _measurement(operations, operations / float(queries[2]), use)
 
 
 def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
@@ -111,27 +123,55 @@ def loop_in_c(program: Path) -> Client:
              str(workload.rows), str(workload.seconds)],
             workload,
         )  # fmt: skip
-        output, cpu = _finish(process)
+        output, use = _finish(process)
         operations, seconds = output.split()
-        return _measurement(int(operations), float(seconds), cpu)
+        return _measurement(int(operations), float(seconds), use)
 
     return run
 
 
-def driver(program: Path) -> Client:
-    """Return the driver as a client: one session, one slice."""
+Placement = Callable[[int, Sequence[int]], list[int] | None]
+"""The CPU of each client, by the number of clients and the usable CPUs; None leaves it open."""
+
+
+def anywhere(_clients: int, _usable: Sequence[int]) -> None:
+    """Leave both ends to the scheduler."""
+
+
+def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
+    """Return the driver as a client: one session, one slice, placed as in an experiment."""
 
     def run(server: Server, workload: Workload) -> Measurement:
         process = _start([program], workload)
-        shape = {"tables": 1, "rows": workload.rows, "seed": 7}
+        cpus = place(workload.clients, sorted(workload.processors))
+        shape = {"tables": 1, "rows": workload.rows, "seed": 7, "cpus": cpus}
         opened = {"id": 1, "command": "open", "session": "s", "target": to_builtins(server.target),
                   "test": "point-query", "clients": workload.clients}  # fmt: skip
         slice_ = {"id": 2, "command": "run", "session": "s", "stop": {"seconds": workload.seconds}}
-        execute(process, opened | shape)
+        server_processes = execute(process, opened | shape)["server_processes"]
+        if cpus is not None:
+            keep_on(server_processes, cpus)
         measured = execute(process, slice_)
         assert process.stdin is not None
         process.stdin.close()
-        _, cpu = _finish(process)
-        return _measurement(measured["operations"], measured["seconds"], cpu)
+        _finish(process)
+        threads = measured["client"]
+        use = Use(
+            threads["cpu_user_s"] + threads["cpu_system_s"],
+            threads["voluntary_switches"] + threads["involuntary_switches"],
+        )
+        return _measurement(measured["operations"], measured["seconds"], use)
 
     return run
+
+
+def load(server: Server, program: Path, rows: int) -> Second:
+    """Load the table with the driver; return the time from its start to its end."""
+    begin = time.monotonic()
+    with subprocess.Popen(
+        [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        command = {"id": 1, "command": "load", "target": to_builtins(server.target), "tables": 1,
+                   "rows": rows, "seed": 7, "parallel": 2}  # fmt: skip
+        execute(process, command)
+    return time.monotonic() - begin

@@ -142,8 +142,8 @@ def _shown_by_each_way(estimates: Sequence[Estimate]) -> list[np.ndarray]:
     p_values = np.array([relative_of(estimate, MARGIN).p_value for estimate in estimates])
     different = np.isin(alone, DIFFERENT)
     thresholds = (
-        discovery_threshold(p_values.tolist()),
-        discovery_threshold(p_values[alone != "same"].tolist()),
+        discovery_threshold(shown.tolist(), [1.0] * len(shown))
+        for shown in (p_values, p_values[alone != "same"])
     )
     judged = [judgement.verdict for judgement in judge_estimates(estimates, MARGIN)]
     return [

@@ -10,7 +10,6 @@ import numpy as np
 from bench.coverage.experiments import (
     CALM,
     MARGIN,
-    MEDIUM,
     Layout,
     experiments,
     print_header,
@@ -18,7 +17,12 @@ from bench.coverage.experiments import (
 )
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge_estimates
+from slowdust.analysis.comparison.verdict import (
+    DIFFERENT,
+    FEWEST_INCARNATIONS,
+    Judgement,
+    judge_estimates,
+)
 from slowdust.analysis.model import Verdict
 from tests.unit.synthetic import Noise, shortened
 
@@ -51,7 +55,9 @@ def stop_early(cells: Sequence[BlockRatios]) -> Stopped:
             measured[index].append(0)
             for _ in cell.by_incarnation[incarnation]:
                 measured[index][-1] += 1
-                if incarnation and _so_far(cells, measured)[index].settled:
+                if incarnation + 1 < FEWEST_INCARNATIONS:
+                    continue
+                if _so_far(cells, measured)[index].settled:
                     done[index] = True
                     break
     return Stopped(_so_far(cells, measured), done, sum(map(sum, measured)))
@@ -84,7 +90,7 @@ def early_stop(count: int) -> None:
         "stopped",
         "of these unsure at the end",
     )
-    for layout in (Layout(3, 4, 15), MEDIUM):
+    for layout in (Layout(3, 4, 15), Layout(8, 6, 8)):
         for restart in (0.005, 0.01):
             for truth in _OUTCOMES:
                 _look_both_ways(count, layout, replace(CALM, restart=restart), truth)

@@ -195,8 +195,17 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         retries: total.retries,
         client: client_use(uses, seconds),
         schedule: job.rate.map(|rate| schedule_kept(rate, total)),
-        positions: session.clients().map(|client| client.position()).collect(),
+        positions: positions(session),
     }
+}
+
+/// Return the position of each client, by its number.
+fn positions(session: &Session) -> Vec<u64> {
+    let mut positions = vec![0; session.clients().count()];
+    for client in session.clients() {
+        positions[client.place.client as usize] = client.position();
+    }
+    positions
 }
 
 fn per_second(total: &Recorder) -> Vec<(u64, Nanosecond)> {

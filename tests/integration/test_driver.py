@@ -118,12 +118,26 @@ def test_a_row_missing_when_its_turn_comes_is_an_error(fresh: Target, driver: Dr
     assert 0 < ran["rows"] < ran["operations"]
 
 
-def test_clients_with_cpus_have_threads_of_their_own(loaded: Target, driver: Driver) -> None:
+@pytest.mark.parametrize(("clients", "threads"), [(3, 3), (8, 1)])
+def test_clients_of_a_cpu_share_a_thread_if_they_are_many(
+    loaded: Target, driver: Driver, clients: int, threads: int
+) -> None:
     [cpu, *_] = os.sched_getaffinity(0)
-    clients = 8 * (os.cpu_count() or 1)
     session = driver.open(loaded, "point-query", clients, cpus=[cpu] * clients)
     ran = driver.run(session)
-    assert (ran["client"]["threads"], ran["errors"]) == (clients, {})
+    assert (ran["client"]["threads"], ran["errors"]) == (threads, {})
+
+
+def test_positions_are_those_of_the_clients_wherever_they_run(
+    loaded: Target, driver: Driver
+) -> None:
+    clients = 16
+    usable = sorted(os.sched_getaffinity(0), reverse=True)
+    cpus = [usable[client % len(usable)] for client in range(clients)]
+    session = driver.open(loaded, "point-query", clients, cpus=cpus)
+    ends = list(range(1, clients + 1))
+    ran = driver.expect("ran", "run", session=session, stop={"positions": ends})
+    assert (ran["positions"], ran["operations"]) == (ends, sum(ends))
 
 
 @pytest.mark.parametrize("clients", [1, 8, 64])

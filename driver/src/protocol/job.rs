@@ -114,8 +114,8 @@ pub struct Open {
     /// has inserted or deleted rows must not do the same once more.
     #[serde(default)]
     pub first: u64,
-    /// The CPU of each client, which has a thread of its own then; absent: wherever the scheduler
-    /// puts the threads.
+    /// The CPU of each client, on which its thread stays; absent: wherever the scheduler puts the
+    /// threads.
     #[serde(default)]
     pub cpus: Option<Vec<u32>>,
 }

@@ -1,5 +1,6 @@
 //! A session: the connections and prepared statements of one test, kept from slice to slice.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 
 use crate::client::operation::Operation;
@@ -173,17 +174,25 @@ fn check_cpus(job: &Open) -> Result<(), Failure> {
     }
 }
 
-/// Place the clients on threads: each on its own, on the CPU that is named for it, if CPUs are
-/// named.
+/// Place the clients on threads. If CPUs are named, the clients of each are spread over threads of
+/// their own, which stay there.
 fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Failure> {
     let Some(cpus) = cpus else {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = Threads::choose(clients.len(), cores);
         return spread(clients, threads);
     };
-    let mut workers = spread(clients, Threads::OneEach)?;
-    for (worker, &cpu) in workers.iter_mut().zip(cpus) {
-        worker.cpu = Some(cpu);
+    let mut clients_by_cpu: BTreeMap<u32, Vec<Client>> = BTreeMap::new();
+    for (client, &cpu) in clients.into_iter().zip(cpus) {
+        clients_by_cpu.entry(cpu).or_default().push(client);
+    }
+    let mut workers = Vec::new();
+    for (cpu, clients) in clients_by_cpu {
+        let threads = Threads::choose(clients.len(), 1);
+        workers.extend(spread(clients, threads)?.into_iter().map(|worker| Worker {
+            cpu: Some(cpu),
+            ..worker
+        }));
     }
     Ok(workers)
 }

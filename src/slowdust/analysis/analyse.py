@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from slowdust.analysis.calibration.calibration import calibration_of
 from slowdust.analysis.comparison.pairs import PairVerdicts
+from slowdust.analysis.comparison.relative import block_ratios
+from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
@@ -14,6 +16,7 @@ from slowdust.analysis.results.contenders import contender_info, describe_method
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
 from slowdust.analysis.results.noise import noise_of
+from slowdust.analysis.results.notes import notes_about_restarts
 from slowdust.analysis.results.results import results_of, summarise
 from slowdust.analysis.results.steps import step_runs_of
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
@@ -73,7 +76,8 @@ def analyse(
     )
     verdicts = PairVerdicts(slices, contenders, report.margin)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
-    report.notes = notes_about_report(report)
+    moves = common_moves(block_ratios(slices, base, contenders), report.margin)
+    report.notes = [*notes_about_report(report), *notes_about_restarts(moves, base)]
     failures = {name: failed for name in facts if (failed := facts[name].failed)}
     report.tldr = tldr_of(report, failures, bands)
     return report

@@ -75,7 +75,7 @@ class Runs:
                 "interval:",
                 "an incarnation has one pair of each step.",
             ]
-        return ["QPS of the base (median of the slices), then relative QPS with its 95% interval."]
+        return ["QPS of the base (total over time), then relative QPS with its 95% interval."]
 
     def column(self, items: Iterable[object], field: str) -> bool:
         """Return whether a table of `items` has a column for a field of theirs.

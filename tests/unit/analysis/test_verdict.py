@@ -12,6 +12,7 @@ from slowdust.analysis.comparison.estimate import Estimate, Interval, estimate_a
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.analysis.comparison.verdict import (
     DIFFERENT,
+    chance_of_not_same,
     discovery_threshold,
     judge,
     judge_estimates,
@@ -78,20 +79,69 @@ def test_a_difference_that_many_tests_produce_by_chance_is_unsure() -> None:
     assert judge_estimates([lucky, *dull], MARGIN)[0].verdict == "unsure"
 
 
+def around(center: float, reach: float, p_value: float) -> Estimate:
+    """An estimate with normal tails whose 90% interval reaches `reach` from `center`, in ln."""
+    intervals = [
+        (math.exp(center - reach * ratio), math.exp(center + reach * ratio))
+        for ratio in (1.0, 1.1915, 1.566, 2.0)
+    ]
+    of_90, of_95, of_99, of_999 = intervals
+    wide = estimate(of_95, p_value=p_value, sameness=of_99, difference=of_999)
+    return replace(wide, equivalence_interval=Interval(*of_90))
+
+
+def test_calm_tests_that_are_same_do_not_let_noisy_ones_pass() -> None:
+    calm = [around(-0.015, 0.005, 1e-6) for _ in range(30)]
+    noisy = [around(0.1, 0.0798, 0.039), *(around(0.01, 0.08, 0.8) for _ in range(9))]
+
+    judgements = judge_estimates([*calm, *noisy], MARGIN)
+
+    assert [judgement.verdict for judgement in judgements] == ["same"] * 30 + ["unsure"] * 10
+
+
+def test_many_that_chance_may_move_out_of_the_margin_count() -> None:
+    moved, near = around(0.018, 0.0144, 0.04), around(0.0, 0.0144, 1.0)
+
+    assert verdict_alone(moved, MARGIN) == "faster"
+    assert judge_estimates([moved], MARGIN)[0].verdict == "faster"
+    assert judge_estimates([moved, *[near] * 10], MARGIN)[0].verdict == "unsure"
+
+
+def test_calm_tests_do_not_hide_a_difference() -> None:
+    found, calm = around(-0.04, 0.02, 0.002), around(0.0, 0.005, 1.0)
+
+    assert chance_of_not_same(calm, MARGIN) < 1e-5
+    assert judge_estimates([found, *[calm] * 52], MARGIN)[0].verdict == "slower"
+
+
+def test_an_interval_wider_than_the_margin_is_never_same() -> None:
+    assert chance_of_not_same(around(0.0, 0.05, 1.0), MARGIN) == 1.0
+    assert chance_of_not_same(estimate(None), MARGIN) == 0.0
+
+
+def test_a_clear_difference_among_many_same_ones_is_kept() -> None:
+    clear, same = around(-0.06, 0.015, 1e-9), around(0.0, 0.015, 1.0)
+
+    judgements = judge_estimates([clear, *[same] * 52], MARGIN)
+
+    assert judgements[0].verdict == "slower"
+    assert judgements[0].settled
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_discoveries_agree_with_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p_values = np.concatenate((rng.uniform(0, 1, 30), rng.uniform(0, 0.01, 6)))
 
-    threshold = discovery_threshold(p_values.tolist())
+    threshold = discovery_threshold(p_values.tolist(), [1.0] * len(p_values))
 
     adjusted = stats.false_discovery_control(p_values, method="bh")
     assert ((p_values <= threshold) == (adjusted <= 0.05)).all()
 
 
 def test_nothing_is_discovered_among_nothing() -> None:
-    assert discovery_threshold([]) == 0.0
-    assert discovery_threshold([0.9, 0.06]) == 0.0
+    assert discovery_threshold([], []) == 0.0
+    assert discovery_threshold([0.9, 0.06], [1.0, 1.0]) == 0.0
 
 
 def test_settled_needs_stricter_intervals_and_a_restart() -> None:

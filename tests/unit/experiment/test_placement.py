@@ -14,11 +14,9 @@ from slowdust.experiment.driver.placement import (
 
 @pytest.mark.parametrize(
     ("clients", "usable", "cpus"),
-    [(1, [0, 1], [1]), (2, [0, 1], [1, 0]), (3, [0, 1], None), (2, [2, 5, 7], [7, 5])],
+    [(1, [0, 1], [1]), (2, [2, 5, 7], [7, 5]), (3, [0, 1], [1, 0, 1]), (2, [4], [4, 4])],
 )
-def test_clients_have_a_cpu_each_while_there_are_enough(
-    clients: int, usable: list[int], cpus: list[int] | None
-) -> None:
+def test_clients_take_turns_on_the_cpus(clients: int, usable: list[int], cpus: list[int]) -> None:
     assert cpus_of_clients(clients, usable) == cpus
 
 

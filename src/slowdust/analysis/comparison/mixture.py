@@ -8,11 +8,11 @@ import numpy as np
 
 from slowdust.analysis.comparison.location import FloatArray
 
-_SMALLEST_WEIGHT = 1e-9
+_SMALLEST_WEIGHT = 1e-7
 """Largest weight over all cells below which a component is left out."""
 _STEPS = 30
 """Most steps of the search for a quantile."""
-_PRECISION = 1e-6
+_PRECISION = 1e-5
 """Relative error of a quantile's tail probability at which the search ends."""
 
 
@@ -74,15 +74,13 @@ class Symmetric:
         The logarithm of a tail is nearly linear in that of the distance: regula falsi there, in
         the Illinois variant (Dowell and Jarratt 1971, BIT 11), so that no end of the bracket stays.
         """
+        from scipy.special import ndtri
+
         goal = np.log(tails)
-        spread = np.sqrt((self.weight * self.scale**2).sum(axis=1))[:, None]
-        low = np.log(np.broadcast_to(spread * 0.1, (len(spread), len(tails))))
-        high = np.log(np.broadcast_to(spread * 3, low.shape))
-        while np.any(too_far := self._excess(low, goal) < 0):
-            low = np.where(too_far, low - 2, low)
-        while np.any(too_near := self._excess(high, goal) > 0):
-            high = np.where(too_near, high + 1, high)
-        above, below = self._excess(low, goal), self._excess(high, goal)
+        spread = np.sqrt((self.weight * self.scale**2).sum(axis=1))
+        normal = np.log(spread)[:, None] + np.log(-ndtri(tails))[None, :]
+        low, above = self._bracket(normal - 0.5, goal, -1.0)
+        high, below = self._bracket(normal + 0.5, goal, 1.0)
         was_near = was_far = np.zeros(low.shape, dtype=bool)
         middle = low
         for _ in range(_STEPS):
@@ -98,6 +96,16 @@ class Symmetric:
             was_near, was_far = near, ~near
         distance: FloatArray = np.exp(middle)
         return distance
+
+    def _bracket(
+        self, log_reach: FloatArray, goal: FloatArray, direction: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return a distance nearer (`direction` -1) or farther (1) than the goal's; its excess."""
+        excess = self._excess(log_reach, goal)
+        while np.any(wrong := excess * direction > 0):
+            log_reach = np.where(wrong, log_reach + direction, log_reach)
+            excess = self._excess(log_reach, goal)
+        return log_reach, excess
 
     def _excess(self, log_reach: FloatArray, goal: FloatArray) -> FloatArray:
         excess: FloatArray = np.log(np.maximum(self.tail(np.exp(log_reach)), 1e-300)) - goal

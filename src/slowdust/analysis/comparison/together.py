@@ -17,7 +17,7 @@ from slowdust.analysis.comparison.relative import BlockRatios
 
 FEWEST_TESTS = 4
 """Fewest tests of which one can say that a restart moved them all."""
-SURE = 0.999
+SURE = 0.99
 """Confidence at which a restart is said to have moved all tests, over all restarts together."""
 LIKE_MINDED = 0.9
 """Least share of the tests that moved in the same direction."""

@@ -29,9 +29,9 @@ FEWEST_INCARNATIONS = 3
 """Fewest incarnations with which a verdict is settled: the servers were restarted twice."""
 PERHAPS_APART = 1 - EQUIVALENCE
 """p-value of the difference between totals and what is typical from which nothing is `same`."""
-SURELY_APART = 0.01
+SURELY_APART = 0.005
 """p-value of that difference from which the verdict is about totals. Four stalls of one contender
-and none of the other have 0.05, and with many tests on a machine that stalls that happens."""
+and none of the other have 0.05: with many tests, on a machine that stalls, that happens."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
 
 
@@ -62,37 +62,40 @@ def judge(
 def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgement]:
     """Judge the estimates of one experiment together, in their order."""
     alone = [verdict_alone(estimate, margin) for estimate in estimates]
-    chances = [_chance(relative_of(estimate, margin), margin) for estimate in estimates]
-    threshold = discovery_threshold([chance for chance in chances if chance is not None])
+    judged = [relative_of(estimate, margin) for estimate in estimates]
+    candidates = [
+        relative.p_value
+        for relative, verdict in zip(judged, alone, strict=True)
+        if verdict in DIFFERENT
+    ]
+    chances = [chance_of_not_same(relative, margin) for relative in judged]
+    threshold = discovery_threshold(candidates, chances)
     judgements = []
-    for estimate, lone, chance in zip(estimates, alone, chances, strict=True):
-        by_chance = lone in DIFFERENT and (chance is None or chance > threshold)
+    for estimate, relative, lone in zip(estimates, judged, alone, strict=True):
+        by_chance = lone in DIFFERENT and relative.p_value > threshold
         verdict = "unsure" if by_chance else lone
         settled = verdict != "unsure" and settled_alone(estimate, margin) == verdict
         judgements.append(Judgement(estimate, verdict, settled, basis_of(estimate, margin)))
     return judgements
 
 
-def _chance(relative: Relative, margin: float) -> float | None:
-    """Return the p-value given that the verdict is not `same`; None if it is, or nothing is known.
+def chance_of_not_same(relative: Relative, margin: float) -> float:
+    """Return the probability that equal contenders are not `same`, with intervals as wide as these.
 
-    Among equal contenders, those that are not `same` have small p-values, since a large estimate
-    made them so. Given that it lies so far out that the interval leaves the margin, the p-value
-    is uniform below that distance's own, and their ratio is a p-value again (Zhao, Small and Su
-    2019, J. Am. Stat. Assoc. 114).
+    It is that of an estimate so far from 1 that its interval leaves the margin: next to nothing for
+    a calm test, 1 for an interval wider than the margin. 0 without an interval.
     """
     interval = relative.equivalence_interval
-    if interval is None or interval.lies_inside(margin):
-        return None
-    distance = math.log1p(margin) - _half_width(interval)
-    return min(1.0, relative.p_value / max(_beyond(relative, distance), relative.p_value))
+    if interval is None:
+        return 0.0
+    return _beyond(relative, math.log1p(margin) - _half_width(interval))
 
 
 def _beyond(relative: Relative, distance: float) -> float:
     """Return the two-sided tail probability at a distance in ln rqps, from those of the intervals.
 
-    Its logarithm is interpolated in that of the distance; nearer than the narrowest interval it
-    is the normal distribution's.
+    Its logarithm is linear in that of the distance between them, and beyond the widest; nearer than
+    the narrowest it is the normal distribution's.
     """
     from scipy.special import ndtr, ndtri
 
@@ -102,13 +105,17 @@ def _beyond(relative: Relative, distance: float) -> float:
         (SETTLED_SAME, relative.sameness_interval),
         (SETTLED_DIFFERENT, relative.difference_interval),
     )
-    reaches = np.array([_half_width(interval) for _, interval in intervals if interval])
+    reaches = np.log([_half_width(interval) for _, interval in intervals if interval])
     tails = np.log([1 - confidence for confidence, interval in intervals if interval])
     if distance <= 0:
         return 1.0
-    if distance < reaches[0]:
-        return 2 * float(ndtr(ndtri((1 - EQUIVALENCE) / 2) * distance / reaches[0]))
-    return float(np.exp(np.interp(math.log(distance), np.log(reaches), tails)))
+    log_distance = math.log(distance)
+    if log_distance < reaches[0]:
+        return 2 * float(ndtr(ndtri((1 - EQUIVALENCE) / 2) * distance / math.exp(reaches[0])))
+    if log_distance > reaches[-1]:
+        slope = (tails[-1] - tails[-2]) / (reaches[-1] - reaches[-2])
+        return float(np.exp(tails[-1] + slope * (log_distance - reaches[-1])))
+    return float(np.exp(np.interp(log_distance, reaches, tails)))
 
 
 def _half_width(interval: Interval) -> float:
@@ -168,14 +175,18 @@ def _may_stall(estimate: Estimate, margin: float) -> bool:
     return stalls(estimate.all_time, margin)
 
 
-def discovery_threshold(p_values: Sequence[float]) -> float:
-    """Return the largest p-value that is a discovery, at `FALSE_DISCOVERIES`; 0 without any.
+def discovery_threshold(p_values: Sequence[float], chances: Sequence[float]) -> float:
+    """Return the largest of `p_values` that is a discovery, at `FALSE_DISCOVERIES`; 0 without any.
 
-    Benjamini and Hochberg 1995, J. R. Stat. Soc. B 57: the largest p(k) with p(k) <= k q / n.
+    `p_values` are those of the tests that may be shown as different, `chances` of all tests the
+    probability that equal contenders may be. At a threshold t each test has a false discovery
+    with probability min(t, chance), and their sum over the number of discoveries is the false
+    share (Storey 2002, J. R. Stat. Soc. B 64). Where every chance is 1, this is the procedure of
+    Benjamini and Hochberg 1995 (J. R. Stat. Soc. B 57): the largest p(k) with p(k) <= k q / n.
     """
     ordered = np.sort(np.asarray(p_values))
-    ranks = np.arange(1, len(ordered) + 1)
-    passed = ordered[ordered <= ranks * FALSE_DISCOVERIES / max(len(ordered), 1)]
+    expected = np.minimum(ordered[:, None], np.asarray(chances)[None, :]).sum(axis=1)
+    passed = ordered[expected <= np.arange(1, len(ordered) + 1) * FALSE_DISCOVERIES]
     return float(passed[-1]) if len(passed) else 0.0
 
 

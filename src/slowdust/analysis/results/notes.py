@@ -8,6 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from slowdust.analysis.comparison.estimate import Estimate
+from slowdust.analysis.comparison.together import CommonMove
 from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
 from slowdust.analysis.origin import printed_notes
@@ -93,6 +94,21 @@ def notes_about_totals(judgement: Judgement, margin: float) -> list[str]:
         return [f"{ratios}: stalls, too few to say whose they are"]
     stalled = "stalls" if all_time.beside_typical < 1 else "the base stalls"
     return [f"{ratios}: {stalled}, and the verdict is about all time"]
+
+
+def notes_about_restarts(moves: Sequence[CommonMove], base: str) -> list[str]:
+    """Return a note of the report about each restart that moved all tests of a contender."""
+    return [
+        f"{_restart(move)} moved all {move.tests} tests of {move.contender} by "
+        f"{move.ratio - 1:+.1%} relative to {base}: not the tests, but the server as a whole"
+        for move in moves
+    ]
+
+
+def _restart(move: CommonMove) -> str:
+    if len(move.others) == 1:
+        return f"The restart between incarnations {move.others[0]} and {move.incarnation}"
+    return f"The restart of incarnation {move.incarnation}"
 
 
 def notes_about_step(slices: Sequence[Slice], writers: Writers | None) -> list[str]:

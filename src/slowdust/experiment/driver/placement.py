@@ -3,25 +3,24 @@
 A client that waits for its answer and the process that gives it wake each other up all the time.
 Whether the scheduler has put both on one CPU or on two moves throughput by a factor (of five to
 ten on a virtual machine, where waking another CPU means leaving the guest), and it changes its mind
-from one second to the next: no number of slices averages that away. So while there are no more
-clients than CPUs, each client shares one CPU with its own server process, the same CPU for every
-contender. Beyond, the scheduler decides.
+from one second to the next: no number of slices averages that away. So each client shares one CPU
+with its own server process, the same CPU for every contender, and more clients than CPUs take turns
+on them (bench/placement.py measures the noise with and without).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import cycle, islice
 
 
-def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int] | None:
-    """Return the CPU of each client; None where there are more clients than CPUs.
+def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int]:
+    """Return the CPU of each client; with more clients than CPUs they take turns.
 
     The last CPUs are taken first: the first ones serve the machine's interrupts.
     """
-    if clients > len(usable):
-        return None
-    return sorted(usable, reverse=True)[:clients]
+    return list(islice(cycle(sorted(usable, reverse=True)), clients))
 
 
 def cpus_of_connections(clients: int, usable: Sequence[int]) -> list[int] | None:

@@ -159,7 +159,7 @@ class Driver:
             cpus=cpus,
         )
         opened = self._ask(command, protocol.Opened, _GRACE)
-        if cpus is not None and opened.server_processes:
+        if opened.server_processes:
             _place(command, opened.server_processes, cpus)
         return opened
 

@@ -1,0 +1,139 @@
+"""Restarts that move the tests of a contender together."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.analysis.comparison.together import CommonMove, common_moves, independent_share
+from slowdust.analysis.results.notes import notes_about_restarts
+from tests.unit.synthetic import QUIET, FloatArray, synthetic_experiment
+
+MARGIN = 0.03
+_NAMES = ["b"] * 8
+
+
+def cells(means: FloatArray, contender: str = "b") -> list[BlockRatios]:
+    """Return tests by incarnation whose blocks all have the same ratio."""
+    return [
+        BlockRatios(
+            step=Step("micro", f"t{test}", 1),
+            contender=contender,
+            by_incarnation=tuple(np.full((6, 2), mean) for mean in of_test),
+            incomplete=0,
+            with_zero=0,
+            numbers=tuple(range(1, 1 + len(of_test))),
+            totals={},
+        )
+        for test, of_test in enumerate(means)
+    ]
+
+
+def small_noise(incarnations: int, seed: int = 1) -> FloatArray:
+    return np.random.default_rng(seed).normal(0, 0.004, (8, incarnations))
+
+
+def test_tests_that_move_together_are_one_reading() -> None:
+    together = np.tile(np.array([0.0, 0.01, -0.02]), (8, 1))
+
+    assert independent_share(together, np.ones((8, 3)), _NAMES) == pytest.approx(0.0)
+
+
+def test_tests_that_move_apart_count_in_full() -> None:
+    shares = [independent_share(small_noise(3, seed), np.ones((8, 3)), _NAMES) for seed in range(9)]
+
+    assert np.median(shares) > 0.6
+
+
+def test_contenders_whose_base_moved_move_together() -> None:
+    def share(seed: int) -> float:
+        means = small_noise(4, seed)
+        both = np.concatenate((means, means))
+        return independent_share(both, np.ones((16, 4)), [*_NAMES, *["c"] * 8])
+
+    assert np.median([share(seed) for seed in range(20)]) < 0.8
+
+
+def test_a_test_alone_has_nobody_to_borrow_from() -> None:
+    assert independent_share(np.array([[0.1, 0.2]]), np.ones((1, 2)), ["b"]) == 0.0
+
+
+def test_a_test_with_one_incarnation_says_nothing_about_restarts() -> None:
+    means, present = small_noise(3), np.ones((8, 3))
+    present[1:, 1:] = 0
+
+    assert independent_share(means, present, _NAMES) == 0.0
+
+
+def test_a_restart_that_moved_all_tests_is_told() -> None:
+    means = small_noise(3)
+    means[:, 2] += math.log(1.04)
+
+    [move] = common_moves(cells(means), MARGIN)
+
+    assert (move.contender, move.incarnation, move.others, move.tests) == ("b", 3, (1, 2), 8)
+    assert move.ratio == pytest.approx(1.04, abs=0.006)
+
+
+def test_of_two_incarnations_either_may_be_the_odd_one() -> None:
+    means = small_noise(2)
+    means[:, 0] -= 0.05
+
+    [move] = common_moves(cells(means), MARGIN)
+    [note] = notes_about_restarts([move], "a")
+
+    assert note.startswith("The restart between incarnations 1 and 2 moved all 8 tests of b by +5")
+
+
+def test_restarts_that_move_tests_apart_are_no_common_move() -> None:
+    means = small_noise(3)
+    means[::2, 1] += 0.05
+    means[1::2, 1] -= 0.05
+
+    assert common_moves(cells(means), MARGIN) == []
+
+
+def test_a_small_move_is_not_told() -> None:
+    means = small_noise(3) / 10
+    means[:, 1] += 0.01
+
+    assert common_moves(cells(means), MARGIN) == []
+
+
+def test_three_tests_are_not_all() -> None:
+    means = small_noise(3)[:3]
+    means[:, 1] += 0.05
+
+    assert common_moves(cells(means), MARGIN) == []
+
+
+def test_the_note_names_the_incarnation() -> None:
+    move = CommonMove("postgres@17.6", 3, (1, 2), 1.04, 8)
+
+    [note] = notes_about_restarts([move], "postgres@15.8")
+
+    assert note.startswith(
+        "The restart of incarnation 3 moved all 8 tests of postgres@17.6 by +4.0% "
+        "relative to postgres@15.8"
+    )
+
+
+def test_a_report_tells_a_restart_that_moved_all() -> None:
+    manifest, slices = synthetic_experiment(
+        ["a", "b"],
+        ["point-query", "scan", "update-index", "insert"],
+        noise=QUIET,
+        incarnations=3,
+    )
+    for record in slices:
+        if record.place.contender == "b" and record.place.incarnation == 2:
+            record.qps *= 1.06
+
+    notes = [note for note in analyse(manifest, slices).notes if "restart" in note]
+
+    assert len(notes) == 1
+    assert "incarnation 2 moved all 4 tests of b" in notes[0]

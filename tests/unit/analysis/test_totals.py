@@ -1,0 +1,208 @@
+"""Totals beside what is typical: stalls that a trimmed mean does not see."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.comparison.estimate import Estimate, estimate_all
+from slowdust.analysis.comparison.location import BlockTotals, ratio_of_totals
+from slowdust.analysis.comparison.relative import block_ratios, mean_response
+from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge, judge_estimates
+from slowdust.analysis.results.notes import notes_about_totals
+from slowdust.analysis.results.results import rate_of
+from slowdust.store.slice import Slice
+from tests.unit.synthetic import (
+    QUIET,
+    FloatArray,
+    Noise,
+    synthetic_experiment,
+    synthetic_rates,
+    synthetic_ratios,
+    synthetic_slice,
+)
+from tests.unit.synthetic_steps import insert_experiment
+
+MARGIN = 0.03
+
+
+def simulated(count: int, noise: Noise, incarnations: int = 3) -> list[list[Estimate]]:
+    rng = np.random.default_rng(5)
+    return [
+        estimate_all(
+            synthetic_ratios(
+                synthetic_rates(
+                    np.zeros((8, 2)), noise=noise, incarnations=incarnations, blocks=20, rng=rng
+                ),
+                2,
+            )
+        )
+        for _ in range(count)
+    ]
+
+
+def stalling(share_of_speed: float, *, every: int) -> list[Slice]:
+    """Slices of two equal contenders, of which b has an operation that waits in some slices."""
+    _, slices = synthetic_experiment(
+        ["a", "b"], ["point-query"], noise=QUIET, incarnations=3, blocks=20
+    )
+    of_b = [record for record in slices if record.place.contender == "b"]
+    for record in of_b[::every]:
+        assert record.measured.seconds is not None
+        record.measured.seconds /= share_of_speed
+        record.qps *= share_of_speed
+    return slices
+
+
+def block_totals(amount: FloatArray) -> BlockTotals:
+    return BlockTotals(amount, np.ones(amount.shape), np.ones(len(amount), dtype=bool))
+
+
+def test_the_jackknife_of_equal_times_agrees_with_a_naive_one() -> None:
+    amount = np.random.default_rng(1).uniform(50, 150, (12, 2))
+
+    location = ratio_of_totals(block_totals(amount))
+
+    def log_ratio(rows: FloatArray) -> float:
+        return math.log(rows[:, 0].sum() / rows[:, 1].sum())
+
+    without = [log_ratio(np.delete(amount, block, axis=0)) for block in range(12)]
+    variance = 11 / 12 * sum((value - np.mean(without)) ** 2 for value in without)
+    assert location is not None
+    assert location.mean == pytest.approx(log_ratio(amount))
+    assert location.squares / (location.size * (location.size - 1)) == pytest.approx(variance)
+
+
+def test_a_contender_that_did_nothing_but_in_one_block_has_no_ratio() -> None:
+    assert ratio_of_totals(block_totals(np.array([[0.0, 5.0], [7.0, 5.0]]))) is None
+    assert ratio_of_totals(block_totals(np.array([[0.0, 5.0], [0.0, 5.0]]))) is None
+
+
+def test_stalls_of_one_contender_decide() -> None:
+    [judgement] = judge(stalling(0.1, every=10), ["a", "b"], MARGIN)
+    estimate = judgement.estimate
+
+    assert estimate.ratio == pytest.approx(1.0, abs=0.01)
+    assert estimate.all_time is not None
+    assert estimate.all_time.ratio == pytest.approx(1 / 1.9, rel=0.02)
+    assert (judgement.verdict, judgement.basis) == ("slower", "all time")
+    assert notes_about_totals(judgement, MARGIN) == [
+        "typical 1.00, all time 0.53: stalls, and the verdict is about all time"
+    ]
+
+
+def test_stalls_of_the_base_are_called_so() -> None:
+    [judgement] = judge(stalling(0.1, every=10), ["a", "b"], MARGIN, base="b")
+
+    assert judgement.verdict == "faster"
+    [note] = notes_about_totals(judgement, MARGIN)
+    assert "the base stalls" in note
+
+
+def test_two_stalls_are_too_few_to_say_whose_they_are() -> None:
+    [judgement] = judge(stalling(0.02, every=40), ["a", "b"], MARGIN)
+
+    assert (judgement.verdict, judgement.basis) == ("unsure", "typical")
+    assert not judgement.settled
+    [note] = notes_about_totals(judgement, MARGIN)
+    assert note.endswith("stalls, too few to say whose they are")
+
+
+def test_calm_slices_need_no_note() -> None:
+    _, slices = synthetic_experiment(["a", "b"], ["scan"], noise=QUIET, incarnations=3)
+    [judgement] = judge(slices, ["a", "b"], MARGIN)
+
+    assert (judgement.verdict, judgement.basis) == ("same", "typical")
+    assert notes_about_totals(judgement, MARGIN) == []
+
+
+def test_silent_slices_are_in_the_totals() -> None:
+    _, slices = synthetic_experiment(
+        ["a", "b"], ["point-query"], noise=QUIET, incarnations=3, blocks=20
+    )
+    for record in [record for record in slices if record.place.contender == "b"][::8]:
+        record.qps, record.measured.operations, record.measured.seconds = 0.0, 0, 0.0
+
+    [judgement] = judge(slices, ["a", "b"], MARGIN)
+
+    assert judgement.estimate.with_zero == 15
+    assert judgement.estimate.all_time is not None
+    assert judgement.estimate.all_time.ratio == pytest.approx(7 / 8, rel=0.02)
+    assert (judgement.verdict, judgement.basis) == ("slower", "all time")
+
+
+def test_stalls_of_one_contender_are_no_longer_called_same() -> None:
+    """The claim of docs/statistics.md, small: a twentieth of the slices at a tenth of the speed."""
+    judged: list[Judgement] = []
+    typical: list[Judgement] = []
+    for estimates in simulated(6, Noise(contender_stalls=0.05), incarnations=6):
+        judged += judge_estimates(estimates, MARGIN)
+        typical += judge_estimates([replace(e, all_time=None) for e in estimates], MARGIN)
+
+    assert sum(j.verdict == "same" for j in typical) / len(typical) > 0.75
+    assert sum(j.verdict == "same" for j in judged) / len(judged) < 0.4
+    assert sum(j.verdict == "slower" for j in judged) / len(judged) > 0.45
+
+
+@pytest.mark.parametrize("noise", [Noise(slice=0.15), Noise(stalled_share=0.02)])
+def test_stalls_of_the_machine_make_few_false_verdicts(noise: Noise) -> None:
+    judged = [j for estimates in simulated(10, noise) for j in judge_estimates(estimates, MARGIN)]
+
+    assert sum(j.verdict in DIFFERENT for j in judged) / len(judged) <= 0.03
+
+
+def test_the_interval_of_totals_holds() -> None:
+    held = [
+        estimate.all_time.interval.low <= 0.955 <= estimate.all_time.interval.high
+        for estimates in simulated(15, Noise(contender_stalls=0.05))
+        for estimate in estimates
+        if estimate.all_time is not None and estimate.all_time.interval is not None
+    ]
+
+    assert len(held) == 120
+    assert np.mean(held) >= 0.9
+
+
+def test_long_steps_and_other_quantities_have_no_totals() -> None:
+    _, steps = insert_experiment(["a", "b"], ["l.i0"], incarnations=3)
+    _, slices = synthetic_experiment(["a", "b"], ["scan"])
+
+    assert block_ratios(steps, "a", ["a", "b"])[0].totals == {}
+    assert block_ratios(slices, "a", ["a", "b"], mean_response)[0].totals == {}
+
+
+def test_the_rate_is_the_total_over_the_time() -> None:
+    slow, fast = synthetic_slice(qps=1000.0), synthetic_slice(qps=3000.0)
+    slow.measured.operations, slow.measured.seconds, slow.qps = 100, 1.0, 100.0
+    fast.measured.operations, fast.measured.seconds, fast.qps = 500, 0.5, 1000.0
+
+    assert rate_of([slow, fast, fast]) == pytest.approx(1100 / 2.0)
+
+
+def test_the_rate_of_rows_is_of_rows() -> None:
+    scan = synthetic_slice(test="scan", qps=10.0)
+    scan.measured.operations, scan.measured.rows, scan.measured.seconds = 4, 4000, 0.5
+
+    assert rate_of([scan]) == pytest.approx(8000.0)
+
+
+def test_a_long_step_keeps_its_rate() -> None:
+    _, slices = insert_experiment(["a"], ["l.i0"], incarnations=3)
+
+    assert rate_of(slices) == sorted(record.qps for record in slices)[1]
+
+
+def test_a_report_has_the_ratio_of_totals() -> None:
+    manifest, slices = synthetic_experiment(["a", "b"], ["scan"], shifts={"b": 0.8}, noise=QUIET)
+
+    base, other = analyse(manifest, slices).results
+
+    assert (base.all_time, base.basis) == (None, None)
+    assert other.all_time is not None
+    assert other.all_time.low < other.all_time.rqps < other.all_time.high
+    assert other.all_time.rqps == pytest.approx(0.8, rel=0.02)
+    assert other.basis == "typical"
