@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -28,6 +29,7 @@ def small_instance(
     engine: str | None = None,
     access: Access | None = None,
     environment: Environment | None = None,
+    delay_library: Path | None = None,
 ) -> Instance:
     """An instance with the small configuration, not started; `overrides` are settings."""
     kind = family(build.dbms)
@@ -40,6 +42,7 @@ def small_instance(
         engine=engine,
         access=access,
         environment=environment,
+        delay_library=delay_library,
     )
 
 

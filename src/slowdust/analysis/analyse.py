@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.calibration.calibration import calibration_of
 from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
@@ -67,6 +68,7 @@ def analyse(
         concurrency=courses_of(results),
         memory=memory_of(results, infos),
         plan_differences=differences,
+        calibration=calibration_of(manifest, slices),
         host=manifest.host,
         noise=noise_of(slices, contenders),
         warnings=[*manifest.warnings, *starts],

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from slowdust.analysis.calibration.model import Calibration
 from slowdust.analysis.metrics import PerOperation
 from slowdust.store.archived import Counters
 from slowdust.store.latency import LatencyUs
@@ -457,6 +458,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     memory: list[Memory] = []
     """Memory by contender; empty unless they differ in engine, environment or allocator."""
     plan_differences: list[PlanDifference] = []
+    calibration: Calibration | None = None
+    """What the host can tell, where a build was compared with itself to learn that."""
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
     noise: Noise | None = None

@@ -8,6 +8,7 @@ import click
 
 from slowdust.analysis.analyse import analyse
 from slowdust.errors import UsageError
+from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
@@ -37,6 +38,8 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
     report = analyse(manifest, slices)
     page = folder.path / "report.html"
     page.write_text(html.render(report, slices))
+    if report.calibration is not None:
+        host_calibrations.keep(manifest, report.calibration)
     click.echo("\n".join(tldr.lines(report)))
     click.echo(f"report: {page}", err=True)
     dropped_out = any(contender.failed for contender in manifest.contenders)

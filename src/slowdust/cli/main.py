@@ -12,7 +12,10 @@ import click
 from slowdust import __version__
 from slowdust.errors import SlowdustError
 
-_COMMANDS = ("compare", "run", "import", "report", "history", "list", "show", "tests", "builds")
+_COMMANDS = (
+    *("compare", "run", "calibrate", "import"),
+    *("report", "history", "list", "show", "tests", "builds"),
+)
 _MODULES = {"import": "import_"}
 """The modules of commands whose names are Python keywords."""
 

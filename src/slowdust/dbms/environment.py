@@ -13,6 +13,7 @@ from slowdust.places import CACHE_VARIABLE
 
 GLIBC = "glibc"
 ALLOCATORS = (GLIBC, "jemalloc", "tcmalloc")
+_PRELOAD = "LD_PRELOAD"
 _LOADER_PREFIX = "LD_"
 """The dynamic loader's variables decide which files a server consists of."""
 _ENDS_OF_PATHS = re.compile(r"[\s:;]")
@@ -38,7 +39,7 @@ class Environment:
         if self.allocator is None:
             return dict(self.variables)
         library = _C_LIBRARY if self.allocator == GLIBC else str(self.library)
-        return {**self.variables, "LD_PRELOAD": library}
+        return {**self.variables, _PRELOAD: library}
 
     @property
     def written(self) -> list[str]:
@@ -71,6 +72,12 @@ def parse_environment(parts: Sequence[str]) -> Environment:
             raise UsageError(f"{name} is set twice")
         variables[name] = value
     return Environment(allocators[0] if allocators else None, variables)
+
+
+def preloading(variables: Mapping[str, str], library: Path) -> dict[str, str]:
+    """Return a server's variables with one more library that is loaded before all others."""
+    preloaded = [variables[_PRELOAD]] if _PRELOAD in variables else []
+    return {**variables, _PRELOAD: ":".join([*preloaded, str(library)])}
 
 
 def check_loadable(paths: Iterable[Path]) -> None:

@@ -25,6 +25,7 @@ from slowdust.experiment.view import View
 from slowdust.instances.instance import Instance, InstanceError
 from slowdust.probes import probes_of
 from slowdust.probes.probe import AnyProbe, Subject, attempt, use_between
+from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
 from slowdust.probes.window import Window
 from slowdust.units import Second
@@ -48,6 +49,8 @@ class ResolvedContender:
     """The storage engine of its tables; None where the DBMS has only one."""
     environment: Environment
     settings: Settings
+    slowed: float | None = None
+    """The share of its throughput that a known delay takes, as in `PlannedContender`."""
 
 
 @dataclass
@@ -110,6 +113,8 @@ class RunningContender:
         self.server.start()
         try:
             self.probes = probes_of(Subject(self.server.pid, self.server.data_dir))
+            if self.server.delay is not None:
+                self.probes.append(DelayProbe(self.server.delay.totals))
         except OSError as error:
             self.server.check_alive()
             raise InstanceError(f"{self.name} cannot be probed: {error}") from error

@@ -11,6 +11,7 @@ import msgspec
 from slowdust import __version__
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import UsageError
+from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.cpus import format_cpus
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.placement import usable_cpus
@@ -187,7 +188,11 @@ def open_journal(
     machine = read_machine(contenders.data_dir)
     facts = [_facts(contender) for contender in contenders.all]
     cpus = usable_cpus()
-    host = advice.facts(machine) | {"CPUs used": format_cpus(cpus)}
+    host = {
+        **advice.facts(machine),
+        "CPUs used": format_cpus(cpus),
+        **host_calibrations.host_fact(facts[0]),
+    }
     version = contenders.driver.version
     manifest = new_manifest(spec, facts, method, version, host)
     manifest.cpus = cpus
@@ -222,6 +227,7 @@ def _facts(contender: RunningContender) -> ContenderFacts:
         engine=resolved.engine,
         environment=resolved.environment.written,
         allocator_sha256=None if library is None else sha256_of(library),
+        slowed=resolved.slowed,
     )
 
 
@@ -286,6 +292,8 @@ def check_same(before: Manifest, now: Manifest) -> None:
             changed.append(f"the settings of {new.name}")
         if old.engine != new.engine:
             changed.append(f"the engine of {new.name}")
+        if old.slowed != new.slowed:
+            changed.append(f"the delay of {new.name}")
         if old.environment != new.environment:
             changed.append(f"the environment of {new.name}")
         elif old.allocator_sha256 != new.allocator_sha256:

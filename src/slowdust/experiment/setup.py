@@ -16,6 +16,7 @@ from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, Conte
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
+from slowdust.instances.delays import delay_library
 from slowdust.instances.instance import Instance, InstanceError
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.rundir import RunDirectory
@@ -94,13 +95,15 @@ def _resolved(name: str, planned: PlannedContender, build: Build, spec: Spec) ->
         engine=engine,
         clients=spec.most_connections,
     )
-    return ResolvedContender(name, build, engine, planned.name.environment, settings)
+    environment = planned.name.environment
+    return ResolvedContender(name, build, engine, environment, settings, planned.slowed)
 
 
 def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> RunningContender:
     name = resolved.name
     view.phase(f"making the data directory of {name}")
     contender = RunningContender(resolved)
+    library = None if resolved.slowed is None else delay_library()
     try:
         contender.instance = Instance.create(
             run,
@@ -109,6 +112,7 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
             resolved.settings,
             engine=resolved.engine,
             environment=resolved.environment,
+            delay_library=library,
         )
     except (InstanceError, OSError) as error:
         contender.failed = f"{name}: {error}" if isinstance(error, OSError) else str(error)

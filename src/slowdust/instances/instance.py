@@ -16,7 +16,7 @@ from slowdust.accounts import BASE_ENVIRONMENT, Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Listen, Target
-from slowdust.dbms.environment import Environment, check_loadable
+from slowdust.dbms.environment import Environment, check_loadable, preloading
 from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import SlowdustError
@@ -28,10 +28,12 @@ from slowdust.instances.allocators import (
     find_malloc,
     loaded_allocator,
 )
+from slowdust.instances.delays import DelayFile
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.rundir import RunDirectory
 from slowdust.places import DATA_VARIABLE
+from slowdust.units import known
 
 SOCKET_PORT = 5432
 """The port of a server that only listens on its socket: it may be part of the socket's name, and
@@ -66,6 +68,8 @@ class Instance:
         self._run = run
         self._site = site
         self.environment = environment
+        self.delay: DelayFile | None = None
+        """The delay before its replies; None unless it was made with a delay library."""
         self._malloc: Malloc | None = None
         self._allocator: str | None = None
         self._family = family_of(site.build.dbms)
@@ -83,8 +87,11 @@ class Instance:
         engine: str | None = None,
         access: Access | None = None,
         environment: Environment | None = None,
+        delay_library: Path | None = None,
     ) -> Instance:
         """Create the data directory of a contender without starting the server.
+
+        A server with a delay library can be slowed down by `delay`.
 
         Raises UsageError for settings that the build refuses, a malloc library that it cannot have,
         and paths that its dynamic loader cannot read; InstanceError when no data can be created.
@@ -92,7 +99,7 @@ class Instance:
         account = server_account()
         access = access or Access.make()
         environment = environment or Environment()
-        preloaded = [] if environment.library is None else [environment.library]
+        preloaded = known([environment.library, delay_library])
         check_loadable([*build.runtime.libraries, *preloaded])
         family_of(build.dbms).check_access(build, access)
         if environment.allocator is not None:
@@ -113,6 +120,8 @@ class Instance:
         instance = cls(name, run, directory, site, environment)
         run.remove_on_close(instance)
         try:
+            if delay_library is not None:
+                instance.delay = DelayFile(delay_library, directory / "delay", account)
             instance._create_data()
         except OSError as error:
             raise InstanceError(f"{name}: cannot write its files: {error}") from error
@@ -137,6 +146,7 @@ class Instance:
                 self.stop(Shutdown.AT_ONCE)
                 raise self._error(f"was not ready after {_START_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
+        self._check_delay()
         self._check_allocator()
 
     def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
@@ -246,10 +256,21 @@ class Instance:
         self._run.record_program(Path(command[0]))
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
-            self._process = self._spawn(command, log.fileno(), self.environment.server_variables)
+            self._process = self._spawn(command, log.fileno(), self._server_variables())
         mark = ProcessMark.of(self._process.pid)
         if mark is not None:  # None: it has ended already, as the caller will see
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
+
+    def _server_variables(self) -> dict[str, str]:
+        variables = self.environment.server_variables
+        if self.delay is None:
+            return variables
+        return preloading(variables, self.delay.library) | self.delay.variables
+
+    def _check_delay(self) -> None:
+        if self.delay is not None and not self.delay.is_attached:
+            self.stop(Shutdown.AT_ONCE)
+            raise InstanceError(f"{self.name} cannot be slowed down: it has not loaded the library")
 
     def _check_allocator(self) -> None:
         if self._malloc is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import GroupChanges, Report
+from slowdust.report import calibration
 
 Passage = str | list[GroupChanges]
 """A sentence, or groups of tests that follow each other."""
@@ -38,8 +39,13 @@ def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
 
 
 def lines(report: Report) -> list[str]:
-    """Return the lines for a terminal: the notes about the comparison, and the tl;dr."""
+    """Return the lines for a terminal: the notes about the comparison, and the tl;dr.
+
+    Those of a calibration are its tables.
+    """
     text = list(report.notes)
+    if report.calibration is not None:
+        return [*text, *calibration.lines([report.calibration])]
     for passage in passages(report):
         text += [passage] if isinstance(passage, str) else list_of_changes(passage)
     return text

@@ -45,6 +45,9 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Checksum of the malloc library that replaced the build's own one."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
+    slowed: float | None = None
+    """The share of its throughput that a known delay before its replies takes, for a calibration;
+    0 for a contender that has the delay's library alone."""
     archived: str | None = None
     """The name of an archived run: its directory, or its column in a table."""
     failed: str | None = None
@@ -113,6 +116,8 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     rate: float | None = None
     """Operations/s of an open loop; None for a closed loop."""
     arrivals: str | None = None
+    trial: int | None = None
+    """Incarnations of a calibration that are judged together, without the others."""
     steps: StepsMethod | None = msgspec.field(default=None, name="insert")
 
 

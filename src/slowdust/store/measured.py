@@ -26,6 +26,8 @@ def total_of(uses: Mapping[str, Use], probe: str, quantities: Collection[str]) -
 
 IDLE = "idle."
 """Beginning of the names of probes of contenders that should be idle."""
+DELAY = "delay"
+"""Name of the probe of a server that waits before its replies, in a calibration."""
 OTHERS = "others"
 """Name of the probe of programs that are not of the experiment."""
 

@@ -15,7 +15,10 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.store import folder
 from tests.unit.cli.command import Slowdust
 
-COMMANDS = ["compare", "run", "import", "report", "history", "list", "show", "tests", "builds"]
+COMMANDS = [
+    *("compare", "run", "calibrate", "import"),
+    *("report", "history", "list", "show", "tests", "builds"),
+]
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:

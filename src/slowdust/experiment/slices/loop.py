@@ -19,6 +19,7 @@ from slowdust.experiment.judging import Judge, all_settled
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.slices import schedule
 from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
+from slowdust.experiment.slices.delays import Delays
 from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.tables import LoadedTables
@@ -50,6 +51,7 @@ def method_of_slices(spec: Spec) -> Method:
         incarnations=spec.incarnations or schedule.rounds(spec.budget, len(plan(spec))),
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
+        trial=spec.trial,
     )
 
 
@@ -68,6 +70,7 @@ class SliceLoop:
         )
         self._tables = LoadedTables(contenders, data, self._preparations, view)
         self._work = Work(contenders, self.journal)
+        self._delays = Delays(contenders) if spec.is_calibration else None
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.discard, spec.warmup, rate)
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
@@ -123,6 +126,8 @@ class SliceLoop:
         number = self.journal.last_incarnation + 1
         self._next_operation.clear()
         maintained = schedule.maintenance_after(todo)
+        if self._delays is not None:
+            self._tables.note_writes()  # data laid out once is one layout, however often it is read
         self._tables.start(number)
         self.journal.record_servers(self._contenders)
         due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
@@ -172,10 +177,14 @@ class SliceLoop:
         per_second = run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
         length = self._length(step, run, per_second)
+        if self._delays is not None:
+            self._delays.choose(run, step, length, rng)
         left = share - (time.monotonic() - begun)
         measure(run, length, left, rng, keep=partial(self.journal.add, step), enough=enough)
         if step.test.writes:
             self.journal.age(step, run.positions)
+        if self._delays is not None:
+            self._delays.clear()
         self._close(step, run)
         self._budget.spent += time.monotonic() - begun
         self._work.keep(step, incarnation, run.operations, work_before)
@@ -221,8 +230,12 @@ class SliceLoop:
 
     @property
     def _may_settle(self) -> bool:
-        """Whether tests can be settled: not at a given rate, whose QPS is given, not found."""
-        return self._contenders.comparable and self._pace.rate is None
+        """Whether tests can be settled: not at a given rate, whose QPS is given, not found.
+
+        Nor in a calibration: its trials are all as long, so that half-widths can be compared.
+        """
+        found = self._pace.rate is None and self._delays is None
+        return found and self._contenders.comparable
 
     def _others(self) -> list[str]:
         """Return the contenders that still run beside the base."""

@@ -26,6 +26,7 @@ class ContenderTable(Table):
     contender: str
     name: str | None = Field(None, pattern=r"^[^\s|/][^|]*$")
     set: Settings = Field(default_factory=dict)
+    slowed: float | None = Field(None, ge=0, lt=1)
     matrix: Matrix = Field(default_factory=dict)
 
 
@@ -40,10 +41,15 @@ class PlannedContender:
     label: str
     """The values that a matrix gave it: 'doublewrite=off sync_binlog=1'; empty without one."""
     set: Mapping[str, str]
+    slowed: float | None = None
+    """The share of its throughput that a known delay takes, for a calibration; 0 for a contender
+    that has the delay's library alone, None for one without it."""
 
     def title(self, version: str | None) -> str:
         """Return its name in reports, with the version that was found for the one in its name."""
-        return " ".join(filter(None, (self.alias or self.name.at_version(version), self.label)))
+        slowed = f"slowed={self.slowed * 100:g}%" if self.slowed else ""
+        name = self.alias or self.name.at_version(version)
+        return " ".join(filter(None, (name, self.label, slowed)))
 
 
 def as_table(item: object) -> object:
@@ -93,6 +99,7 @@ def _crossed(
             alias=table.name,
             label=_label(combination, [] if table.name is None else parts.values()),
             set={**table.set, **combination.settings},
+            slowed=table.slowed,
         )
 
 

@@ -10,7 +10,7 @@ import tomli_w
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from slowdust import benchmarks
-from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
+from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import Duration, Table
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.cpus import parse_cpus
@@ -56,6 +56,7 @@ class Spec(Table):
     warmup: Duration = 0.5
     margin: float = Field(0.03, gt=0, lt=1)
     incarnations: int | None = Field(None, ge=1)
+    trial: int | None = Field(None, ge=1)
     seed: int = Field(1, ge=0, lt=2**53)
     rate: RateTable | None = None
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
@@ -105,6 +106,8 @@ class Spec(Table):
         if self.rows < widest.least_rows:
             raise ValueError(f"rows: {widest.name} needs at least {widest.least_rows}")
         self.planned_contenders()  # refuses matrices that cannot be crossed
+        if self.is_calibration and self.configured_benchmark().measuring is Measuring.STEPS:
+            raise ValueError(f"slowed: {self.benchmark} is measured in long steps, not in slices")
         return self
 
     def configured_benchmark(self) -> Benchmark:
@@ -119,6 +122,11 @@ class Spec(Table):
         benchmark = self.configured_benchmark()
         suite = benchmark.suite(self.suite)
         return benchmark.matching(self.tests) if self.tests else suite
+
+    @property
+    def is_calibration(self) -> bool:
+        """Whether contenders are slowed by known delays, to see whether that is found."""
+        return any(contender.slowed is not None for contender in self.contenders)
 
     @property
     def most_connections(self) -> int:

@@ -125,6 +125,18 @@ def read_machine(
     )
 
 
+def identity() -> dict[str, str]:
+    """Return the facts by which this machine is known again: label -> value."""
+    facts = {
+        "CPU": _cpu_fact(read_text("/proc/cpuinfo") or "", "model name"),
+        "CPUs": psutil.cpu_count(),
+        "cores": psutil.cpu_count(logical=False),
+        "memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
+        "name": platform.node(),
+    }
+    return {label: str(value) for label, value in facts.items() if value is not None}
+
+
 def chosen(choices: str | None) -> str | None:
     """Return the bracketed choice of 'always [madvise] never', as the kernel prints choices."""
     match = _BRACKETED.search(choices or "")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
+from slowdust.report import calibration
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown import contenders, hardware, rates, steps
 from slowdust.report.markdown.table import table
@@ -25,6 +26,13 @@ def title(report: Report) -> list[str]:
     base = f"he base is {report.base}."
     when = f"Measured {report.started}; t" if report.started else "T"
     return [f"# {report.experiment}", "", f"{when}{base}"]
+
+
+def calibrated(report: Report) -> list[str]:
+    """Return what a calibration shows of the host."""
+    if report.calibration is None:
+        return []
+    return ["## Calibration", "", *calibration.lines([report.calibration])]
 
 
 def notes(report: Report) -> list[str]:
@@ -99,6 +107,7 @@ def _facts(facts: dict[str, str]) -> list[str]:
 SECTIONS = (
     title,
     notes,
+    calibrated,
     tldr,
     steps.summaries,
     rates.throughput,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report.html.page import Page
+from slowdust.report.html.sections.calibration import calibration_view
 from slowdust.report.html.sections.concurrency import concurrency_views
 from slowdust.report.html.sections.contenders import contenders_view
 from slowdust.report.html.sections.intervals import forests
@@ -30,6 +31,7 @@ def sections_of(page: Page, slices: Sequence[Slice]) -> list[Section]:
     """Return the sections of a page that have something to show, in their order."""
     sections = (
         Section("summary", "Summary", summary_view(page)),
+        Section("calibration", "Calibration", calibration_view(page.report)),
         Section("results", "Results", page),
         Section("intervals", page.heading_of_intervals, forests(page) or None),
         Section("versions", "", changes_beside_tldr(page.report) or None),

@@ -1,0 +1,76 @@
+"""The results of a calibration, as reports show them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.units import Second
+
+
+class CalibratedTest(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A test of the build against itself, slowed by one share or not at all, over all trials."""
+
+    test: str
+    clients: int
+    slowed: float
+    """The share of throughput that the delay was chosen to take; 0 for the build against itself."""
+    trials: int
+    """Verdicts: each trial is judged like an experiment of two contenders."""
+    false: int
+    """Verdicts that are not true: `faster` or `slower` of equals, `faster` of what is slower, and
+    `same` where the truth lies outside the margin."""
+    found: int | None = None
+    """Verdicts `slower`; absent for the build against itself."""
+    intervals: int
+    """Trials with an interval, whose coverage of the truth is counted."""
+    covered: int
+    """Intervals that cover the truth."""
+    truth: float | None = None
+    """Median of the trials' true ratio; absent where other work on the CPUs made it unknown."""
+    ratio: float | None = None
+    """Median of the trials' measured ratio."""
+    half_width: float | None = None
+    """Median half-width of the intervals, in ln rqps."""
+
+
+class NeededTime(msgspec.Struct, kw_only=True):
+    """The time in which a test of two contenders finds a difference, nine times out of ten."""
+
+    test: str
+    clients: int
+    half_width: float
+    """Median half-width over all trials, slowed or not."""
+    seconds: Second
+    """Time that both contenders together were measured in one trial, what is discarded included."""
+    to_find: dict[str, Second]
+    """Difference ('1%') -> seconds of both contenders together, restarts and loading apart."""
+
+
+class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Counts over all tests that were slowed by the same share."""
+
+    slowed: float
+    results: int
+    false: int
+    found: int | None = None
+    intervals: int
+    covered: int
+
+
+class Calibration(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a build against itself, and against itself slowed, shows of a host."""
+
+    contender: str
+    dbms: str
+    engine: str | None = None
+    trials: int
+    incarnations: int
+    """Starts of the servers in each trial."""
+    seconds: Second
+    """Median time that one contender was measured in one test of one trial."""
+    taken: float | None = None
+    """Share of the clients' time in which others had the CPUs that were wanted: the median of the
+    tests, trial by trial; absent where it was not measured, or with more clients than CPUs."""
+    tests: list[CalibratedTest]
+    needed: list[NeededTime]
+    tallies: list[Tally]

@@ -1,0 +1,169 @@
+"""Trials of a calibration: their verdicts and intervals beside the truth.
+
+The truth of a slowed contender comes from its own slices. In a slice of length T with C clients,
+each of which waits for a server process of its own, the processes waited W in all before their
+replies. Without the delay the same operations would have taken T C - W of the clients' time, so
+
+    rqps = (1 - W / (T C)) of the contender / the same of the base,
+
+whose library reads the clock as often and waits next to nothing. Nothing is assumed of how fast
+the base is, but that clients and servers need no CPU that another wants. Where more clients than
+CPUs are at work, one client's wait is another's turn; and where other programs take the CPUs, a
+server that waits by spinning uses up its turns sooner, and loses more than it waited. There the
+truth of a slowed contender is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from slowdust.analysis.comparison.estimate import Interval
+from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, judge
+from slowdust.analysis.model import Verdict
+from slowdust.store.manifest import Manifest
+from slowdust.store.measured import DELAY, Measured
+from slowdust.store.slice import Slice
+from slowdust.units import Second, known
+
+MOST_TAKEN = 0.05
+"""The most of the clients' time that others may take from them and their servers. The truth is
+off by about that share of the delay's: 0.5% of throughput where it takes 10%."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One step of one contender beside the base, in a few incarnations that are judged alone."""
+
+    step: Step
+    slowed: float
+    verdict: Verdict
+    ratio: float | None
+    interval: Interval | None
+    truth: float | None
+    """The true ratio; None where it is not known."""
+    measured: Second
+    """Seconds that the contender was measured."""
+    taken: float | None = None
+    """Share of the clients' time that others took; None where it is not known."""
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval, in ln rqps."""
+        if self.interval is None:
+            return None
+        return math.log(self.interval.high / self.interval.low) / 2
+
+    @property
+    def covers_truth(self) -> bool | None:
+        """Whether the interval covers the truth; None where there is no interval, or no truth."""
+        if self.interval is None or self.truth is None:
+            return None
+        return self.interval.low <= self.truth <= self.interval.high
+
+    def is_false(self, margin: float) -> bool:
+        """Return whether the verdict contradicts the truth."""
+        if self.slowed == 0:
+            return self.verdict in ("faster", "slower")
+        if self.verdict == "same":
+            return self.truth is not None and self.truth * (1 + margin) < 1
+        return self.verdict == "faster"
+
+
+def trials_of(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
+    """Return all trials of an experiment, each judged as if it were one of two contenders."""
+    shares = {facts.name: facts.slowed for facts in manifest.contenders}
+    return [
+        trial
+        for together in groups_of_incarnations(manifest, slices)
+        for contender, share in shares.items()
+        if contender != manifest.base and share is not None
+        for trial in _judged(manifest, together, contender, share)
+    ]
+
+
+def groups_of_incarnations(manifest: Manifest, slices: Sequence[Slice]) -> list[list[Slice]]:
+    """Return the slices of each trial, as many incarnations as the method says.
+
+    What is left over is part of the last. Without a word of the method a trial is what the shortest
+    experiment is that has a verdict.
+    """
+    trial = manifest.method.trial or FEWEST_INCARNATIONS
+    numbers = sorted({record.place.incarnation for record in slices})
+    groups = max(1, len(numbers) // trial)
+    group_of = {number: min(place // trial, groups - 1) for place, number in enumerate(numbers)}
+    result: list[list[Slice]] = [[] for _ in range(groups)]
+    for record in slices:
+        result[group_of[record.place.incarnation]].append(record)
+    return result
+
+
+def true_ratio(slices: Sequence[Slice], base_slices: Sequence[Slice]) -> float | None:
+    """Return the throughput beside the base that the contender's waits alone would leave it.
+
+    The median over slices, since that is what the typical ratio tells; None without slices that
+    have their waits.
+    """
+    own, base = known(map(_share_at_work, slices)), known(map(_share_at_work, base_slices))
+    return median(own) / median(base) if own and base else None
+
+
+def _share_at_work(record: Slice) -> float | None:
+    """Return the share of a slice's time in which no process waited."""
+    waited, seconds = record.measured.used(DELAY, "waited_s"), record.measured.seconds
+    if waited is None or not seconds:
+        return None
+    return 1 - waited / (seconds * record.place.clients)
+
+
+def taken_share(slices: Iterable[Slice], at_work: int) -> float | None:
+    """Return the share of the clients' time in which others had the CPUs that were wanted.
+
+    `at_work` clients at a time, each with its server process, either ran or left a CPU idle; the
+    rest was taken by other programs or the hypervisor. None where that was not measured.
+    """
+    taken = whole = 0.0
+    for record in slices:
+        measured = record.measured
+        ours, idle = _cpu_of_pairs(measured), measured.used("host", "cpu_idle_s", "cpu_iowait_s")
+        if ours is None or idle is None or not measured.seconds:
+            return None
+        whole += measured.seconds * at_work
+        taken += measured.seconds * at_work - ours - idle
+    return max(0.0, taken / whole) if whole else None
+
+
+def _cpu_of_pairs(measured: Measured) -> Second | None:
+    server = measured.used("server", "cpu_s")
+    client = measured.used("client", "cpu_user_s", "cpu_system_s")
+    return None if server is None or client is None else server + client
+
+
+def _judged(
+    manifest: Manifest, slices: Sequence[Slice], contender: str, share: float
+) -> Iterator[Trial]:
+    pair = [manifest.base, contender]
+    ours = [record for record in slices if record.place.contender in pair]
+    cpus = len(manifest.cpus)
+    for judgement in judge(ours, pair, manifest.method.margin):
+        estimate = judgement.estimate
+        step = estimate.step
+        of_step = [record for record in ours if step_of(record) == step]
+        own = [record for record in of_step if record.place.contender == contender]
+        base = [record for record in of_step if record.place.contender == manifest.base]
+        taken = taken_share(of_step, step.clients) if step.clients <= cpus else None
+        undisturbed = taken is not None and taken <= MOST_TAKEN
+        truth = true_ratio(own, base) if undisturbed else None
+        yield Trial(
+            step=step,
+            slowed=share,
+            verdict=judgement.verdict,
+            ratio=estimate.ratio,
+            interval=estimate.interval,
+            truth=1.0 if share == 0 else truth,
+            measured=sum(known(record.measured.seconds for record in own)),
+            taken=taken,
+        )

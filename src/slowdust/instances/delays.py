@@ -1,0 +1,110 @@
+"""A known delay before each reply of a server, by a library that is preloaded into it.
+
+The library (`delay.c`) is compiled when it is first needed, and kept in the cache. It and Slowdust
+share a mapped file: Slowdust writes the delay into it, the library adds up the sends and the time
+that it really waited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import subprocess
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from slowdust.accounts import Account
+from slowdust.builds import staging
+from slowdust.errors import SlowdustError
+from slowdust.places import cache_root
+
+_VARIABLE = "SLOWDUST_DELAY"
+"""The variable of the server's environment that names the shared file."""
+_COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec")
+_WORD = 8
+_SLOTS = 64
+_SLOT_WORDS = 8
+_HEADER_WORDS = 8
+_BYTES = _WORD * (_HEADER_WORDS + _SLOTS * _SLOT_WORDS)
+_DELAY, _ATTACHED = 0, 1
+"""Places of words in the header, as in `delay.c`."""
+
+
+class DelayTotals(NamedTuple):
+    """Sends of a server to its clients since its data directory was made."""
+
+    delay_ns: int
+    """The delay before each send now."""
+    sends: int
+    waited_ns: int
+    """The time that all sends really waited, by the clock."""
+
+
+def delay_library() -> Path:
+    """Return the library, compiled into the cache if it is not there yet.
+
+    Raises:
+        SlowdustError: there is no C compiler, or it fails.
+    """
+    source = resources.files(__package__).joinpath("delay.c").read_bytes()
+    digest = hashlib.sha256(source + " ".join(_COMPILER).encode()).hexdigest()[:16]
+    library = cache_root() / "calibration" / f"delay-{digest}.so"
+    with staging.lock(library):
+        if not library.exists():
+            _compile(source, library)
+    return library
+
+
+def _compile(source: bytes, library: Path) -> None:
+    beside = library.with_suffix(".new")
+    command = [*_COMPILER, "-x", "c", "-", "-o", str(beside)]
+    try:
+        subprocess.run(command, input=source, capture_output=True, check=True)
+    except FileNotFoundError:
+        raise SlowdustError(
+            "a calibration compiles a small library, and there is no C compiler: install one, for "
+            "example by `sudo apt install gcc libc6-dev`"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        message = error.stderr.decode(errors="replace").strip()
+        raise SlowdustError(
+            f"the library of a calibration cannot be compiled (headers are in the package "
+            f"libc6-dev): {message}"
+        ) from error
+    beside.chmod(0o755)
+    beside.replace(library)
+
+
+class DelayFile:
+    """The file that a server's library and Slowdust share."""
+
+    def __init__(self, library: Path, path: Path, account: Account) -> None:
+        self.library = library
+        self._path = path
+        path.write_bytes(bytes(_BYTES))
+        path.chmod(0o600)
+        account.make_owner_of(path)
+        with path.open("r+b") as file:
+            self._mapped = memoryview(mmap.mmap(file.fileno(), _BYTES)).cast("Q")
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variable of the server's environment by which the library finds the file."""
+        return {_VARIABLE: str(self._path)}
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether a process with the library has mapped the file."""
+        return self._mapped[_ATTACHED] > 0
+
+    def set(self, delay_ns: int) -> None:
+        """Set the delay before each send from now on."""
+        self._mapped[_DELAY] = delay_ns
+
+    def totals(self) -> DelayTotals:
+        """Return the totals so far; exact while the server is at rest."""
+        words = self._mapped[_HEADER_WORDS:].tolist()
+        return DelayTotals(
+            self._mapped[_DELAY], sum(words[::_SLOT_WORDS]), sum(words[1::_SLOT_WORDS])
+        )

@@ -1,0 +1,98 @@
+"""Real servers that wait before each reply, and whole calibrations."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from slowdust.dbms.environment import Environment
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.protocol import ForSeconds
+from slowdust.instances.delays import delay_library
+from slowdust.probes.server.delay import DelayProbe
+from tests.integration.conftest import GetBuildOf, MakeInstance
+from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until
+
+DATA = Data(tables=1, rows=1000, seed=7)
+DELAY_US = 300
+CALIBRATE = (
+    *("calibrate", "postgres@17.6", "--tests", "point-query", "--rows", "2000"),
+    *("--slowed", "10", "--budget", "6s", "--name", "host"),
+)
+
+
+@pytest.mark.parametrize("name", ["postgres@17.6", "mysql@5.5.9", "mariadb@10.11.18"])
+def test_every_reply_of_a_server_waits(
+    name: str, builds: GetBuildOf, make_instance: MakeInstance
+) -> None:
+    instance = make_instance(builds(*name.split("@")), delay_library=delay_library())
+    instance.start()
+    assert instance.delay is not None
+    with Driver() as driver:
+        driver.load(instance.target(), DATA, lambda done, of: None)
+        driver.open("s", instance.target(), DATA, test="point-query", clients=2)
+        driver.run("s", ForSeconds(0.1))
+        probe = DelayProbe(instance.delay.totals)
+        instance.delay.set(DELAY_US * 1000)
+        before = probe.read()
+        ran = driver.run("s", ForSeconds(0.3))
+        use = probe.use(before, probe.read())
+        driver.close("s")
+    assert use["sends"] == ran.statements > 0
+    assert use["waited_s"] >= use["sends"] * DELAY_US / 1e6
+    # Each client has to wait for all of its own replies.
+    assert ran.statements * DELAY_US / 1e6 <= 2 * ran.seconds
+
+
+def test_a_delay_goes_together_with_an_allocator(
+    builds: GetBuildOf, make_instance: MakeInstance
+) -> None:
+    instance = make_instance(
+        builds("postgres", "17.6"),
+        environment=Environment("glibc"),
+        delay_library=delay_library(),
+    )
+    instance.start()
+    assert instance.delay is not None
+    assert instance.delay.is_attached
+    assert instance.allocator == "glibc"
+
+
+@pytest.fixture
+def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
+    builds("postgres", "17.6")
+    return Workplace(open_dir)
+
+
+def test_a_stopped_calibration_goes_on_with_its_delays(workplace: Workplace) -> None:
+    process = workplace.start(*CALIBRATE)
+    stop_after_slices(workplace, process, "host", signal.SIGKILL)
+    wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
+    before = workplace.slice_lines("host")
+    output = workplace.run(*CALIBRATE, "--resume")
+    assert "| slowed by | results |" in output
+    lines = workplace.slice_lines("host")
+    assert lines[: len(before)] == before
+    slices = [json.loads(line) for line in lines]
+    delays: dict[str, set[float]] = {}
+    for record in slices:
+        place, use = record["place"], record["measured"]["uses"]["delay"]
+        assert use["sends"] > 0
+        assert use["waited_s"] >= use["sends"] * use["delay_us"] / 1e6
+        delays.setdefault(place["contender"], set()).add(use["delay_us"])
+    for contender, used in delays.items():
+        (delay,) = used
+        assert (delay > 0) is contender.endswith("slowed=10%")
+    calibration = workplace.report("host")["calibration"]
+    assert [test["slowed"] for test in calibration["tests"]] == [0.0, 0.1]
+    assert workplace.nothing_is_left()
+
+    workplace.run(
+        "compare", "postgres@17.6", "--tests", "point-query", "--rows", "1000",
+        "--budget", "1s", "--name", "later",
+    )  # fmt: skip
+    assert workplace.report("later")["host"]["Calibrated"].startswith("20")
+    assert "delay" not in json.loads(workplace.slice_lines("later")[0])["measured"]["uses"]

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.calibration.calibration import (
+    calibration_of,
+    resolution,
+    seconds_to_find,
+    tallies_of,
+)
+from slowdust.analysis.calibration.model import CalibratedTest, Calibration
+from slowdust.analysis.calibration.trials import (
+    Trial,
+    groups_of_incarnations,
+    taken_share,
+    trials_of,
+    true_ratio,
+)
+from slowdust.analysis.comparison.estimate import Interval
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.model import Verdict
+from tests.unit.synthetic import synthetic_experiment
+from tests.unit.synthetic_calibration import AGAIN, BASE, SLOWED, synthetic_calibration
+
+MARGIN = 0.03
+
+
+def calibrated(**how: object) -> Calibration:
+    calibration = calibration_of(*synthetic_calibration(**how))  # type: ignore[arg-type]
+    assert calibration is not None
+    return calibration
+
+
+def cell_of(calibration: Calibration, test: str, slowed: float, clients: int = 1) -> CalibratedTest:
+    return next(
+        one
+        for one in calibration.tests
+        if (one.test, one.slowed, one.clients) == (test, slowed, clients)
+    )
+
+
+def trial(verdict: Verdict, slowed: float, truth: float | None = 0.95) -> Trial:
+    return Trial(
+        step=Step("micro", "scan", 1),
+        slowed=slowed,
+        verdict=verdict,
+        ratio=0.95,
+        interval=Interval(0.94, 0.96),
+        truth=truth,
+        measured=60.0,
+    )
+
+
+def test_the_truth_is_what_the_waits_leave() -> None:
+    _, slices = synthetic_calibration(waits=0.25)
+    own = [record for record in slices if record.place.contender == SLOWED]
+    base = [record for record in slices if record.place.contender == BASE]
+    assert true_ratio(own, base) == pytest.approx(0.75)
+    assert true_ratio(base, own) == pytest.approx(1 / 0.75)
+    assert true_ratio(own, []) is None
+
+
+def test_the_waits_of_all_clients_are_taken_from_the_time_of_all() -> None:
+    _, slices = synthetic_calibration(waits=0.25, clients=(2,))
+    own = [record for record in slices if record.place.contender == SLOWED]
+    base = [record for record in slices if record.place.contender == BASE]
+    assert true_ratio(own, base) == pytest.approx(0.75)
+
+
+def test_slices_without_waits_have_no_truth() -> None:
+    _, slices = synthetic_experiment([BASE, AGAIN], ["scan"])
+    assert true_ratio(slices, slices) is None
+
+
+def test_what_was_neither_used_nor_left_idle_was_taken() -> None:
+    assert taken_share(synthetic_calibration(taken=0.2)[1], 1) == pytest.approx(0.2, abs=0.05)
+    assert taken_share(synthetic_calibration(taken=0.0)[1], 1) == pytest.approx(0.0, abs=0.01)
+    assert taken_share([], 1) is None
+
+
+def test_a_build_beside_itself_and_slowed_is_judged_as_it_is() -> None:
+    calibration = calibrated()
+    assert (calibration.contender, calibration.trials, calibration.incarnations) == (BASE, 1, 3)
+    for name in ("point-query", "update-index"):
+        equal, slowed = cell_of(calibration, name, 0.0), cell_of(calibration, name, 0.10)
+        assert (equal.false, equal.found, equal.truth) == (0, None, 1.0)
+        assert (equal.intervals, equal.covered) == (1, 1)
+        assert (slowed.false, slowed.found) == (0, 1)
+        assert slowed.truth == pytest.approx(0.9)
+        assert (slowed.intervals, slowed.covered) == (1, 1)
+        assert slowed.ratio == pytest.approx(0.9, abs=0.02)
+
+
+def test_an_interval_that_misses_the_truth_does_not_cover_it() -> None:
+    slowed = cell_of(calibrated(waits=0.02, slows=0.2), "point-query", 0.10)
+    assert (slowed.intervals, slowed.covered, slowed.found) == (1, 0, 1)
+
+
+def test_a_difference_between_equals_is_false() -> None:
+    equal = cell_of(calibrated(shifts={AGAIN: 0.8}), "point-query", 0.0)
+    assert (equal.false, equal.intervals, equal.covered) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "slowed", "truth", "false"),
+    [
+        ("same", 0.0, 1.0, False),
+        ("unsure", 0.0, 1.0, False),
+        ("slower", 0.0, 1.0, True),
+        ("faster", 0.0, 1.0, True),
+        ("slower", 0.05, 0.95, False),
+        ("unsure", 0.05, 0.95, False),
+        ("faster", 0.05, 0.95, True),
+        ("faster", 0.05, None, True),
+        ("same", 0.05, 0.95, True),
+        ("same", 0.05, 0.98, False),
+        ("same", 0.05, None, False),
+    ],
+)
+def test_what_contradicts_the_truth_is_false(
+    verdict: Verdict, slowed: float, truth: float | None, *, false: bool
+) -> None:
+    assert trial(verdict, slowed, truth).is_false(MARGIN) is false
+
+
+def test_three_incarnations_are_a_trial_and_the_last_has_what_is_left() -> None:
+    manifest, slices = synthetic_calibration(incarnations=8, blocks=2)
+    groups = groups_of_incarnations(manifest, slices)
+    assert [sorted({record.place.incarnation for record in group}) for group in groups] == [
+        [1, 2, 3],
+        [4, 5, 6, 7, 8],
+    ]
+    few = [record for record in slices if record.place.incarnation < 3]
+    assert len(groups_of_incarnations(manifest, few)) == 1
+    manifest.method = msgspec.structs.replace(manifest.method, trial=4)
+    assert len(groups_of_incarnations(manifest, slices)) == 2
+
+
+def test_each_trial_is_judged_alone() -> None:
+    manifest, slices = synthetic_calibration(incarnations=6)
+    trials = trials_of(manifest, slices)
+    assert len(trials) == 2 * 2 * 2
+    first = trials_of(manifest, [record for record in slices if record.place.incarnation <= 3])
+    assert trials[: len(first)] == first
+
+
+def test_the_truth_is_unknown_beyond_the_cpus_and_beside_other_work() -> None:
+    crowded = calibrated(clients=(1, 4))
+    assert cell_of(crowded, "point-query", 0.10, clients=1).truth is not None
+    beyond = cell_of(crowded, "point-query", 0.10, clients=4)
+    assert (beyond.truth, beyond.intervals, beyond.found) == (None, 0, 1)
+    assert cell_of(crowded, "point-query", 0.0, clients=4).truth == 1.0
+    beside = cell_of(calibrated(taken=0.2), "point-query", 0.10)
+    assert (beside.truth, beside.intervals) == (None, 0)
+
+
+def test_half_the_noise_takes_a_quarter_of_the_time() -> None:
+    assert seconds_to_find(0.03, 0.01, 40.0) == pytest.approx(4 * seconds_to_find(0.03, 0.005, 40))
+    # A difference of 1.65 half-widths is found nine times out of ten: 1.96 + 1.28 standard errors.
+    wide = -math.log(1 - 0.03) / (1 + 1.2816 / 1.96)
+    assert seconds_to_find(0.03, wide, 40.0) == pytest.approx(40.0)
+
+
+def test_the_time_is_that_of_two_contenders() -> None:
+    manifest, slices = synthetic_calibration(["scan"], incarnations=6, blocks=10)
+    calibration = calibration_of(manifest, slices)
+    assert calibration is not None
+    (need,) = calibration.needed
+    per_slice = 0.251 + (manifest.method.discard_s or 0)
+    assert need.seconds == pytest.approx(2 * 3 * 10 * 2 * per_slice)
+    assert list(need.to_find) == ["1%", "2%", "3%", "5%"]
+    assert resolution(calibration.needed).startswith("a difference of 2% takes ")
+
+
+def test_counts_of_several_calibrations_are_added_up() -> None:
+    tests = calibrated().tests + calibrated(seed=2).tests
+    equal, slowed = tallies_of(tests)
+    assert (equal.slowed, equal.results, equal.found) == (0.0, 4, None)
+    assert (slowed.slowed, slowed.results, slowed.found) == (0.10, 4, 4)
+
+
+def test_other_experiments_are_no_calibrations() -> None:
+    manifest, slices = synthetic_experiment([BASE, AGAIN], ["scan"])
+    assert calibration_of(manifest, slices) is None
+    manifest, _ = synthetic_calibration()
+    assert calibration_of(manifest, []) is None
+    assert analyse(*synthetic_calibration()).calibration is not None
+    of_slowed_base = msgspec.structs.replace(manifest, base=SLOWED)
+    assert calibration_of(of_slowed_base, slices) is None

@@ -1,0 +1,105 @@
+"""`slowdust calibrate`: the experiments that it makes, goes on with and shows together.
+
+Nothing is measured: in place of `conduct` there is a function that stores a synthetic calibration.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowdust.builds.catalog import catalog_of
+from slowdust.cli import conduct
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.journal import StartMode
+from slowdust.experiment.spec.spec import Spec
+from slowdust.store.folder import Folder, writing
+from tests.unit.cli.command import Slowdust
+from tests.unit.synthetic_calibration import synthetic_calibration
+
+Calls = list[tuple[str, str, StartMode]]
+
+
+def store(folder: Folder, contender: str = "postgres@17.6", *, finished: bool = True) -> None:
+    """Store a calibration as if it had been measured."""
+    manifest, slices = synthetic_calibration(incarnations=3, blocks=5)
+    manifest.experiment = folder.name
+    names = {
+        facts.name: facts.name.replace("postgres@17.6", contender) for facts in manifest.contenders
+    }
+    manifest.base = names[manifest.base]
+    for facts in manifest.contenders:
+        facts.name = names[facts.name]
+    for record in slices:
+        record.place.contender = names[record.place.contender]
+    manifest.finished = manifest.finished if finished else None
+    with writing(folder) as writer:
+        writer.write_manifest(manifest)
+        writer.append(*slices)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """The calibrations that were run: name, contender and mode of each."""
+    calls: Calls = []
+
+    def conducted(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> int:
+        del when_busy
+        contender = spec.contenders[0].contender
+        calls.append((spec.name, contender, mode))
+        if mode is StartMode.FRESH:
+            store(Folder(results / spec.name), contender)
+        return 0
+
+    monkeypatch.setattr(conduct, "conduct", conducted)
+    return calls
+
+
+def test_without_a_contender_the_newest_postgres_is_calibrated(
+    slowdust: Slowdust, calls: Calls
+) -> None:
+    slowdust("calibrate", "--name", "quick")
+    newest = catalog_of("postgres").entries[-1].version
+    assert calls == [("quick", f"postgres@{newest}", StartMode.FRESH)]
+
+
+def test_several_contenders_end_with_one_table(slowdust: Slowdust, calls: Calls) -> None:
+    outcome = slowdust("calibrate", "postgres@17.6", "postgres@18.4", "--name", "night")
+    assert [name for name, _, _ in calls] == ["night-postgres-17.6", "night-postgres-18.4"]
+    assert "| nothing   |       4 |" in outcome.out
+    assert "| postgres@18.4 | point-query " in outcome.out
+
+
+def test_resuming_runs_what_is_not_finished(slowdust: Slowdust, calls: Calls) -> None:
+    store(Folder(Path("results/night-postgres-15.8")))
+    store(Folder(Path("results/night-postgres-17.6")), finished=False)
+    contenders = ("postgres@15.8", "postgres@17.6", "postgres@18.4")
+    slowdust("calibrate", *contenders, "--name", "night", "--resume")
+    assert calls == [
+        ("night-postgres-17.6", "postgres@17.6", StartMode.RESUME),
+        ("night-postgres-18.4", "postgres@18.4", StartMode.FRESH),
+    ]
+
+
+def test_stored_calibrations_are_shown_together(
+    slowdust: Slowdust, calls: Calls, results: Path
+) -> None:
+    store(Folder(results / "night-1"))
+    store(Folder(results / "night-2"))
+    outcome = slowdust("calibrate", "--stored", "night*")
+    assert "| 10%       |       4 |" in outcome.out
+    assert slowdust("calibrate", "--stored", "night-1").out.count("point-query ") == 2
+    assert "is named 'mi*'" in slowdust("calibrate", "--stored", "mi*").complaint
+    assert not calls
+
+
+def test_resuming_needs_a_name(slowdust: Slowdust) -> None:
+    outcome = slowdust("calibrate", "--resume")
+    assert outcome.code == 2
+    assert "--name" in outcome.complaint
+
+
+def test_a_report_of_a_calibration_is_its_tables(slowdust: Slowdust, results: Path) -> None:
+    store(Folder(results / "night"))
+    assert "| slowed by | results |" in slowdust("report", "night").out

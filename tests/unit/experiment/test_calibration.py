@@ -1,0 +1,174 @@
+"""The specification of a calibration, its delays, and what is kept of it for later reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowdust.analysis.calibration.calibration import calibration_of
+from slowdust.errors import UsageError
+from slowdust.experiment import host_calibrations
+from slowdust.experiment.slices.delays import delay_for, time_per_send
+from slowdust.experiment.spec.calibration import calibration_specs
+from slowdust.experiment.spec.spec import parse_spec, read_spec
+from slowdust.store.manifest import ContenderFacts
+from slowdust.store.measured import DELAY
+from tests.unit.synthetic import SLICE_S
+from tests.unit.synthetic_calibration import SENDS, synthetic_calibration
+
+POSTGRES, MYSQL = "postgres@17.6", "mysql@9.7.4"
+
+
+def test_a_build_stands_beside_itself_and_itself_slowed() -> None:
+    (spec,) = calibration_specs([POSTGRES], {"name": "night"})
+    planned = spec.planned_contenders()
+    assert [contender.slowed for contender in planned] == [0.0, 0.0, 0.03, 0.05, 0.10]
+    titles = [contender.title(None) for contender in planned]
+    assert titles == [POSTGRES, POSTGRES, *(f"{POSTGRES} slowed={p}%" for p in (3, 5, 10))]
+    assert (spec.name, spec.suite, spec.budget, spec.incarnations) == ("night", "quick", 300, 3)
+    assert spec.is_calibration
+
+
+def test_a_budget_has_whole_trials() -> None:
+    tests = {"tests": "scan,point-query", "trial": "10s", "slowed": "10"}
+    for budget, trial, trials in (("1s", 4, 1), ("119s", 4, 1), ("120s", 4, 2), ("10m", 4, 10)):
+        (spec,) = calibration_specs([POSTGRES], {**tests, "budget": budget})
+        assert (spec.trial, spec.incarnations) == (trial, trial * trials)
+
+
+def test_a_trial_has_the_incarnations_of_a_comparison_as_long() -> None:
+    for trial, incarnations in (("5s", 3), ("12s", 5), ("60s", 6)):
+        (spec,) = calibration_specs([POSTGRES], {"trial": trial, "budget": "8h"})
+        assert spec.trial == incarnations
+
+
+def test_several_contenders_share_the_budget() -> None:
+    specs = calibration_specs([POSTGRES, MYSQL], {"name": "n", "budget": "8h", "clients": "1,4"})
+    assert [spec.name for spec in specs] == ["n-postgres-17.6", "n-mysql-9.7.4"]
+    assert [spec.budget for spec in specs] == [4 * 3600] * 2
+    assert all(spec.clients == [1, 4] for spec in specs)
+
+
+def test_a_build_may_stand_beside_itself_alone() -> None:
+    (spec,) = calibration_specs([POSTGRES], {"slowed": "none"})
+    assert [contender.slowed for contender in spec.contenders] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"slowed": "0"}, "--slowed 0: write different percentages"),
+        ({"slowed": "100"}, "--slowed 100"),
+        ({"slowed": "5,5"}, "--slowed 5,5"),
+        ({"slowed": "much"}, "--slowed much"),
+        ({"budget": "long"}, "--budget: 'long' is not a duration"),
+        ({"trial": "0s"}, "--trial: '0s' is zero"),
+        ({"tests": "scan", "suite": "quick"}, "--tests and --suite"),
+        ({"rows": "many"}, "--rows many: write a whole number"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, str], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        calibration_specs([POSTGRES], options)
+
+
+def test_a_contender_is_given_once() -> None:
+    with pytest.raises(UsageError, match="given twice"):
+        calibration_specs([POSTGRES, POSTGRES], {})
+
+
+def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
+    (spec,) = calibration_specs([POSTGRES], {"name": "night"})
+    (tmp_path / "experiment.toml").write_text(spec.to_toml())
+    assert read_spec(tmp_path / "experiment.toml") == spec
+
+
+def test_long_steps_cannot_be_slowed() -> None:
+    data = {"name": "x", "benchmark": "insert", "contenders": [{"contender": MYSQL, "slowed": 0.1}]}
+    with pytest.raises(UsageError, match="measured in long steps"):
+        parse_spec(data)  # type: ignore[arg-type]
+
+
+def test_a_delay_takes_its_share() -> None:
+    per_send = 90.0
+    delay = delay_for(0.1, per_send)
+    assert per_send / (per_send + delay) == pytest.approx(0.9)
+
+
+def test_the_time_of_a_send_is_that_of_the_clients_at_work() -> None:
+    _, slices = synthetic_calibration(["scan"], incarnations=1, blocks=1)
+    alone = 1e6 * SLICE_S / SENDS
+    assert time_per_send(slices, clients=1, cpus=2) == pytest.approx(alone)
+    _, beside = synthetic_calibration(["scan"], incarnations=1, blocks=1, taken=0.25)
+    assert time_per_send(beside, clients=1, cpus=2) == pytest.approx(0.75 * alone, rel=0.05)
+    for record in slices:
+        record.measured.uses["host"]["cpu_idle_s"] = 2 * SLICE_S
+    assert time_per_send(slices, clients=2, cpus=2) == pytest.approx(2 * alone)
+    assert time_per_send(slices, clients=64, cpus=2) == pytest.approx(2 * alone)
+    for record in slices:
+        record.measured.uses[DELAY]["sends"] = 0
+    assert time_per_send(slices, clients=1, cpus=2) == 0
+
+
+def base_of(contender: str, engine: str | None = None) -> ContenderFacts:
+    manifest, _ = synthetic_calibration()
+    facts = manifest.contenders[0]
+    facts.name, facts.dbms, facts.engine = contender, contender.partition("@")[0], engine
+    return facts
+
+
+def keep(contender: str, engine: str | None = None, day: str = "2026-11-22") -> None:
+    manifest, slices = synthetic_calibration()
+    manifest.started = f"{day}T03:04:05+00:00"
+    calibration = calibration_of(manifest, slices)
+    assert calibration is not None
+    calibration.contender, calibration.engine = contender, engine
+    calibration.dbms = contender.partition("@")[0]
+    host_calibrations.keep(manifest, calibration)
+
+
+@pytest.fixture
+def _own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWDUST_DATA", str(tmp_path / "data"))
+
+
+@pytest.mark.usefixtures("_own_data")
+def test_later_experiments_know_what_their_host_resolves() -> None:
+    assert host_calibrations.host_fact(base_of(POSTGRES)) == {}
+    keep(POSTGRES)
+    keep(MYSQL, "innodb", day="2026-11-23")
+    (postgres,) = host_calibrations.host_fact(base_of("postgres@15.8")).values()
+    assert postgres.startswith(f"2026-11-22 with {POSTGRES}: a difference of 2% takes ")
+    (mysql,) = host_calibrations.host_fact(base_of("mysql@5.6.24", "innodb")).values()
+    (other,) = host_calibrations.host_fact(base_of("mariadb@11.4.5", "rocksdb")).values()
+    assert mysql == other
+    assert mysql.startswith(f"2026-11-23 with {MYSQL}")
+
+
+@pytest.mark.usefixtures("_own_data")
+def test_a_new_calibration_replaces_that_of_the_same_system() -> None:
+    keep(POSTGRES)
+    keep("postgres@18.4", day="2026-12-01")
+    (text,) = host_calibrations.host_fact(base_of(POSTGRES)).values()
+    assert text.startswith("2026-12-01 with postgres@18.4")
+
+
+@pytest.mark.usefixtures("_own_data")
+def test_a_damaged_file_is_as_none(tmp_path: Path) -> None:
+    keep(POSTGRES)
+    (file,) = (tmp_path / "data" / "calibrations").glob("*.json")
+    file.write_text("{")
+    assert host_calibrations.host_fact(base_of(POSTGRES)) == {}
+
+
+@pytest.mark.usefixtures("_own_data")
+def test_another_host_and_another_slowdust_know_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keep(POSTGRES)
+    monkeypatch.setattr(host_calibrations, "__version__", "99.0")
+    assert host_calibrations.host_fact(base_of(POSTGRES)) == {}
+    monkeypatch.undo()
+    monkeypatch.setattr(host_calibrations, "identity", lambda: {"CPU": "another"})
+    assert host_calibrations.host_fact(base_of(POSTGRES)) == {}

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.calibration.model import Calibration
+from slowdust.report import html, tldr
+from slowdust.report.calibration import (
+    explanations,
+    lines,
+    most_likely_at_most,
+    sentences,
+    share_label,
+    tally_table,
+)
+from slowdust.report.calibration import (
+    test_table as table_of_tests,
+)
+from slowdust.report.json import render as render_json
+from slowdust.report.markdown.report import render as render_markdown
+from tests.unit.synthetic import synthetic_experiment
+from tests.unit.synthetic_calibration import AGAIN, BASE, synthetic_calibration
+
+
+def calibration(**how: object) -> Calibration:
+    report = analyse(*synthetic_calibration(**how))  # type: ignore[arg-type]
+    assert report.calibration is not None
+    return report.calibration
+
+
+def test_the_counts_are_a_row_for_each_delay() -> None:
+    table = tally_table([calibration()])
+    assert [list(row) for row in table.rows] == [
+        ["nothing", "2", "0 (77.6%)", "-", "2 of 2 (100.0%)"],
+        ["10%", "2", "0 (77.6%)", "2 of 2 (100.0%)", "2 of 2 (100.0%)"],
+    ]
+
+
+def test_several_calibrations_are_told_apart_and_counted_together() -> None:
+    both = [calibration(), calibration(seed=2)]
+    assert [row[1] for row in tally_table(both).rows] == ["4", "4"]
+    table = table_of_tests(both)
+    assert table.header[:2] == ["contender", "test"]
+    assert len(table.rows) == 4
+    assert all(len(row) == len(table.header) for row in table.rows)
+
+
+def test_a_test_at_several_numbers_of_clients_has_several_rows() -> None:
+    table = table_of_tests([calibration(tests=["scan"], clients=(1, 4))])
+    assert [row[0] for row in table.rows] == ["scan at 1 client", "scan at 4 clients"]
+    assert table.rows[0][2].endswith("(0.900)")
+    assert table.rows[1][2].endswith("(-)")
+
+
+def test_results_without_a_known_truth_are_counted() -> None:
+    assert not any("cannot be compared" in text for text in explanations([calibration()]))
+    assert explanations([calibration(taken=0.3)])[-1].startswith("2 results cannot be compared")
+
+
+def test_a_host_with_other_work_is_called_so() -> None:
+    (calm,) = sentences([calibration()])
+    assert calm.startswith("postgres@17.6 beside itself: 2 tests, 1 trial of 3 incarnations")
+    _, disturbed = sentences([calibration(taken=0.3)])
+    assert "had the CPUs in 3" in disturbed
+
+
+@pytest.mark.parametrize(
+    ("count", "of", "bound"), [(0, 1, 0.95), (0, 400, 0.00746), (4, 400, 0.0227), (3, 3, 1.0)]
+)
+def test_the_largest_share_that_a_count_leaves_possible(count: int, of: int, bound: float) -> None:
+    assert most_likely_at_most(count, of) == pytest.approx(bound, rel=0.01)
+
+
+def test_a_delay_has_a_label() -> None:
+    assert [share_label(share) for share in (0.0, 0.03, 0.1)] == ["nothing", "3%", "10%"]
+
+
+def test_every_format_has_the_calibration() -> None:
+    manifest, slices = synthetic_calibration()
+    report = analyse(manifest, slices)
+    shown = calibration()
+    assert tldr.lines(report)[-len(lines([shown])) :] == lines([shown])
+    assert "\n".join(lines([shown])) in render_markdown(report, slices)
+    page = html.render(report, slices)
+    assert '<section id="calibration">' in page
+    assert "intervals with the truth" in page
+    found = json.loads(render_json(report))["calibration"]["tests"]
+    assert [test["false"] for test in found] == [0, 0, 0, 0]
+
+
+def test_other_experiments_have_no_section_of_it() -> None:
+    manifest, slices = synthetic_experiment([BASE, AGAIN], ["scan"])
+    report = analyse(manifest, slices)
+    assert "Calibration" not in render_markdown(report, slices)
+    assert 'id="calibration"' not in html.render(report, slices)

@@ -1,0 +1,61 @@
+"""Calibrations that nobody ran: a contender beside itself, and beside itself slowed by known waits.
+
+The waits are what the library would have added up: the share that they take is exact, and the
+throughput follows it, with the noise of `synthetic`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slowdust.store.manifest import Manifest
+from slowdust.store.measured import DELAY, Use
+from slowdust.store.slice import Slice
+from tests.unit.synthetic import SLICE_S, Noise, synthetic_experiment
+
+BASE, AGAIN, SLOWED = "postgres@17.6", "postgres@17.6#2", "postgres@17.6 slowed=10%"
+SENDS = 1000
+
+
+def synthetic_calibration(
+    tests: Sequence[str] = ("point-query", "update-index"),
+    *,
+    waits: float = 0.10,
+    slows: float | None = None,
+    shifts: Mapping[str, float] | None = None,
+    clients: Sequence[int] = (1,),
+    incarnations: int = 3,
+    blocks: int = 20,
+    taken: float = 0.0,
+    seed: int = 1,
+) -> tuple[Manifest, list[Slice]]:
+    """A calibration on two CPUs.
+
+    The slowed contender waits for a share `waits` of its time, and loses a share `slows` of its
+    throughput, as much unless told otherwise. Others take a share `taken` of the clients' time.
+    """
+    manifest, slices = synthetic_experiment(
+        [BASE, AGAIN, SLOWED],
+        tests,
+        shifts={SLOWED: 1 - (waits if slows is None else slows), **(shifts or {})},
+        noise=Noise(slice=0.01, restart=0.002, stolen_share=0.0, drift=0.05),
+        clients=clients,
+        incarnations=incarnations,
+        blocks=blocks,
+        seed=seed,
+    )
+    for facts in manifest.contenders:
+        facts.slowed = 0.10 if facts.name == SLOWED else 0.0
+    manifest.cpus = [0, 1]
+    for record in slices:
+        own = waits if record.place.contender == SLOWED else 0.0
+        _add_waits(record, own, taken)
+    return manifest, slices
+
+
+def _add_waits(record: Slice, share: float, taken: float) -> None:
+    time = SLICE_S * record.place.clients
+    uses = record.measured.uses
+    uses[DELAY] = Use(delay_us=share * time / SENDS * 1e6, sends=SENDS, waited_s=share * time)
+    ran = uses["server"]["cpu_s"] + uses["client"]["cpu_user_s"] + uses["client"]["cpu_system_s"]
+    uses["host"] |= Use(cpu_idle_s=max(0.0, (1 - taken) * time - ran), cpu_iowait_s=0.0)
