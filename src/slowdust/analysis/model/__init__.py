@@ -1,0 +1,60 @@
+"""Shapes of an analysis, which every report format prints.
+
+`Report` is the object that `slowdust report --json` writes; docs/report.schema.json describes it.
+A field that was not measured is `None` and absent from the JSON.
+"""
+
+from slowdust.analysis.model.courses import (
+    ChangeCounts,
+    Course,
+    CourseKind,
+    GroupChanges,
+    TestConcurrency,
+)
+from slowdust.analysis.model.report import (
+    SCHEMA,
+    ContenderInfo,
+    Memory,
+    Noise,
+    PlanDifference,
+    Report,
+)
+from slowdust.analysis.model.result import (
+    AllTimeRatio,
+    Amount,
+    Basis,
+    MetricComparison,
+    Needed,
+    ResponseTime,
+    Result,
+    Verdict,
+    Writers,
+)
+from slowdust.analysis.model.steps import BUCKETS_US, RoleReport, Stall, StepRun
+
+__all__ = [
+    "BUCKETS_US",
+    "SCHEMA",
+    "AllTimeRatio",
+    "Amount",
+    "Basis",
+    "ChangeCounts",
+    "ContenderInfo",
+    "Course",
+    "CourseKind",
+    "GroupChanges",
+    "Memory",
+    "MetricComparison",
+    "Needed",
+    "Noise",
+    "PlanDifference",
+    "Report",
+    "ResponseTime",
+    "Result",
+    "RoleReport",
+    "Stall",
+    "StepRun",
+    "TestConcurrency",
+    "Verdict",
+    "Writers",
+]

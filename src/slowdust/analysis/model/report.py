@@ -1,0 +1,128 @@
+"""The report: an experiment, judged."""
+
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.model.courses import GroupChanges, TestConcurrency
+from slowdust.analysis.model.result import Result
+from slowdust.analysis.model.steps import StepRun
+from slowdust.store.manifest import StepFailure
+from slowdust.units import Second
+
+SCHEMA = 2
+
+
+class Noise(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Noise that an experiment of slices saw: why its intervals are as wide as they are."""
+
+    slices: float | None = None
+    """Median difference of two slices of one contender that follow each other, a share of 1."""
+    slices_apart_s: Second | None = None
+    """Median time from the one to the other."""
+    restarts: float | None = None
+    """Standard deviation of ln rqps from one start of the servers to the next, over all tests, as
+    far as the noise of the blocks does not explain it."""
+    other_cpu: float | None = None
+    """Share of the host's CPU time that neither servers nor client used, in the slices."""
+    steal: float | None = None
+    """Share of the host's CPU time that other virtual machines took, in the slices."""
+
+
+class PlanDifference(msgspec.Struct, kw_only=True):
+    """A statement whose EXPLAIN differs between contenders of one DBMS."""
+
+    test: str
+    statement: str
+    plans: dict[str, str]
+    """Contender -> plan text."""
+
+
+class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A contender as the report lists it."""
+
+    name: str
+    dbms: str
+    version: str
+    """The version that the server itself prints."""
+    source: str
+    sha256: str | None = None
+    """Checksum of the binary; like the next, absent for archived runs."""
+    binary_bytes: int | None = None
+    stripped_bytes: int | None = None
+    config: str
+    settings: dict[str, str]
+    """Every setting that Slowdust gave the server."""
+    differing: dict[str, str] = {}
+    """Settings that are not the base's; one that only the base has is '(not set)'."""
+    settings_in_force: dict[str, str] = {}
+    """Setting that was given -> its value as the running server writes it."""
+    skipped_settings: list[str] = []
+    """Optional settings of the config that this version does not know."""
+    engine: str | None = None
+    """The storage engine, where the DBMS has several."""
+    environment: list[str] = []
+    """Parts written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
+    allocator: str | None = None
+    """The malloc library that was loaded in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
+    buffer_pool_bytes: int | None = None
+    """The server's own page cache."""
+    failed: str | None = None
+    """Reason why it dropped out, with the last lines of its log."""
+    data_bytes: int | None = None
+
+
+class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A contender's memory beside its throughput."""
+
+    contender: str
+    rqps_median: float | None = None
+    """Median over its results with a relative rate; absent for the base, as the two below."""
+    rqps_lowest: float | None = None
+    rqps_highest: float | None = None
+    peak_vsz_gb: float | None = None
+    """Peak of all slices."""
+    peak_rss_gb: float | None = None
+    buffer_pool_gb: float | None = None
+    rss_per_buffer_pool: float | None = None
+
+
+class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One experiment, judged."""
+
+    schema: int = SCHEMA
+    experiment: str
+    started: str | None = None
+    """Start in ISO 8601, UTC; the day of archived runs, if they have it."""
+    imported: str | None = None
+    """Kind of its archived runs: sysbench, iibench; absent if Slowdust itself measured."""
+    base: str
+    contenders: list[str]
+    margin: float
+    results: list[Result]
+    tldr: list[str]
+    """Sentences of the tl;dr."""
+    group_changes: list[GroupChanges] = []
+    """Changes by line of versions, then group; contenders beside the base if there is no line."""
+    contender_info: list[ContenderInfo]
+    notes: list[str] = []
+    """Notes on what differs beside what is compared: DBMS, engines, allocators."""
+    step_runs: list[StepRun] = []
+    """Runs of long steps, in the order of `results`, then by incarnation."""
+    failed_steps: list[StepFailure] = []
+    concurrency: list[TestConcurrency] = []
+    """Empty unless there are several numbers of clients."""
+    memory: list[Memory] = []
+    """Memory by contender; empty unless they differ in engine, environment or allocator."""
+    plan_differences: list[PlanDifference] = []
+    calibration: Calibration | None = None
+    """What the host can tell, where a build was compared with itself to learn that."""
+    host: dict[str, str] = {}
+    """Label -> value, ready to print."""
+    noise: Noise | None = None
+    """The noise of an experiment of slices; absent for long steps and archived runs."""
+    warnings: list[str] = []
+    """Warnings about the whole experiment."""
+    method: dict[str, str] = {}
+    """Label -> value: slice length, rows, tables, seed, budget, ..."""

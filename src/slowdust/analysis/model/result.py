@@ -1,0 +1,185 @@
+"""Results: one test on one contender, relative to the base."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from slowdust.analysis.metrics import PerOperation
+from slowdust.store.archived import Counters
+from slowdust.store.latency import LatencyUs
+from slowdust.units import Microsecond, Second
+
+Verdict = Literal["faster", "slower", "same", "unsure"]
+Amount = Literal["less", "more", "same", "unsure"]
+"""Verdict on a metric of which no amount is good or bad in itself."""
+Basis = Literal["typical", "all time"]
+"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
+
+
+class MetricComparison(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A metric, or a percentile of response times, relative to the base's: paired by blocks."""
+
+    ratio: float
+    """The typical ratio of a block; that of the totals is in `per_op_relative`."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of `ratio`; absent with fewer than two blocks."""
+    verdict: Amount
+
+
+class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Mean response time, relative to the base's as rqps is: paired by blocks."""
+
+    mean_us: Microsecond
+    """Mean over all operations of all slices."""
+    relative: float | None = None
+    """Ratio, above 1 if answers take longer; 1 for the base; absent if no block could be paired."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of `relative`; absent for the base and with fewer than two blocks."""
+
+
+class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Rates that the writers beside the queries of an Insert Benchmark step kept.
+
+    The worst of several incarnations counts.
+    """
+
+    target: float
+    """Rows per second that the inserters, and the deleters, of all clients had to keep."""
+    inserts: float
+    """Rows inserted per second."""
+    deletes: float | None = None
+    insert_backlog: int | None = None
+    """Rows that were due by the end of the step and not written by then."""
+    delete_backlog: int | None = None
+    max_lag_s: Second | None = None
+    """Longest time that a write began behind its schedule."""
+    sla_met: bool
+    """Whether both rates reached 95% of the target; else the step's query rate is not compared."""
+
+
+class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Forecast of what would decide an unsure result, if its ratio stays about where it is.
+
+    In two of three such results the verdict is then another one.
+    """
+
+    factor: float
+    """Multiple of the budget, or of the incarnations of long steps."""
+    more: bool = False
+    """Whether more than `factor` is needed, which is as far as the forecast looks."""
+    seconds: Second | None = None
+    """The budget times `factor`; of long steps, the time that all of them took times `factor`."""
+    incarnations: int
+    """Incarnations that the forecast spreads it over: as many times as there were. Slowdust takes
+    at most six by itself, more have to be asked for."""
+    alone_s: Second | None = None
+    """The part of `seconds` that is this test's: the budget of an experiment without the others."""
+
+
+class AllTimeRatio(msgspec.Struct, kw_only=True):
+    """Relative throughput as the ratio of totals: operations over time, silent slices included."""
+
+    rqps: float
+    low: float
+    high: float
+    """95% interval."""
+
+
+class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One test at one number of clients on one contender, relative to the base."""
+
+    benchmark: str
+    test: str
+    group: str
+    """point, range, range with aggregation, write."""
+    clients: int
+    contender: str
+    unit: str
+    qps: float
+    """Total over total time of all slices, in `unit`; the median rate of long steps and of archived
+    runs, which have no totals."""
+    rqps: float | None = None
+    """Relative throughput of typical blocks, 1 for the base; absent if no block has that of both
+    contenders."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of rqps; absent for the base and with fewer than two blocks."""
+    verdict: Verdict | None = None
+    """None for the base, where nothing could be compared, and for archived runs: one run does not
+    say how far another would be from it."""
+    all_time: AllTimeRatio | None = None
+    """The ratio of totals; absent for the base, long steps and archived runs."""
+    basis: Basis | None = None
+    """The ratio that the verdict is about; absent without a verdict."""
+    slices: int
+    incarnations: int
+    measured_s: Second | None = None
+    errors: int | None = None
+    """Failed operations; like retries, absent for archived runs."""
+    errors_by_state: dict[str, int] = {}
+    retries: int | None = None
+    latency_us: LatencyUs | None = None
+    """Percentiles of response times; absent if no operation succeeded."""
+    response_time: ResponseTime | None = None
+    """Headline of some results: benchmark slap, and every open loop."""
+    per_op: PerOperation
+    """Totals over slices / operations; analysis/metrics.py has the keys."""
+    per_op_relative: PerOperation | None = None
+    """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
+    compared: dict[str, MetricComparison] = {}
+    """Metrics with an interval and a verdict, by their keys; analysis/metrics.py has those in
+    `COMPARED`. Empty for the base, and for archived runs."""
+    peak_vsz_gb: float | None = None
+    peak_rss_gb: float | None = None
+    counters: Counters | None = None
+    counters_relative: dict[str, float] | None = None
+    """Each counter / the base's, per operation, and ratios such as GHz as they are; None for the
+    base, and where one of the two has no counters."""
+    client_busiest_thread: float | None = None
+    """Median over slices of the busiest client thread's CPU share; above 0.9 it was the limit."""
+    idle_cpu_share: float | None = None
+    """CPU of the contenders that should have been idle / window, mean over the slices."""
+    backends_changed: int | None = None
+    """Server processes that came or went inside the windows."""
+    writers: Writers | None = None
+    """Writers beside the queries of the Insert Benchmark."""
+    late_operations: int | None = None
+    """Operations of an open loop that started later than scheduled."""
+    needed: Needed | None = None
+    """Forecast of what would decide it; absent unless the verdict is `unsure`."""
+    notes: list[str] = []
+    """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
+
+    @property
+    def judged_rqps(self) -> float | None:
+        """The ratio that the verdict is about."""
+        return self.rqps if self._all_time is None else self._all_time.rqps
+
+    @property
+    def bound(self) -> float | None:
+        """The bound nearer 1 of the interval that the verdict is about.
+
+        None without an interval that excludes 1.
+        """
+        low, high = self.judged_interval
+        if low is None or high is None or low <= 1 <= high:
+            return None
+        return low if low > 1 else high
+
+    def lies_beyond(self, margin: float) -> bool:
+        """Return whether all of the interval is beyond the margin, on one side of 1."""
+        return self.bound is not None and not 1 / (1 + margin) <= self.bound <= 1 + margin
+
+    @property
+    def _all_time(self) -> AllTimeRatio | None:
+        return self.all_time if self.basis == "all time" else None
+
+    @property
+    def judged_interval(self) -> tuple[float | None, float | None]:
+        """The bounds of the 95% interval of `judged_rqps`; None without one."""
+        judged = self if self._all_time is None else self._all_time
+        return judged.low, judged.high
