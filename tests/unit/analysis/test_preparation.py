@@ -32,7 +32,8 @@ def prepared(name: str, facts: Facts, after: str = "load") -> Preparation:
 
 def apart(base: Facts, other: Facts, after: str = "load", version: str = "17.6") -> list[str]:
     records = [prepared("a", base, after), prepared("b", other, after)]
-    return [d.sentence() for d in differences(records, [contender("a"), contender("b", version)])]
+    apart = differences(records, [contender("a"), contender("b", version)])
+    return [difference.sentence() for difference in apart if difference.contender == "b"]
 
 
 def table(pages: float, hidden: float) -> Facts:
@@ -90,8 +91,44 @@ def test_only_one_dbms_and_engine_share_a_state() -> None:
     other = contender("b")
     other.dbms = "mysql"
     records = [prepared("a", table(2736, 0)), prepared("b", table(2736, 2736))]
-    assert not differences(records, [contender("a"), other])
+    assert [d.beside for d in differences(records, [contender("a"), other])] == [None]
     assert FACTS["pages_not_all_visible"].kind is Kind.STATE
+
+
+def test_both_sides_of_a_difference_are_in_it() -> None:
+    names = ("a", "b", "c", "d")
+    hidden = dict(zip(names, (50.0, 60.0, 2736.0, 40.0), strict=True))
+    records = [prepared(name, table(2736, hidden[name])) for name in names]
+    apart = differences(records, [contender(name) for name in names])
+    assert {(d.contender, d.beside) for d in apart} == {("c", "d"), ("d", "c")}
+    base_is_other = differences(records[2:] + records[:2], [contender(n) for n in "cdab"])
+    assert {d.contender for d in base_is_other} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("subject", "facts", "expected"),
+    [
+        (
+            "t",
+            {"pages": 2736.0, "pages_not_all_visible": 2736.0},
+            "t has 2,736 of 2,736 pages not all-visible, and preparation should leave none",
+        ),
+        ("t", {"pages": 2736.0, "pages_not_all_visible": 33.0}, None),
+        ("t", {"rows": 1e6, "dead_rows": 2e5}, "t has 200,000 of 1,000,000 dead rows"),
+        ("t", {"rows": 1e6, "dead_rows": 5e3}, None),
+        ("server", {"compaction_pending": 1.0}, "the server has 1 pending compactions"),
+        ("server", {"dirty_pages": 9000.0}, "the server has 9,000 dirty pages"),
+        ("server", {"dirty_pages": 90.0}, None),
+        ("server", {"change_buffer_pages": 9000.0}, None),
+    ],
+)
+def test_what_preparation_should_end_is_seen_on_all_servers(
+    subject: str, facts: dict[str, float], expected: str | None
+) -> None:
+    records = [prepared(name, {subject: facts}) for name in ("a", "b")]
+    apart = differences(records, [contender("a"), contender("b", "18.4")])
+    assert [d.contender for d in apart] == (["a", "b"] if expected else [])
+    assert all(expected is not None and d.sentence().startswith(expected) for d in apart)
 
 
 def work(contender: str, per_operation: float, operations: int, incarnation: int = 1) -> StepWork:
@@ -171,8 +208,10 @@ def test_notes_and_warnings_of_a_report() -> None:
     assert (
         "different work of one build: 2.0 heap blocks read per operation, base 1.0 (incarnation 1)"
     ) in notes["point-query", other]
-    for place in (("point-query", base), ("update-index", other)):
-        assert not [note for note in notes[place] if "different" in note]
+    assert any(
+        note.startswith("different start: t has 33 of") for note in notes["point-query", base]
+    )
+    assert not [note for note in notes["update-index", other] if "different" in note]
     assert f"different start: {other}: {start}" in report.warnings
     assert (
         "the tables of incarnation 2 were prepared again 1 time after load, until they were alike"
@@ -186,3 +225,16 @@ def test_page_reads_count_only_where_nothing_writes() -> None:
     )
     assert not work_differences(own, base, WORK, of_one_build=True)
     assert work_differences(own, base, WORK_OF_READS, of_one_build=True)
+
+
+def test_what_all_servers_have_alike_is_noted_as_unfinished() -> None:
+    names = ["postgres@17.6", "postgres@17.6#2"]
+    manifest, slices = synthetic_experiment(names, ["point-query"])
+    manifest.preparations = [prepared(name, table(2736, 2736)) for name in names]
+    for record in manifest.preparations:
+        record.steps = ["point-query@1"]
+    report = analyse(manifest, slices)
+    beginning = "unfinished preparation: t has 2,736 of 2,736 pages not all-visible"
+    for result in report.results:
+        assert any(note.startswith(beginning) for note in result.notes)
+    assert sum(text.startswith("unfinished preparation: ") for text in report.warnings) == 2

@@ -32,10 +32,11 @@ def add_notes_about_starts(
             text = (
                 f"{_summary(of_contender)} (incarnation {first.incarnation}, after {first.after})"
             )
-            warnings.append(f"different start: {contender}: {text}")
+            what = _beginning(of_contender)
+            warnings.append(f"{what}: {contender}: {text}")
             for result in results:
                 if result.contender == contender and _key(result) in steps[contender]:
-                    result.notes.append(f"different start: {text}")
+                    result.notes.append(f"{what}: {text}")
         if first.repeated and not apart:
             warnings.append(
                 f"the tables of incarnation {first.incarnation} were prepared again "
@@ -86,6 +87,11 @@ def _by_contender(apart: Sequence[Difference]) -> dict[str, list[Difference]]:
     for difference in apart:
         contenders[difference.contender].append(difference)
     return contenders
+
+
+def _beginning(apart: Sequence[Difference]) -> str:
+    differs = any(difference.beside is not None for difference in apart)
+    return "different start" if differs else "unfinished preparation"
 
 
 def _summary(apart: Sequence[Difference]) -> str:
