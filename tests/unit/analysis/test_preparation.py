@@ -7,8 +7,12 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.preparation.facts import differences
-from slowdust.analysis.preparation.quantities import FACTS, WORK, WORK_OF_READS, Kind
-from slowdust.analysis.preparation.work import work_differences, worst_work_difference
+from slowdust.analysis.preparation.quantities import ALIKE, FACTS, WORK, WORK_OF_READS, Kind
+from slowdust.analysis.preparation.work import (
+    OTHER_BUILD,
+    work_differences,
+    worst_work_difference,
+)
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.preparation import Preparation, StepWork
 from tests.unit.synthetic import synthetic_experiment
@@ -142,28 +146,26 @@ def work(contender: str, per_operation: float, operations: int, incarnation: int
 
 
 def test_twice_as_many_blocks() -> None:
-    (difference,) = work_differences(
-        work("b", 2.0, 20_000), work("a", 1.0, 30_000), WORK, of_one_build=True
-    )
+    (difference,) = work_differences(work("b", 2.0, 20_000), work("a", 1.0, 30_000), WORK, ALIKE)
     assert difference.sentence() == "2.0 heap blocks read per operation, base 1.0"
 
 
 @pytest.mark.parametrize(
-    ("own", "base", "operations", "of_one_build", "seen"),
+    ("own", "base", "operations", "share", "seen"),
     [
-        (10.2, 10.0, 100_000, True, True),
-        (10.05, 10.0, 100_000, True, False),
-        (10.2, 10.0, 100_000, False, False),
-        (12.0, 10.0, 100_000, False, True),
-        (0.06, 0.02, 1_000_000, True, False),  # next to nothing per operation
-        (12.0, 10.0, 500, True, False),  # of a session, not of its operations
+        (10.2, 10.0, 100_000, ALIKE, True),
+        (10.05, 10.0, 100_000, ALIKE, False),
+        (10.2, 10.0, 100_000, OTHER_BUILD, False),
+        (12.0, 10.0, 100_000, OTHER_BUILD, True),
+        (0.06, 0.02, 1_000_000, ALIKE, False),  # next to nothing per operation
+        (12.0, 10.0, 500, ALIKE, False),  # of a session, not of its operations
     ],
 )
 def test_what_is_other_work(
-    own: float, base: float, operations: int, *, of_one_build: bool, seen: bool
+    own: float, base: float, operations: int, share: float, *, seen: bool
 ) -> None:
     pair = work("b", own, operations), work("a", base, operations)
-    assert bool(work_differences(*pair, WORK, of_one_build=of_one_build)) is seen
+    assert bool(work_differences(*pair, WORK, share)) is seen
 
 
 def test_the_worst_incarnation_is_named() -> None:
@@ -172,14 +174,14 @@ def test_the_worst_incarnation_is_named() -> None:
         work("a", 1.0, 20_000, 2), work("b", 3.0, 20_000, 2),
         work("b", 9.0, 20_000, 3),
     ]  # fmt: skip
-    worst = worst_work_difference(works, "b", "a", WORK, of_one_build=True)
+    worst = worst_work_difference(works, "b", "a", WORK, ALIKE)
     assert worst is not None
     assert (worst[0].value, worst[1]) == (3.0, 2)
-    assert worst_work_difference(works, "c", "a", WORK, of_one_build=True) is None
+    assert worst_work_difference(works, "c", "a", WORK, ALIKE) is None
 
 
 def test_no_operations_have_no_work_per_operation() -> None:
-    assert not work_differences(work("b", 2.0, 0), work("a", 1.0, 9000), WORK, of_one_build=True)
+    assert not work_differences(work("b", 2.0, 0), work("a", 1.0, 9000), WORK, ALIKE)
 
 
 def test_notes_and_warnings_of_a_report() -> None:
@@ -223,8 +225,8 @@ def test_page_reads_count_only_where_nothing_writes() -> None:
         msgspec.structs.replace(work(name, 1.0, 9000), amounts={"page_reads": reads})
         for name, reads in (("b", 90_000.0), ("a", 180_000.0))
     )
-    assert not work_differences(own, base, WORK, of_one_build=True)
-    assert work_differences(own, base, WORK_OF_READS, of_one_build=True)
+    assert not work_differences(own, base, WORK, ALIKE)
+    assert work_differences(own, base, WORK_OF_READS, ALIKE)
 
 
 def test_what_all_servers_have_alike_is_noted_as_unfinished() -> None:
@@ -238,3 +240,15 @@ def test_what_all_servers_have_alike_is_noted_as_unfinished() -> None:
     for result in report.results:
         assert any(note.startswith(beginning) for note in result.notes)
     assert sum(text.startswith("unfinished preparation: ") for text in report.warnings) == 2
+
+
+@pytest.mark.parametrize(("engine", "is_noted"), [("rocksdb", False), ("innodb", True)])
+def test_engines_are_not_compared_by_their_work(engine: str, *, is_noted: bool) -> None:
+    names = ["mariadb@10.11.18/innodb", "mariadb@10.11.18/other"]
+    manifest, slices = synthetic_experiment(names, ["point-query"])
+    base, other = manifest.contenders
+    base.dbms = other.dbms = "mariadb"
+    base.engine, other.engine = "innodb", engine
+    manifest.work = [work(base.name, 8.0, 20_000), work(other.name, 4.0, 20_000)]
+    notes = [note for result in analyse(manifest, slices).results for note in result.notes]
+    assert any("per operation, base" in note for note in notes) is is_noted

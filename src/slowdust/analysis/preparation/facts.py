@@ -66,7 +66,7 @@ def differences(
     facts = {record.contender: record for record in preparations}
     present = [contender for contender in contenders if contender.name in facts]
     result: list[Difference] = []
-    for kind, alike in ((Kind.STATE, _same_engine), (Kind.LAYOUT, same_build)):
+    for kind, alike in ((Kind.STATE, same_engine), (Kind.LAYOUT, same_build)):
         for group in _groups(present, alike):
             result += _compared([facts[contender.name] for contender in group], kind)
     compared = {(d.contender, d.subject, d.quantity) for d in result}
@@ -87,7 +87,8 @@ def same_build(contender: ContenderFacts, other: ContenderFacts) -> bool:
     )
 
 
-def _same_engine(contender: ContenderFacts, other: ContenderFacts) -> bool:
+def same_engine(contender: ContenderFacts, other: ContenderFacts) -> bool:
+    """Return whether the tables of two contenders are of the same DBMS and engine."""
     return (contender.dbms, contender.engine) == (other.dbms, other.engine)
 
 

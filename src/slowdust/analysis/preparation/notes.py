@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import Result
-from slowdust.analysis.preparation.facts import Difference, differences, same_build
-from slowdust.analysis.preparation.quantities import WORK, WORK_OF_READS
-from slowdust.analysis.preparation.work import worst_work_difference
+from slowdust.analysis.preparation.facts import Difference, differences, same_build, same_engine
+from slowdust.analysis.preparation.quantities import ALIKE, WORK, WORK_OF_READS
+from slowdust.analysis.preparation.work import OTHER_BUILD, worst_work_difference
 from slowdust.benchmarks import known_test
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import Preparation
@@ -51,20 +51,23 @@ def add_notes_about_work(
     """Add a note to each result whose server did other work per operation than the base's."""
     base, *others = _ordered(manifest, contenders)
     for contender in others:
-        of_one_build = same_build(contender, base)
+        if not same_engine(contender, base):
+            continue  # another engine counts other things under the same names
+        share, beginning = OTHER_BUILD, "other work"
+        if same_build(contender, base):
+            share, beginning = ALIKE, "different work of one build"
         for result in results:
-            if result.contender != contender.name or contender.dbms != base.dbms:
+            if result.contender != contender.name:
                 continue
             worst = worst_work_difference(
                 [work for work in manifest.work if work.step == _key(result)],
                 contender.name,
                 base.name,
                 _quantities(result),
-                of_one_build=of_one_build,
+                share,
             )
             if worst is not None:
                 difference, incarnation = worst
-                beginning = "different work of one build" if of_one_build else "other work"
                 result.notes.append(
                     f"{beginning}: {difference.sentence()} (incarnation {incarnation})"
                 )
