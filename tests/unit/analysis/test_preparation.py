@@ -14,7 +14,7 @@ from slowdust.analysis.preparation.work import (
     worst_work_difference,
 )
 from slowdust.store.manifest import BuildFacts, ContenderFacts
-from slowdust.store.preparation import Preparation, StepWork
+from slowdust.store.preparation import Preparation, ServerCounters
 from tests.unit.synthetic import synthetic_experiment
 
 Facts = dict[str, dict[str, float]]
@@ -135,8 +135,10 @@ def test_what_preparation_should_end_is_seen_on_all_servers(
     assert all(expected is not None and d.sentence().startswith(expected) for d in apart)
 
 
-def work(contender: str, per_operation: float, operations: int, incarnation: int = 1) -> StepWork:
-    return StepWork(
+def work(
+    contender: str, per_operation: float, operations: int, incarnation: int = 1
+) -> ServerCounters:
+    return ServerCounters(
         step="point-query@1",
         contender=contender,
         incarnation=incarnation,
@@ -197,8 +199,8 @@ def test_notes_and_warnings_of_a_report() -> None:
         record.moment, record.incarnation, record.repeated = 2, 2, 1
         record.steps = ["point-query@1", "update-index@1"]
     manifest.preparations = hidden + mended
-    manifest.work = [work(base, 1.0, 20_000), work(other, 2.0, 20_000)]
-    for amounts in (manifest.work[0].amounts, manifest.work[1].amounts):
+    manifest.counters = [work(base, 1.0, 20_000), work(other, 2.0, 20_000)]
+    for amounts in (manifest.counters[0].amounts, manifest.counters[1].amounts):
         amounts["page_reads"] = amounts["heap_blocks"]
     report = analyse(manifest, slices)
     start = (
@@ -249,6 +251,6 @@ def test_engines_are_not_compared_by_their_work(engine: str, *, is_noted: bool) 
     base, other = manifest.contenders
     base.dbms = other.dbms = "mariadb"
     base.engine, other.engine = "innodb", engine
-    manifest.work = [work(base.name, 8.0, 20_000), work(other.name, 4.0, 20_000)]
+    manifest.counters = [work(base.name, 8.0, 20_000), work(other.name, 4.0, 20_000)]
     notes = [note for result in analyse(manifest, slices).results for note in result.notes]
     assert any("per operation, base" in note for note in notes) is is_noted

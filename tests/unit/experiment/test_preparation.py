@@ -15,11 +15,11 @@ from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.slices.counters import Counters
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.tables import LoadedTables
-from slowdust.experiment.slices.work import Work
 from slowdust.store.manifest import BuildFacts, ContenderFacts
-from slowdust.store.preparation import Preparation, StepWork
+from slowdust.store.preparation import Preparation, ServerCounters
 
 NAMES = ("a", "b")
 BUILD = BuildFacts(source="directory", version="17.6", sha256="x")
@@ -154,13 +154,13 @@ def test_steps_are_noted_on_the_preparation_before_them() -> None:
 
 def test_work_is_the_difference_of_totals() -> None:
     contenders = cast("Contenders", PretendedContenders())
-    manifest = SimpleNamespace(work=[])
-    work = Work(contenders, SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+    manifest = SimpleNamespace(counters=[])
+    counters = Counters(contenders, SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     (test,) = MICRO.matching(["point-query"])
-    before = work.totals()
-    work.keep(PlannedStep(test, 4), 2, {"a": 10}, before)
-    assert manifest.work == [
-        StepWork(
+    before = counters.totals()
+    counters.keep(PlannedStep(test, 4), 2, {"a": 10}, before)
+    assert manifest.counters == [
+        ServerCounters(
             step="point-query@4",
             contender="a",
             incarnation=2,

@@ -60,7 +60,7 @@ def add_notes_about_work(
             if result.contender != contender.name:
                 continue
             worst = worst_work_difference(
-                [work for work in manifest.work if work.step == _key(result)],
+                [work for work in manifest.counters if work.step == _key(result)],
                 contender.name,
                 base.name,
                 _quantities(result),

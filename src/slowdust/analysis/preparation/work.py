@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowdust.analysis.preparation.quantities import ALIKE
-from slowdust.store.preparation import StepWork
+from slowdust.store.preparation import ServerCounters
 
 OTHER_BUILD = 0.1
 """Relative difference from which other work of another build is reported: a fact, no alarm."""
@@ -37,7 +37,7 @@ class WorkDifference:
 
 
 def work_differences(
-    work: StepWork, base: StepWork, quantities: Mapping[str, str], share: float
+    work: ServerCounters, base: ServerCounters, quantities: Mapping[str, str], share: float
 ) -> list[WorkDifference]:
     """Return in what the work of two servers in one incarnation differs, the largest first.
 
@@ -60,7 +60,7 @@ def work_differences(
 
 
 def worst_work_difference(
-    works: Sequence[StepWork],
+    works: Sequence[ServerCounters],
     contender: str,
     base: str,
     quantities: Mapping[str, str],
