@@ -7,6 +7,7 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.preparation.facts import differences
+from slowdust.analysis.preparation.notes import UNKNOWN_START
 from slowdust.analysis.preparation.quantities import ALIKE, FACTS, WORK, WORK_OF_READS, Kind
 from slowdust.analysis.preparation.work import (
     OTHER_BUILD,
@@ -254,3 +255,16 @@ def test_engines_are_not_compared_by_their_work(engine: str, *, is_noted: bool) 
     manifest.counters = [work(base.name, 8.0, 20_000), work(other.name, 4.0, 20_000)]
     notes = [note for result in analyse(manifest, slices).results for note in result.notes]
     assert any("per operation, base" in note for note in notes) is is_noted
+
+
+def test_a_server_that_reports_nothing_does_not_pass_as_alike() -> None:
+    names = ["postgres@17.6", "postgres@17.6#2"]
+    manifest, slices = synthetic_experiment(names, ["point-query"])
+    reported = [prepared(names[0], table(2736, 33)), prepared(names[1], {})]
+    again = [msgspec.structs.replace(record, moment=2) for record in reported]
+    manifest.preparations = reported + again
+    for record in manifest.preparations:
+        record.steps = ["point-query@1"]
+    notes = {result.contender: result.notes for result in analyse(manifest, slices).results}
+    assert notes[names[1]].count(UNKNOWN_START) == 1
+    assert UNKNOWN_START not in notes[names[0]]

@@ -14,6 +14,9 @@ from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.wording import counted
 
+UNKNOWN_START = "start unknown: the server reports nothing of its tables"
+"""The note on results of a contender whose tables could not be compared with the others'."""
+
 
 def add_notes_about_starts(
     results: Sequence[Result], manifest: Manifest, contenders: Sequence[str]
@@ -37,6 +40,11 @@ def add_notes_about_starts(
             for result in results:
                 if result.contender == contender and _key(result) in steps[contender]:
                     result.notes.append(f"{what}: {text}")
+        for record in records:
+            if not record.facts and len(records) > 1:
+                for result in results:
+                    if result.contender == record.contender and _key(result) in record.steps:
+                        _add_once(result, UNKNOWN_START)
         if first.repeated and not apart:
             warnings.append(
                 f"the tables of incarnation {first.incarnation} were prepared again "
@@ -71,6 +79,11 @@ def add_notes_about_work(
                 result.notes.append(
                     f"{beginning}: {difference.sentence()} (incarnation {incarnation})"
                 )
+
+
+def _add_once(result: Result, note: str) -> None:
+    if note not in result.notes:
+        result.notes.append(note)
 
 
 def _ordered(manifest: Manifest, contenders: Sequence[str]) -> list[ContenderFacts]:
