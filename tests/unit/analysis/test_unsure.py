@@ -156,6 +156,16 @@ def test_cpu_that_nobody_of_the_experiment_used_is_that_of_others() -> None:
     assert noise.other_cpu == pytest.approx((1.2 - 0.5 - 0.2 - 0.1) / 2.0)
     assert noise.steal == pytest.approx(0.1)
 
+    for record in records:
+        seconds = record.measured.probe_seconds or record.measured.seconds
+        assert seconds is not None
+        record.measured.uses["others"] = {"cpu_s": 0.2 * seconds, "cpus": 4}
+
+    noise = noise_of(records, [A, B])
+
+    assert noise is not None
+    assert noise.other_cpu == pytest.approx(0.05), "as the note about a result has it"
+
 
 def test_long_steps_have_no_noise_of_slices() -> None:
     assert noise_of([], [A, B]) is None
