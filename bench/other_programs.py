@@ -6,10 +6,11 @@ Two instances of one build (an A/A comparison: the truth is 0), one client, bloc
 experiment, beside a program that is busy now and then. First table: the blocks by the share of the
 CPUs that other programs used in them, with the spread of their log ratios. Second: the standard
 deviation of the estimate from as many blocks as the budget affords (drawn from the measured ones
-with replacement), by the rule that treats busy blocks: all alike (20% trimmed mean, as the
-analysis does), left out from a share on, or weighed by the variance of their third of the shares.
-To measure a busy block again costs its time once more, so at an equal budget it is the same as
-leaving it out. A rule looks at whole blocks only, and never at the rates.
+with replacement), by the rule that treats busy blocks: all alike (20% trimmed mean of blocks; the
+analysis trims half blocks, which a rule for blocks cannot do), left out from a share on, or weighed
+by the variance of their third of the shares. To measure a busy block again costs its time once
+more, so at an equal budget it is the same as leaving it out. A rule looks at whole blocks only, and
+never at the rates.
 
     python -m bench.other_programs [--blocks 150] [--build postgres@17.6]
 """

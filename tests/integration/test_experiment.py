@@ -5,6 +5,7 @@ import re
 import signal
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,7 @@ def test_compares_two_versions_end_to_end(workplace: Workplace) -> None:
             assert result["low"] <= result["rqps"] <= result["high"]
     assert workplace.nothing_is_left()
     plans = workplace.manifest("pair")["plans"]
+    check_start_is_kept(workplace.manifest("pair"))
     assert {(plan["test"], plan["contender"]) for plan in plans} == {
         (result["test"], result["contender"]) for result in report["results"]
     }
@@ -59,6 +61,23 @@ def test_compares_two_versions_end_to_end(workplace: Workplace) -> None:
     page = (workplace.folder / "results" / "pair" / "report.html").read_text()
     assert "postgres@17.6" in page
     assert (workplace.folder / "results" / "pair" / "logs" / "2-postgres@17.6.log").stat().st_size
+
+
+def check_start_is_kept(manifest: dict[str, Any]) -> None:
+    """What tables were like, what servers counted, and what their settings are in force."""
+    names = [contender["name"] for contender in manifest["contenders"]]
+    steps = {f"{record['test']}@1" for record in manifest["plans"]}
+    for name in names:
+        records = [record for record in manifest["preparations"] if record["contender"] == name]
+        assert records[0]["after"] == "load"
+        assert records[0]["facts"]["sbtest1"]["pages"] > 0
+        assert steps == {step for record in records for step in record["steps"]}
+        counted = [record for record in manifest["counters"] if record["contender"] == name]
+        assert {record["step"] for record in counted} == steps
+        assert all(record["operations"] > 0 for record in counted)
+        assert all(record["amounts"]["index_blocks"] > 0 for record in counted)
+    for contender in manifest["contenders"]:
+        assert contender["settings_in_force"].keys() == contender["settings"].keys()
 
 
 def test_write_tests_age_all_data_alike(workplace: Workplace) -> None:

@@ -152,6 +152,7 @@ class Contenders:
         self._silent: set[str] = set()
         """Contenders that were warned of since they did not describe themselves."""
         self._on_failure: Callable[[RunningContender], None] | None = None
+        self._on_warning: Callable[[str], None] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -178,6 +179,16 @@ class Contenders:
         for contender in self.all:
             if contender.failed is not None:
                 report(contender)
+
+    def on_warning(self, keep: Callable[[str], None]) -> None:
+        """Call `keep` with every warning about a server, for the report."""
+        self._on_warning = keep
+
+    def warn(self, text: str) -> None:
+        """Show a warning about servers, and keep it for the report."""
+        self._view.warning(text)
+        if self._on_warning is not None:
+            self._on_warning(text)
 
     @contextmanager
     def guard(self, contender: RunningContender) -> Iterator[None]:
@@ -209,7 +220,7 @@ class Contenders:
         """Carry out the maintenance of one contender, whose tables have so many rows."""
 
         def warn(text: str) -> None:
-            self._view.warning(f"{contender.name}: {text}")
+            self.warn(f"{contender.name}: {text}")
 
         carry_out(self.driver, contender.target, stages, rows, warn)
 
@@ -267,11 +278,11 @@ class Contenders:
                 raise
             if contender.name not in self._silent:
                 self._silent.add(contender.name)
-                self._view.warning(f"{contender.name} does not describe itself: {error}")
+                self.warn(f"{contender.name} does not describe itself: {error}")
             return None
 
-    def wait_until_idle(self, contenders: Sequence[RunningContender], limit: Second) -> None:
-        """Wait until none of them uses the CPU any more, or `limit` has passed."""
+    def wait_until_idle(self, contenders: Sequence[RunningContender], limit: Second) -> bool:
+        """Wait until none of them uses the CPU any more; return False if `limit` has passed."""
         deadline = time.monotonic() + limit
         idle = [contender.idle_probe for contender in contenders]
         before = [attempt(probe) for probe in idle]
@@ -283,6 +294,7 @@ class Contenders:
             most = max((use["cpu_s"] for use in uses if use is not None), default=0.0)
             calm = calm + 1 if most < _IDLE_SHARE * _LOOK_EVERY else 0
             before = now
+        return calm >= _IDLE_LOOKS
 
     def _start(self, contender: RunningContender) -> None:
         if not contender.server.alive():

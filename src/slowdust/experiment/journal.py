@@ -210,6 +210,7 @@ def open_journal(
         view.warning(f"a contender dropped out: {contender.failed}")
 
     contenders.on_failure(report)
+    contenders.on_warning(journal.warn)
     return journal
 
 

@@ -12,6 +12,8 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver, maintenance_limit
 from slowdust.units import Second
 
+SHORTEST_WAIT: Second = 30.0
+"""Time that idle servers are waited for at least; most are idle within a second."""
 _FIRST_LOOK: Second = 0.05
 _LOOK_EVERY: Second = 0.2
 
@@ -47,9 +49,10 @@ def carry_out(
 def longest_wait(rows: int, share: float) -> Second:
     """Return how long to wait for idle servers after writes to so many rows.
 
-    60 s and 1 s per million rows, at most 1200 s, in a run that is `share` of a full one.
+    60 s and 1 s per million rows, at most 1200 s, in a run that is `share` of a full one. Deferred
+    work does not take less time because a run is short: 30 s at least.
     """
-    return min(1200.0, 60.0 + rows / 1e6) * min(1.0, share)
+    return max(SHORTEST_WAIT, min(1200.0, 60.0 + rows / 1e6) * min(1.0, share))
 
 
 def _values(driver: Driver, target: Target, stage: WithSettings) -> dict[str, str]:

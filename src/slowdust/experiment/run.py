@@ -59,11 +59,9 @@ def run_experiment(
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
         check_start(folder, mode)  # somebody may have run it meanwhile
-        claim = stack.enter_context(claimed(spec, when_busy, view))
+        locks = stack.enter_context(claimed(spec, when_busy, view))
         driver = stack.enter_context(Driver())
-        contenders = stack.enter_context(
-            create_contenders(resolved, driver, folder, view, claim.locks)
-        )
+        contenders = stack.enter_context(create_contenders(resolved, driver, folder, view, locks))
         journal_of = partial(open_journal, spec, writer, contenders, view)
         loop = _loop_of(spec, contenders, journal_of, view)
         loop.run()

@@ -9,17 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import GroupChanges, Report
+from slowdust.analysis.story.unsure import why_so_little
 from slowdust.report import calibration
 
 Passage = str | list[GroupChanges]
 """A sentence, or groups of tests that follow each other."""
 
 
+def beginning(report: Report) -> list[str]:
+    """Return the sentences of the tl;dr that come before everything, also before the notes.
+
+    They say why a host decides little: whoever reads one line has to read this one.
+    """
+    return [sentence for sentence in why_so_little(report) if sentence in report.tldr]
+
+
 def passages(report: Report) -> list[Passage]:
-    """Return the tl;dr with sentences about neighbouring groups gathered."""
+    """Return the tl;dr behind its beginning, with sentences about neighbouring groups gathered."""
     groups = {changes.sentence: changes for changes in report.group_changes}
     gathered: list[Passage] = []
-    for sentence in report.tldr:
+    for sentence in report.tldr[len(beginning(report)) :]:
         if sentence not in groups:
             gathered.append(sentence)
         elif gathered and isinstance(gathered[-1], list):
@@ -39,13 +48,13 @@ def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
 
 
 def lines(report: Report) -> list[str]:
-    """Return the lines for a terminal: the notes about the comparison, and the tl;dr.
+    """Return the lines for a terminal: the tl;dr, with the notes behind its beginning.
 
-    Those of a calibration are its tables.
+    Those of a calibration are the notes and its tables.
     """
-    text = list(report.notes)
     if report.calibration is not None:
-        return [*text, *calibration.lines([report.calibration])]
+        return [*report.notes, *calibration.lines([report.calibration])]
+    text = [*beginning(report), *report.notes]
     for passage in passages(report):
         text += [passage] if isinstance(passage, str) else list_of_changes(passage)
     return text

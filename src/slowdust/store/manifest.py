@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from slowdust.store.preparation import Preparation, StepWork
+from slowdust.store.preparation import Preparation, ServerCounters
 from slowdust.units import Second
 
 
@@ -216,7 +216,7 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Origin of an experiment that was not measured here."""
     preparations: list[Preparation] = []
     """Physical facts of each contender's tables, by incarnation and preparation."""
-    work: list[StepWork] = []
-    """Work of each contender's server in a step of one incarnation."""
+    counters: list[ServerCounters] = []
+    """What each contender's server counted in a step of one incarnation."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""

@@ -1,15 +1,8 @@
-"""Records of what the contenders' tables were like, and of how much work their statements did."""
+"""Records of what the contenders' tables were like, and of what their servers counted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
-
-Facts = Mapping[str, Mapping[str, float]]
-"""Table, index (`sbtest1.k_1`) or `server` -> quantity -> value.
-
-A server that does not report a quantity lacks it. `analysis/preparation/quantities.py` has them."""
 
 SERVER = "server"
 """The subject of facts that are not about one table or index."""
@@ -25,14 +18,18 @@ class Preparation(msgspec.Struct, kw_only=True, omit_defaults=True):
     after: str
     """`load`, `writes`, or `restart` of servers that keep the tables of an earlier load."""
     facts: dict[str, dict[str, float]]
+    """Table, index (`sbtest1.k_1`) or `server` -> quantity -> value.
+
+    A server that does not report a quantity lacks it. `analysis/preparation/quantities.py` has
+    them."""
     repeated: int = 0
     """Number of times that all tables were prepared again because contenders differed."""
     steps: list[str] = []
     """`TEST@CLIENTS` that were measured on the tables from then on."""
 
 
-class StepWork(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Work of a contender's server for the operations of a step in one incarnation."""
+class ServerCounters(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a contender's server counted for the operations of a step in one incarnation."""
 
     step: str
     """`TEST@CLIENTS`."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from slowdust.analysis.model import ContenderInfo
 from slowdust.analysis.results.contenders import contender_info
@@ -158,13 +159,25 @@ def slices_beside_others(*shares: float) -> list[Slice]:
 
 def test_other_programs_are_told_with_their_share_in_the_slices_they_disturbed() -> None:
     assert notes_about_others(slices_beside_others(0.4, 0.01, 0.5, 0.0)) == [
-        "other programs used 45% of its CPUs in 50% of the slices"
+        "other programs used 0.90 CPUs beside it in 50% of the slices"
     ]
 
 
 def test_other_programs_that_disturbed_few_slices_are_not_told() -> None:
     assert notes_about_others(slices_beside_others(0.9, *[0.0] * 30)) == []
-    assert notes_about_others(slices_beside_others(*[0.04] * 30)) == []
+    assert notes_about_others(slices_beside_others(*[0.02] * 30)) == []
+
+
+@pytest.mark.parametrize(("clients", "is_noted"), [(1, True), (16, True), (32, False), (64, False)])
+def test_a_program_on_the_only_clients_cpu_is_seen_among_many_cpus(
+    clients: int, *, is_noted: bool
+) -> None:
+    records = slices_beside_others(*[1 / 32] * 10)
+    for record in records:
+        record.measured.uses[OTHERS]["cpus"] = 32
+        record.measured.uses[OTHERS]["cpu_s"] = 0.1
+        record.place.clients = clients
+    assert bool(notes_about_others(records)) is is_noted
 
 
 def test_other_programs_that_were_not_measured_are_not_told() -> None:

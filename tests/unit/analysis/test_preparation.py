@@ -7,10 +7,15 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.preparation.facts import differences
-from slowdust.analysis.preparation.quantities import FACTS, WORK, WORK_OF_READS, Kind
-from slowdust.analysis.preparation.work import work_differences, worst_work_difference
+from slowdust.analysis.preparation.notes import UNKNOWN_START
+from slowdust.analysis.preparation.quantities import ALIKE, FACTS, WORK, WORK_OF_READS, Kind
+from slowdust.analysis.preparation.work import (
+    OTHER_BUILD,
+    work_differences,
+    worst_work_difference,
+)
 from slowdust.store.manifest import BuildFacts, ContenderFacts
-from slowdust.store.preparation import Preparation, StepWork
+from slowdust.store.preparation import Preparation, ServerCounters
 from tests.unit.synthetic import synthetic_experiment
 
 Facts = dict[str, dict[str, float]]
@@ -32,7 +37,8 @@ def prepared(name: str, facts: Facts, after: str = "load") -> Preparation:
 
 def apart(base: Facts, other: Facts, after: str = "load", version: str = "17.6") -> list[str]:
     records = [prepared("a", base, after), prepared("b", other, after)]
-    return [d.sentence() for d in differences(records, [contender("a"), contender("b", version)])]
+    apart = differences(records, [contender("a"), contender("b", version)])
+    return [difference.sentence() for difference in apart if difference.contender == "b"]
 
 
 def table(pages: float, hidden: float) -> Facts:
@@ -90,12 +96,50 @@ def test_only_one_dbms_and_engine_share_a_state() -> None:
     other = contender("b")
     other.dbms = "mysql"
     records = [prepared("a", table(2736, 0)), prepared("b", table(2736, 2736))]
-    assert not differences(records, [contender("a"), other])
+    assert [d.beside for d in differences(records, [contender("a"), other])] == [None]
     assert FACTS["pages_not_all_visible"].kind is Kind.STATE
 
 
-def work(contender: str, per_operation: float, operations: int, incarnation: int = 1) -> StepWork:
-    return StepWork(
+def test_both_sides_of_a_difference_are_in_it() -> None:
+    names = ("a", "b", "c", "d")
+    hidden = dict(zip(names, (50.0, 60.0, 2736.0, 40.0), strict=True))
+    records = [prepared(name, table(2736, hidden[name])) for name in names]
+    apart = differences(records, [contender(name) for name in names])
+    assert {(d.contender, d.beside) for d in apart} == {("c", "d"), ("d", "c")}
+    base_is_other = differences(records[2:] + records[:2], [contender(n) for n in "cdab"])
+    assert {d.contender for d in base_is_other} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("subject", "facts", "expected"),
+    [
+        (
+            "t",
+            {"pages": 2736.0, "pages_not_all_visible": 2736.0},
+            "t has 2,736 of 2,736 pages not all-visible, and preparation should leave none",
+        ),
+        ("t", {"pages": 2736.0, "pages_not_all_visible": 33.0}, None),
+        ("t", {"rows": 1e6, "dead_rows": 2e5}, "t has 200,000 of 1,000,000 dead rows"),
+        ("t", {"rows": 1e6, "dead_rows": 5e3}, None),
+        ("server", {"compaction_pending": 1.0}, "the server has 1 pending compactions"),
+        ("server", {"dirty_pages": 9000.0}, "the server has 9,000 dirty pages"),
+        ("server", {"dirty_pages": 90.0}, None),
+        ("server", {"change_buffer_pages": 9000.0}, None),
+    ],
+)
+def test_what_preparation_should_end_is_seen_on_all_servers(
+    subject: str, facts: dict[str, float], expected: str | None
+) -> None:
+    records = [prepared(name, {subject: facts}) for name in ("a", "b")]
+    apart = differences(records, [contender("a"), contender("b", "18.4")])
+    assert [d.contender for d in apart] == (["a", "b"] if expected else [])
+    assert all(expected is not None and d.sentence().startswith(expected) for d in apart)
+
+
+def work(
+    contender: str, per_operation: float, operations: int, incarnation: int = 1
+) -> ServerCounters:
+    return ServerCounters(
         step="point-query@1",
         contender=contender,
         incarnation=incarnation,
@@ -105,28 +149,26 @@ def work(contender: str, per_operation: float, operations: int, incarnation: int
 
 
 def test_twice_as_many_blocks() -> None:
-    (difference,) = work_differences(
-        work("b", 2.0, 20_000), work("a", 1.0, 30_000), WORK, of_one_build=True
-    )
+    (difference,) = work_differences(work("b", 2.0, 20_000), work("a", 1.0, 30_000), WORK, ALIKE)
     assert difference.sentence() == "2.0 heap blocks read per operation, base 1.0"
 
 
 @pytest.mark.parametrize(
-    ("own", "base", "operations", "of_one_build", "seen"),
+    ("own", "base", "operations", "share", "seen"),
     [
-        (10.2, 10.0, 100_000, True, True),
-        (10.05, 10.0, 100_000, True, False),
-        (10.2, 10.0, 100_000, False, False),
-        (12.0, 10.0, 100_000, False, True),
-        (0.06, 0.02, 1_000_000, True, False),  # next to nothing per operation
-        (12.0, 10.0, 500, True, False),  # of a session, not of its operations
+        (10.2, 10.0, 100_000, ALIKE, True),
+        (10.05, 10.0, 100_000, ALIKE, False),
+        (10.2, 10.0, 100_000, OTHER_BUILD, False),
+        (12.0, 10.0, 100_000, OTHER_BUILD, True),
+        (0.06, 0.02, 1_000_000, ALIKE, False),  # next to nothing per operation
+        (12.0, 10.0, 500, ALIKE, False),  # of a session, not of its operations
     ],
 )
 def test_what_is_other_work(
-    own: float, base: float, operations: int, *, of_one_build: bool, seen: bool
+    own: float, base: float, operations: int, share: float, *, seen: bool
 ) -> None:
     pair = work("b", own, operations), work("a", base, operations)
-    assert bool(work_differences(*pair, WORK, of_one_build=of_one_build)) is seen
+    assert bool(work_differences(*pair, WORK, share)) is seen
 
 
 def test_the_worst_incarnation_is_named() -> None:
@@ -135,14 +177,14 @@ def test_the_worst_incarnation_is_named() -> None:
         work("a", 1.0, 20_000, 2), work("b", 3.0, 20_000, 2),
         work("b", 9.0, 20_000, 3),
     ]  # fmt: skip
-    worst = worst_work_difference(works, "b", "a", WORK, of_one_build=True)
+    worst = worst_work_difference(works, "b", "a", WORK, ALIKE)
     assert worst is not None
     assert (worst[0].value, worst[1]) == (3.0, 2)
-    assert worst_work_difference(works, "c", "a", WORK, of_one_build=True) is None
+    assert worst_work_difference(works, "c", "a", WORK, ALIKE) is None
 
 
 def test_no_operations_have_no_work_per_operation() -> None:
-    assert not work_differences(work("b", 2.0, 0), work("a", 1.0, 9000), WORK, of_one_build=True)
+    assert not work_differences(work("b", 2.0, 0), work("a", 1.0, 9000), WORK, ALIKE)
 
 
 def test_notes_and_warnings_of_a_report() -> None:
@@ -158,8 +200,8 @@ def test_notes_and_warnings_of_a_report() -> None:
         record.moment, record.incarnation, record.repeated = 2, 2, 1
         record.steps = ["point-query@1", "update-index@1"]
     manifest.preparations = hidden + mended
-    manifest.work = [work(base, 1.0, 20_000), work(other, 2.0, 20_000)]
-    for amounts in (manifest.work[0].amounts, manifest.work[1].amounts):
+    manifest.counters = [work(base, 1.0, 20_000), work(other, 2.0, 20_000)]
+    for amounts in (manifest.counters[0].amounts, manifest.counters[1].amounts):
         amounts["page_reads"] = amounts["heap_blocks"]
     report = analyse(manifest, slices)
     start = (
@@ -171,8 +213,10 @@ def test_notes_and_warnings_of_a_report() -> None:
     assert (
         "different work of one build: 2.0 heap blocks read per operation, base 1.0 (incarnation 1)"
     ) in notes["point-query", other]
-    for place in (("point-query", base), ("update-index", other)):
-        assert not [note for note in notes[place] if "different" in note]
+    assert any(
+        note.startswith("different start: t has 33 of") for note in notes["point-query", base]
+    )
+    assert not [note for note in notes["update-index", other] if "different" in note]
     assert f"different start: {other}: {start}" in report.warnings
     assert (
         "the tables of incarnation 2 were prepared again 1 time after load, until they were alike"
@@ -184,5 +228,43 @@ def test_page_reads_count_only_where_nothing_writes() -> None:
         msgspec.structs.replace(work(name, 1.0, 9000), amounts={"page_reads": reads})
         for name, reads in (("b", 90_000.0), ("a", 180_000.0))
     )
-    assert not work_differences(own, base, WORK, of_one_build=True)
-    assert work_differences(own, base, WORK_OF_READS, of_one_build=True)
+    assert not work_differences(own, base, WORK, ALIKE)
+    assert work_differences(own, base, WORK_OF_READS, ALIKE)
+
+
+def test_what_all_servers_have_alike_is_noted_as_unfinished() -> None:
+    names = ["postgres@17.6", "postgres@17.6#2"]
+    manifest, slices = synthetic_experiment(names, ["point-query"])
+    manifest.preparations = [prepared(name, table(2736, 2736)) for name in names]
+    for record in manifest.preparations:
+        record.steps = ["point-query@1"]
+    report = analyse(manifest, slices)
+    beginning = "unfinished preparation: t has 2,736 of 2,736 pages not all-visible"
+    for result in report.results:
+        assert any(note.startswith(beginning) for note in result.notes)
+    assert sum(text.startswith("unfinished preparation: ") for text in report.warnings) == 2
+
+
+@pytest.mark.parametrize(("engine", "is_noted"), [("rocksdb", False), ("innodb", True)])
+def test_engines_are_not_compared_by_their_work(engine: str, *, is_noted: bool) -> None:
+    names = ["mariadb@10.11.18/innodb", "mariadb@10.11.18/other"]
+    manifest, slices = synthetic_experiment(names, ["point-query"])
+    base, other = manifest.contenders
+    base.dbms = other.dbms = "mariadb"
+    base.engine, other.engine = "innodb", engine
+    manifest.counters = [work(base.name, 8.0, 20_000), work(other.name, 4.0, 20_000)]
+    notes = [note for result in analyse(manifest, slices).results for note in result.notes]
+    assert any("per operation, base" in note for note in notes) is is_noted
+
+
+def test_a_server_that_reports_nothing_does_not_pass_as_alike() -> None:
+    names = ["postgres@17.6", "postgres@17.6#2"]
+    manifest, slices = synthetic_experiment(names, ["point-query"])
+    reported = [prepared(names[0], table(2736, 33)), prepared(names[1], {})]
+    again = [msgspec.structs.replace(record, moment=2) for record in reported]
+    manifest.preparations = reported + again
+    for record in manifest.preparations:
+        record.steps = ["point-query@1"]
+    notes = {result.contender: result.notes for result in analyse(manifest, slices).results}
+    assert notes[names[1]].count(UNKNOWN_START) == 1
+    assert UNKNOWN_START not in notes[names[0]]

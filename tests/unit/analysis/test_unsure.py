@@ -71,7 +71,7 @@ def test_the_first_sentence_says_why_little_is_decided_and_what_would_help() -> 
         "each side. Two slices of one server 0.14 s apart differ by 12%, a restart moves a ratio "
         "by 1.4% and other programs used 30% of the CPUs. About 3 times the budget, 15 minutes in "
         "9 incarnations, or the same budget for one test, would decide most. "
-        "On a quieter host less is needed."
+        "On a quieter host less is needed. Type the same command with --budget 15m."
     )
 
 
@@ -83,8 +83,29 @@ def test_what_was_not_seen_is_not_told() -> None:
     assert sentence == (
         "This host cannot tell more today: none of 1 result has a verdict, and intervals reach 2% "
         "to each side. Two slices of one server differ by 2%. More than 20 times the budget would "
-        "decide most."
+        "decide most. Type the same command with a longer --budget; `slowdust calibrate` says how "
+        "many minutes a test needs here."
     )
+
+
+def test_what_to_type_is_told_without_a_forecast() -> None:
+    result = a_result(B, rqps=1.0, verdict="unsure")
+    assert result.needed is None
+
+    [sentence] = why_so_little(report(Noise(), result))
+
+    assert "intervals reach" in sentence
+    assert sentence.endswith("`slowdust calibrate` says how many minutes a test needs here.")
+
+
+def test_results_without_intervals_have_a_reason() -> None:
+    result = a_result(B, verdict="unsure")
+    result.low = result.high = None
+
+    [sentence] = why_so_little(report(Noise(other_cpu=0.5), result))
+
+    assert "none of 1 result has a verdict, and no result has an interval." in sentence
+    assert "Type the same command with a longer --budget" in sentence
 
 
 def test_where_most_is_decided_or_noise_was_not_seen_it_is_left_out() -> None:
@@ -134,6 +155,16 @@ def test_cpu_that_nobody_of_the_experiment_used_is_that_of_others() -> None:
     assert noise is not None
     assert noise.other_cpu == pytest.approx((1.2 - 0.5 - 0.2 - 0.1) / 2.0)
     assert noise.steal == pytest.approx(0.1)
+
+    for record in records:
+        seconds = record.measured.probe_seconds or record.measured.seconds
+        assert seconds is not None
+        record.measured.uses["others"] = {"cpu_s": 0.2 * seconds, "cpus": 4}
+
+    noise = noise_of(records, [A, B])
+
+    assert noise is not None
+    assert noise.other_cpu == pytest.approx(0.05), "as the note about a result has it"
 
 
 def test_long_steps_have_no_noise_of_slices() -> None:

@@ -68,6 +68,12 @@ def test_only_the_given_settings_are_asked_for() -> None:
         ("sql_mode", "STRICT_ALL_TABLES", "ANSI_QUOTES,STRICT_ALL_TABLES", True),
         ("sql_mode", "ANSI_QUOTES", "STRICT_ALL_TABLES", False),
         ("innodb_doublewrite", "on", "ON", True),
+        ("innodb_flush_method", "O_DIRECT", "O_DIRECT", True),
+        ("innodb_flush_method", "O_DIRECT", "O_DIRECT_NO_FSYNC", False),
+        ("character_set_server", "utf8", "utf8mb4", False),
+        ("tmpdir", "/data/tmp", "/data/tmp/", True),
+        ("tmpdir", "/data/tmp", "/data/tmp2", False),
+        ("optimizer_switch", "mrr=off", "index_merge=on,mrr=off", True),
     ],
 )
 def test_values_of_mysql(name: str, given: str, in_force: str, *, same: bool) -> None:

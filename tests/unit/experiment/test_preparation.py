@@ -15,11 +15,11 @@ from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.slices.counters import Counters
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.tables import LoadedTables
-from slowdust.experiment.slices.work import Work
 from slowdust.store.manifest import BuildFacts, ContenderFacts
-from slowdust.store.preparation import Preparation, StepWork
+from slowdust.store.preparation import Preparation, ServerCounters
 
 NAMES = ("a", "b")
 BUILD = BuildFacts(source="directory", version="17.6", sha256="x")
@@ -39,6 +39,9 @@ class PretendedContenders:
         self.all = [SimpleNamespace(name=name, keeps_tables=True) for name in NAMES]
         self.loads = 0
         self.totals = 0.0
+        self.is_idle = True
+        self.limits: list[float] = []
+        self.warnings: list[str] = []
         self._pages = iter(pages or [])
 
     def for_each(self, action: Callable[[SimpleNamespace], object]) -> None:
@@ -47,6 +50,17 @@ class PretendedContenders:
 
     def start(self) -> None:
         pass
+
+    def running(self) -> list[SimpleNamespace]:
+        return self.all
+
+    def wait_until_idle(self, contenders: list[SimpleNamespace], limit: float) -> bool:
+        assert contenders == self.all
+        self.limits.append(limit)
+        return self.is_idle
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
 
     def read_facts(self, contender: SimpleNamespace, rows: int) -> dict[str, dict[str, float]]:
         assert rows == ROWS
@@ -67,6 +81,9 @@ class CountedLoads(LoadedTables):
     def _load(self, contender: object) -> None:
         del contender
         self.loads += 1
+
+    def _maintain(self, contender: object) -> None:
+        del contender
 
 
 def prepare(pages: list[float]) -> tuple[int, list[Preparation]]:
@@ -121,6 +138,19 @@ def test_unchanged_tables_serve_two_incarnations() -> None:
     assert [record.after for record in kept[::2]] == ["load", "restart", "load", "restart", "load"]
 
 
+def test_servers_get_time_to_become_idle_after_load_and_writes() -> None:
+    contenders = PretendedContenders()
+    tables, _ = tables_of(contenders)
+    tables.start(1)
+    tables.maintain(budget=60.0)
+    tables.maintain(budget=7200.0)
+    assert contenders.limits == [30.0, 30.0, pytest.approx(60.0, abs=0.1)]
+    assert contenders.warnings == []
+    contenders.is_idle = False
+    tables.load()
+    assert contenders.warnings == ["30 s after load the servers were not idle yet"]
+
+
 def test_written_tables_are_loaded_each_time() -> None:
     tables, _ = tables_of(PretendedContenders())
     for incarnation in range(1, 4):
@@ -154,13 +184,13 @@ def test_steps_are_noted_on_the_preparation_before_them() -> None:
 
 def test_work_is_the_difference_of_totals() -> None:
     contenders = cast("Contenders", PretendedContenders())
-    manifest = SimpleNamespace(work=[])
-    work = Work(contenders, SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+    manifest = SimpleNamespace(counters=[])
+    counters = Counters(contenders, SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     (test,) = MICRO.matching(["point-query"])
-    before = work.totals()
-    work.keep(PlannedStep(test, 4), 2, {"a": 10}, before)
-    assert manifest.work == [
-        StepWork(
+    before = counters.totals()
+    counters.keep(PlannedStep(test, 4), 2, {"a": 10}, before)
+    assert manifest.counters == [
+        ServerCounters(
             step="point-query@4",
             contender="a",
             incarnation=2,
@@ -183,10 +213,13 @@ class Answers:
         return [SimpleNamespace(rows=[["work_mem", "3MB"]]) for _ in statements]
 
 
-def described(failure: Failure | None, tmp_path: Path) -> list[dict[str, float]]:
-    """What a server says twice about its work."""
+def described(
+    failure: Failure | None, tmp_path: Path, kept: list[str] | None = None
+) -> list[dict[str, float]]:
+    """What a server says twice about its work; `kept` gets the warnings for the report."""
     view = PlainView()
     contenders = Contenders([], cast("Driver", Answers(failure)), tmp_path, view)
+    contenders.on_warning((kept if kept is not None else []).append)
     family = SimpleNamespace(
         before_counters=lambda site: [],
         counters_statement=lambda site: "SELECT",
@@ -202,7 +235,9 @@ def test_a_server_that_does_not_answer_is_warned_of_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert described(None, tmp_path) == [{"heap_blocks": 1.0}] * 2
-    assert described("server", tmp_path) == [{}, {}]
+    kept: list[str] = []
+    assert described("server", tmp_path, kept) == [{}, {}]
+    assert kept == ["a does not describe itself: server error: no such view"]
     assert capsys.readouterr().err.count("a does not describe itself") == 1
     with pytest.raises(TargetError):
         described("connection", tmp_path)

@@ -134,7 +134,7 @@ def run(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Spe
         )
         monkeypatch.setattr(loop, "LoadedTables", lambda *_: idle)
         uncounted = SimpleNamespace(totals=lambda: {}, keep=lambda *_: None)
-        monkeypatch.setattr(loop, "Work", lambda *_: uncounted)
+        monkeypatch.setattr(loop, "Counters", lambda *_: uncounted)
         monkeypatch.setattr(loop, "StepSessions", sessions_in(world))
         monkeypatch.setattr(loop, "time", world)
         monkeypatch.setattr(blocks, "time", world)

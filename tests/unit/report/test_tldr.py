@@ -6,10 +6,12 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.report import html, json, tldr
 from slowdust.report.markdown import report as markdown
-from tests.unit.synthetic import synthetic_manifest, synthetic_slice
+from tests.unit import synthetic
+from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
 
 NAMES = ["mysql@5.6.51", "mysql@5.7.44", "mysql@8.0.28"]
 TESTS = ["point-query", "hot-points", "scan"]
+A, B = "postgres@15.8", "postgres@17.6"
 
 
 def single_runs() -> Report:
@@ -26,10 +28,11 @@ def test_groups_that_follow_each_other_are_one_passage() -> None:
 
     first, groups, *rest = tldr.passages(report)
 
-    assert first == report.tldr[0]
+    assert tldr.beginning(report) == report.tldr[:1]
+    assert first == report.tldr[1]
     assert groups == report.group_changes
     assert len(report.group_changes) == 2
-    assert rest == report.tldr[3:]
+    assert rest == report.tldr[4:]
 
 
 def test_a_terminal_and_markdown_list_each_step_of_a_group() -> None:
@@ -41,7 +44,7 @@ def test_a_terminal_and_markdown_list_each_step_of_a_group() -> None:
         "  - for 8.0.28 the common result is about 20% less throughput than 5.6.51",
     ]
 
-    assert tldr.lines(report)[1:5] == block
+    assert tldr.lines(report)[2:6] == block
     assert "\n".join(block) in markdown.render(report)
 
 
@@ -51,5 +54,31 @@ def test_the_page_lists_them_and_json_keeps_sentences() -> None:
     page = html.render(report, [])
 
     assert "<li>from 5.7.44 to 8.0.28 there are big regressions for all tests</li>" in page
-    assert report.tldr[1] not in page
-    assert report.tldr[1] in json.render(report)
+    assert report.tldr[2] not in page
+    assert report.tldr[2] in json.render(report)
+
+
+def test_why_little_is_decided_comes_before_the_note_about_a_restart() -> None:
+    tests = ["point-query", "scan", "update-index", "insert"]
+    noise = synthetic.Noise(slice=0.05, tail_freedom=30, stolen_share=0, drift=0.0, restart=0.0)
+    manifest, slices = synthetic_experiment([A, B], tests, noise=noise, blocks=12, seed=4)
+    for record in slices:
+        if record.place.contender == B and record.place.incarnation == 2:
+            record.qps *= 1.3
+    report = analyse(manifest, slices)
+    reason = "This host cannot tell more today"
+
+    assert len(report.notes) == 1
+    assert "moved all 4 tests" in report.notes[0]
+    first, second, *_ = tldr.lines(report)
+    assert first.startswith(reason)
+    assert second == report.notes[0]
+    text = markdown.render(report)
+    page = html.render(report, slices)
+    assert text.index(f"**{reason}") < text.index("> The restart") < text.index("## tl;dr")
+    assert (
+        page.index(reason)
+        < page.index('class="note on-comparison"')
+        < page.index("moved all 4 tests")
+    )
+    assert page.count(reason) == text.count(reason) == 1

@@ -6,13 +6,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import Result
-from slowdust.analysis.preparation.facts import Difference, differences, same_build
-from slowdust.analysis.preparation.quantities import WORK, WORK_OF_READS
-from slowdust.analysis.preparation.work import worst_work_difference
+from slowdust.analysis.preparation.facts import Difference, differences, same_build, same_engine
+from slowdust.analysis.preparation.quantities import ALIKE, WORK, WORK_OF_READS
+from slowdust.analysis.preparation.work import OTHER_BUILD, worst_work_difference
 from slowdust.benchmarks import known_test
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.wording import counted
+
+UNKNOWN_START = "start unknown: the server reports nothing of its tables"
+"""The note on results of a contender whose tables could not be compared with the others'."""
 
 
 def add_notes_about_starts(
@@ -32,10 +35,16 @@ def add_notes_about_starts(
             text = (
                 f"{_summary(of_contender)} (incarnation {first.incarnation}, after {first.after})"
             )
-            warnings.append(f"different start: {contender}: {text}")
+            what = _beginning(of_contender)
+            warnings.append(f"{what}: {contender}: {text}")
             for result in results:
                 if result.contender == contender and _key(result) in steps[contender]:
-                    result.notes.append(f"different start: {text}")
+                    result.notes.append(f"{what}: {text}")
+        for record in records:
+            if not record.facts and len(records) > 1:
+                for result in results:
+                    if result.contender == record.contender and _key(result) in record.steps:
+                        _add_once(result, UNKNOWN_START)
         if first.repeated and not apart:
             warnings.append(
                 f"the tables of incarnation {first.incarnation} were prepared again "
@@ -50,23 +59,31 @@ def add_notes_about_work(
     """Add a note to each result whose server did other work per operation than the base's."""
     base, *others = _ordered(manifest, contenders)
     for contender in others:
-        of_one_build = same_build(contender, base)
+        if not same_engine(contender, base):
+            continue  # another engine counts other things under the same names
+        share, beginning = OTHER_BUILD, "other work"
+        if same_build(contender, base):
+            share, beginning = ALIKE, "different work of one build"
         for result in results:
-            if result.contender != contender.name or contender.dbms != base.dbms:
+            if result.contender != contender.name:
                 continue
             worst = worst_work_difference(
-                [work for work in manifest.work if work.step == _key(result)],
+                [work for work in manifest.counters if work.step == _key(result)],
                 contender.name,
                 base.name,
                 _quantities(result),
-                of_one_build=of_one_build,
+                share,
             )
             if worst is not None:
                 difference, incarnation = worst
-                beginning = "different work of one build" if of_one_build else "other work"
                 result.notes.append(
                     f"{beginning}: {difference.sentence()} (incarnation {incarnation})"
                 )
+
+
+def _add_once(result: Result, note: str) -> None:
+    if note not in result.notes:
+        result.notes.append(note)
 
 
 def _ordered(manifest: Manifest, contenders: Sequence[str]) -> list[ContenderFacts]:
@@ -86,6 +103,11 @@ def _by_contender(apart: Sequence[Difference]) -> dict[str, list[Difference]]:
     for difference in apart:
         contenders[difference.contender].append(difference)
     return contenders
+
+
+def _beginning(apart: Sequence[Difference]) -> str:
+    differs = any(difference.beside is not None for difference in apart)
+    return "different start" if differs else "unfinished preparation"
 
 
 def _summary(apart: Sequence[Difference]) -> str:

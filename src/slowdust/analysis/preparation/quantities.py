@@ -35,6 +35,9 @@ class Quantity:
     """The largest difference that is never reported."""
     whole: str | None = None
     """The quantity of the same subject of which this is a part, and by which it is measured."""
+    ends: bool = False
+    """Whether preparation waits until nothing is left of it: what is above the floor then, and
+    above 1% of the whole, preparation has not done, though all servers be alike in it."""
 
 
 _EXTENT = 64.0
@@ -44,24 +47,29 @@ _MB = float(1 << 20)
 FACTS: Mapping[str, Quantity] = {
     "pages": Quantity("pages", Kind.LAYOUT, _FEW_PAGES),
     # Since version 16 a table grows by up to 64 pages at once, of which the last are empty.
-    "pages_not_all_visible": Quantity("pages not all-visible", Kind.STATE, _EXTENT, whole="pages"),
+    "pages_not_all_visible": Quantity(
+        "pages not all-visible", Kind.STATE, _EXTENT, whole="pages", ends=True
+    ),
     "rows": Quantity("rows", Kind.STATE, 100.0),
-    "dead_rows": Quantity("dead rows", Kind.STATE, 100.0, whole="rows"),
+    "dead_rows": Quantity("dead rows", Kind.STATE, 100.0, whole="rows", ends=True),
     "height": Quantity("levels of the index", Kind.LAYOUT),
     # When a page is split depends on when the purge came by.
     "leaf_pages": Quantity("leaf pages", Kind.LAYOUT, 2 * _FEW_PAGES),
     # An index of InnoDB grows by extents of 64 pages; one more or less says nothing.
     "allocated_pages": Quantity("allocated pages", Kind.LAYOUT, 2 * _EXTENT),
     # A server keeps a few pages of its own dirty.
-    "dirty_pages": Quantity("dirty pages", Kind.STATE, 100.0),
+    "dirty_pages": Quantity("dirty pages", Kind.STATE, 100.0, ends=True),
     # Purged logs leave the list in batches, in MySQL 5.6 of thousands.
-    "undo_logs": Quantity("undo logs", Kind.STATE, 20_000.0),
+    "undo_logs": Quantity("undo logs", Kind.STATE, 20_000.0, ends=True),
+    # Nothing lets a session merge the change buffer, so that preparation cannot wait for its end.
     "change_buffer_pages": Quantity("pages of the change buffer", Kind.STATE, 10.0),
     # Below a tenth of the log of `default` (1 GB) no server begins to write pages because of it.
-    "checkpoint_age_bytes": Quantity("bytes since the checkpoint", Kind.STATE, 100 * _MB),
+    "checkpoint_age_bytes": Quantity(
+        "bytes since the checkpoint", Kind.STATE, 100 * _MB, ends=True
+    ),
     "entries": Quantity("entries", Kind.LAYOUT, 1000.0),
     "tombstones": Quantity("tombstones", Kind.LAYOUT, 1000.0),
-    "compaction_pending": Quantity("pending compactions", Kind.STATE),
+    "compaction_pending": Quantity("pending compactions", Kind.STATE, ends=True),
     "memtable_bytes": Quantity("bytes in memtables", Kind.STATE, _MB),
     "levels": Quantity("levels with files", Kind.LAYOUT),
     # Where a file ends depends on when a flush began.

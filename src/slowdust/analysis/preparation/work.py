@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowdust.analysis.preparation.quantities import ALIKE
-from slowdust.store.preparation import StepWork
+from slowdust.store.preparation import ServerCounters
 
-_OTHER_BUILD = 0.1
+OTHER_BUILD = 0.1
 """Relative difference from which other work of another build is reported: a fact, no alarm."""
 _CONSTANT = 2000.0
 """Amount in all operations together that says nothing: what a session and the questions about the
@@ -37,16 +37,16 @@ class WorkDifference:
 
 
 def work_differences(
-    work: StepWork, base: StepWork, quantities: Mapping[str, str], *, of_one_build: bool
+    work: ServerCounters, base: ServerCounters, quantities: Mapping[str, str], share: float
 ) -> list[WorkDifference]:
     """Return in what the work of two servers in one incarnation differs, the largest first.
 
-    `quantities` is quantity -> words.
+    `quantities` is quantity -> words, and `share` the relative difference up to which they are
+    alike.
     """
     operations = min(work.operations, base.operations)
     if operations <= 0:
         return []
-    share = ALIKE if of_one_build else _OTHER_BUILD
     result = []
     for name, words in quantities.items():
         if name not in work.amounts or name not in base.amounts:
@@ -60,19 +60,18 @@ def work_differences(
 
 
 def worst_work_difference(
-    works: Sequence[StepWork],
+    works: Sequence[ServerCounters],
     contender: str,
     base: str,
     quantities: Mapping[str, str],
-    *,
-    of_one_build: bool,
+    share: float,
 ) -> tuple[WorkDifference, int] | None:
-    """Return the largest difference from the base in a step's `works`, with its incarnation."""
+    """Return the largest of `work_differences` in a step's `works`, with its incarnation."""
     by_place = {(work.incarnation, work.contender): work for work in works}
     pairs = [
         (difference, incarnation)
         for (incarnation, name), work in by_place.items()
         if name == contender and (other := by_place.get((incarnation, base))) is not None
-        for difference in work_differences(work, other, quantities, of_one_build=of_one_build)
+        for difference in work_differences(work, other, quantities, share)
     ]
     return max(pairs, key=lambda pair: pair[0].size, default=None)

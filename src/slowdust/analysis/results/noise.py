@@ -13,6 +13,7 @@ import numpy as np
 from slowdust.analysis.comparison.location import FloatArray
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.model import Noise
+from slowdust.analysis.results.others import use_of_others
 from slowdust.store.measured import IDLE
 from slowdust.store.slice import Place, Slice
 from slowdust.units import Second, known
@@ -93,8 +94,21 @@ def _variance(values: FloatArray) -> float:
     return deviation**2
 
 
-def _other_cpu(slices: Iterable[Slice]) -> float | None:
-    """Return the share of the host's CPU time that none of the experiment's programs used."""
+def _other_cpu(slices: Sequence[Slice]) -> float | None:
+    """Return the share of their CPUs' time that programs beside the experiment used.
+
+    The probe of other programs tells it. Records from before there was one have the host's busy
+    time without that of the experiment's programs, the kernel's threads included.
+    """
+    uses = known(use_of_others(record) for record in slices)
+    if uses:
+        return sum(use.busy * use.seconds for use in uses) / sum(
+            use.cpus * use.seconds for use in uses
+        )
+    return _other_cpu_by_host(slices)
+
+
+def _other_cpu_by_host(slices: Iterable[Slice]) -> float | None:
     others = total = 0.0
     for record in slices:
         measured = record.measured

@@ -12,11 +12,12 @@ from slowdust.analysis.comparison.together import CommonMove
 from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
 from slowdust.analysis.origin import printed_notes
+from slowdust.analysis.results.others import use_of_others, window
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
-from slowdust.store.measured import IDLE, OTHERS
+from slowdust.store.measured import IDLE
 from slowdust.store.slice import Slice
-from slowdust.units import Second, known
+from slowdust.units import Second
 from slowdust.wording import change, counted
 
 BUSY_CLIENT = 0.9
@@ -29,7 +30,9 @@ REPORTED_DRIFT = 1.25
 BUSY_IDLE = 0.05
 """CPU share of the contenders that should be idle, of one core, from which it is reported."""
 BUSY_OTHERS = 0.05
-"""Share of the CPUs' time from which other programs disturb a slice, or a long step."""
+"""CPUs that other programs keep busy, for each CPU in use, from which they disturb a slice, or a
+long step. A CPU is in use for each client, up to the number of CPUs: on a host with many of them a
+program on the CPU of the only client is a small share of all."""
 BUSY_SLICES = 0.05
 """Share of slices so disturbed from which they are reported."""
 OTHER_CLOCK = 0.02
@@ -199,37 +202,29 @@ def notes_about_idle_cpu(slices: Sequence[Slice]) -> list[str]:
 
 def notes_about_others(slices: Sequence[Slice]) -> list[str]:
     """Return a note if other programs were busy beside the `slices` of one test and contender."""
-    shares = known(_others_share(record) for record in slices)
-    busy = [share for share in shares if share >= BUSY_OTHERS]
-    if not busy or len(busy) < BUSY_SLICES * len(shares):
+    uses = [
+        (use, min(record.place.clients, use.cpus))
+        for record in slices
+        if (use := use_of_others(record)) is not None
+    ]
+    busy = [use.busy for use, in_use in uses if use.busy >= BUSY_OTHERS * in_use]
+    if not busy or len(busy) < BUSY_SLICES * len(uses):
         return []
     unit = "slices" if slices[0].step is None else "incarnations"
     return [
-        f"other programs used {fmean(busy):.0%} of its CPUs in {len(busy) / len(shares):.0%} of "
+        f"other programs used {fmean(busy):.2f} CPUs beside it in {len(busy) / len(uses):.0%} of "
         f"the {unit}"
     ]
 
 
-def _others_share(record: Slice) -> float | None:
-    """Return the share of the CPUs' time that other programs used; None if not measured."""
-    cpu_s, cpus = record.measured.used(OTHERS, "cpu_s"), record.measured.used(OTHERS, "cpus")
-    window = _window(record)
-    return min(1.0, cpu_s / (cpus * window)) if cpu_s is not None and cpus and window else None
-
-
 def _has_idle_cpu(record: Slice) -> bool:
-    return bool(_idle_cpu_s(record) and _window(record))
+    return bool(_idle_cpu_s(record) and window(record))
 
 
 def _idle_share(record: Slice) -> float:
-    return sum(_idle_cpu_s(record)) / _window(record)
+    return sum(_idle_cpu_s(record)) / window(record)
 
 
 def _idle_cpu_s(record: Slice) -> list[Second]:
     """Return the CPU time of each contender that should have been idle."""
     return [use["cpu_s"] for probe, use in record.measured.uses.items() if probe.startswith(IDLE)]
-
-
-def _window(record: Slice) -> Second:
-    """Return the window's length; 0 where it is unknown."""
-    return record.measured.probe_seconds or record.measured.seconds or 0.0

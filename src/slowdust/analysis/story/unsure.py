@@ -17,6 +17,10 @@ _TOLD_RESTARTS = 0.003
 _TOLD_CPU = 0.02
 _TOLD_STEAL = 0.01
 """Shares from which what restarts, other programs and other machines do is told."""
+_FOR_MORE = (
+    " Type the same command with a longer --budget; `slowdust calibrate` says how many minutes a "
+    "test needs here."
+)
 _NEARLY_ALL = 0.8
 """Share of the time from which 'without the other tests' saves nothing worth telling."""
 
@@ -90,7 +94,8 @@ def _comma(needed: Needed) -> str:
 def why_so_little(report: Report) -> list[str]:
     """Return a sentence if fewer than `MOST` of the results of slices have a verdict.
 
-    It says what noise was seen and what would help, as far as either was measured.
+    It says what noise was seen and what would help, as far as either was measured, and what to
+    type.
     """
     judged = [result for result in report.results if result.verdict is not None]
     decided = sum(result.verdict != "unsure" for result in judged)
@@ -99,11 +104,13 @@ def why_so_little(report: Report) -> list[str]:
         for result in judged
         if result.low is not None and result.high is not None
     ]
-    if report.noise is None or not widths or decided >= MOST * len(judged):
+    if report.noise is None or decided >= MOST * len(judged):
         return []
     count = f"{number(decided)} of {counted(len(judged), 'result')}"
     has = f"{'has' if decided < 2 else 'have'} a verdict"
-    wide = f"intervals reach {_percent(median(widths))} to each side"
+    wide = "no result has an interval"
+    if widths:
+        wide = f"intervals reach {_percent(median(widths))} to each side"
     head = f"This host cannot tell more today: {count} {has}, and {wide}."
     seen = f" {_capitalised(listing(facts))}." if (facts := _facts(report.noise)) else ""
     return [f"{head}{seen}{_remedies(judged, decided, report.noise)}"]
@@ -125,7 +132,7 @@ def _facts(noise: Noise) -> list[str]:
 
 
 def _remedies(judged: Sequence[Result], decided: int, noise: Noise) -> str:
-    """Return what would decide most results, as sentences that follow others."""
+    """Return what would decide most results, and what to type, as sentences that follow others."""
     missing = math.ceil(MOST * len(judged)) - decided
     needs = sorted(
         (known(result.needed for result in judged)),
@@ -134,13 +141,17 @@ def _remedies(judged: Sequence[Result], decided: int, noise: Noise) -> str:
     busy = max(noise.other_cpu or 0.0, noise.steal or 0.0) >= _TOLD_CPU
     quieter = " On a quieter host less is needed." if busy else ""
     if len(needs) < missing:
-        return quieter
+        return f"{quieter}{_FOR_MORE}"
     enough = needs[missing - 1]
     amount = _capitalised(_amount(enough, "the budget"))
     fewer = int(len({result.test for result in judged}) / enough.factor)
     tests = "one test" if fewer == 1 else f"{fewer} tests"
     instead = f", or the same budget for {tests}" if fewer and not enough.more else ""
-    return f" {amount}{instead}{',' if instead else _comma(enough)} would decide most.{quieter}"
+    decide = f" {amount}{instead}{',' if instead else _comma(enough)} would decide most."
+    typed = _FOR_MORE
+    if enough.seconds and not enough.more:
+        typed = f" Type the same command with --budget {math.ceil(enough.seconds / 60)}m."
+    return f"{decide}{quieter}{typed}"
 
 
 def _percent(share: float) -> str:

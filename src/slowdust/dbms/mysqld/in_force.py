@@ -45,8 +45,9 @@ def _is_same(name: str, given: str, has: str) -> bool:
 def _is_part_of(given: str, has: str) -> bool:
     """Return whether the server has what was given, perhaps with more.
 
-    It completes words (`row` for `ROW`), directories and lists (`sql_mode`, `optimizer_switch`).
+    It completes directories (`/data` to `/data/`) and lists (`sql_mode`, `optimizer_switch`). A
+    word that is longer is another one: O_DIRECT_NO_FSYNC is not O_DIRECT.
     """
-    if has.startswith(given):
-        return True
+    if "/" in given:
+        return has.rstrip("/") == given.rstrip("/")
     return set(given.split(",")) <= set(has.split(","))

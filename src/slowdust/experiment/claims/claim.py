@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
 
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.errors import SlowdustError
@@ -40,17 +39,11 @@ class WhenBusy(Enum):
     FAIL = "fail"
 
 
-class Claim(NamedTuple):
-    """What an experiment has claimed."""
-
-    cpus: list[int]
-    locks: list[int]
-    """Open files of the locks: a process that inherits them shares the claim."""
-
-
 @contextmanager
-def claimed(spec: Spec, when_busy: WhenBusy, view: View) -> Iterator[Claim]:
+def claimed(spec: Spec, when_busy: WhenBusy, view: View) -> Iterator[list[int]]:
     """Claim the experiment's CPUs, and the disk if it writes; keep to these CPUs meanwhile.
+
+    Yields the open files of its locks: a process that inherits them shares the claim.
 
     Raises:
         SlowdustError: another experiment has claimed some of it, and waiting is not wanted.
@@ -63,7 +56,7 @@ def claimed(spec: Spec, when_busy: WhenBusy, view: View) -> Iterator[Claim]:
     with ExitStack() as stack:
         locks = _wait_for(names, spec.name, when_busy, view, stack)
         stack.enter_context(keeping_to(cpus))
-        yield Claim(cpus, locks)
+        yield locks
 
 
 def writes(spec: Spec) -> bool:

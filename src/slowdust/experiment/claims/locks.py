@@ -25,9 +25,12 @@ import msgspec
 
 from slowdust.errors import SlowdustError
 from slowdust.places import CLAIMS_VARIABLE, claims_directory
+from slowdust.units import Second
 
 _ALL = "all"
 """The name of the lock under which the others are taken."""
+_LONGEST_TURN: Second = 10.0
+_LOOK_EVERY: Second = 0.01
 _LONGEST_RECORD = 4096
 _LONGEST_NAME = 200
 
@@ -78,11 +81,11 @@ def held(names: Sequence[str], holder: Holder) -> Iterator[list[int]]:
 
     Raises:
         LockedError: some of them are held by others.
-        SlowdustError: a lock's file cannot be used.
+        SlowdustError: a lock's file cannot be used, or nobody's locks can be taken for seconds.
     """
     with contextlib.ExitStack() as stack:
         with _descriptor(_ALL) as everything:
-            _lock(everything, wait=True)
+            _take_turn(everything)
             locks = [stack.enter_context(_descriptor(name)) for name in names]
             holders: dict[str, Holder | None] = {}
             for name, lock in zip(names, locks, strict=True):
@@ -138,10 +141,26 @@ def _open(path: Path) -> int:
     return descriptor
 
 
-def _lock(descriptor: int, *, wait: bool = False) -> bool:
+def _take_turn(everything: int) -> None:
+    """Lock the file under which the others are taken, which nobody holds for long.
+
+    Raises:
+        SlowdustError: somebody does: every user may lock it, and never let it go.
+    """
+    deadline = time.monotonic() + _LONGEST_TURN
+    while not _lock(everything):
+        if time.monotonic() > deadline:
+            raise SlowdustError(
+                f"another process has held slowdust-{_ALL}.lock in {claims_directory()} for "
+                f"{_LONGEST_TURN:.0f} s: end it, or set {CLAIMS_VARIABLE} to another directory"
+            )
+        time.sleep(_LOOK_EVERY)
+
+
+def _lock(descriptor: int) -> bool:
     """Lock an open file; return False where another process has locked it."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

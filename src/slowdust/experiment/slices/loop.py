@@ -19,11 +19,11 @@ from slowdust.experiment.judging import Judge, all_settled
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.slices import schedule
 from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
+from slowdust.experiment.slices.counters import Counters
 from slowdust.experiment.slices.delays import Delays
 from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.tables import LoadedTables
-from slowdust.experiment.slices.work import Work
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
 from slowdust.store.manifest import Method
@@ -69,7 +69,7 @@ class SliceLoop:
             contenders, self.journal.manifest.contenders, self.journal.manifest.preparations, view
         )
         self._tables = LoadedTables(contenders, data, self._preparations, view)
-        self._work = Work(contenders, self.journal)
+        self._counters = Counters(contenders, self.journal)
         self._delays = Delays(contenders) if spec.is_calibration else None
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.discard, spec.warmup, rate)
@@ -158,7 +158,7 @@ class SliceLoop:
             self._tables.load()
             self._next_operation.clear()
         self._preparations.note_step(step)
-        work_before = self._work.totals()
+        counters_before = self._counters.totals()
         begun = looked = time.monotonic()
 
         def enough(blocks: int) -> bool:
@@ -187,7 +187,7 @@ class SliceLoop:
             self._delays.clear()
         self._close(step, run)
         self._budget.spent += time.monotonic() - begun
-        self._work.keep(step, incarnation, run.operations, work_before)
+        self._counters.keep(step, incarnation, run.operations, counters_before)
         self._judge_all()
         self.journal.end_turn(step, self._budget.spent)
         self._view.step_done(self._status(step, incarnation, under_way=0.0))

@@ -1,4 +1,4 @@
-"""Preparation that is repeated until the contenders' tables are physically alike."""
+"""Preparation that is repeated until the contenders' tables are physically alike, and done."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Preparations:
             if not apart:
                 break
             what_follows = "preparing again" if repeated < _REPEATS else "it stays: reported"
-            self._view.warning(f"the tables are not alike: {_worst(apart)} ({what_follows})")
+            self._view.warning(f"the tables are {_worst(apart)} ({what_follows})")
         self._keep()
 
     def are_alike(self, after: str, incarnation: int, rows: int) -> bool:
         """Return whether tables that nothing was done to are alike; if so, keep what they are."""
         self._latest = self._read(after, incarnation, rows, repeated=0)
         if apart := self._apart():
-            self._view.warning(f"the tables are not alike: {_worst(apart)} (preparing again)")
+            self._view.warning(f"the tables are {_worst(apart)} (preparing again)")
             return False
         self._keep()
         return True
@@ -89,4 +89,6 @@ class Preparations:
 
 
 def _worst(apart: list[Difference]) -> str:
-    return f"{apart[0].contender}: {apart[0].sentence()}"
+    worst = apart[0]
+    what = "not fully prepared" if worst.beside is None else "not alike"
+    return f"{what}: {worst.contender}: {worst.sentence()}"

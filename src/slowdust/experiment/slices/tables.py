@@ -5,7 +5,7 @@ from __future__ import annotations
 from slowdust.analysis.preparation.facts import WRITES
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.maintenance import longest_wait
+from slowdust.experiment.maintenance import SHORTEST_WAIT, longest_wait
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.view import View
 from slowdust.units import Second
@@ -40,9 +40,7 @@ class LoadedTables:
 
     def load(self) -> None:
         """Load the tables of all contenders anew, until they are alike."""
-        self._preparations.until_alike(
-            "load", self._incarnation, lambda: self._contenders.for_each(self._load), self._rows
-        )
+        self._preparations.until_alike("load", self._incarnation, self._load_all, self._rows)
         self._unchanged = True
         self._loaded_in = self._incarnation
 
@@ -64,8 +62,7 @@ class LoadedTables:
 
         def settle() -> None:
             self._contenders.for_each(self._maintain)
-            self._view.phase("waiting until the servers are idle")
-            self._contenders.wait_until_idle(self._contenders.running(), limit)
+            self._wait_until_idle(WRITES, limit)
 
         self._preparations.until_alike(WRITES, self._incarnation, settle, self._rows)
 
@@ -73,6 +70,15 @@ class LoadedTables:
         self._view.phase(f"maintenance of {contender.name} after the writes")
         stages = contender.family.after_writes(contender.server.site, self.data.names)
         self._contenders.maintain(contender, stages, self._rows)
+
+    def _load_all(self) -> None:
+        self._contenders.for_each(self._load)
+        self._wait_until_idle("load", SHORTEST_WAIT)
+
+    def _wait_until_idle(self, after: str, limit: Second) -> None:
+        self._view.phase("waiting until the servers are idle")
+        if not self._contenders.wait_until_idle(self._contenders.running(), limit):
+            self._contenders.warn(f"{limit:.0f} s after {after} the servers were not idle yet")
 
     def _load(self, contender: RunningContender) -> None:
         self._view.phase(f"loading {contender.name}")

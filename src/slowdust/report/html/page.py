@@ -16,7 +16,7 @@ from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
 from slowdust.report.html.numbers import percent
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
-from slowdust.report.tldr import Passage, passages
+from slowdust.report.tldr import Passage, beginning, passages
 from slowdust.wording import (
     LONGEST_UNBROKEN,
     beyond_margin,
@@ -119,8 +119,13 @@ class Page:
         return ", ".join(f"{percent(margin)} for {listing(f)}" for margin, f in fields.items())
 
     @property
+    def beginning(self) -> list[str]:
+        """The sentences of the tl;dr that come before the notes."""
+        return beginning(self.report)
+
+    @property
     def tldr(self) -> list[Passage]:
-        """The tl;dr."""
+        """The tl;dr behind its beginning."""
         return passages(self.report)
 
     @cached_property

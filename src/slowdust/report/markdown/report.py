@@ -10,7 +10,7 @@ from slowdust.report import calibration
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown import contenders, hardware, rates, steps
 from slowdust.report.markdown.table import table
-from slowdust.report.tldr import list_of_changes, passages
+from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.store.slice import Slice
 from slowdust.wording import MOST_LISTED, clients
 
@@ -33,6 +33,11 @@ def calibrated(report: Report) -> list[str]:
     if report.calibration is None:
         return []
     return ["## Calibration", "", *calibration.lines([report.calibration])]
+
+
+def undecided(report: Report) -> list[str]:
+    """Return the sentences that come before the notes, in bold type."""
+    return "\n\n".join(f"**{sentence}**" for sentence in beginning(report)).splitlines()
 
 
 def notes(report: Report) -> list[str]:
@@ -106,6 +111,7 @@ def _facts(facts: dict[str, str]) -> list[str]:
 
 SECTIONS = (
     title,
+    undecided,
     notes,
     calibrated,
     tldr,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from slowdust.errors import SlowdustError
+from slowdust.experiment.claims import locks
 from slowdust.experiment.claims.locks import Holder, LockedError, held
 from slowdust.places import claims_directory
 from tests.unit.experiment.claims.holding import another_process_holds
@@ -45,6 +48,22 @@ def test_all_locks_are_taken_or_none(claims: Path) -> None:
         assert holders_of("cpu-0", "disk-vda") == {}
 
 
+def test_a_lock_of_all_that_is_never_free_is_an_error(
+    claims: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_LONGEST_TURN", 0.1)
+    holders_of("cpu-0")
+    with (claims / "slowdust-all.lock").open("r+") as everything:
+        fcntl.flock(everything, fcntl.LOCK_EX)
+        with pytest.raises(SlowdustError, match=r"has held slowdust-all\.lock in .*end it, or set"):
+            holders_of("cpu-0")
+        ending = threading.Timer(0.05, fcntl.flock, (everything, fcntl.LOCK_UN))
+        monkeypatch.setattr(locks, "_LONGEST_TURN", 10.0)
+        ending.start()
+        assert holders_of("cpu-0") == {}, "who comes later waits"
+        ending.join()
+
+
 def test_lock_ends_with_its_holder(claims: Path) -> None:
     with another_process_holds(claims, "cpu-0") as other:
         assert holders_of("cpu-0")
@@ -54,9 +73,9 @@ def test_lock_ends_with_its_holder(claims: Path) -> None:
 
 
 def test_lock_lasts_as_long_as_a_process_that_inherited_it() -> None:
-    with held(["cpu-0"], MINE) as locks:
+    with held(["cpu-0"], MINE) as files:
         heir = subprocess.Popen(
-            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=locks
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=files
         )
     with heir:
         assert list(holders_of("cpu-0")) == ["cpu-0"]

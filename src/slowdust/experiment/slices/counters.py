@@ -1,4 +1,4 @@
-"""The work of the contenders' servers for one step, by the servers' own statistics."""
+"""What the contenders' servers counted of their work for one step."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
-from slowdust.store.preparation import StepWork
+from slowdust.store.preparation import ServerCounters
 
 Totals = Mapping[str, Mapping[str, float]]
 """Contender -> quantity -> total since some moment of its server."""
 
 
-class Work:
+class Counters:
     """Reads the servers' totals before a step's sessions are opened and after they are closed."""
 
     def __init__(self, contenders: Contenders, journal: Journal) -> None:
@@ -37,7 +37,7 @@ class Work:
         operations: Mapping[str, int],
         before: Totals,
     ) -> None:
-        """Keep the work since the totals `before`; `operations` of each contender are done."""
+        """Keep what was counted since the totals `before` for each contender's `operations`."""
         after = self.totals()
         for name in after.keys() & before.keys() & operations.keys():
             amounts = {
@@ -46,8 +46,8 @@ class Work:
                 if quantity in before[name]
             }
             if amounts:
-                self._journal.manifest.work.append(
-                    StepWork(
+                self._journal.manifest.counters.append(
+                    ServerCounters(
                         step=step.key,
                         contender=name,
                         incarnation=incarnation,
