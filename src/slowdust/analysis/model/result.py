@@ -104,7 +104,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     runs, which have no totals."""
     rqps: float | None = None
     """Relative throughput of typical blocks, 1 for the base; absent if no block has that of both
-    contenders."""
+    contenders. The verdict is about it, unless `basis` is 'all time'."""
     low: float | None = None
     high: float | None = None
     """95% interval of rqps; absent for the base and with fewer than two blocks."""
@@ -114,9 +114,12 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     all_time: AllTimeRatio | None = None
     """The ratio of totals; absent for the base, long steps and archived runs."""
     basis: Basis | None = None
-    """The ratio that the verdict is about; absent without a verdict."""
+    """The ratio that the verdict is about: rqps, or that of `all_time` where stalls make the two
+    differ; absent without a verdict."""
     slices: int
     incarnations: int
+    silent_incarnations: list[int] = []
+    """Numbers of the incarnations in which no slice of it had any throughput."""
     measured_s: Second | None = None
     errors: int | None = None
     """Failed operations; like retries, absent for archived runs."""
