@@ -196,11 +196,11 @@ def _silent(estimate: Estimate) -> bool:
 
 
 def _verdict_now(relative: Relative, margin: float) -> Verdict:
-    return _verdict_of(relative.interval, relative.equivalence_interval, margin)
+    return verdict_of(relative.interval, relative.equivalence_interval, margin)
 
 
 def _verdict_settled(relative: Relative, margin: float) -> Verdict:
-    return _verdict_of(relative.difference_interval, relative.sameness_interval, margin)
+    return verdict_of(relative.difference_interval, relative.sameness_interval, margin)
 
 
 def discovery_threshold(p_values: Sequence[float], chances: Sequence[float]) -> float:
@@ -218,9 +218,7 @@ def discovery_threshold(p_values: Sequence[float], chances: Sequence[float]) -> 
     return float(passed[-1]) if len(passed) else 0.0
 
 
-def _verdict_of(
-    difference: Interval | None, equivalence: Interval | None, margin: float
-) -> Verdict:
+def verdict_of(difference: Interval | None, equivalence: Interval | None, margin: float) -> Verdict:
     """Return the verdict of the interval that has to exclude 1, and of that inside the margin."""
     if difference is None or equivalence is None:
         return "unsure"

@@ -159,8 +159,13 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def judged_rqps(self) -> float | None:
-        """The ratio that the verdict is about."""
+        """The ratio that the verdict is about: what reports print, colour and rank."""
         return self.rqps if self._all_time is None else self._all_time.rqps
+
+    @property
+    def typical_beside(self) -> float | None:
+        """The typical ratio where the verdict is about all time, to be told beside it."""
+        return None if self._all_time is None else self.rqps
 
     @property
     def bound(self) -> float | None:

@@ -284,9 +284,9 @@ def _sentence_about_change(pair: _Pair) -> str:
     counted = f" in {result.unit}" if measured_in_steps(result.benchmark) else ""
     difference = f"{speed(pair.rqps)}{counted}{pair.at_least}"
     claim = f"{pair.label} is {difference}{interval}{_response(result)}"
-    if result.basis == "all time" and result.rqps is not None:
-        stalled = "stalls" if pair.rqps < result.rqps else "the base stalls"
-        claim += f"; typical {result.rqps:.2f}, all time {pair.rqps:.2f}: {stalled}"
+    if (typical := result.typical_beside) is not None:
+        stalled = "stalls" if pair.rqps < typical else "the base stalls"
+        claim += f"; typical {typical:.2f}, all time {pair.rqps:.2f}: {stalled}"
     if PLAN_DIFFERS in result.notes:
         return f"{claim}; its plan differs, so this compares plans, not code."
     if result.basis == "all time":

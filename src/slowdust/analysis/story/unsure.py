@@ -95,9 +95,9 @@ def why_so_little(report: Report) -> list[str]:
     judged = [result for result in report.results if result.verdict is not None]
     decided = sum(result.verdict != "unsure" for result in judged)
     widths = [
-        math.log(result.high / result.low) / 2
-        for result in judged
-        if result.low is not None and result.high is not None
+        math.log(high / low) / 2
+        for low, high in (result.judged_interval for result in judged)
+        if low is not None and high is not None
     ]
     if report.noise is None or not widths or decided >= MOST * len(judged):
         return []
