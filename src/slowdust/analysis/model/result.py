@@ -76,6 +76,8 @@ class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnations: int
     """Incarnations that the forecast spreads it over: as many times as there were. Slowdust takes
     at most six by itself, more have to be asked for."""
+    options: str = ""
+    """What to type: '--budget 20m --incarnations 24', of long steps '--incarnations 12'."""
     alone_s: Second | None = None
     """The part of `seconds` that is this test's: the budget of an experiment without the others."""
 

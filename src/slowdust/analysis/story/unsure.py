@@ -24,7 +24,7 @@ _NEARLY_ALL = 0.8
 def what_decides(result: Result) -> str:
     """Write what would decide a result; empty where there is no forecast.
 
-    'about 8 times the budget, 20 minutes in 24 incarnations, would decide it'
+    'about 8 times the budget, --budget 20m --incarnations 24, would decide it'
     """
     if result.needed is None:
         return ""
@@ -73,13 +73,13 @@ def _of_what(result: Result) -> str:
 
 
 def _amount(needed: Needed, what: str) -> str:
-    """Return 'about 8 times the budget, 20 minutes in 24 incarnations', 'more than 20 times'."""
+    """Return 'about 8 times the budget, --budget 20m --incarnations 24', 'more than 20 times'."""
     times = f"{needed.factor:g} times{f' {what}' if what else ''}"
     if needed.more:
         return f"more than {times}"
     if not needed.seconds:
         return f"about {times}"
-    return f"about {times}, {rough_duration(needed.seconds)} in {needed.incarnations} incarnations"
+    return f"about {times}, {needed.options}"
 
 
 def _comma(needed: Needed) -> str:

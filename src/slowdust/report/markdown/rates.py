@@ -53,7 +53,7 @@ def unsure(report: Report) -> list[str]:
             result.contender,
             f"{'more than ' if needed.more else ''}{needed.factor:g}",
             ABSENT if needed.more else or_absent(needed.seconds, rough_duration),
-            ABSENT if needed.more else str(needed.incarnations),
+            ABSENT if needed.more else needed.options or ABSENT,
             ABSENT if needed.more else or_absent(needed.alone_s, rough_duration),
         ]
         for result in report.results
@@ -68,7 +68,7 @@ def unsure(report: Report) -> list[str]:
         "contender",
         f"times the {what}",
         "time",
-        "incarnations",
+        "options",
         "this test alone",
     ]
     return [
