@@ -137,13 +137,14 @@ class Estimate(Relative):
     with_zero: int
 
 
-def estimate_all(cells: Sequence[BlockRatios]) -> list[Estimate]:
+def estimate_all(cells: Sequence[BlockRatios], restarts: Expectation = RESTARTS) -> list[Estimate]:
     """Estimate each cell; the cells of one call inform each other about restarts.
 
-    Cells of long steps inform only each other. The result has the order of `cells`.
+    `restarts` is what is expected of those of slices. Cells of long steps inform only each other.
+    The result has the order of `cells`.
     """
     usable = [cell for cell in cells if cell.blocks >= 2 or _has_totals(cell)]
-    short = _solve([cell for cell in usable if not cell.long_steps], _slices, RESTARTS)
+    short = _solve([cell for cell in usable if not cell.long_steps], _slices, restarts)
     long = _solve([cell for cell in usable if cell.long_steps], _pairs, LONG_STEPS)
     solved = {id(cell): estimate for cell, estimate in [*short, *long]}
     return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
