@@ -39,6 +39,8 @@ class Tally:
 
     tests: int = 0
     decided: int = 0
+    with_half: int = 0
+    """Tests whose forecast has a half that was not measured before: of more than twice."""
     decided_at_half: int = 0
 
 
@@ -60,7 +62,9 @@ def add_experiment(tallies: dict[Forecast, Tally], cells: Sequence[BlockRatios])
             if own == forecast:
                 tally.tests += 1
                 tally.decided += later[index].verdict != "unsure"
-                tally.decided_at_half += halfway[index].verdict != "unsure"
+                if forecast.factor > 2:
+                    tally.with_half += 1
+                    tally.decided_at_half += halfway[index].verdict != "unsure"
 
 
 def forecasts_of(count: int, noise: Noise) -> dict[Forecast, Tally]:
@@ -99,19 +103,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for forecast in sorted(tallies, key=lambda f: (f.more, f.factor)):
             tally = tallies[forecast]
             times = f"{'more than ' if forecast.more else ''}{forecast.factor:g} times"
-            print_row(name, times, tally, of_half=forecast.factor > 2)
+            print_row(name, times, tally)
             if not forecast.more:
                 everything.tests += tally.tests
                 everything.decided += tally.decided
+                everything.with_half += tally.with_half
                 everything.decided_at_half += tally.decided_at_half
-    print_row("all", "up to 20 times", everything, of_half=True)
+    print_row("all", "up to 20 times", everything)
     return 0
 
 
-def print_row(name: str, times: str, tally: Tally, *, of_half: bool) -> None:
+def print_row(name: str, times: str, tally: Tally) -> None:
     """Print a row; twice the budget and less have no half that was not measured before."""
     tests = max(1, tally.tests)
-    half = f"{tally.decided_at_half / tests:.0%}" if of_half else "-"
+    half = f"{tally.decided_at_half / tally.with_half:.0%}" if tally.with_half else "-"
     print(
         f"| {name} | {times} | {tally.tests} | {tally.decided / tests:.0%} | {half} |", flush=True
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 
@@ -22,10 +20,9 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison import estimate as estimating
-from slowdust.analysis.comparison import posterior
 from slowdust.analysis.comparison.estimate import Estimate, estimate_all
 from slowdust.analysis.comparison.location import trimmed_mean
+from slowdust.analysis.comparison.posterior import RESTARTS
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.comparison.together import independent_share
 from slowdust.analysis.comparison.verdict import (
@@ -152,17 +149,6 @@ def _shown_by_each_way(estimates: Sequence[Estimate]) -> list[np.ndarray]:
     ]
 
 
-@contextmanager
-def _as_before(scale: float, independent: Callable[..., float]) -> Iterator[None]:
-    """Have a prior of another scale, and another share of tests that are independent."""
-    prior = replace(posterior.RESTARTS, scale=scale)
-    with (
-        mock.patch.object(estimating, "RESTARTS", prior),
-        mock.patch.object(posterior, "independent_share", independent),
-    ):
-        yield
-
-
 def _all_independent(*_: object) -> float:
     return 1.0
 
@@ -193,12 +179,12 @@ def restarts(count: int) -> None:
                     (0.015, independent_share),
                 ):
                     tally, verdicts = Tally(), Verdicts()
-                    with _as_before(scale, independent):
-                        for of_experiment in experiments(count, layout, noise):
-                            estimates = estimate_all(of_experiment)
-                            verdicts.add(estimates)
-                            for estimate in estimates:
-                                tally.add(estimate.interval)
+                    expected = replace(RESTARTS, scale=scale, independent=independent)
+                    for of_experiment in experiments(count, layout, noise):
+                        estimates = estimate_all(of_experiment, expected)
+                        verdicts.add(estimates)
+                        for estimate in estimates:
+                            tally.add(estimate.interval)
                     columns += [tally, f"{verdicts.experiments_with_a_difference():.1%}"]
                 words = f"{size:.1%}, {'all tests together' if together else 'each test by itself'}"
                 print_row(words, layout, *columns)

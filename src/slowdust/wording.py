@@ -105,11 +105,22 @@ def beyond_margin(beyond: int, changed: int, margin: float) -> str:
 
 def rough_duration(seconds: Second) -> str:
     """Write a time for which nobody sets a stopwatch: '40 seconds', '20 minutes', '3 hours'."""
+    count, unit = _in_one_unit(seconds)
+    return counted(count, unit)
+
+
+def short_duration(seconds: Second) -> str:
+    """Write the same as `rough_duration` as an option has it: '40s', '20m', '3h'."""
+    count, unit = _in_one_unit(seconds)
+    return f"{count}{unit[0]}"
+
+
+def _in_one_unit(seconds: Second) -> tuple[int, str]:
     if seconds < _MINUTES_FROM:
-        return counted(_rounded(seconds), "second")
+        return _rounded(seconds), "second"
     if seconds < _HOURS_FROM:
-        return counted(_rounded(seconds / 60), "minute")
-    return counted(_rounded(seconds / 3600), "hour")
+        return _rounded(seconds / 60), "minute"
+    return _rounded(seconds / 3600), "hour"
 
 
 def _rounded(value: float) -> int:

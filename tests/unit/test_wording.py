@@ -1,5 +1,7 @@
 import pytest
 
+from slowdust import wording
+from slowdust.units import parse_duration
 from slowdust.wording import change, operation, short_names, speed, throughput
 
 
@@ -53,3 +55,11 @@ def test_long_names_are_told_by_what_they_do_not_have_in_common() -> None:
     assert list(short_names(configs).values()) == ["8.0.40:small", "8.0.40:large"]
     alone = ["mysql@8.0.40:z11e_glibcmalloc_c32r128+rel_o2nofp"]
     assert list(short_names(alone).values()) == ["8.0.40"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"), [(41.0, "40s"), (1187.0, "20m"), (3 * 3600.0, "3h")]
+)
+def test_a_budget_is_written_as_its_option_is(seconds: float, written: str) -> None:
+    assert wording.short_duration(seconds) == written
+    assert parse_duration(written) == pytest.approx(seconds, rel=0.05)

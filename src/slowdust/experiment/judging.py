@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
-from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
+from slowdust.analysis.comparison.verdict import Judgement, judge_estimates, relative_of
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.schedule import fewest_rounds
@@ -69,14 +69,16 @@ class Judge:
 
     def _verdict(self, judgement: Judgement) -> InterimVerdict:
         estimate = judgement.estimate
-        interval = estimate.interval
+        relative = relative_of(estimate, self._margin)
+        interval = relative.interval
         return InterimVerdict(
             contender=estimate.contender,
-            rqps=estimate.ratio,
+            rqps=relative.ratio,
             low=interval.low if interval else None,
             high=interval.high if interval else None,
             verdict=judgement.verdict,
             settled=judgement.settled and estimate.incarnations >= self._fewest,
+            typical=estimate.ratio if judgement.basis == "all time" else None,
         )
 
 

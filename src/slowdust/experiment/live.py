@@ -42,10 +42,9 @@ def describe(verdict: InterimVerdict) -> str:
     if verdict.low is not None and verdict.high is not None:
         interval = f" [{verdict.low:.3f}, {verdict.high:.3f}]"
     bound = {"faster": verdict.low, "slower": verdict.high}.get(verdict.verdict)
-    if bound is not None and (bound > 1) != (verdict.verdict == "faster"):
-        bound = None  # The verdict is about all time, and the interval about what is typical.
     words = f"{verdict.verdict}{at_least(verdict.rqps, bound)}"
-    return f"{verdict.contender} {verdict.rqps:.3f}{interval} {words}"
+    typical = "" if verdict.typical is None else f", typical {verdict.typical:.3f}"
+    return f"{verdict.contender} {verdict.rqps:.3f}{interval} {words}{typical}"
 
 
 class PlainView:

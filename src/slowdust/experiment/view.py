@@ -14,12 +14,14 @@ class InterimVerdict:
 
     contender: str
     rqps: float | None
-    """The ratio to the base; None where no block is complete."""
+    """The ratio to the base that the verdict is about; None where no block is complete."""
     low: float | None
     high: float | None
     verdict: str
     settled: bool
     """Whether more slices would be wasted."""
+    typical: float | None = None
+    """The typical ratio, where the verdict is about all time."""
 
 
 @dataclass(frozen=True)

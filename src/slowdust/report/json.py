@@ -15,6 +15,17 @@ from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import Report
 from slowdust.store.slice import Slice
 
+_MEANINGS = {
+    "rqps": "Relative throughput of typical slices, without those that stand out, stalls included",
+    "low": "Lower bound of the 95% interval of rqps",
+    "high": "Upper bound of the 95% interval of rqps",
+    "all_time": "All operations over all time, silent slices included, relative to the base's",
+    "basis": "The ratio that the verdict is about: 'typical' is rqps, 'all time' all_time, where "
+    "stalls make the two surely differ by more than the margin, or too few slices are typical",
+    "verdict": "Verdict on the ratio that basis names",
+}
+"""Fields of a result that have to be read together."""
+
 
 def render(content: msgspec.Struct, _slices: Sequence[Slice] = ()) -> str:
     """Return a report or a history as JSON, indented; what is None is absent."""
@@ -24,6 +35,8 @@ def render(content: msgspec.Struct, _slices: Sequence[Slice] = ()) -> str:
 def report_schema() -> str:
     """Return the JSON Schema of a report, in the same layout."""
     described = _described(Report)
+    for field, meaning in _MEANINGS.items():
+        described["$defs"]["Result"]["properties"][field]["description"] = meaning
     for field, relative in (("per_op", ""), ("per_op_relative", ", relative to the base's")):
         described["$defs"]["Result"]["properties"][field]["properties"] = {
             metric.key: {

@@ -64,6 +64,15 @@ def test_the_truth_is_what_the_waits_leave() -> None:
     assert true_ratio(own, []) is None
 
 
+def test_the_truth_of_all_time_is_the_mean() -> None:
+    slices = [record for waits in (0.25, 0.55) for record in synthetic_calibration(waits=waits)[1]]
+    own = [record for record in slices if record.place.contender == SLOWED]
+    base = [record for record in slices if record.place.contender == BASE]
+    uneven = own[: len(own) // 2] + own[-len(own) // 4 :]
+    assert true_ratio(uneven, base) == pytest.approx(0.75)
+    assert true_ratio(uneven, base, "all time") == pytest.approx(0.65)
+
+
 def test_the_waits_of_all_clients_are_taken_from_the_time_of_all() -> None:
     _, slices = synthetic_calibration(waits=0.25, clients=(2,))
     own = [record for record in slices if record.place.contender == SLOWED]

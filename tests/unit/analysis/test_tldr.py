@@ -101,6 +101,15 @@ def test_a_verdict_about_all_time_is_told_with_its_ratio() -> None:
     )
 
 
+def test_a_verdict_about_all_time_keeps_the_caveat_about_plans() -> None:
+    stalled = a_result(B, rqps=0.99, verdict="slower", notes=(PLAN_DIFFERS,))
+    stalled.basis, stalled.all_time = "all time", AllTimeRatio(rqps=0.93, low=0.90, high=0.96)
+
+    assert describe(with_base(stalled), [A, B], {})[-1].endswith(
+        "all time 0.93: stalls; its plan differs, so this compares plans, not code."
+    )
+
+
 def test_each_of_several_contenders_gets_its_count_and_one_change_each_way() -> None:
     results = with_base(
         *(

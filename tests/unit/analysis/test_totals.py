@@ -10,8 +10,17 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.estimate import Estimate, estimate_all
-from slowdust.analysis.comparison.location import BlockTotals, ratio_of_totals
-from slowdust.analysis.comparison.relative import block_ratios, mean_response
+from slowdust.analysis.comparison.location import (
+    BlockTotals,
+    ratio_of_totals,
+    totals_by_incarnation,
+)
+from slowdust.analysis.comparison.relative import (
+    BlockRatios,
+    block_ratios,
+    mean_response,
+    total_of,
+)
 from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge, judge_estimates
 from slowdust.analysis.results.notes import notes_about_totals
 from slowdust.analysis.results.results import rate_of
@@ -72,14 +81,136 @@ def test_the_jackknife_of_equal_times_agrees_with_a_naive_one() -> None:
 
     without = [log_ratio(np.delete(amount, block, axis=0)) for block in range(12)]
     variance = 11 / 12 * sum((value - np.mean(without)) ** 2 for value in without)
-    assert location is not None
     assert location.mean == pytest.approx(log_ratio(amount))
     assert location.squares / (location.size * (location.size - 1)) == pytest.approx(variance)
 
 
-def test_a_contender_that_did_nothing_but_in_one_block_has_no_ratio() -> None:
-    assert ratio_of_totals(block_totals(np.array([[0.0, 5.0], [7.0, 5.0]]))) is None
-    assert ratio_of_totals(block_totals(np.array([[0.0, 5.0], [0.0, 5.0]]))) is None
+def test_a_contender_that_did_nothing_but_in_one_block_has_a_ratio_that_says_little() -> None:
+    location = ratio_of_totals(block_totals(np.array([[0.0, 5.0], [7.0, 5.0]])))
+
+    assert location.mean == pytest.approx(math.log(0.7))
+    assert location.squares > 1
+
+
+def test_a_silent_incarnation_is_in_the_ratio_of_all() -> None:
+    calm, silent = np.full((4, 2), 100.0), np.array([[0.0, 100.0]] * 4)
+
+    locations = totals_by_incarnation({number: block_totals(calm) for number in range(1, 6)})
+    with_silence = totals_by_incarnation(
+        {1: block_totals(silent), **{number: block_totals(calm) for number in range(2, 7)}}
+    )
+
+    assert [location.mean for location in locations.values()] == [0.0] * 5
+    assert [*with_silence] == [1, 2, 3, 4, 5, 6]
+    mean = np.mean([location.mean for location in with_silence.values()])
+    assert mean == pytest.approx(math.log(5 / 6))
+
+
+def test_a_contender_that_never_did_anything_has_no_ratio() -> None:
+    silent = block_totals(np.array([[0.0, 5.0], [0.0, 5.0]]))
+
+    assert totals_by_incarnation({1: silent, 2: silent}) == {}
+
+
+@pytest.mark.parametrize("silent", [(3,), (1, 2)])
+def test_a_contender_that_was_silent_for_an_incarnation_is_not_the_same(
+    silent: tuple[int, ...],
+) -> None:
+    manifest, slices = synthetic_experiment(
+        ["a", "b"], ["point-query"], noise=QUIET, incarnations=4
+    )
+    for record in slices:
+        if record.place.contender == "b" and record.place.incarnation in silent:
+            record.qps, record.measured.operations, record.measured.seconds = 0.0, 0, 0.0
+
+    [judgement] = judge(slices, ["a", "b"], MARGIN)
+    report = analyse(manifest, slices)
+
+    all_time = judgement.estimate.all_time
+    assert all_time is not None
+    assert all_time.silent == silent
+    assert (judgement.verdict, judgement.basis) == ("unsure", "all time")
+    assert not judgement.settled
+    base, result = report.results
+    assert result.judged_rqps == pytest.approx(result.qps / base.qps, rel=0.02)
+    assert result.silent_incarnations == [*silent]
+    assert any("did nothing in a whole incarnation" in note for note in result.notes)
+    assert f"b in incarnation {silent[0]} of point-query" in " ".join(report.tldr)
+
+
+def test_a_contender_with_a_silent_slice_in_every_block_is_judged_by_totals() -> None:
+    manifest, slices = synthetic_experiment(
+        ["a", "b"], ["point-query"], noise=QUIET, incarnations=3, blocks=20
+    )
+    silenced: set[tuple[int, int]] = set()
+    for record in slices:
+        block = record.place.incarnation, record.place.block
+        if record.place.contender == "b" and block not in silenced:
+            silenced.add(block)
+            record.qps, record.measured.operations, record.measured.seconds = 0.0, 0, 0.0
+
+    [judgement] = judge(slices, ["a", "b"], MARGIN)
+    [_, result] = analyse(manifest, slices).results
+
+    assert judgement.estimate.ratio is None
+    assert (judgement.verdict, judgement.basis) == ("slower", "all time")
+    assert (result.rqps, result.verdict) == (None, "slower")
+    assert result.judged_rqps == pytest.approx(0.5, rel=0.02)
+
+
+def test_a_difference_that_the_totals_do_not_have_is_unsure() -> None:
+    slices = stalling(0.02, every=40)
+    for record in slices:
+        if record.place.contender == "b":
+            assert record.measured.seconds is not None
+            record.measured.seconds /= 1.1
+            record.qps *= 1.1
+
+    [judgement] = judge(slices, ["a", "b"], MARGIN)
+
+    assert judgement.basis == "typical"
+    assert judgement.estimate.interval is not None
+    assert judgement.estimate.interval.low > 1.05
+    assert (judgement.verdict, judgement.settled) == ("unsure", False)
+
+
+def test_a_difference_that_the_totals_have_as_well_stays() -> None:
+    slices = stalling(0.02, every=40)
+    for record in slices:
+        if record.place.contender == "b":
+            assert record.measured.seconds is not None
+            record.measured.seconds *= 20
+            record.qps /= 20
+
+    [judgement] = judge(slices, ["a", "b"], MARGIN)
+
+    assert (judgement.verdict, judgement.basis) == ("slower", "typical")
+
+
+def test_the_stall_of_one_client_is_not_charged_to_the_others() -> None:
+    record = synthetic_slice(clients=8, qps=4000.0)
+    record.measured.operations, record.measured.seconds = 1000, 2.0
+
+    assert total_of(record) == (1000, 0.25)
+    assert rate_of([record, record]) == pytest.approx(4000.0)
+
+
+def test_a_block_more_does_not_make_a_difference_less_sure() -> None:
+    shape = (0.2, 0.21, 0.19, 0.2)
+    single = replace(some_cell(), by_incarnation=tuple(np.full((1, 2), ratio) for ratio in shape))
+    longer = replace(
+        single, by_incarnation=(np.array([[0.2, 0.2], [0.21, 0.21]]), *single.by_incarnation[1:])
+    )
+
+    before, after = (estimate_all([cell])[0].p_value for cell in (single, longer))
+
+    assert before < 0.001
+    assert after < 3 * before
+
+
+def some_cell() -> BlockRatios:
+    _, slices = synthetic_experiment(["a", "b"], ["scan"], noise=QUIET, incarnations=4, blocks=1)
+    return replace(block_ratios(slices, "a", ["a", "b"])[0], totals={})
 
 
 def test_stalls_of_one_contender_decide() -> None:
@@ -184,7 +315,7 @@ def test_the_rate_is_the_total_over_the_time() -> None:
 
 
 def test_the_rate_of_rows_is_of_rows() -> None:
-    scan = synthetic_slice(test="scan", qps=10.0)
+    scan = synthetic_slice(test="scan", qps=8000.0)
     scan.measured.operations, scan.measured.rows, scan.measured.seconds = 4, 4000, 0.5
 
     assert rate_of([scan]) == pytest.approx(8000.0)

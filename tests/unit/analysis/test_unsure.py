@@ -15,7 +15,9 @@ A, B = "postgres@15.8", "postgres@17.6"
 
 def needing(factor: float, *, test: str = "scan", **parts: float | bool) -> Result:
     result = a_result(B, test=test, rqps=1.0, verdict="unsure")
-    result.needed = Needed(factor=factor, incarnations=int(3 * factor), **parts)  # type: ignore[arg-type]
+    incarnations = int(3 * factor)
+    options = f"--budget 20m --incarnations {incarnations}"
+    result.needed = Needed(factor=factor, incarnations=incarnations, options=options, **parts)  # type: ignore[arg-type]
     return result
 
 
@@ -34,7 +36,7 @@ def report(noise: Noise | None, *results: Result) -> Report:
 
 def test_what_would_decide_a_result() -> None:
     assert what_decides(needing(8, seconds=1200)) == (
-        "about 8 times the budget, 20 minutes in 24 incarnations, would decide it"
+        "about 8 times the budget, --budget 20m --incarnations 24, would decide it"
     )
     assert what_decides(needing(20, more=True, seconds=9000)) == (
         "more than 20 times the budget would decide it"
@@ -52,9 +54,9 @@ def test_those_that_need_least_come_first() -> None:
     }
 
     assert sentence_about_unsure(unsure) == (
-        "Unsure: hot-points and point-query (about 2 times the budget, 20 minutes in 6 "
-        "incarnations, would decide them; 5 minutes without the other tests); insert (about 8 "
-        "times, 80 minutes in 24 incarnations; 10 minutes alone); scan (more than 20 times); "
+        "Unsure: hot-points and point-query (about 2 times the budget, --budget 20m "
+        "--incarnations 6, would decide them; 5 minutes without the other tests); insert (about 8 "
+        "times, --budget 20m --incarnations 24; 10 minutes alone); scan (more than 20 times); "
         "delete (more slices tell)."
     )
 
@@ -69,9 +71,9 @@ def test_the_first_sentence_says_why_little_is_decided_and_what_would_help() -> 
     assert sentence == (
         "This host cannot tell more today: 1 of 4 results has a verdict, and intervals reach 2% to "
         "each side. Two slices of one server 0.14 s apart differ by 12%, a restart moves a ratio "
-        "by 1.4% and other programs used 30% of the CPUs. About 3 times the budget, 15 minutes in "
-        "9 incarnations, or the same budget for one test, would decide most. "
-        "On a quieter host less is needed. Type the same command with --budget 15m."
+        "by 1.4% and other programs used 30% of the CPUs. About 3 times the budget, --budget 20m "
+        "--incarnations 9, or the same budget for one test, would decide most. "
+        "On a quieter host less is needed."
     )
 
 

@@ -99,6 +99,7 @@ def test_what_the_record_cannot_tell_is_left_out() -> None:
 
 
 def test_a_record_takes_a_small_share_of_the_budget() -> None:
-    assert record_seconds(5.0) == 0.0
-    assert record_seconds(15.0) == pytest.approx(0.9)
-    assert record_seconds(600.0) == pytest.approx(2.0)
+    assert record_seconds(5.0, 2) == 0.0
+    assert record_seconds(15.0, 2) == pytest.approx(0.9)
+    assert record_seconds(600.0, 2) == pytest.approx(2.0)
+    assert record_seconds(60.0, 10) == pytest.approx(1.2)

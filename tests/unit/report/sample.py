@@ -39,7 +39,7 @@ def sized_experiment(
 
 def sweep_experiment() -> tuple[Report, list[Slice]]:
     """Seven numbers of clients: one test is overtaken in, one always slower, one never differs."""
-    courses = {"point-query": (0.8, 0.85, 0.9, 1.0, 1.1, 1.3, 1.6), "scan": (0.7,) * 7}
+    courses = {"point-query": (0.8, 0.85, 0.9, 1.0, 1.15, 1.3, 1.6), "scan": (0.7,) * 7}
     manifest, slices = synthetic_experiment(
         [BASE, NEWER],
         ["update-index", "scan", "point-query"],

@@ -66,8 +66,8 @@ def test_response_times_have_the_multiple_of_the_bases_behind_them() -> None:
     header, _, base, row, *_ = table_rows(lines)
     assert header[3:] == ["p50", "p75", "p95", "p99", "max"]
     assert row[4] == f"{slower.latency_us.p75:,.0f} 2.00x [1.90, 2.10] more"
-    assert row[5] == f"{slower.latency_us.p95:,.0f} 1.20x [0.90, 1.60] unsure"
-    assert row[6] == f"{slower.latency_us.p99:,.0f} 1.30x unsure"
+    assert row[5] == f"{slower.latency_us.p95:,.0f} (1.20x [0.90, 1.60]) unsure"
+    assert row[6] == f"{slower.latency_us.p99:,.0f} (1.30x) unsure"
     assert row[7] == f"{slower.latency_us.max:,.0f}"
     assert "x" not in "".join(base[3:])
     assert "95% interval and verdict" in lines[0]

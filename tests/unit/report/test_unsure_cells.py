@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.analyse import analyse
+from slowdust.analysis.history.chaining import Ratio
 from slowdust.analysis.history.history import history_of
+from slowdust.analysis.history.series import Details, series_of
 from slowdust.analysis.model import Report
+from slowdust.analysis.versions import Release
 from slowdust.report import html
 from slowdust.report.classic.files import write_classic
 from slowdust.report.html import history as history_page
@@ -116,7 +119,8 @@ def test_the_classic_summary_is_pale_there_too(long: Report, tmp_path: Path) -> 
     files = write_classic(manifest, long, slices, tmp_path)
 
     [summary] = [path.read_text() for path in files if path.name == "summary_tables.html"]
-    assert summary.count('<td class="unsure"') == count(long, "unsure")
+    # In the rates, and in the relative rates.
+    assert summary.count('<td class="unsure"') == 2 * count(long, "unsure")
 
 
 def test_a_history_is_pale_where_a_single_experiment_was_unsure() -> None:
@@ -132,3 +136,17 @@ def test_a_history_is_pale_where_a_single_experiment_was_unsure() -> None:
     page, text = history_page.render(history), history_markdown.render(history)
     assert len(re.findall(rf'<td class="number rel [^"]*{PALE}"', page)) == unsure
     assert len(re.findall(r"\(\d\.\d+\)", text)) == unsure
+
+
+@pytest.mark.parametrize(("half_width", "unsure"), [(0.029, False), (0.034, False), (0.036, True)])
+def test_a_ratio_of_several_experiments_is_the_same_by_the_90_interval(
+    half_width: float, *, unsure: bool
+) -> None:
+    ratio = Ratio(log=0.0, half_width=half_width, experiments=("x", "y"))
+    [experiment] = experiments(measured("one", {"8.0.1": 1.0, "8.0.2": 1.0}))
+    details = Details([(experiment, {})])
+    release = Release("8.0.2")
+
+    [point] = series_of(details.order[0], {release: ratio}, details, {release: "8.0.2"}).points
+
+    assert (point.unsure is True) == unsure

@@ -18,12 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from slowdust.analysis.comparison.estimate import Interval
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, judge
-from slowdust.analysis.model import Verdict
+from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, judge, relative_of
+from slowdust.analysis.model import Basis, Verdict
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import DELAY, Measured
 from slowdust.store.slice import Slice
@@ -101,14 +101,17 @@ def groups_of_incarnations(manifest: Manifest, slices: Sequence[Slice]) -> list[
     return result
 
 
-def true_ratio(slices: Sequence[Slice], base_slices: Sequence[Slice]) -> float | None:
+def true_ratio(
+    slices: Sequence[Slice], base_slices: Sequence[Slice], basis: Basis = "typical"
+) -> float | None:
     """Return the throughput beside the base that the contender's waits alone would leave it.
 
-    The median over slices, since that is what the typical ratio tells; None without slices that
-    have their waits.
+    What the typical ratio tells is the median over slices, what the ratio of totals tells their
+    mean; None without slices that have their waits.
     """
     own, base = known(map(_share_at_work, slices)), known(map(_share_at_work, base_slices))
-    return median(own) / median(base) if own and base else None
+    middle = median if basis == "typical" else fmean
+    return middle(own) / middle(base) if own and base else None
 
 
 def _share_at_work(record: Slice) -> float | None:
@@ -156,13 +159,14 @@ def _judged(
         base = [record for record in of_step if record.place.contender == manifest.base]
         taken = taken_share(of_step, step.clients) if step.clients <= cpus else None
         undisturbed = taken is not None and taken <= MOST_TAKEN
-        truth = true_ratio(own, base) if undisturbed else None
+        truth = true_ratio(own, base, judgement.basis) if undisturbed else None
+        relative = relative_of(estimate, manifest.method.margin)
         yield Trial(
             step=step,
             slowed=share,
             verdict=judgement.verdict,
-            ratio=estimate.ratio,
-            interval=estimate.interval,
+            ratio=relative.ratio,
+            interval=relative.interval,
             truth=1.0 if share == 0 else truth,
             measured=sum(known(record.measured.seconds for record in own)),
             taken=taken,

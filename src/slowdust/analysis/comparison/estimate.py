@@ -26,13 +26,13 @@ m_i, and with the typical ratio's posterior of tau, which knows more about resta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import FloatArray, Pooled, difference, pool
+from slowdust.analysis.comparison.location import FloatArray, Location, Pooled, difference, pool
 from slowdust.analysis.comparison.mixture import Mixture, Symmetric
 from slowdust.analysis.comparison.posterior import (
     LONG_STEPS,
@@ -107,10 +107,13 @@ class Relative:
 class AllTime(Relative):
     """Operations over time of all complete blocks, silent slices included, beside the base's."""
 
-    beside_typical: float
-    """This ratio / the typical one, of the same incarnations."""
-    beside_typical_p: float
+    beside_typical: float | None
+    """This ratio / the typical one; None where fewer than two blocks have a typical ratio, and with
+    silent incarnations."""
+    beside_typical_p: float | None
     """Two-sided p-value of 'both are equal': a restart moves both alike, so only noise counts."""
+    silent: tuple[int, ...]
+    """Numbers of the incarnations in which one of the two did nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,21 +137,25 @@ class Estimate(Relative):
     with_zero: int
 
 
-def estimate_all(cells: Sequence[BlockRatios]) -> list[Estimate]:
+def estimate_all(cells: Sequence[BlockRatios], restarts: Expectation = RESTARTS) -> list[Estimate]:
     """Estimate each cell; the cells of one call inform each other about restarts.
 
-    Cells of long steps inform only each other. The result has the order of `cells`.
+    `restarts` is what is expected of those of slices. Cells of long steps inform only each other.
+    The result has the order of `cells`.
     """
-    usable = [cell for cell in cells if cell.blocks >= 2]
-    short = _solve([cell for cell in usable if not cell.long_steps], _typical, RESTARTS)
+    usable = [cell for cell in cells if cell.blocks >= 2 or _has_totals(cell)]
+    short = _solve([cell for cell in usable if not cell.long_steps], _slices, restarts)
     long = _solve([cell for cell in usable if cell.long_steps], _pairs, LONG_STEPS)
     solved = {id(cell): estimate for cell, estimate in [*short, *long]}
     return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
 
 
 def _without_interval(cell: BlockRatios) -> Estimate:
-    ratio = math.exp(cell.by_incarnation[0].mean()) if cell.blocks else None
-    return Estimate(ratio=ratio, **_facts(cell))
+    return Estimate(**vars(_only_ratio(cell)), **_facts(cell))
+
+
+def _only_ratio(cell: BlockRatios) -> Relative:
+    return Relative(ratio=math.exp(cell.by_incarnation[0].mean()) if cell.blocks else None)
 
 
 class _Facts(TypedDict):
@@ -165,7 +172,7 @@ def _facts(cell: BlockRatios) -> _Facts:
         step=cell.step,
         contender=cell.contender,
         blocks=cell.blocks,
-        incarnations=len(cell.by_incarnation),
+        incarnations=len(cell.by_incarnation) or len(cell.totals),
         incomplete=cell.incomplete,
         with_zero=cell.with_zero,
     )
@@ -187,7 +194,7 @@ def _solve(
         (
             cell,
             Estimate(
-                **vars(typical[index]),
+                **vars(typical[index] if cell.blocks >= 2 else _only_ratio(cell)),
                 all_time=all_time.get(index),
                 restart_spread=_spread(locations, index),
                 restarts_disagree=bool(
@@ -206,29 +213,28 @@ def _all_time(cells: Sequence[BlockRatios], weight: FloatArray) -> dict[int, All
     if not indices:
         return {}
     with_totals = [cells[index] for index in indices]
-    located = [
-        _Located(tuple(cell.all_time), pool([*cell.all_time.values()])) for cell in with_totals
-    ]
+    located = [_located(cell.all_time) for cell in with_totals]
     related = _relate(_arrange(with_totals, located).mixture(weight[indices]))
     return {
-        index: AllTime(**vars(relative), **_beside_typical(cell))
+        index: AllTime(**vars(relative), **_beside_typical(cell), silent=cell.silent)
         for index, cell, relative in zip(indices, with_totals, related, strict=True)
     }
 
 
 def _has_totals(cell: BlockRatios) -> bool:
-    both = cell.all_time.keys() & cell.typical.keys()
-    return sum(len(cell.all_time[number].influence) for number in both) >= 2
+    return bool(cell.all_time) and sum(len(of_one.amount) for of_one in cell.totals.values()) >= 2
 
 
 class _BesideTypical(TypedDict):
-    beside_typical: float
-    beside_typical_p: float
+    beside_typical: float | None
+    beside_typical_p: float | None
 
 
 def _beside_typical(cell: BlockRatios) -> _BesideTypical:
     from scipy.special import stdtr
 
+    if cell.blocks < 2 or cell.silent:
+        return _BesideTypical(beside_typical=None, beside_typical_p=None)
     differences = [
         difference(total, cell.typical[number], cell.totals[number].compared)
         for number, total in cell.all_time.items()
@@ -283,8 +289,13 @@ class _Located:
     pooled: Pooled
 
 
-def _typical(cell: BlockRatios) -> _Located:
-    return _Located(cell.numbers, pool([*cell.typical.values()]))
+def _slices(cell: BlockRatios) -> _Located:
+    """Return the typical ratios; of a cell that has none, those of totals."""
+    return _located(cell.typical if cell.blocks >= 2 else cell.all_time)
+
+
+def _located(locations: Mapping[int, Location]) -> _Located:
+    return _Located(tuple(locations), pool([*locations.values()]))
 
 
 def _pairs(cell: BlockRatios) -> _Located:

@@ -7,12 +7,13 @@ moves the two halves of a block in opposite directions, so they are not independ
 
 What is trimmed is lost to the typical ratio, also where it is a stall of one contender. The ratio
 of totals has it; its standard error is the delete-one-block jackknife's (Tukey 1958, Ann. Math.
-Stat. 29; Efron and Stein 1981, Ann. Stat. 9).
+Stat. 29; Efron and Stein 1981, Ann. Stat. 9). An incarnation in which one of the two did nothing
+has no log ratio of its own: then the jackknife leaves out whole incarnations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,10 @@ FloatArray = npt.NDArray[np.float64]
 
 TRIMMED_SHARE = 0.2
 """Share of the values that is cut from each end."""
+FEWEST_FREE = 3.0
+"""Degrees of freedom from which the noise within incarnations is estimated by itself."""
+HALF_AN_OPERATION = 0.5
+"""Amount that stands for none where the jackknife leaves out all that was done."""
 SMALLEST_VARIANCE = 1e-12
 """Least variance of a location (a millionth of its value, squared): for noiseless input."""
 
@@ -68,6 +73,11 @@ class BlockTotals:
     compared: npt.NDArray[np.bool_]
     """Whether the block also has a log ratio; shape (blocks,)."""
 
+    @property
+    def one_is_silent(self) -> bool:
+        """Whether one of the two did nothing in all these blocks."""
+        return bool(self.amount.sum(axis=0).min() <= 0)
+
 
 def trimmed_mean(values: FloatArray) -> Location:
     """Return the trimmed mean of `values`, shape (blocks, parts of a block).
@@ -84,21 +94,41 @@ def trimmed_mean(values: FloatArray) -> Location:
     )
 
 
-def ratio_of_totals(totals: BlockTotals) -> Location | None:
+def totals_by_incarnation(totals: Mapping[int, BlockTotals]) -> dict[int, Location]:
+    """Return the log ratios of totals of `totals`, by number of the incarnation.
+
+    Where one of the two did nothing in an incarnation, a location is the jackknife's pseudo-value
+    of the incarnation, a single block: their mean is the log ratio over all incarnations. Nothing
+    if one of the two did nothing at all.
+    """
+    if not any(of_one.one_is_silent for of_one in totals.values()):
+        return {number: ratio_of_totals(of_one) for number, of_one in totals.items()}
+    together = BlockTotals(
+        amount=np.array([of_one.amount.sum(axis=0) for of_one in totals.values()]),
+        seconds=np.array([of_one.seconds.sum(axis=0) for of_one in totals.values()]),
+        compared=np.zeros(len(totals), dtype=bool),
+    )
+    if together.one_is_silent:
+        return {}
+    whole = ratio_of_totals(together)
+    pseudo_values = whole.mean + whole.size * whole.influence
+    return {
+        number: Location(mean=float(value), size=1.0, influence=np.zeros(1))
+        for number, value in zip(totals, pseudo_values, strict=True)
+    }
+
+
+def ratio_of_totals(totals: BlockTotals) -> Location:
     """Return ln(rate of the contender / of the base) over all blocks together.
 
-    None if one of the two did nothing outside a single block.
+    Both did something in them.
     """
     blocks = len(totals.amount)
     amount, seconds = totals.amount.sum(axis=0), totals.seconds.sum(axis=0)
-    if amount.min() <= 0:
-        return None
     mean = float(_log_ratio(amount, seconds))
     if blocks == 1:
         return Location(mean=mean, size=1.0, influence=np.zeros(1))
-    others = amount - totals.amount
-    if others.min() <= 0:
-        return None
+    others = np.maximum(amount - totals.amount, HALF_AN_OPERATION)
     without = _log_ratio(others, seconds - totals.seconds)
     return Location(
         mean=mean,
@@ -115,15 +145,18 @@ def difference(total: Location, typical: Location, compared: npt.NDArray[np.bool
 
 
 def pool(locations: Sequence[Location]) -> Pooled:
-    """Pool the noise of two or more blocks: those of one incarnation alone say too little of it."""
+    """Pool the noise of two or more blocks: those of one incarnation alone say too little of it.
+
+    Few blocks within incarnations say too little, too: then what is between the incarnations is
+    taken for noise as well, so that noise and restarts are not separated.
+    """
     mean: FloatArray = np.array([location.mean for location in locations])
     size: FloatArray = np.array([location.size for location in locations])
     freedom = float((size - 1).sum())
-    if freedom > 0:
-        squares = sum(location.squares for location in locations)
-    else:
-        # One block per incarnation: noise and restarts cannot be separated; all is noise.
-        freedom, squares = len(mean) - 1.0, float(np.square(mean - mean.mean()).sum())
+    squares = sum(location.squares for location in locations)
+    if freedom < FEWEST_FREE:
+        freedom += len(mean) - 1.0
+        squares += float(size @ np.square(mean - np.average(mean, weights=size)))
     return Pooled(mean, np.maximum(squares / freedom / size, SMALLEST_VARIANCE), freedom)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import judge
+from slowdust.analysis.comparison.verdict import judge, relative_of
 from slowdust.store.slice import Slice
 
 
@@ -29,6 +29,7 @@ class PairVerdicts:
         unsure: dict[str, set[Step]] = {}
         for judgement in judge(self._slices, self._contenders, self._margin, base):
             estimate = judgement.estimate
-            if judgement.verdict == "unsure" and estimate.interval is not None:
+            interval = relative_of(estimate, self._margin).interval
+            if judgement.verdict == "unsure" and interval is not None:
                 unsure.setdefault(estimate.contender, set()).add(estimate.step)
         return unsure

@@ -5,7 +5,7 @@ docs/statistics.md has the formulas, estimate.py the model and its sources.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,8 @@ class Expectation:
     """Most degrees of freedom about tau that come from other steps and contenders."""
     outsider_share: float
     """Prior probability that a step's tau has nothing in common with the others'."""
+    independent: Callable[[FloatArray, FloatArray, Sequence[str]], float] = independent_share
+    """Function that says what another cell is worth, of an independent one."""
 
 
 RESTARTS = Expectation(scale=0.015, prior_freedom=4.0, borrowed_freedom=8.0, outsider_share=0.2)
@@ -97,7 +99,7 @@ def weigh_restarts(locations: Locations, expected: Expectation) -> FloatArray:
     others = log_likelihood.sum(axis=0) - log_likelihood
     other_contrasts = contrasts.sum() - contrasts
     discount = np.minimum(
-        independent_share(locations.mean, locations.present, locations.contender),
+        expected.independent(locations.mean, locations.present, locations.contender),
         expected.borrowed_freedom / np.maximum(other_contrasts, 1.0),
     )
     own = _normalised(log_prior[None, :])

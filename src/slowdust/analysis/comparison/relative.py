@@ -22,7 +22,7 @@ from slowdust.analysis.comparison.location import (
     BlockTotals,
     FloatArray,
     Location,
-    ratio_of_totals,
+    totals_by_incarnation,
     trimmed_mean,
 )
 from slowdust.analysis.sla import meets_sla
@@ -80,9 +80,15 @@ class BlockRatios:
 
     @cached_property
     def all_time(self) -> dict[int, Location]:
-        """Ratios of totals by number of the incarnation; without those that have none."""
-        locations = {number: ratio_of_totals(totals) for number, totals in self.totals.items()}
-        return {number: location for number, location in locations.items() if location}
+        """Ratios of totals by number of the incarnation; empty without totals, and where one of the
+        two did nothing at all.
+        """
+        return totals_by_incarnation(self.totals)
+
+    @property
+    def silent(self) -> tuple[int, ...]:
+        """Numbers of the incarnations in which one of the two did nothing."""
+        return tuple(number for number, totals in self.totals.items() if totals.one_is_silent)
 
 
 class _Place(NamedTuple):
@@ -119,12 +125,16 @@ def throughput(record: Slice) -> float:
 def total_of(record: Slice) -> tuple[float | None, Second | None]:
     """Return what a slice did, in what its rate counts, and how long it took; None if unknown.
 
-    A long step and an archived run have only their rate.
+    The time is the amount over the rate, which is the mean of the clients' times: were it that to
+    the last completion of any, the stall of one client would be charged to all. A slice that did
+    nothing took the measured time. A long step and an archived run have only their rate.
     """
     if record.step is not None or record.archived is not None:
         return None, None
     measured = record.measured
     amount = measured.rows if record.unit == ROWS_PER_SECOND else measured.operations
+    if amount and record.qps > 0:
+        return amount, amount / record.qps
     # Nothing was completed, so the time to the last completion is 0: the window was longer.
     return amount, measured.seconds or measured.probe_seconds
 

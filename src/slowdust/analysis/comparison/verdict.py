@@ -123,11 +123,18 @@ def _half_width(interval: Interval) -> float:
 
 
 def basis_of(estimate: Estimate, margin: float) -> Basis:
-    """Return the ratio that decides: that of totals where it surely differs by over the margin."""
+    """Return the ratio that decides.
+
+    It is that of totals where it surely differs by over the margin, and where what is typical does
+    not have all that happened: too few blocks, or not the incarnations in which one was silent.
+    """
     all_time = estimate.all_time
-    if all_time is None or not stalls(all_time, margin):
+    if all_time is None:
         return "typical"
-    return "all time" if all_time.beside_typical_p < SURELY_APART else "typical"
+    if all_time.beside_typical_p is None:
+        return "all time"
+    surely = stalls(all_time, margin) and all_time.beside_typical_p < SURELY_APART
+    return "all time" if surely else "typical"
 
 
 def relative_of(estimate: Estimate, margin: float) -> Relative:
@@ -139,6 +146,8 @@ def relative_of(estimate: Estimate, margin: float) -> Relative:
 
 def stalls(all_time: AllTime, margin: float) -> bool:
     """Return whether totals differ from what is typical by over `margin`, and hardly by chance."""
+    if all_time.beside_typical is None or all_time.beside_typical_p is None:
+        return False
     apart = Interval(all_time.beside_typical, all_time.beside_typical)
     return not apart.lies_inside(margin) and all_time.beside_typical_p < PERHAPS_APART
 
@@ -146,11 +155,15 @@ def stalls(all_time: AllTime, margin: float) -> bool:
 def verdict_alone(estimate: Estimate, margin: float) -> Verdict:
     """Return the verdict as if this were the experiment's only test.
 
-    What is typical is not `same` where it is open whether stalls are the contender's or chance.
+    Where it is open whether stalls are the contender's or chance, what is typical has a verdict
+    only if the totals have it, too. Contenders are not the same if one was silent for a whole
+    incarnation.
     """
-    relative = relative_of(estimate, margin)
-    verdict = _verdict_of(relative.interval, relative.equivalence_interval, margin)
-    return "unsure" if verdict == "same" and _may_stall(estimate, margin) else verdict
+    verdict = _verdict_now(relative_of(estimate, margin), margin)
+    if verdict == "same" and _silent(estimate):
+        return "unsure"
+    all_time = _totals_in_doubt(estimate, margin)
+    return verdict if all_time is None or _verdict_now(all_time, margin) == verdict else "unsure"
 
 
 def settled_alone(estimate: Estimate, margin: float) -> Verdict:
@@ -162,17 +175,32 @@ def settled_alone(estimate: Estimate, margin: float) -> Verdict:
     `same` may stop at 99%: with every look the interval has to lie inside the margin on both
     sides, which chance does far less often (the simulation in docs/statistics.md counts both).
     """
-    if estimate.incarnations < FEWEST_INCARNATIONS:
+    if estimate.incarnations < FEWEST_INCARNATIONS or _silent(estimate):
         return "unsure"
-    relative = relative_of(estimate, margin)
-    verdict = _verdict_of(relative.difference_interval, relative.sameness_interval, margin)
-    return "unsure" if verdict == "same" and _may_stall(estimate, margin) else verdict
+    verdict = _verdict_settled(relative_of(estimate, margin), margin)
+    all_time = _totals_in_doubt(estimate, margin)
+    agree = all_time is None or _verdict_settled(all_time, margin) == verdict
+    return verdict if agree else "unsure"
 
 
-def _may_stall(estimate: Estimate, margin: float) -> bool:
-    if estimate.all_time is None or basis_of(estimate, margin) == "all time":
-        return False
-    return stalls(estimate.all_time, margin)
+def _totals_in_doubt(estimate: Estimate, margin: float) -> AllTime | None:
+    """Return the totals if stalls may be the contender's, and the verdict is about the typical."""
+    all_time = estimate.all_time
+    if all_time is None or basis_of(estimate, margin) == "all time":
+        return None
+    return all_time if stalls(all_time, margin) else None
+
+
+def _silent(estimate: Estimate) -> bool:
+    return estimate.all_time is not None and bool(estimate.all_time.silent)
+
+
+def _verdict_now(relative: Relative, margin: float) -> Verdict:
+    return verdict_of(relative.interval, relative.equivalence_interval, margin)
+
+
+def _verdict_settled(relative: Relative, margin: float) -> Verdict:
+    return verdict_of(relative.difference_interval, relative.sameness_interval, margin)
 
 
 def discovery_threshold(p_values: Sequence[float], chances: Sequence[float]) -> float:
@@ -190,9 +218,7 @@ def discovery_threshold(p_values: Sequence[float], chances: Sequence[float]) -> 
     return float(passed[-1]) if len(passed) else 0.0
 
 
-def _verdict_of(
-    difference: Interval | None, equivalence: Interval | None, margin: float
-) -> Verdict:
+def verdict_of(difference: Interval | None, equivalence: Interval | None, margin: float) -> Verdict:
     """Return the verdict of the interval that has to exclude 1, and of that inside the margin."""
     if difference is None or equivalence is None:
         return "unsure"

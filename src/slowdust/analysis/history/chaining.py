@@ -101,12 +101,13 @@ class Experiment:
         return [base, *(name for name in names if name != base)]
 
     def _ratio(self, result: Result) -> Ratio | None:
-        if result.rqps is None:
+        if result.judged_rqps is None:
             return None
         half_width = None
-        if result.low is not None and result.high is not None:
-            half_width = math.log(result.high / result.low) / 2
-        return Ratio(math.log(result.rqps), half_width, (self.name,), verdict=result.verdict)
+        low, high = result.judged_interval
+        if low is not None and high is not None:
+            half_width = math.log(high / low) / 2
+        return Ratio(math.log(result.judged_rqps), half_width, (self.name,), verdict=result.verdict)
 
 
 Member = tuple[Experiment, Mapping[Release, str]]

@@ -27,8 +27,8 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     empty if one experiment measured it beside the base."""
 
     unsure: bool | None = None
-    """True if that is the verdict of its one experiment, or, made of several, its interval neither
-    excludes 1 nor lies inside the margin; else absent."""
+    """True if that is the verdict of its one experiment, or, made of several, its 95% interval
+    does not exclude 1 and its 90% interval does not lie inside the margin; else absent."""
 
     @property
     def half_width(self) -> float | None:

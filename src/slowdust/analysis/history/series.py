@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean
+from statistics import NormalDist, fmean
 
-from slowdust.analysis.comparison.estimate import Interval
+from slowdust.analysis.comparison.estimate import CONFIDENCE, EQUIVALENCE, Interval
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.comparison.verdict import verdict_of
 from slowdust.analysis.history.chaining import Member, Ratio
 from slowdust.analysis.history.model import Point, Series
 from slowdust.analysis.versions import Release
 from slowdust.units import known
 from slowdust.wording import GROUP_TITLES
+
+_NARROWER = NormalDist().inv_cdf((1 + EQUIVALENCE) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""Half-width of the interval that decides `same` / that of the 95% interval."""
 
 
 class Details:
@@ -108,6 +112,8 @@ def _unsure(ratio: Ratio, margin: float) -> bool:
     """Return whether a ratio is unsure, as its experiment says, or by the interval of several."""
     if ratio.verdict is not None or ratio.half_width is None:
         return ratio.verdict == "unsure"
-    half = ratio.half_width
-    interval = Interval(math.exp(ratio.log - half), math.exp(ratio.log + half))
-    return not interval.lies_inside(margin) and not interval.excludes_one()
+    difference, equivalence = (
+        Interval(math.exp(ratio.log - half), math.exp(ratio.log + half))
+        for half in (ratio.half_width, ratio.half_width * _NARROWER)
+    )
+    return verdict_of(difference, equivalence, margin) == "unsure"

@@ -76,6 +76,8 @@ class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnations: int
     """Incarnations that the forecast spreads it over: as many times as there were. Slowdust takes
     at most six by itself, more have to be asked for."""
+    options: str = ""
+    """What to type: '--budget 20m --incarnations 24', of long steps '--incarnations 12'."""
     alone_s: Second | None = None
     """The part of `seconds` that is this test's: the budget of an experiment without the others."""
 
@@ -104,7 +106,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     runs, which have no totals."""
     rqps: float | None = None
     """Relative throughput of typical blocks, 1 for the base; absent if no block has that of both
-    contenders."""
+    contenders. The verdict is about it, unless `basis` is 'all time'."""
     low: float | None = None
     high: float | None = None
     """95% interval of rqps; absent for the base and with fewer than two blocks."""
@@ -114,9 +116,12 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     all_time: AllTimeRatio | None = None
     """The ratio of totals; absent for the base, long steps and archived runs."""
     basis: Basis | None = None
-    """The ratio that the verdict is about; absent without a verdict."""
+    """The ratio that the verdict is about: rqps, or that of `all_time` where stalls make the two
+    differ; absent without a verdict."""
     slices: int
     incarnations: int
+    silent_incarnations: list[int] = []
+    """Numbers of the incarnations in which no slice of it had any throughput."""
     measured_s: Second | None = None
     errors: int | None = None
     """Failed operations; like retries, absent for archived runs."""
@@ -156,8 +161,13 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def judged_rqps(self) -> float | None:
-        """The ratio that the verdict is about."""
+        """The ratio that the verdict is about: what reports print, colour and rank."""
         return self.rqps if self._all_time is None else self._all_time.rqps
+
+    @property
+    def typical_beside(self) -> float | None:
+        """The typical ratio where the verdict is about all time, to be told beside it."""
+        return None if self._all_time is None else self.rqps
 
     @property
     def bound(self) -> float | None:

@@ -34,7 +34,7 @@ def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list
 
 
 def _memory(info: ContenderInfo, results: Sequence[Result], base: str) -> Memory:
-    ratios = [r.rqps for r in results if r.rqps is not None and r.contender != base]
+    ratios = known(result.judged_rqps for result in results if result.contender != base)
     rss = _peak(results, lambda result: result.peak_rss_gb)
     pool = None if info.buffer_pool_bytes is None else info.buffer_pool_bytes / _BYTES_PER_GB
     return Memory(

@@ -12,6 +12,7 @@ from slowdust.analysis.model import Needed
 from slowdust.store.manifest import Method
 from slowdust.store.slice import Slice
 from slowdust.units import Second, known
+from slowdust.wording import short_duration
 
 
 def needed_of(
@@ -47,7 +48,10 @@ def _needed(
     )
     if method.steps is not None:
         needed.seconds = forecast.factor * all_steps or None
+        needed.options = f"--incarnations {needed.incarnations}"
     elif method.budget_s is not None:
         needed.seconds = forecast.factor * method.budget_s
+        budget = short_duration(needed.seconds)
+        needed.options = f"--budget {budget} --incarnations {needed.incarnations}"
         needed.alone_s = needed.seconds * own / all_steps if own else None
     return needed

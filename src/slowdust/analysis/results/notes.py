@@ -38,6 +38,7 @@ BUSY_SLICES = 0.05
 OTHER_CLOCK = 0.02
 """Relative difference of the clock rates from which it is reported."""
 
+_ABOUT_ALL_TIME = ", and the verdict is about all time"
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
 NO_BASE = "not compared: the base has no rate here"
 ONE_RUN = "one run: no interval, no verdict"
@@ -59,6 +60,7 @@ def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) ->
         record.measured.schedule.late_operations for record in slices if record.measured.schedule
     ):
         notes.append(f"late operations: {late:,}")
+    notes += [f"did nothing in incarnation {number}" for number in silent_incarnations(slices)]
     if empty := sum(record.qps <= 0 for record in slices):
         notes.append(f"slices without throughput: {empty} of {len(slices)}")
     if skipped := sorted({probe for record in slices for probe in record.measured.skipped_probes}):
@@ -66,9 +68,15 @@ def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) ->
     return notes
 
 
+def silent_incarnations(slices: Sequence[Slice]) -> list[int]:
+    """Return the numbers of the incarnations in which no slice has any throughput."""
+    active = {record.place.incarnation for record in slices if record.qps > 0}
+    return sorted({record.place.incarnation for record in slices} - active)
+
+
 def notes_about_estimate(estimate: Estimate) -> list[str]:
     """Return notes about what the comparison with the base is based on."""
-    if estimate.ratio is None:
+    if estimate.ratio is None and estimate.all_time is None:
         return ["not comparable: no complete block"]
     notes = []
     if estimate.incarnations == 1:
@@ -90,13 +98,23 @@ def notes_about_estimate(estimate: Estimate) -> list[str]:
 def notes_about_totals(judgement: Judgement, margin: float) -> list[str]:
     """Return a note if all slices together say something else than the typical ones."""
     estimate, all_time = judgement.estimate, judgement.estimate.all_time
-    if all_time is None or not stalls(all_time, margin):
+    if all_time is None or all_time.ratio is None:
+        return []
+    if all_time.beside_typical is None:
+        typical = "none" if estimate.ratio is None else f"{estimate.ratio:.2f}"
+        reason = (
+            "one of the two did nothing in a whole incarnation"
+            if all_time.silent
+            else "too few blocks without silence"
+        )
+        return [f"typical {typical}, all time {all_time.ratio:.2f}: {reason}{_ABOUT_ALL_TIME}"]
+    if not stalls(all_time, margin):
         return []
     ratios = f"typical {estimate.ratio:.2f}, all time {all_time.ratio:.2f}"
     if judgement.basis == "typical":
         return [f"{ratios}: stalls, too few to say whose they are"]
     stalled = "stalls" if all_time.beside_typical < 1 else "the base stalls"
-    return [f"{ratios}: {stalled}, and the verdict is about all time"]
+    return [f"{ratios}: {stalled}{_ABOUT_ALL_TIME}"]
 
 
 def notes_about_restarts(moves: Sequence[CommonMove], base: str) -> list[str]:

@@ -8,7 +8,7 @@ from statistics import median
 
 from slowdust.analysis.comparison.estimate import AllTime
 from slowdust.analysis.comparison.relative import Step, step_of, total_of
-from slowdust.analysis.comparison.verdict import Judgement, judge
+from slowdust.analysis.comparison.verdict import Judgement, judge, relative_of
 from slowdust.analysis.model import AllTimeRatio, PlanDifference, Result
 from slowdust.analysis.origin import (
     counts_errors,
@@ -33,6 +33,7 @@ from slowdust.analysis.results.notes import (
     notes_about_slices,
     notes_about_step,
     notes_about_totals,
+    silent_incarnations,
 )
 from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
 from slowdust.analysis.sla import missed_its_sla, writers_of
@@ -136,6 +137,7 @@ def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
         qps=rate_of(slices),
         slices=len(slices),
         incarnations=len({record.place.incarnation for record in slices}),
+        silent_incarnations=silent_incarnations(slices),
         per_op={},
         writers=writers_of(slices),
         late_operations=(
@@ -145,7 +147,7 @@ def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
 
 
 def rate_of(slices: Sequence[Slice]) -> float:
-    """Return the total of one step and contender over its time, in the slices' unit.
+    """Return the total of one step and contender over its time (`total_of`), in the slices' unit.
 
     Where a slice has no total, as a long step has none, it is the median of the rates.
     """
@@ -223,7 +225,7 @@ def _compare(
     if single_run:
         result.notes.append(NO_BASE if estimate.ratio is None else ONE_RUN)
         return
-    if estimate.ratio is not None:
+    if relative_of(estimate, margin).ratio is not None:
         result.verdict, result.basis = judgement.verdict, judgement.basis
     result.all_time = _all_time(estimate.all_time)
     if estimate.interval is not None:

@@ -204,7 +204,10 @@ def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
     columns = {
         SummaryColumn(test, "x the base"): {
             name: SummaryCell(
-                result.rqps, _band(result), missed_its_sla(result), result.verdict == "unsure"
+                result.judged_rqps,
+                _band(result),
+                missed_its_sla(result),
+                result.verdict == "unsure",
             )
             for name, result in results.items()
         }
@@ -226,9 +229,9 @@ def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
 def _band(result: Result) -> Shade:
     if missed_its_sla(result):
         return Shade.SLA_MISSED
-    if result.rqps is None:
+    if result.judged_rqps is None:
         return Shade.PLAIN
-    printed = round(result.rqps, 2)
+    printed = round(result.judged_rqps, 2)
     if printed <= CLEARLY_SLOWER:
         return Shade.SLOWER
     return Shade.FASTER if printed >= CLEARLY_FASTER else Shade.PLAIN

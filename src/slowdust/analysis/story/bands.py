@@ -330,7 +330,7 @@ def _opposed(ratio: float, other: float) -> bool:
 
 def has_no_interval(results: Sequence[Result]) -> bool:
     """Return whether something is compared, and all of it by single runs of each contender."""
-    compared = [result for result in results if result.verdict is not None or result.rqps]
+    compared = [result for result in results if result.verdict is not None or result.judged_rqps]
     return len({result.contender for result in compared}) > 1 and all(
-        result.low is None and result.high is None for result in compared
+        result.judged_interval == (None, None) for result in compared
     )

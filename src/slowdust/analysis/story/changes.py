@@ -91,7 +91,7 @@ def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
     rates: dict[str, dict[str, float]] = {}
     units: dict[str, str] = {}
     for result in results:
-        rate = result.qps if NO_BASE in result.notes else result.rqps
+        rate = result.qps if NO_BASE in result.notes else result.judged_rqps
         if result.contender not in names or rate is None:
             continue
         if units.setdefault(result.test, result.unit) == result.unit:

@@ -79,7 +79,8 @@ class _Pair:
     @property
     def size(self) -> float:
         """Size of the difference that is sure, |ln| of the bound nearer 1; for a ranking."""
-        bound = self.rqps if self.result.low is None else self.result.bound or 1.0
+        low, _ = self.result.judged_interval
+        bound = self.rqps if low is None else self.result.bound or 1.0
         return abs(math.log(bound))
 
     @property
@@ -115,14 +116,14 @@ class ContenderComparison:
                 bands=bands,
             )
             for result in results
-            if result.contender == name and result.rqps is not None
+            if result.contender == name and result.judged_rqps is not None
         ]
         self.most_explained = MOST_EXPLAINED if len(names) == 2 else 1
         self.cut_short = False
         """Whether one of the two dropped out."""
         self.by_clients = ""
         """Clause about the numbers of clients at which it overtakes the base; empty with one."""
-        self.left_out = sum(r.contender == name and r.rqps is None for r in results)
+        self.left_out = sum(r.contender == name and r.judged_rqps is None for r in results)
 
     def sentences(self) -> list[str]:
         """Return all sentences, the most important first."""
@@ -235,8 +236,17 @@ def limits_of(pairs: Sequence[_Pair]) -> list[str]:
             for busy in known((pair.result.client_busiest_thread, pair.base.client_busiest_thread))
         )
     )
+    silent = dict.fromkeys(
+        (side.contender, number, pair.label)
+        for pair in pairs
+        for side in (pair.result, pair.base)
+        for number in side.silent_incarnations
+    )
     failing = dict.fromkeys(pair.label for pair in pairs if pair.result.errors or pair.base.errors)
     sentences = []
+    if silent:
+        places = [f"{name} in incarnation {number} of {label}" for name, number, label in silent]
+        sentences.append(f"Nothing was done by {shortened(places)}.")
     if limited:
         sentences.append(f"The client, not the server, was the limit: {shortened([*limited])}.")
     if failing:
@@ -274,11 +284,13 @@ def _sentence_about_change(pair: _Pair) -> str:
     counted = f" in {result.unit}" if measured_in_steps(result.benchmark) else ""
     difference = f"{speed(pair.rqps)}{counted}{pair.at_least}"
     claim = f"{pair.label} is {difference}{interval}{_response(result)}"
-    if result.basis == "all time" and result.rqps is not None:
-        stalled = "stalls" if pair.rqps < result.rqps else "the base stalls"
-        return f"{claim}; typical {result.rqps:.2f}, all time {pair.rqps:.2f}: {stalled}."
+    if (typical := result.typical_beside) is not None:
+        stalled = "stalls" if pair.rqps < typical else "the base stalls"
+        claim += f"; typical {typical:.2f}, all time {pair.rqps:.2f}: {stalled}"
     if PLAN_DIFFERS in result.notes:
         return f"{claim}; its plan differs, so this compares plans, not code."
+    if result.basis == "all time":
+        return f"{claim}."
     return f"{claim}; {_reason(explain(result, pair.base))}."
 
 

@@ -28,7 +28,7 @@ _NEARLY_ALL = 0.8
 def what_decides(result: Result) -> str:
     """Write what would decide a result; empty where there is no forecast.
 
-    'about 8 times the budget, 20 minutes in 24 incarnations, would decide it'
+    'about 8 times the budget, --budget 20m --incarnations 24, would decide it'
     """
     if result.needed is None:
         return ""
@@ -77,13 +77,13 @@ def _of_what(result: Result) -> str:
 
 
 def _amount(needed: Needed, what: str) -> str:
-    """Return 'about 8 times the budget, 20 minutes in 24 incarnations', 'more than 20 times'."""
+    """Return 'about 8 times the budget, --budget 20m --incarnations 24', 'more than 20 times'."""
     times = f"{needed.factor:g} times{f' {what}' if what else ''}"
     if needed.more:
         return f"more than {times}"
     if not needed.seconds:
         return f"about {times}"
-    return f"about {times}, {rough_duration(needed.seconds)} in {needed.incarnations} incarnations"
+    return f"about {times}, {needed.options}"
 
 
 def _comma(needed: Needed) -> str:
@@ -100,9 +100,9 @@ def why_so_little(report: Report) -> list[str]:
     judged = [result for result in report.results if result.verdict is not None]
     decided = sum(result.verdict != "unsure" for result in judged)
     widths = [
-        math.log(result.high / result.low) / 2
-        for result in judged
-        if result.low is not None and result.high is not None
+        math.log(high / low) / 2
+        for low, high in (result.judged_interval for result in judged)
+        if low is not None and high is not None
     ]
     if report.noise is None or decided >= MOST * len(judged):
         return []
@@ -148,9 +148,7 @@ def _remedies(judged: Sequence[Result], decided: int, noise: Noise) -> str:
     tests = "one test" if fewer == 1 else f"{fewer} tests"
     instead = f", or the same budget for {tests}" if fewer and not enough.more else ""
     decide = f" {amount}{instead}{',' if instead else _comma(enough)} would decide most."
-    typed = _FOR_MORE
-    if enough.seconds and not enough.more:
-        typed = f" Type the same command with --budget {math.ceil(enough.seconds / 60)}m."
+    typed = "" if enough.seconds and not enough.more else _FOR_MORE
     return f"{decide}{quieter}{typed}"
 
 

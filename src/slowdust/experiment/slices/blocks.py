@@ -93,8 +93,14 @@ class StepSessions:
         return min(speeds, default=0.0)
 
     def record_speed(self, seconds: Second) -> SpeedRecord | None:
-        """Run the first contender in short runs; None if it fails."""
-        contender = self._contenders.running()[0]
+        """Run the first contender in short runs; None if it fails.
+
+        The others run as long, so that it is no warmer than they are.
+        """
+        contender, *others = self._contenders.running()
+        for other in others:
+            with self._contenders.guard(other):
+                self._run(other, ForSeconds(seconds))
         with self._contenders.guard(contender):
             end = time.monotonic() + seconds
             runs = []

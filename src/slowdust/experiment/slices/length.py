@@ -33,6 +33,8 @@ _LONGEST_RECORD: Second = 2.0
 _SHORTEST_RECORD: Second = 0.8
 _RECORDED_SHARE = 0.06
 """Share of a test's part of the budget that its record takes at the most."""
+_SHARE_OF_ALL = 0.2
+"""Share that it takes with all contenders that run as long."""
 _SLICES = 4
 """Slices of a block of two contenders: A B B A."""
 _HALVES = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
@@ -76,12 +78,13 @@ def choose_length(record: SpeedRecord, discard: Second) -> Second:
     return best if widths[best] < CLEARLY * widths[usual] else usual
 
 
-def record_seconds(share: Second) -> Second:
+def record_seconds(share: Second, contenders: int) -> Second:
     """Return how long the record of a test's warm-up is, by the test's share of the budget.
 
-    It is 0 where the share is too small for one that tells something.
+    All contenders run as long. It is 0 where the share is too small for one that tells something.
     """
-    seconds = min(_LONGEST_RECORD, share * _RECORDED_SHARE)
+    of_share = min(_RECORDED_SHARE, _SHARE_OF_ALL / contenders)
+    seconds = min(_LONGEST_RECORD, share * of_share)
     return seconds if seconds >= _SHORTEST_RECORD else 0.0
 
 

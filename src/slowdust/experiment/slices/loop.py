@@ -209,7 +209,8 @@ class SliceLoop:
         return method.slice_lengths[step.key]
 
     def _chosen_length(self, step: PlannedStep, run: StepSessions, per_second: float) -> Second:
-        seconds = record_seconds(self._budget.total / len(self.journal.steps))
+        share = self._budget.total / len(self.journal.steps)
+        seconds = record_seconds(share, len(self._contenders.running()))
         if self._pace.rate is not None:
             seconds, per_second = 0.0, self._pace.rate.per_second
         # What consumes rows has none to spare.

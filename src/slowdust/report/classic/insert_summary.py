@@ -89,10 +89,10 @@ def render(
 ) -> str:
     """Write the tables, `tags` being the rows; each column has all of them.
 
-    Relative rates of the cells in `unsure` are pale; archived runs have none.
+    Rates of the cells in `unsure` are pale, the relative ones too; archived runs have none.
     """
     beside_queries = [column for column in columns if column.target is not None]
-    tables = [_rates(columns, tags)]
+    tables = [_rates(columns, tags, unsure)]
     if not any(column.step.endswith(_SECOND_LOOP) for column in columns):
         tables.append(_relative(columns, tags, unsure))
     if beside_queries:
@@ -100,7 +100,7 @@ def render(
     return "".join(tables)
 
 
-def _rates(columns: Sequence[Column], tags: Sequence[str]) -> str:
+def _rates(columns: Sequence[Column], tags: Sequence[str], unsure: Collection[Cell]) -> str:
     shades = {
         column.step: shades_of(
             {tag: column.rate(tag) for tag in tags},
@@ -110,9 +110,10 @@ def _rates(columns: Sequence[Column], tags: Sequence[str]) -> str:
     }
 
     def cell(column: Column, tag: str) -> str:
-        return _cell(str(column.rate(tag)), _COLOURS[shades[column.step][tag]])
+        text = _cell(str(column.rate(tag)), _COLOURS[shades[column.step][tag]])
+        return _pale(text) if (column.step, tag) in unsure else text
 
-    return _table(_HEAD, columns, _rows(columns, tags, cell, " "))
+    return _table(f"{_PALE}{_HEAD}" if unsure else _HEAD, columns, _rows(columns, tags, cell, " "))
 
 
 def _relative(columns: Sequence[Column], tags: Sequence[str], unsure: Collection[Cell]) -> str:
@@ -125,10 +126,9 @@ def _relative(columns: Sequence[Column], tags: Sequence[str], unsure: Collection
         percent = round(100 * ratio)
         colour = "chi" if percent > _HIGH else "clo" if percent < _LOW else None
         text = _cell(f"{ratio:.2f}", colour)
-        return text.replace("<td", '<td class="unsure"') if (column.step, tag) in unsure else text
+        return _pale(text) if (column.step, tag) in unsure else text
 
-    head = f"{_PALE}{_HEAD_RELATIVE}" if unsure else _HEAD_RELATIVE
-    return _table(head, columns, _rows(columns, tags, cell, " "))
+    return _table(_HEAD_RELATIVE, columns, _rows(columns, tags, cell, " "))
 
 
 def _insert_rates(columns: Sequence[Column], tags: Sequence[str]) -> str:
@@ -156,6 +156,10 @@ def _table(head: str, columns: Sequence[Column], rows: Sequence[str]) -> str:
     names = "".join(f"<th>{column.step}</th>" for column in columns)
     body = "".join(f"{row}</tr>\n" for row in rows)
     return f"{head}<tr><th>dbms</th>{names}</tr>\n{body}</table>\n"
+
+
+def _pale(cell: str) -> str:
+    return cell.replace("<td", '<td class="unsure"')
 
 
 def _cell(text: str, colour: str | None) -> str:

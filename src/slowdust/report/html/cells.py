@@ -32,9 +32,9 @@ def band(rqps: float | None) -> Band:
 def band_of(result: Result) -> Band:
     """Return the colour of a result: by its rate, or in an open loop by its response time."""
     time = result.response_time
-    if result.rqps is None and time is not None and time.relative:
+    if result.judged_rqps is None and time is not None and time.relative:
         return band(1 / time.relative)
-    return band(result.rqps)
+    return band(result.judged_rqps)
 
 
 def sureness(result: Result) -> str:
@@ -45,7 +45,11 @@ def sureness(result: Result) -> str:
 def rate_and_outlook(result: Result) -> str:
     """Return what a cell says when pointed at: its rate, and what would decide it."""
     rate = f"{measured(result.qps)} {result.unit}"
-    if result.all_time is not None:
+    if (typical := result.typical_beside) is not None:
+        rate += f"; typical {numbers.ratio(typical)}"
+        if result.low is not None and result.high is not None:
+            rate += f" ({numbers.interval(result.low, result.high)})"
+    elif result.all_time is not None:
         total = result.all_time
         interval_of_total = numbers.interval(total.low, total.high)
         rate += f"; all time {numbers.ratio(total.rqps)} ({interval_of_total})"
@@ -124,6 +128,11 @@ def comparison(compared: MetricComparison | None) -> Markup:
     if compared.low is None or compared.high is None:
         return lines
     return lines + Markup("<small>{}</small>").format(numbers.interval(compared.low, compared.high))
+
+
+def judged_interval(result: Result) -> str | Markup:
+    """Return the interval of the ratio that the verdict is about."""
+    return interval(*result.judged_interval)
 
 
 def interval(low: float | None, high: float | None) -> str | Markup:

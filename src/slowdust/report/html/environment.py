@@ -42,6 +42,7 @@ def environment() -> Environment:
         change=cells.change,
         duration=numbers.duration,
         interval=cells.interval,
+        judged_interval=cells.judged_interval,
         percent=cells.percent,
         response_time=cells.response_time,
         size=cells.size,

@@ -58,7 +58,9 @@ class Page:
     @cached_property
     def compared(self) -> tuple[str, ...]:
         """The contenders beside the base that have a relative rate somewhere."""
-        rated = {result.contender for result in self.report.results if result.rqps is not None}
+        rated = {
+            result.contender for result in self.report.results if result.judged_rqps is not None
+        }
         return tuple(name for name in self.others if name in rated)
 
     @cached_property

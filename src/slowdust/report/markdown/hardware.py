@@ -7,7 +7,7 @@ from slowdust.analysis.model import Memory, MetricComparison, Report, Result
 from slowdust.analysis.results.results import by_step
 from slowdust.benchmarks import measured_in_steps
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, interval, or_absent, ratio, table
+from slowdust.report.markdown.table import ABSENT, PALE, interval, or_absent, pale, ratio, table
 from slowdust.wording import TRANSACTION_RATES, change, listing, operation
 
 _ALWAYS = ("server", "client")
@@ -50,13 +50,12 @@ def per_operation(report: Report) -> list[str]:
             show = _of_base if name == report.base else _relative
             cells = (show(result, key) for key in columns)
             rows.append([step.test, str(step.clients), name, *cells])
-    explained = any(result.compared for result in report.results)
     return [
         "## Hardware per operation",
         "",
-        "The base's values; of the others, the multiple of the base's (x)"
-        f"{', with its 95% interval and verdict' if explained else ''}.",
+        "The base's values; of the others, the multiple of the base's (x).",
         *_what_operations_are(report),
+        *_explained(report, "Behind a multiple its 95% interval and verdict."),
         "",
         *table(["test", "clients", "contender", *columns.values()], rows, left=1),
     ]
@@ -105,8 +104,14 @@ def _relative(result: Result, key: str) -> str:
 
 
 def _comparison(compared: MetricComparison) -> str:
-    bounds = interval(compared.low, compared.high)
-    return f"{_multiple(compared.ratio)}{bounds} {compared.verdict}"
+    value = f"{_multiple(compared.ratio)}{interval(compared.low, compared.high)}"
+    return f"{pale(value) if compared.verdict == 'unsure' else value} {compared.verdict}"
+
+
+def _explained(report: Report, explanation: str) -> list[str]:
+    """Return the explanation of the comparisons, and of pale ones, where there are such."""
+    verdicts = {each.verdict for result in report.results for each in result.compared.values()}
+    return [*([explanation] if verdicts else []), *([PALE] if "unsure" in verdicts else [])]
 
 
 def _absolute(value: float) -> str:
@@ -146,11 +151,12 @@ def latency(report: Report) -> list[str]:
             cells = (_response_time(result, column) for column in columns)
             rows.append([step.test, str(step.clients), name, *cells])
     header = ["test", "clients", "contender", *columns]
+    explained = _explained(report, _RATIOS_OF_TIMES)
     return [
         "## Response time, microseconds",
         "",
         *([TRANSACTION_RATES, ""] if runs.rates_count_queries else []),
-        *([_RATIOS_OF_TIMES, ""] if any(result.compared for result in report.results) else []),
+        *([*explained, ""] if explained else []),
         *table(header, rows, left=1),
     ]
 

@@ -30,7 +30,18 @@ def throughput(report: Report) -> list[str]:
     header = ["test", "clients", report.base, *others]
     explained = [PALE] if any(result.verdict == "unsure" for result in report.results) else []
     head = ["## Throughput", "", *runs_of(report).rates, *explained, ""]
-    return [*head, *table(header, rows, left=1)]
+    return [*head, *table(header, rows, left=1), *_all_time(report)]
+
+
+def _all_time(report: Report) -> list[str]:
+    """Return what 'typical' says, where a verdict is about all time."""
+    if all(result.typical_beside is None for result in report.results):
+        return []
+    return [
+        "",
+        "Where a typical ratio stands behind a verdict, stalls make all time differ from it: the",
+        "ratio, interval and verdict are those of all operations over all time.",
+    ]
 
 
 def unsure(report: Report) -> list[str]:
@@ -42,7 +53,7 @@ def unsure(report: Report) -> list[str]:
             result.contender,
             f"{'more than ' if needed.more else ''}{needed.factor:g}",
             ABSENT if needed.more else or_absent(needed.seconds, rough_duration),
-            ABSENT if needed.more else str(needed.incarnations),
+            ABSENT if needed.more else needed.options or ABSENT,
             ABSENT if needed.more else or_absent(needed.alone_s, rough_duration),
         ]
         for result in report.results
@@ -57,7 +68,7 @@ def unsure(report: Report) -> list[str]:
         "contender",
         f"times the {what}",
         "time",
-        "incarnations",
+        "options",
         "this test alone",
     ]
     return [
@@ -77,10 +88,13 @@ def _rate(base: Result) -> str:
 def _relative(result: Result | None) -> str:
     if result is not None and missed_its_sla(result):
         return "SLA missed"
-    if result is None or result.rqps is None:
+    if result is None or result.judged_rqps is None:
         return ABSENT
-    rqps = f"{ratio(result.rqps)}{interval(result.low, result.high)}"
-    return f"{pale(rqps) if result.verdict == 'unsure' else rqps} {result.verdict or ''}".rstrip()
+    rqps = f"{ratio(result.judged_rqps)}{interval(*result.judged_interval)}"
+    typical = result.typical_beside
+    beside = "" if typical is None else f", typical {ratio(typical)}"
+    judged = f"{pale(rqps) if result.verdict == 'unsure' else rqps} {result.verdict or ''}".rstrip()
+    return judged + beside
 
 
 def response_times(report: Report) -> list[str]:

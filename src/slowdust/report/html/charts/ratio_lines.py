@@ -30,6 +30,7 @@ class RatioPoint(Ratio):
 
     at: float
     """A number of clients, or the place of a version."""
+    unsure: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,16 +113,26 @@ def _line(
 ) -> Markup:
     x, y = axes.x, axes.y
     placed = [(x(point.at) + aside, y(point.rqps)) for point in line.points]
-    intervals = svg.lines(
-        (x(point.at) + aside, y.inside(point.low), x(point.at) + aside, y.inside(point.high))
-        for point in line.points
-        if whiskers and point.low is not None and point.high is not None
-    )
     words = "; ".join(f"{name_of(point.at)}: {point.rqps:.2f}" for point in line.points)
+    sure = [point for point in line.points if not point.unsure]
+    pale = [point for point in line.points if point.unsure]
     return Markup('<g class="{}"><title>{}</title>{}{}{}</g>').format(
         line.mark.css_class,
         f"{line.label}: {words}",
         svg.path("course", svg.lines((*a, *b) for a, b in pairwise(placed))),
-        svg.path("whisker", intervals),
-        svg.path("dot big", svg.dots(placed)),
+        _marks(sure, axes, aside, whiskers=whiskers),
+        Markup('<g class="not-sure">{}</g>').format(_marks(pale, axes, aside, whiskers=whiskers))
+        if pale
+        else "",
     )
+
+
+def _marks(points: Sequence[RatioPoint], axes: Axes, aside: float, *, whiskers: bool) -> Markup:
+    x, y = axes.x, axes.y
+    intervals = svg.lines(
+        (x(point.at) + aside, y.inside(point.low), x(point.at) + aside, y.inside(point.high))
+        for point in points
+        if whiskers and point.low is not None and point.high is not None
+    )
+    dots = svg.dots([(x(point.at) + aside, y(point.rqps)) for point in points])
+    return svg.path("whisker", intervals) + svg.path("dot big", dots)

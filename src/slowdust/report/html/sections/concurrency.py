@@ -68,10 +68,15 @@ def _chart(page: Page, rows: Sequence[Row], test: str) -> Markup:
             f"{name}, rqps by clients",
             page.marks[name],
             tuple(
-                RatioPoint(cell.rqps, cell.low, cell.high, row.step.clients)
+                RatioPoint(
+                    cell.judged_rqps,
+                    *cell.judged_interval,
+                    at=row.step.clients,
+                    unsure=cell.verdict == "unsure",
+                )
                 for row in rows
                 for cell in row.cells
-                if cell is not None and cell.contender == name and cell.rqps
+                if cell is not None and cell.contender == name and cell.judged_rqps
             ),
         )
         for name in page.others

@@ -44,15 +44,14 @@ def _rows(group: TableGroup, names: Sequence[str], page: Page) -> list[ForestRow
     for row in group.rows:
         points = tuple(
             ForestPoint(
-                rqps=cell.rqps,
-                low=cell.low,
-                high=cell.high,
+                cell.judged_rqps,
+                *cell.judged_interval,
                 contender=cell.contender,
                 mark=page.marks[cell.contender],
                 verdict=cell.verdict or "not judged",
             )
             for cell in row.cells
-            if cell is not None and cell.rqps and cell.contender in names
+            if cell is not None and cell.judged_rqps and cell.contender in names
         )
         if points:
             rows.append(ForestRow(row.label, row.anchor, points))

@@ -116,9 +116,9 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Sl
     marks = {name: mark for name, mark in page.marks.items() if name in present}
     plan = layout(slices)
     compared = {
-        cell.contender: Ratio(cell.rqps, cell.low, cell.high)
+        cell.contender: Ratio(cell.judged_rqps, *cell.judged_interval)
         for cell in row.cells
-        if cell is not None and cell.rqps
+        if cell is not None and cell.judged_rqps
     }
     base, unit = page.report.base, row.results[0].unit
     return SliceCharts(
