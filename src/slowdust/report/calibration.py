@@ -15,7 +15,7 @@ from slowdust.wording import counted, step_label
 _LEVEL = 0.95
 _NOT_KNOWN = (
     "cannot be compared with the truth: it is not known where more clients than CPUs are at work, "
-    f"or where others took more than {MOST_TAKEN:.0%} of the clients' time."
+    f"or where others may have taken more than {MOST_TAKEN:.0%} of the clients' time."
 )
 
 
@@ -71,8 +71,8 @@ def sentences(calibrations: Sequence[Calibration]) -> list[str]:
         texts.append(f"{extent} {resolved[0].upper()}{resolved[1:]}." if resolved else extent)
         if calibration.taken is not None and calibration.taken > MOST_TAKEN:
             texts.append(
-                f"Other programs or the hypervisor had the CPUs in {calibration.taken:.0%} of the "
-                "time in which clients and servers wanted them: a calmer host can tell more."
+                f"Other programs or the hypervisor had the clients' CPUs in up to "
+                f"{calibration.taken:.0%} of the time: a calmer host can tell more."
             )
     return texts
 

@@ -76,10 +76,38 @@ def test_slices_without_waits_have_no_truth() -> None:
     assert true_ratio(slices, slices) is None
 
 
-def test_what_was_neither_used_nor_left_idle_was_taken() -> None:
-    assert taken_share(synthetic_calibration(taken=0.2)[1], 1) == pytest.approx(0.2, abs=0.05)
-    assert taken_share(synthetic_calibration(taken=0.0)[1], 1) == pytest.approx(0.0, abs=0.01)
+@pytest.mark.parametrize("elsewhere", [0.0, 0.8])
+@pytest.mark.parametrize("taken", [0.0, 0.2])
+def test_what_others_do_on_the_clients_cpu_was_taken(taken: float, elsewhere: float) -> None:
+    _, slices = synthetic_calibration(taken=taken, elsewhere=elsewhere)
+    assert taken_share(slices, 1) == pytest.approx(taken, abs=0.01)
     assert taken_share([], 1) is None
+
+
+@pytest.mark.parametrize(("elsewhere", "at_most"), [(0.0, 0.0), (0.1, 0.1), (0.9, 0.3)])
+def test_a_test_that_waits_is_undisturbed_where_the_host_runs_little_else(
+    elsewhere: float, at_most: float
+) -> None:
+    _, slices = synthetic_calibration(asleep=0.3, elsewhere=elsewhere)
+    assert taken_share(slices, 1) == pytest.approx(at_most, abs=0.01)
+
+
+def test_a_server_that_works_on_other_cpus_too_does_not_hide_others() -> None:
+    _, slices = synthetic_calibration(taken=0.2)
+    for record in slices:
+        in_background = 0.5 * (record.measured.seconds or 0.0)
+        record.measured.uses["server"]["cpu_s"] += in_background
+        record.measured.uses["host"]["cpu_user_s"] += in_background
+    assert taken_share(slices, 1) == pytest.approx(0.2, abs=0.01)
+
+
+def test_what_the_hypervisor_takes_was_taken() -> None:
+    _, slices = synthetic_calibration(taken=0.2)
+    for record in slices:
+        stolen = 0.2 * (record.measured.seconds or 0.0)
+        record.measured.uses["host"] |= {"cpu_steal_s": stolen}
+        record.measured.uses["host"]["cpu_user_s"] -= stolen
+    assert taken_share(slices, 1) == pytest.approx(0.2, abs=0.01)
 
 
 def test_a_build_beside_itself_and_slowed_is_judged_as_it_is() -> None:

@@ -63,7 +63,7 @@ def test_a_host_with_other_work_is_called_so() -> None:
     (calm,) = sentences([calibration()])
     assert calm.startswith("postgres@17.6 beside itself: 2 tests, 1 trial of 3 incarnations")
     _, disturbed = sentences([calibration(taken=0.3)])
-    assert "had the CPUs in 3" in disturbed
+    assert "had the clients' CPUs in up to 30%" in disturbed
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ class Calibration(msgspec.Struct, kw_only=True, omit_defaults=True):
     seconds: Second
     """Median time that one contender was measured in one test of one trial."""
     taken: float | None = None
-    """Share of the clients' time in which others had the CPUs that were wanted: the median of the
+    """Largest share of the clients' time in which others may have had their CPUs: the median of the
     tests, trial by trial; absent where it was not measured, or with more clients than CPUs."""
     tests: list[CalibratedTest]
     needed: list[NeededTime]

@@ -68,9 +68,9 @@ def delay_for(share: float, per_send: Microsecond) -> Microsecond:
 def time_per_send(trial: Sequence[Slice], clients: int, cpus: int) -> Microsecond:
     """Return the time that clients and servers need for each send; 0 where nothing was sent.
 
-    Up to `cpus` clients are at work at a time; more than that wait for each other. What others
-    took of the CPUs is left out: a delay is spent on the CPU, so it is measured by what the
-    servers and clients had of it.
+    Up to `cpus` clients are at work at a time; more than that wait for each other. What others may
+    have taken of their CPUs is left out: a delay is spent on the CPU, so it is measured by what
+    servers and clients had of it, and by what they waited for something else.
     """
     at_work = min(clients, cpus)
     taken = taken_share(trial, at_work) or 0.0
