@@ -12,6 +12,7 @@ from slowdust.dbms.environment import Environment
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds
 from slowdust.instances.delays import delay_library
+from slowdust.instances.instance import InstanceError
 from slowdust.probes.server.delay import DelayProbe
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until
@@ -57,8 +58,21 @@ def test_a_delay_goes_together_with_an_allocator(
     )
     instance.start()
     assert instance.delay is not None
-    assert instance.delay.is_attached
+    assert instance.delay.attached > 0
     assert instance.allocator == "glibc"
+
+
+def test_a_server_that_no_longer_loads_the_library_is_refused(
+    builds: GetBuildOf, make_instance: MakeInstance
+) -> None:
+    instance = make_instance(builds("postgres", "17.6"), delay_library=delay_library())
+    instance.start()
+    instance.stop()
+    assert instance.delay is not None
+    instance.delay.library = Path("/no/such/library.so")
+    with pytest.raises(InstanceError, match="has not loaded the library"):
+        instance.start()
+    assert not instance.alive()
 
 
 @pytest.fixture
