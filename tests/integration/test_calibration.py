@@ -81,6 +81,18 @@ def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
     return Workplace(open_dir)
 
 
+def test_each_number_of_clients_is_a_row(workplace: Workplace) -> None:
+    output = workplace.run(
+        *("calibrate", "postgres@17.6", "--tests", "point-query", "--rows", "2000"),
+        *("--clients", "1,4", "--slowed", "none", "--budget", "4s", "--name", "levels"),
+    )
+    assert "1 test at 2 numbers of clients" in output
+    assert "| point-query at 1 client " in output
+    assert "| point-query at 4 clients " in output
+    calibration = workplace.report("levels")["calibration"]
+    assert [(test["clients"], test["slowed"]) for test in calibration["tests"]] == [(1, 0), (4, 0)]
+
+
 def test_a_stopped_calibration_goes_on_with_its_delays(workplace: Workplace) -> None:
     process = workplace.start(*CALIBRATE)
     stop_after_slices(workplace, process, "host", signal.SIGKILL)

@@ -30,6 +30,7 @@ def synthetic_calibration(
     taken: float = 0.0,
     asleep: float = 0.0,
     elsewhere: float = 0.0,
+    noise: float = 0.01,
     seed: int = 1,
 ) -> tuple[Manifest, list[Slice]]:
     """A calibration on two CPUs.
@@ -37,13 +38,14 @@ def synthetic_calibration(
     The slowed contender waits for a share `waits` of its time, and loses a share `slows` of its
     throughput, as much unless told otherwise. Others take a share `taken` of the clients' time;
     clients and servers wait for a disk for a share `asleep` of it. On CPUs where no client is,
-    others run for `elsewhere` of a CPU's time, and leave the rest of it idle.
+    others run for `elsewhere` of a CPU's time, and leave the rest of it idle. `noise` is that of
+    one slice.
     """
     manifest, slices = synthetic_experiment(
         [BASE, AGAIN, SLOWED],
         tests,
         shifts={SLOWED: 1 - (waits if slows is None else slows), **(shifts or {})},
-        noise=Noise(slice=0.01, restart=0.002, stolen_share=0.0, drift=0.05),
+        noise=Noise(slice=noise, restart=0.002, stolen_share=0.0, drift=0.05),
         clients=clients,
         incarnations=incarnations,
         blocks=blocks,

@@ -68,12 +68,14 @@ class Trial:
             return None
         return self.interval.low <= self.truth <= self.interval.high
 
-    def is_false(self, margin: float) -> bool:
-        """Return whether the verdict contradicts the truth."""
+    def is_false(self, margin: float) -> bool | None:
+        """Return whether the verdict contradicts the truth; None where that is not known."""
+        if self.truth is None:
+            return None
         if self.slowed == 0:
             return self.verdict in ("faster", "slower")
         if self.verdict == "same":
-            return self.truth is not None and self.truth * (1 + margin) < 1
+            return self.truth * (1 + margin) < 1
         return self.verdict == "faster"
 
 
