@@ -32,8 +32,7 @@ class Workload:
 class Measurement:
     """Rate, CPU time per operation and context switches per operation of one run of a client.
 
-    They are the kernel's account: of the driver that of its clients' threads in the slice, of the
-    others that of the whole process, start and connecting included.
+    They are the kernel's account of the whole process, start and connecting included.
     """
 
     qps: float
@@ -154,12 +153,7 @@ def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
         measured = execute(process, slice_)
         assert process.stdin is not None
         process.stdin.close()
-        _finish(process)
-        threads = measured["client"]
-        use = Use(
-            threads["cpu_user_s"] + threads["cpu_system_s"],
-            threads["voluntary_switches"] + threads["involuntary_switches"],
-        )
+        _, use = _finish(process)
         return _measurement(measured["operations"], measured["seconds"], use)
 
     return run
