@@ -1,7 +1,7 @@
 """The noise of two instances of one build, with clients where the scheduler puts them and placed.
 
-Placed means: client i and the server's process that serves it share CPU i mod n. Free means that
-the scheduler decides. Blocks A B B A of both take turns within each session, so that both meet the
+Placed means: a client and the server's process that serves it share a CPU, and clients take the
+CPUs in turn, the last CPU first. Free means that the scheduler decides. Blocks A B B A of both take turns within each session, so that both meet the
 same machine. Between sessions the clients connect anew, and between restarts the servers are
 others.
 
