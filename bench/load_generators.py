@@ -1,8 +1,8 @@
 """The driver beside sysbench and a minimal loop in C, on the same servers, as ratios of pairs.
 
-The driver is placed as in an experiment: client i and the server's process that serves it share CPU
-i mod n. The others run where the scheduler puts them; one client and its server share one CPU with
-them, too.
+The driver is placed as in an experiment: a client and the server's process that serves it share a
+CPU, and clients take the CPUs in turn. The others run where the scheduler puts them; one client and
+its server share one CPU with them, too.
 
     python -m bench.load_generators [--builds mysql@9.7.4] [--pairs 10] [--seconds 3]
 """

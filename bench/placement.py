@@ -1,9 +1,9 @@
 """The noise of two instances of one build, with clients where the scheduler puts them and placed.
 
-Placed means: client i and the server's process that serves it share CPU i mod n. Free means that
-the scheduler decides. Blocks A B B A of both take turns within each session, so that both meet the
-same machine. Between sessions the clients connect anew, and between restarts the servers are
-others.
+Placed means: a client and the server's process that serves it share a CPU, and clients take the
+CPUs in turn, the last CPU first. Free means that the scheduler decides. Blocks A B B A of both take
+turns within each session, so that both meet the same machine. Between sessions the clients connect
+anew, and between restarts the servers are others.
 
 Of a block's log ratio the true value is 0. "Block" is its scatter around its session's median: half
 the distance of the 16th and the 84th percentile, which single stalls do not move. "Session" is the

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -16,6 +17,8 @@ from bench.clients.process import ClientFailedError, execute
 from bench.servers.scratch import Server
 from slowdust.experiment.driver.placement import cpus_of_clients, keep_on
 from slowdust.units import Microsecond, Second
+
+_NEXT_TO_NOTHING: Second = 0.001
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,8 @@ class Workload:
 class Measurement:
     """Rate, CPU time per operation and context switches per operation of one run of a client.
 
-    They are the kernel's account: of the driver that of its clients' threads in the slice, of the
-    others that of the whole process, start and connecting included.
+    They are the kernel's account of the whole process, less that of another run that connects as
+    many clients and does next to nothing with them.
     """
 
     qps: float
@@ -73,28 +76,29 @@ def _start(command: Sequence[str | Path], workload: Workload) -> subprocess.Pope
     )
 
 
-def _measurement(operations: int, seconds: Second, use: Use) -> Measurement:
-    return Measurement(operations / seconds, use.cpu / operations * 1e6, use.switches / operations)
+def _measurement(operations: int, seconds: Second, whole: Use, start: Use) -> Measurement:
+    return Measurement(
+        operations / seconds,
+        (whole.cpu - start.cpu) / operations * 1e6,
+        (whole.switches - start.switches) / operations,
+    )
 
 
 def sysbench(server: Server, workload: Workload) -> Measurement:
     """Run sysbench's point queries: prepared, uniform, without its histogram."""
-    process = _start(
-        [
-            *sysbench_command(server, workload.rows, workload.clients),
-            f"--time={workload.seconds}",
-            "--rand-type=uniform",
-            "--histogram=off",
-            "run",
-        ],
-        workload,
-    )
-    output, use = _finish(process)
+    _, start = _run_sysbench(server, workload, ["--time=0", f"--events={workload.clients}"])
+    output, whole = _run_sysbench(server, workload, [f"--time={workload.seconds}"])
     queries = re.search(r"queries:\s+(\d+)\s+\(([\d.]+) per sec", output)
     if queries is None:
         raise ClientFailedError(output)
     operations = int(queries[1])
-    return _measurement(operations, operations / float(queries[2]), use)
+    return _measurement(operations, operations / float(queries[2]), whole, start)
+
+
+def _run_sysbench(server: Server, workload: Workload, length: Sequence[str]) -> tuple[str, Use]:
+    command = sysbench_command(server, workload.rows, workload.clients)
+    options = [*length, "--rand-type=uniform", "--histogram=off", "run"]
+    return _finish(_start([*command, *options], workload))
 
 
 def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
@@ -116,16 +120,20 @@ def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
 def loop_in_c(program: Path) -> Client:
     """Return the minimal loop as a client; it is always one connection."""
 
-    def run(server: Server, workload: Workload) -> Measurement:
+    def run_for(server: Server, workload: Workload, seconds: int) -> tuple[str, Use]:
         target = server.target
         process = _start(
             [program, server.socket_directory, str(target.port), target.user, target.database,
-             str(workload.rows), str(workload.seconds)],
+             str(workload.rows), str(seconds)],
             workload,
         )  # fmt: skip
-        output, use = _finish(process)
+        return _finish(process)
+
+    def run(server: Server, workload: Workload) -> Measurement:
+        _, start = run_for(server, workload, 0)
+        output, whole = run_for(server, workload, workload.seconds)
         operations, seconds = output.split()
-        return _measurement(int(operations), float(seconds), use)
+        return _measurement(int(operations), float(seconds), whole, start)
 
     return run
 
@@ -141,26 +149,26 @@ def anywhere(_clients: int, _usable: Sequence[int]) -> None:
 def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
     """Return the driver as a client: one session, one slice, placed as in an experiment."""
 
-    def run(server: Server, workload: Workload) -> Measurement:
+    def run_for(server: Server, workload: Workload, seconds: Second) -> tuple[dict[str, Any], Use]:
         process = _start([program], workload)
         cpus = place(workload.clients, sorted(workload.processors))
         shape = {"tables": 1, "rows": workload.rows, "seed": 7, "cpus": cpus}
         opened = {"id": 1, "command": "open", "session": "s", "target": to_builtins(server.target),
                   "test": "point-query", "clients": workload.clients}  # fmt: skip
-        slice_ = {"id": 2, "command": "run", "session": "s", "stop": {"seconds": workload.seconds}}
+        slice_ = {"id": 2, "command": "run", "session": "s", "stop": {"seconds": seconds}}
         server_processes = execute(process, opened | shape)["server_processes"]
         if cpus is not None:
             keep_on(server_processes, cpus)
         measured = execute(process, slice_)
         assert process.stdin is not None
         process.stdin.close()
-        _finish(process)
-        threads = measured["client"]
-        use = Use(
-            threads["cpu_user_s"] + threads["cpu_system_s"],
-            threads["voluntary_switches"] + threads["involuntary_switches"],
-        )
-        return _measurement(measured["operations"], measured["seconds"], use)
+        _, use = _finish(process)
+        return measured, use
+
+    def run(server: Server, workload: Workload) -> Measurement:
+        _, start = run_for(server, workload, _NEXT_TO_NOTHING)
+        measured, whole = run_for(server, workload, workload.seconds)
+        return _measurement(measured["operations"], measured["seconds"], whole, start)
 
     return run
 

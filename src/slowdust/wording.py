@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 
-from slowdust.units import Second
+from slowdust.units import Second, format_duration
 
 _MOST_PERCENT = 99.5
 """Percentages end at 99%: a change that would be printed as 100% or more becomes a multiple."""
@@ -65,6 +65,25 @@ def speed(rqps: float) -> str:
     if multiple := _multiple(rqps):
         return f"{multiple} as fast"
     return f"{distance(rqps)} {'faster' if rqps > 1 else 'slower'}"
+
+
+def foretold(seconds: Second, furthest: Second) -> str:
+    """Write a time that is foretold up to `furthest`: '42s', 'more than 10m00s'."""
+    if seconds < furthest:
+        return format_duration(seconds)
+    return f"more than {format_duration(furthest)}"
+
+
+def resolution_phrase(difference: str, times: Sequence[tuple[str, Second, Second]]) -> str:
+    """Write how long a difference takes: 'a difference of 2% takes 40s per test (A 9s to B 2m03s)'.
+
+    `times` has test, time and the longest time that is foretold, from the quickest to the longest.
+    The time per test is that of the test in the middle.
+    """
+    texts = [(test, foretold(seconds, furthest)) for test, seconds, furthest in times]
+    ends = dict.fromkeys([" ".join(texts[0]), " ".join(texts[-1])])
+    typical = texts[len(texts) // 2][1]
+    return f"a difference of {difference} takes {typical} per test ({' to '.join(ends)})"
 
 
 def at_least(rqps: float, bound: float | None) -> str:

@@ -12,6 +12,7 @@ from slowdust.dbms.environment import Environment
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds
 from slowdust.instances.delays import delay_library
+from slowdust.instances.instance import InstanceError
 from slowdust.probes.server.delay import DelayProbe
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until
@@ -57,14 +58,39 @@ def test_a_delay_goes_together_with_an_allocator(
     )
     instance.start()
     assert instance.delay is not None
-    assert instance.delay.is_attached
+    assert instance.delay.attached > 0
     assert instance.allocator == "glibc"
+
+
+def test_a_server_that_no_longer_loads_the_library_is_refused(
+    builds: GetBuildOf, make_instance: MakeInstance
+) -> None:
+    instance = make_instance(builds("postgres", "17.6"), delay_library=delay_library())
+    instance.start()
+    instance.stop()
+    assert instance.delay is not None
+    instance.delay.library = Path("/no/such/library.so")
+    with pytest.raises(InstanceError, match="has not loaded the library"):
+        instance.start()
+    assert not instance.alive()
 
 
 @pytest.fixture
 def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
     builds("postgres", "17.6")
     return Workplace(open_dir)
+
+
+def test_each_number_of_clients_is_a_row(workplace: Workplace) -> None:
+    output = workplace.run(
+        *("calibrate", "postgres@17.6", "--tests", "point-query", "--rows", "2000"),
+        *("--clients", "1,4", "--slowed", "none", "--budget", "4s", "--name", "levels"),
+    )
+    assert "1 test at 2 numbers of clients" in output
+    assert "| point-query at 1 client " in output
+    assert "| point-query at 4 clients " in output
+    calibration = workplace.report("levels")["calibration"]
+    assert [(test["clients"], test["slowed"]) for test in calibration["tests"]] == [(1, 0), (4, 0)]
 
 
 def test_a_stopped_calibration_goes_on_with_its_delays(workplace: Workplace) -> None:

@@ -24,7 +24,11 @@ _DBMS = "postgres"
 @click.argument("contenders", nargs=-1, metavar="[CONTENDER]...")
 @click.option("--suite", metavar="NAME", help="quick, default or full.  [quick]")
 @click.option("--tests", metavar="LIST", help="Names or patterns of tests, instead of a suite.")
-@click.option("--clients", metavar="LIST", help="Concurrent clients: 1 or 1,4,16.  [1]")
+@click.option(
+    "--clients",
+    metavar="LIST",
+    help="Concurrent clients, each a test of its own: 1 or 1,4,16,64.  [1]",
+)
 @click.option("--rows", metavar="INTEGER", help="Rows of each table.  [100000]")
 @click.option("--tables", metavar="INTEGER", help="Number of tables.  [1]")
 @click.option(
@@ -38,7 +42,7 @@ _DBMS = "postgres"
 @click.option(
     "--trial",
     metavar="TIME",
-    help="Measuring of each contender in a test that a verdict is made from.  [60s]",
+    help="Budget for each contender in a test, from which one verdict is made.  [60s]",
 )
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
@@ -67,8 +71,9 @@ def command(
     the truth. The truth is known: a small library, compiled when it is first needed, waits before
     each reply of the server, and adds up how long it really waited. Each trial is a few
     starts of the servers with fresh data, judged as `slowdust compare` would; a longer budget has
-    more trials. The result says how long a difference takes to be found on this host, test by test;
-    reports of later experiments on this host repeat it.
+    more trials. The result says how long a difference takes to be found on this host, test by test.
+    Reports of later experiments on this host have one sentence of it, among the facts of the host:
+    how long a difference of 2% takes.
 
     CONTENDER is as in `slowdust compare`. Several are calibrated one after the other and share
     the budget; without one it is the newest Postgres at hand.
@@ -77,9 +82,10 @@ def command(
     slowdust calibrate
     slowdust calibrate postgres@17.6 mysql@9.7.4 --suite default --budget 8h --name night
     slowdust calibrate postgres@17.6 mysql@9.7.4 --suite default --budget 8h --name night --resume
-    slowdust calibrate --tests point-query --clients 1,4,16,64 --slowed none
+    slowdust calibrate --tests point-query,read-only.100 --clients 1,4,16,64 --slowed none
     slowdust calibrate --stored 'night*'
     """
+    from slowdust.cli import conduct
     from slowdust.errors import UsageError
     from slowdust.experiment.spec.calibration import calibration_specs
     from slowdust.store.folder import Folder, experiments
@@ -91,9 +97,12 @@ def command(
     if resume and options["name"] is None:
         raise UsageError("--resume needs the --name of the calibration that goes on")
     specs = calibration_specs(contenders or [_at_hand()], options)
+    if len(specs) > 1:
+        conduct.fetch_builds(specs)
     codes = [_calibrate(spec, results, when_busy, resume=resume) for spec in specs]
     if len(specs) > 1:
-        _show([Folder(results / spec.name) for spec in specs], "nothing was measured")
+        folders = [Folder(results / spec.name) for spec in specs]
+        _show([one for one in folders if one.has_manifest()], "nothing was measured")
     return max(codes)
 
 
@@ -103,23 +112,29 @@ def _at_hand() -> str:
     from slowdust.builds.catalog import catalog_of
     from slowdust.versions import version_order
 
-    cached = max(cache.versions(_DBMS), key=version_order, default=None)
-    return f"{_DBMS}@{cached or catalog_of(_DBMS).entries[-1].version}"
+    versions = cache.versions(_DBMS) or [entry.version for entry in catalog_of(_DBMS).entries]
+    return f"{_DBMS}@{max(versions, key=version_order)}"
 
 
 def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) -> int:
-    """Run a calibration, or what is left of it; return the exit code."""
+    """Run a calibration, or what is left of it; return the exit code, 1 where it failed."""
     from slowdust.cli.conduct import conduct
+    from slowdust.errors import SlowdustError
     from slowdust.experiment.journal import StartMode
     from slowdust.store.folder import Folder
 
     folder = Folder(results / spec.name)
-    if not resume or not folder.has_manifest():
-        return conduct(spec, results, StartMode.FRESH, when_busy)
-    if folder.read_manifest().finished is not None:
-        click.echo(f"experiment {spec.name} is finished", err=True)
-        return 0
-    return conduct(spec, results, StartMode.RESUME, when_busy)
+    mode = StartMode.FRESH
+    if resume and folder.has_manifest():
+        if folder.read_manifest().finished is not None:
+            click.echo(f"experiment {spec.name} is finished", err=True)
+            return 0
+        mode = StartMode.RESUME
+    try:
+        return conduct(spec, results, mode, when_busy)
+    except SlowdustError as error:
+        click.echo(f"slowdust: {spec.name}: {error}", err=True)
+        return error.exit_code
 
 
 def _show(folders: list[Folder], otherwise: str) -> None:

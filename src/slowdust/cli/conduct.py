@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,8 +14,21 @@ from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
 from slowdust.experiment.run import run_experiment
+from slowdust.experiment.setup import resolve_contenders
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report import html, tldr
+
+
+def fetch_builds(specs: Sequence[Spec]) -> None:
+    """Fetch the builds of several experiments before the first of them is run.
+
+    Raises:
+        UsageError: an unknown build or config.
+        SlowdustError: a build cannot be had.
+    """
+    with watching() as view:
+        for spec in specs:
+            resolve_contenders(spec, view)
 
 
 def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> int:

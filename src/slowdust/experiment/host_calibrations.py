@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
+import filelock
 import msgspec
 
 from slowdust import __version__
@@ -14,13 +16,18 @@ from slowdust.errors import SlowdustError
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.probes.host.machine import identity
 from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.units import Second
+from slowdust.wording import resolution_phrase
 
 LABEL = "Calibrated"
 """The fact of the host that says what it resolves."""
 
 
-class KeptCalibration(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The last calibration of this host by a DBMS and engine."""
+class KeptTest(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The longest calibration of this host by a DBMS and engine in one test.
+
+    A test is one of so many clients, over tables of so many rows.
+    """
 
     date: str
     """The day on which it began, ISO 8601."""
@@ -28,69 +35,96 @@ class KeptCalibration(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender: str
     dbms: str
     engine: str | None = None
-    needed: list[NeededTime]
-
-    @property
-    def sentence(self) -> str:
-        """The day, the contender and what the host resolves."""
-        return f"{self.date} with {self.contender}: {resolution(self.needed)}"
-
-
-class HostCalibrations(msgspec.Struct, kw_only=True):
-    """The file of one host: its facts, and the calibrations of one version of Slowdust."""
-
-    host: dict[str, str]
-    slowdust: str
-    calibrations: list[KeptCalibration] = []
+    rows: int | None = None
+    measured: Second
+    """Time that two contenders were measured, over all trials."""
+    needed: NeededTime
 
 
 def keep(manifest: Manifest, calibration: Calibration) -> None:
-    """Keep a calibration of this host in place of an earlier one by the same DBMS and engine.
+    """Keep what a calibration says of this host.
+
+    A test replaces an earlier one of the same DBMS, engine, clients and rows if it was measured as
+    long or longer.
 
     Raises:
         SlowdustError: the data root cannot be written.
     """
-    kept = _read()
-    new = KeptCalibration(
-        date=(manifest.started or "")[:10],
-        experiment=manifest.experiment,
-        contender=calibration.contender,
-        dbms=calibration.dbms,
-        engine=calibration.engine,
-        needed=calibration.needed,
-    )
-    others = [one for one in kept.calibrations if _system(one) != _system(new)]
-    kept.calibrations = [*others, new]
+    new = [
+        KeptTest(
+            date=(manifest.started or "")[:10],
+            experiment=manifest.experiment,
+            contender=calibration.contender,
+            dbms=calibration.dbms,
+            engine=calibration.engine,
+            rows=manifest.method.rows,
+            measured=need.seconds * calibration.trials,
+            needed=need,
+        )
+        for need in calibration.needed
+    ]
     path = _path()
     make_enterable(path.parent, DATA_VARIABLE)
     try:
-        beside = path.with_suffix(".new")
-        beside.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1))
-        beside.replace(path)
+        with filelock.FileLock(path.with_suffix(".lock")):
+            beside = path.with_suffix(".new")
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(_merged(_read(), new))))
+            beside.replace(path)
     except OSError as error:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
 
-def host_fact(base: ContenderFacts) -> dict[str, str]:
+def host_fact(base: ContenderFacts, rows: int) -> dict[str, str]:
     """Return what this host resolves, as a fact of the host; empty before any calibration.
 
-    It is by the base's DBMS and engine, or else by the last that was calibrated.
+    It is by the base's DBMS and engine and by tables of as many rows, or else by what was
+    calibrated last.
     """
-    kept = [one for one in _read().calibrations if one.needed]
-    alike = [one for one in kept if _system(one) == (base.dbms, base.engine)]
-    return {LABEL: (alike or kept)[-1].sentence} if kept else {}
+    kept = _read()
+    if not kept:
+        return {}
+    last = kept[-1]
+    alike = [test for test in kept if _system(test) == _system(base)]
+    alike = alike or [test for test in kept if _system(test) == _system(last)]
+    nearest = rows if any(test.rows == rows for test in alike) else alike[-1].rows
+    return {LABEL: _sentence([test for test in alike if test.rows == nearest])}
 
 
-def _system(of: KeptCalibration | ContenderFacts) -> tuple[str, str | None]:
+def _sentence(kept: Sequence[KeptTest]) -> str:
+    """Return the last day, its contender, the rows and what the host resolves."""
+    last = max(kept, key=lambda test: test.date)
+    resolved = resolution([test.needed for test in kept])
+    assert resolved is not None
+    phrase = resolution_phrase(resolved.difference, resolved.times)
+    tables = "" if last.rows is None else f", {last.rows:,} rows"
+    return f"{last.date} with {last.contender}{tables}: {phrase}"
+
+
+def _merged(kept: Sequence[KeptTest], new: Sequence[KeptTest]) -> list[KeptTest]:
+    """Return the longer of two that are of one test; those that are new come last."""
+    longest = {_key(test): test for test in kept}
+    for test in new:
+        earlier = longest.get(_key(test))
+        if earlier is None or earlier.measured <= test.measured:
+            longest.pop(_key(test), None)
+            longest[_key(test)] = test
+    return list(longest.values())
+
+
+def _key(of: KeptTest) -> tuple[object, ...]:
+    return (*_system(of), of.needed.test, of.needed.clients, of.rows)
+
+
+def _system(of: KeptTest | ContenderFacts) -> tuple[str, str | None]:
     return (of.dbms, of.engine)
 
 
-def _read() -> HostCalibrations:
+def _read() -> list[KeptTest]:
     """Return what is kept; nothing where there is no file, or one that cannot be read."""
     try:
-        return msgspec.json.decode(_path().read_bytes(), type=HostCalibrations)
+        return msgspec.json.decode(_path().read_bytes(), type=list[KeptTest])
     except (OSError, msgspec.MsgspecError):
-        return HostCalibrations(host=identity(), slowdust=__version__)
+        return []
 
 
 def _path() -> Path:

@@ -191,7 +191,7 @@ def open_journal(
     host = {
         **advice.facts(machine),
         "CPUs used": format_cpus(cpus),
-        **host_calibrations.host_fact(facts[0]),
+        **host_calibrations.host_fact(facts[0], spec.rows),
     }
     version = contenders.driver.version
     manifest = new_manifest(spec, facts, method, version, host)

@@ -8,7 +8,8 @@ that it really waited.
 from __future__ import annotations
 
 import hashlib
-import mmap
+import os
+import struct
 import subprocess
 from importlib import resources
 from pathlib import Path
@@ -85,8 +86,8 @@ class DelayFile:
         path.write_bytes(bytes(_BYTES))
         path.chmod(0o600)
         account.make_owner_of(path)
-        with path.open("r+b") as file:
-            self._mapped = memoryview(mmap.mmap(file.fileno(), _BYTES)).cast("Q")
+        # Not mapped here: if the server's account made the file shorter, that would be fatal.
+        self._file = path.open("r+b", buffering=0)
 
     @property
     def variables(self) -> dict[str, str]:
@@ -94,17 +95,34 @@ class DelayFile:
         return {_VARIABLE: str(self._path)}
 
     @property
-    def is_attached(self) -> bool:
-        """Whether a process with the library has mapped the file."""
-        return self._mapped[_ATTACHED] > 0
+    def attached(self) -> int:
+        """The processes with the library that have mapped the file so far.
+
+        Raises:
+            OSError: it can no longer be read.
+        """
+        return self._words()[_ATTACHED]
 
     def set(self, delay_ns: int) -> None:
-        """Set the delay before each send from now on."""
-        self._mapped[_DELAY] = delay_ns
+        """Set the delay before each send from now on.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        os.pwrite(self._file.fileno(), struct.pack("=Q", delay_ns), _WORD * _DELAY)
 
     def totals(self) -> DelayTotals:
-        """Return the totals so far; exact while the server is at rest."""
-        words = self._mapped[_HEADER_WORDS:].tolist()
-        return DelayTotals(
-            self._mapped[_DELAY], sum(words[::_SLOT_WORDS]), sum(words[1::_SLOT_WORDS])
-        )
+        """Return the totals so far; exact while the server is at rest.
+
+        Raises:
+            OSError: they can no longer be read.
+        """
+        words = self._words()
+        slots = words[_HEADER_WORDS:]
+        return DelayTotals(words[_DELAY], sum(slots[::_SLOT_WORDS]), sum(slots[1::_SLOT_WORDS]))
+
+    def _words(self) -> tuple[int, ...]:
+        content = os.pread(self._file.fileno(), _BYTES, 0)
+        if len(content) < _BYTES:
+            raise OSError(0, f"{self._path} has become shorter")
+        return struct.unpack(f"={_BYTES // _WORD}Q", content)

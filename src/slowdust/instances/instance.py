@@ -70,6 +70,8 @@ class Instance:
         self.environment = environment
         self.delay: DelayFile | None = None
         """The delay before its replies; None unless it was made with a delay library."""
+        self._attached_before = 0
+        """How often the server's processes had loaded the delay library before its last start."""
         self._malloc: Malloc | None = None
         self._allocator: str | None = None
         self._family = family_of(site.build.dbms)
@@ -135,6 +137,8 @@ class Instance:
         if self.alive():
             return
         self._clear_remains()
+        if self.delay is not None:
+            self._attached_before = self.delay.attached
         if self._site.access.listen is Listen.LOOPBACK:
             self._site = dataclasses.replace(self._site, port=_free_loopback_port())
         self._launch()
@@ -268,7 +272,7 @@ class Instance:
         return preloading(variables, self.delay.library) | self.delay.variables
 
     def _check_delay(self) -> None:
-        if self.delay is not None and not self.delay.is_attached:
+        if self.delay is not None and self.delay.attached == self._attached_before:
             self.stop(Shutdown.AT_ONCE)
             raise InstanceError(f"{self.name} cannot be slowed down: it has not loaded the library")
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.calibration.calibration import resolution, tallies_of
-from slowdust.analysis.calibration.model import Calibration, Tally
+from slowdust.analysis.calibration.calibration import (
+    DIFFERENCES,
+    difference_label,
+    resolution,
+    tallies_of,
+    upper_bound,
+)
+from slowdust.analysis.calibration.model import CalibratedTest, Calibration, NeededTime, Tally
 from slowdust.analysis.calibration.trials import MOST_TAKEN
 from slowdust.report.markdown.table import ABSENT, or_absent, table
-from slowdust.units import Second, format_duration
-from slowdust.wording import counted, step_label
+from slowdust.units import format_duration
+from slowdust.wording import counted, foretold, resolution_phrase, step_label
 
-_LEVEL = 0.95
 _NOT_KNOWN = (
     "cannot be compared with the truth: it is not known where more clients than CPUs are at work, "
-    f"or where others took more than {MOST_TAKEN:.0%} of the clients' time."
+    f"or where others may have taken more than {MOST_TAKEN:.0%} of the clients' time."
 )
 
 
@@ -43,36 +48,43 @@ def lines(calibrations: Sequence[Calibration]) -> list[str]:
 
 EXPLANATIONS = (
     "False are `faster` and `slower` of a build beside itself, and what contradicts a known delay; "
-    "in brackets the largest share of false verdicts that such a count leaves possible (95%).",
+    "counted where the truth is known. In brackets stands the largest share of false verdicts that "
+    "so few independent results leave possible (95%); tests of one trial share restarts and data, "
+    "so it may be larger.",
     "Times are those of two contenders together, in which nine of ten differences of that size are "
-    "found: an estimate, from the median half-width of the intervals and the time they took.",
+    "found: an estimate, from the median half-width of the intervals and the time they took, "
+    "warm-up included. It goes no further than 20 times that time.",
 )
 
 
 def explanations(calibrations: Sequence[Calibration]) -> list[str]:
     """Return sentences on how to read the tables, and on what is missing in them."""
-    unknown = sum(tally.results - tally.intervals for tally in _tallies(calibrations))
-    if not unknown:
-        return list(EXPLANATIONS)
-    return [*EXPLANATIONS, f"{counted(unknown, 'result')} {_NOT_KNOWN}"]
+    tallies = _tallies(calibrations)
+    unknown = sum(tally.results - tally.known for tally in tallies)
+    return [*EXPLANATIONS, *([f"{counted(unknown, 'result')} {_NOT_KNOWN}"] if unknown else [])]
 
 
 def sentences(calibrations: Sequence[Calibration]) -> list[str]:
     """Return a sentence on the extent of each calibration, and one on what it resolves."""
     texts = []
     for calibration in calibrations:
+        levels = {test.clients for test in calibration.tests}
+        at_levels = f" at {counted(len(levels), 'number')} of clients" if len(levels) > 1 else ""
         extent = (
-            f"{calibration.contender} beside itself: {counted(len(calibration.needed), 'test')}, "
+            f"{calibration.contender} beside itself: "
+            f"{counted(len({test.test for test in calibration.tests}), 'test')}{at_levels}, "
             f"{counted(calibration.trials, 'trial')} of "
             f"{counted(calibration.incarnations, 'incarnation')}, "
             f"{format_duration(calibration.seconds)} of measuring per contender and test in each."
         )
-        resolved = resolution(calibration.needed)
-        texts.append(f"{extent} {resolved[0].upper()}{resolved[1:]}." if resolved else extent)
+        if found := resolution(calibration.needed):
+            text = resolution_phrase(found.difference, found.times)
+            extent += f" {text[0].upper()}{text[1:]}."
+        texts.append(extent)
         if calibration.taken is not None and calibration.taken > MOST_TAKEN:
             texts.append(
-                f"Other programs or the hypervisor had the CPUs in {calibration.taken:.0%} of the "
-                "time in which clients and servers wanted them: a calmer host can tell more."
+                f"Other programs or the hypervisor had the clients' CPUs in up to "
+                f"{calibration.taken:.0%} of the time: a calmer host can tell more."
             )
     return texts
 
@@ -88,30 +100,20 @@ def _tallies(calibrations: Sequence[Calibration]) -> list[Tally]:
 
 
 def _tally_row(tally: Tally) -> list[str]:
-    most = most_likely_at_most(tally.false, tally.results)
     return [
         share_label(tally.slowed),
         f"{tally.results:,}",
-        f"{tally.false} ({most:.1%})",
+        f"{tally.false} of {tally.known} (at most {upper_bound(tally.false, tally.known):.1%})"
+        if tally.known
+        else ABSENT,
         ABSENT if tally.found is None else _of(tally.found, tally.results),
         _of(tally.covered, tally.intervals),
     ]
 
 
-def most_likely_at_most(count: int, of: int) -> float:
-    """Return the upper bound at 95% of a share of which `count` of `of` were seen.
-
-    Clopper and Pearson 1934, Biometrika 26, one-sided.
-    """
-    from scipy.special import betaincinv
-
-    return 1.0 if count >= of else float(betaincinv(count + 1, of - count, _LEVEL))
-
-
 def test_table(calibrations: Sequence[Calibration]) -> Table:
     """Return a row for each test of each calibration: its noise, and what differences take."""
     several = len(calibrations) > 1
-    first = calibrations[0].needed[0].to_find if calibrations[0].needed else {}
     shares = sorted({test.slowed for one in calibrations for test in one.tests})
     header = [
         *(["contender"] if several else []),
@@ -119,7 +121,7 @@ def test_table(calibrations: Sequence[Calibration]) -> Table:
         *(f"{share_label(share)}: rqps (truth)" for share in shares),
         "half-width",
         "after",
-        *(f"{difference} takes" for difference in first),
+        *(f"{difference_label(difference)} takes" for difference in DIFFERENCES),
     ]
     rows = [
         [*([calibration.contender] if several else []), *row]
@@ -130,39 +132,44 @@ def test_table(calibrations: Sequence[Calibration]) -> Table:
 
 
 def _test_rows(calibration: Calibration, shares: Sequence[float]) -> list[list[str]]:
-    levels = {need.clients for need in calibration.needed}
+    steps = list(dict.fromkeys((test.test, test.clients) for test in calibration.tests))
+    levels = {clients for _, clients in steps}
     tests = {(test.test, test.clients, test.slowed): test for test in calibration.tests}
-    rows = []
-    for need in calibration.needed:
-        cells = [tests.get((need.test, need.clients, share)) for share in shares]
-        rows.append(
-            [
-                step_label(need.test, need.clients, levels),
-                *(
-                    ABSENT
-                    if cell is None
-                    else f"{or_absent(cell.ratio, _fine)} ({or_absent(cell.truth, _fine)})"
-                    for cell in cells
-                ),
-                f"{need.half_width:.1%}",
-                format_duration(need.seconds),
-                *_times(need.to_find),
-            ]
-        )
-    return rows
+    needed = {(need.test, need.clients): need for need in calibration.needed}
+    return [
+        [
+            step_label(*step, levels),
+            *(_ratio_cell(tests.get((*step, share))) for share in shares),
+            *_needed_cells(needed.get(step)),
+        ]
+        for step in steps
+    ]
+
+
+def _ratio_cell(test: CalibratedTest | None) -> str:
+    if test is None:
+        return ABSENT
+    return f"{or_absent(test.ratio, _fine)} ({or_absent(test.truth, _fine)})"
+
+
+def _needed_cells(need: NeededTime | None) -> list[str]:
+    if need is None:
+        return [ABSENT] * (2 + len(DIFFERENCES))
+    times = (need.to_find[difference_label(difference)] for difference in DIFFERENCES)
+    return [
+        f"{need.half_width:.1%}",
+        format_duration(need.seconds),
+        *(foretold(seconds, need.furthest) for seconds in times),
+    ]
 
 
 def share_label(share: float) -> str:
     """Return the share that a delay takes as words: 'nothing', '3%'."""
-    return f"{share:.0%}" if share else "nothing"
+    return f"{share * 100:g}%" if share else "nothing"
 
 
 def _fine(value: float) -> str:
     return f"{value:.3f}"
-
-
-def _times(to_find: Mapping[str, Second]) -> list[str]:
-    return [format_duration(seconds) for seconds in to_find.values()]
 
 
 def _of(count: int, whole: int) -> str:

@@ -11,6 +11,7 @@ from slowdust.analysis.calibration.calibration import (
     resolution,
     seconds_to_find,
     tallies_of,
+    upper_bound,
 )
 from slowdust.analysis.calibration.model import CalibratedTest, Calibration
 from slowdust.analysis.calibration.trials import (
@@ -23,7 +24,7 @@ from slowdust.analysis.calibration.trials import (
 from slowdust.analysis.comparison.estimate import Interval
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Verdict
-from tests.unit.synthetic import synthetic_experiment
+from tests.unit.synthetic import SLICE_S, synthetic_experiment
 from tests.unit.synthetic_calibration import AGAIN, BASE, SLOWED, synthetic_calibration
 
 MARGIN = 0.03
@@ -85,10 +86,38 @@ def test_slices_without_waits_have_no_truth() -> None:
     assert true_ratio(slices, slices) is None
 
 
-def test_what_was_neither_used_nor_left_idle_was_taken() -> None:
-    assert taken_share(synthetic_calibration(taken=0.2)[1], 1) == pytest.approx(0.2, abs=0.05)
-    assert taken_share(synthetic_calibration(taken=0.0)[1], 1) == pytest.approx(0.0, abs=0.01)
+@pytest.mark.parametrize("elsewhere", [0.0, 0.8])
+@pytest.mark.parametrize("taken", [0.0, 0.2])
+def test_what_others_do_on_the_clients_cpu_was_taken(taken: float, elsewhere: float) -> None:
+    _, slices = synthetic_calibration(taken=taken, elsewhere=elsewhere)
+    assert taken_share(slices, 1) == pytest.approx(taken, abs=0.01)
     assert taken_share([], 1) is None
+
+
+@pytest.mark.parametrize(("elsewhere", "at_most"), [(0.0, 0.0), (0.1, 0.1), (0.9, 0.3)])
+def test_a_test_that_waits_is_undisturbed_where_the_host_runs_little_else(
+    elsewhere: float, at_most: float
+) -> None:
+    _, slices = synthetic_calibration(asleep=0.3, elsewhere=elsewhere)
+    assert taken_share(slices, 1) == pytest.approx(at_most, abs=0.01)
+
+
+def test_a_server_that_works_on_other_cpus_too_does_not_hide_others() -> None:
+    _, slices = synthetic_calibration(taken=0.2)
+    for record in slices:
+        in_background = 0.5 * (record.measured.seconds or 0.0)
+        record.measured.uses["server"]["cpu_s"] += in_background
+        record.measured.uses["host"]["cpu_user_s"] += in_background
+    assert taken_share(slices, 1) == pytest.approx(0.2, abs=0.01)
+
+
+def test_what_the_hypervisor_takes_was_taken() -> None:
+    _, slices = synthetic_calibration(taken=0.2)
+    for record in slices:
+        stolen = 0.2 * (record.measured.seconds or 0.0)
+        record.measured.uses["host"] |= {"cpu_steal_s": stolen}
+        record.measured.uses["host"]["cpu_user_s"] -= stolen
+    assert taken_share(slices, 1) == pytest.approx(0.2, abs=0.01)
 
 
 def test_a_build_beside_itself_and_slowed_is_judged_as_it_is() -> None:
@@ -124,14 +153,14 @@ def test_a_difference_between_equals_is_false() -> None:
         ("slower", 0.05, 0.95, False),
         ("unsure", 0.05, 0.95, False),
         ("faster", 0.05, 0.95, True),
-        ("faster", 0.05, None, True),
+        ("faster", 0.05, None, None),
         ("same", 0.05, 0.95, True),
         ("same", 0.05, 0.98, False),
-        ("same", 0.05, None, False),
+        ("same", 0.05, None, None),
     ],
 )
 def test_what_contradicts_the_truth_is_false(
-    verdict: Verdict, slowed: float, truth: float | None, *, false: bool
+    verdict: Verdict, slowed: float, truth: float | None, *, false: bool | None
 ) -> None:
     assert trial(verdict, slowed, truth).is_false(MARGIN) is false
 
@@ -161,7 +190,7 @@ def test_the_truth_is_unknown_beyond_the_cpus_and_beside_other_work() -> None:
     crowded = calibrated(clients=(1, 4))
     assert cell_of(crowded, "point-query", 0.10, clients=1).truth is not None
     beyond = cell_of(crowded, "point-query", 0.10, clients=4)
-    assert (beyond.truth, beyond.intervals, beyond.found) == (None, 0, 1)
+    assert (beyond.truth, beyond.known, beyond.intervals, beyond.found) == (None, 0, 0, 1)
     assert cell_of(crowded, "point-query", 0.0, clients=4).truth == 1.0
     beside = cell_of(calibrated(taken=0.2), "point-query", 0.10)
     assert (beside.truth, beside.intervals) == (None, 0)
@@ -174,15 +203,44 @@ def test_half_the_noise_takes_a_quarter_of_the_time() -> None:
     assert seconds_to_find(0.03, wide, 40.0) == pytest.approx(40.0)
 
 
-def test_the_time_is_that_of_two_contenders() -> None:
+def test_the_time_is_that_of_two_contenders_with_their_warm_up() -> None:
     manifest, slices = synthetic_calibration(["scan"], incarnations=6, blocks=10)
+    manifest.method.warmup_s, manifest.method.discard_s = 0.5, 0.01
     calibration = calibration_of(manifest, slices)
     assert calibration is not None
     (need,) = calibration.needed
-    per_slice = 0.251 + (manifest.method.discard_s or 0)
-    assert need.seconds == pytest.approx(2 * 3 * 10 * 2 * per_slice)
+    # Two of three contenders in three incarnations of ten blocks, whose slices begin 0.275 s apart.
+    block = 2 * 2 * 1.1 * SLICE_S
+    assert need.seconds == pytest.approx(3 * (10 * block + 2 * 0.5), rel=0.01)
+    assert need.shortest == pytest.approx(3 * (2 * block + 2 * 0.5), rel=0.01)
     assert list(need.to_find) == ["1%", "2%", "3%", "5%"]
-    assert resolution(calibration.needed).startswith("a difference of 2% takes ")
+    resolved = resolution(calibration.needed)
+    assert resolved is not None
+    assert resolved.times == [("scan", need.to_find["2%"], need.furthest)]
+
+
+def test_no_time_is_below_the_shortest_or_beyond_the_furthest() -> None:
+    quiet = calibrated(blocks=40).needed
+    assert all(need.to_find["5%"] == need.shortest for need in quiet)
+    wide = calibrated(blocks=2, noise=0.3).needed
+    assert all(need.to_find["1%"] == need.furthest == 20 * need.seconds for need in wide)
+
+
+def test_the_tests_with_the_fewest_clients_say_what_is_resolved() -> None:
+    resolved = resolution(calibrated(tests=["scan", "point-query"], clients=(1, 4)).needed)
+    assert resolved is not None
+    assert sorted(test for test, _, _ in resolved.times) == ["point-query", "scan"]
+    assert [seconds for _, seconds, _ in resolved.times] == sorted(
+        seconds for _, seconds, _ in resolved.times
+    )
+    assert resolution([]) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "of", "bound"), [(0, 1, 0.95), (0, 400, 0.00746), (4, 400, 0.0227), (3, 3, 1.0)]
+)
+def test_the_largest_share_that_a_count_leaves_possible(count: int, of: int, bound: float) -> None:
+    assert upper_bound(count, of) == pytest.approx(bound, rel=0.01)
 
 
 def test_counts_of_several_calibrations_are_added_up() -> None:
@@ -190,6 +248,10 @@ def test_counts_of_several_calibrations_are_added_up() -> None:
     equal, slowed = tallies_of(tests)
     assert (equal.slowed, equal.results, equal.found) == (0.0, 4, None)
     assert (slowed.slowed, slowed.results, slowed.found) == (0.10, 4, 4)
+    disturbed = calibrated(taken=0.2).tests
+    equal, slowed = tallies_of([*tests, *disturbed])
+    assert (equal.results, equal.known) == (6, 6)
+    assert (slowed.results, slowed.known) == (6, 4)
 
 
 def test_other_experiments_are_no_calibrations() -> None:

@@ -11,13 +11,18 @@ import pytest
 
 from slowdust.builds.catalog import catalog_of
 from slowdust.cli import conduct
+from slowdust.errors import SlowdustError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec
+from slowdust.places import data_root
 from slowdust.store.folder import Folder, writing
+from slowdust.versions import version_order
 from tests.unit.cli.command import Slowdust
 from tests.unit.synthetic_calibration import synthetic_calibration
 
+FETCH_BUILDS = conduct.fetch_builds
+BROKEN = "postgres@16.10"
 Calls = list[tuple[str, str, StartMode]]
 
 
@@ -48,11 +53,14 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
         del when_busy
         contender = spec.contenders[0].contender
         calls.append((spec.name, contender, mode))
+        if contender == BROKEN:
+            raise SlowdustError("it does not start")
         if mode is StartMode.FRESH:
             store(Folder(results / spec.name), contender)
         return 0
 
     monkeypatch.setattr(conduct, "conduct", conducted)
+    monkeypatch.setattr(conduct, "fetch_builds", lambda specs: None)
     return calls
 
 
@@ -60,8 +68,42 @@ def test_without_a_contender_the_newest_postgres_is_calibrated(
     slowdust: Slowdust, calls: Calls
 ) -> None:
     slowdust("calibrate", "--name", "quick")
-    newest = catalog_of("postgres").entries[-1].version
+    newest = max((entry.version for entry in catalog_of("postgres").entries), key=version_order)
     assert calls == [("quick", f"postgres@{newest}", StartMode.FRESH)]
+
+
+def test_the_newest_version_is_that_of_the_order_of_versions(
+    slowdust: Slowdust, calls: Calls
+) -> None:
+    user_catalog = data_root() / "catalog"
+    user_catalog.mkdir(parents=True)
+    (user_catalog / "postgres.toml").write_text('[versions]\n"9.6.1" = { npm = "9.6.1" }\n')
+    slowdust("calibrate", "--name", "quick")
+    [(_, contender, _)] = calls
+    assert contender != "postgres@9.6.1"
+
+
+def test_a_contender_that_fails_does_not_end_the_others(slowdust: Slowdust, calls: Calls) -> None:
+    outcome = slowdust("calibrate", BROKEN, "postgres@17.6", "--name", "night")
+    assert [contender for _, contender, _ in calls] == [BROKEN, "postgres@17.6"]
+    assert outcome.complaint == "slowdust: night-postgres-16.10: it does not start"
+    assert outcome.code == 1
+    assert "| nothing   |       2 |" in outcome.out
+
+
+def test_builds_are_there_before_anything_is_measured(
+    slowdust: Slowdust, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolve(spec: Spec, view: object) -> None:
+        del view
+        if spec.contenders[0].contender == BROKEN:
+            raise SlowdustError("no such build")
+
+    monkeypatch.setattr(conduct, "fetch_builds", FETCH_BUILDS)
+    monkeypatch.setattr(conduct, "resolve_contenders", resolve)
+    outcome = slowdust("calibrate", "postgres@17.6", BROKEN, "--name", "night")
+    assert outcome.complaint == "slowdust: no such build"
+    assert not calls
 
 
 def test_several_contenders_end_with_one_table(slowdust: Slowdust, calls: Calls) -> None:

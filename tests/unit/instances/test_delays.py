@@ -14,6 +14,7 @@ from slowdust.dbms.environment import preloading
 from slowdust.errors import SlowdustError
 from slowdust.instances import delays
 from slowdust.instances.delays import DelayFile, delay_library
+from slowdust.probes.probe import attempt
 from slowdust.probes.server.delay import DelayProbe
 
 DELAY_NS = 2_000_000
@@ -48,12 +49,12 @@ def send(file: DelayFile) -> str:
 
 
 def test_each_send_to_a_client_waits_and_is_counted(file: DelayFile) -> None:
-    assert not file.is_attached
+    assert file.attached == 0
     file.set(DELAY_NS)
     probe = DelayProbe(file.totals)
     before = probe.read()
     assert send(file) == "40 10 3\n"
-    assert file.is_attached
+    assert file.attached == 1
     use = probe.use(before, probe.read())
     assert use["sends"] == SENDS
     assert use["delay_us"] == DELAY_NS / 1000
@@ -63,9 +64,19 @@ def test_each_send_to_a_client_waits_and_is_counted(file: DelayFile) -> None:
 def test_without_a_delay_sends_are_counted_all_the_same(file: DelayFile) -> None:
     send(file)
     send(file)
+    assert file.attached == 2
     totals = file.totals()
     assert (totals.delay_ns, totals.sends) == (0, 2 * SENDS)
     assert totals.waited_ns > 0
+
+
+def test_a_file_that_the_server_made_shorter_cannot_be_read(
+    file: DelayFile, open_dir: Path
+) -> None:
+    os.truncate(open_dir / "delay", 8)
+    with pytest.raises(OSError, match="shorter"):
+        file.totals()
+    assert attempt(DelayProbe(file.totals)) is None
 
 
 def test_the_library_is_compiled_once(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

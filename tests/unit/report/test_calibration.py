@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
+import msgspec
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.calibration.model import Calibration
@@ -10,7 +10,6 @@ from slowdust.report import html, tldr
 from slowdust.report.calibration import (
     explanations,
     lines,
-    most_likely_at_most,
     sentences,
     share_label,
     tally_table,
@@ -33,8 +32,8 @@ def calibration(**how: object) -> Calibration:
 def test_the_counts_are_a_row_for_each_delay() -> None:
     table = tally_table([calibration()])
     assert [list(row) for row in table.rows] == [
-        ["nothing", "2", "0 (77.6%)", "-", "2 of 2 (100.0%)"],
-        ["10%", "2", "0 (77.6%)", "2 of 2 (100.0%)", "2 of 2 (100.0%)"],
+        ["nothing", "2", "0 of 2 (at most 77.6%)", "-", "2 of 2 (100.0%)"],
+        ["10%", "2", "0 of 2 (at most 77.6%)", "2 of 2 (100.0%)", "2 of 2 (100.0%)"],
     ]
 
 
@@ -54,27 +53,47 @@ def test_a_test_at_several_numbers_of_clients_has_several_rows() -> None:
     assert table.rows[1][2].endswith("(-)")
 
 
+def test_a_test_without_an_interval_has_a_row() -> None:
+    shown = calibration()
+    tests = [msgspec.structs.replace(test, half_width=None, intervals=0) for test in shown.tests]
+    shown = msgspec.structs.replace(shown, tests=tests, needed=[])
+    table = table_of_tests([shown])
+    assert [row[0] for row in table.rows] == ["point-query", "update-index"]
+    assert all(len(row) == len(table.header) for row in table.rows)
+    assert table.rows[0][-1] == "-"
+    assert "2 tests, 1 trial" in sentences([shown])[0]
+
+
+def test_a_time_beyond_what_is_foretold_is_told_as_more() -> None:
+    shown = calibration(blocks=2, noise=0.3)
+    assert table_of_tests([shown]).rows[0][-4].startswith("more than ")
+    (text,) = sentences([shown])
+    assert "A difference of 2% takes more than " in text
+
+
 def test_results_without_a_known_truth_are_counted() -> None:
     assert not any("cannot be compared" in text for text in explanations([calibration()]))
-    assert explanations([calibration(taken=0.3)])[-1].startswith("2 results cannot be compared")
+    disturbed = calibration(taken=0.3)
+    assert explanations([disturbed])[-1].startswith("2 results cannot be compared")
+    assert list(tally_table([disturbed]).rows[1])[:3] == ["10%", "2", "-"]
 
 
 def test_a_host_with_other_work_is_called_so() -> None:
     (calm,) = sentences([calibration()])
     assert calm.startswith("postgres@17.6 beside itself: 2 tests, 1 trial of 3 incarnations")
+    (levels,) = sentences([calibration(tests=["scan"], clients=(1, 2))])
+    assert "1 test at 2 numbers of clients, 1 trial" in levels
     _, disturbed = sentences([calibration(taken=0.3)])
-    assert "had the CPUs in 3" in disturbed
-
-
-@pytest.mark.parametrize(
-    ("count", "of", "bound"), [(0, 1, 0.95), (0, 400, 0.00746), (4, 400, 0.0227), (3, 3, 1.0)]
-)
-def test_the_largest_share_that_a_count_leaves_possible(count: int, of: int, bound: float) -> None:
-    assert most_likely_at_most(count, of) == pytest.approx(bound, rel=0.01)
+    assert "had the clients' CPUs in up to 30%" in disturbed
 
 
 def test_a_delay_has_a_label() -> None:
-    assert [share_label(share) for share in (0.0, 0.03, 0.1)] == ["nothing", "3%", "10%"]
+    assert [share_label(share) for share in (0.0, 0.005, 0.03, 0.1)] == [
+        "nothing",
+        "0.5%",
+        "3%",
+        "10%",
+    ]
 
 
 def test_every_format_has_the_calibration() -> None:

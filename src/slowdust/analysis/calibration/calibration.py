@@ -7,15 +7,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from slowdust.analysis.calibration.model import CalibratedTest, Calibration, NeededTime, Tally
+from slowdust.analysis.calibration.model import (
+    CalibratedTest,
+    Calibration,
+    NeededTime,
+    Resolution,
+    Tally,
+)
 from slowdust.analysis.calibration.trials import Trial, groups_of_incarnations, trials_of
 from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
-from slowdust.units import Second, format_duration, known
+from slowdust.units import Second, known
 
+_LEVEL = 0.95
 DIFFERENCES = (0.01, 0.02, 0.03, 0.05)
 """The differences for which a calibration says how long they take."""
+_FURTHEST = 20
+"""The multiple of a trial's time up to which times are foretold."""
 _RESOLVED = "2%"
 """The difference that the sentence about a host speaks of."""
 _TO_BE_FOUND = 1 + 1.2816 / 1.9600
@@ -61,6 +71,7 @@ def tallies_of(tests: Iterable[CalibratedTest]) -> list[Tally]:
         Tally(
             slowed=share,
             results=sum(test.trials for test in alike),
+            known=sum(test.known for test in alike),
             false=sum(test.false for test in alike),
             found=None if share == 0 else sum(test.found or 0 for test in alike),
             intervals=sum(test.intervals for test in alike),
@@ -68,6 +79,16 @@ def tallies_of(tests: Iterable[CalibratedTest]) -> list[Tally]:
         )
         for share, alike in sorted(by_share.items())
     ]
+
+
+def upper_bound(count: int, of: int) -> float:
+    """Return the upper bound at 95% of a share of which `count` of `of` independent ones were seen.
+
+    Clopper and Pearson 1934, Biometrika 26, one-sided.
+    """
+    from scipy.special import betaincinv
+
+    return 1.0 if count >= of else float(betaincinv(count + 1, of - count, _LEVEL))
 
 
 def seconds_to_find(difference: float, half_width: float, seconds: Second) -> Second:
@@ -80,26 +101,21 @@ def seconds_to_find(difference: float, half_width: float, seconds: Second) -> Se
     return seconds * (half_width / wanted) ** 2
 
 
-def resolution(needed: Sequence[NeededTime]) -> str:
-    """Return what a host resolves: 'a difference of 2% takes 40s per test (...)'; '' if nothing.
-
-    It is about the fewest clients.
-    """
+def resolution(needed: Sequence[NeededTime]) -> Resolution | None:
+    """Return what a host resolves in the tests with the fewest clients; None if there are none."""
     fewest = min((need.clients for need in needed), default=0)
-    times = {need.test: need.to_find[_RESOLVED] for need in needed if need.clients == fewest}
-    if not times:
-        return ""
-    quickest, longest = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
-    spread = [f"{name} {format_duration(times[name])}" for name in (quickest, longest)]
-    return (
-        f"a difference of {_RESOLVED} takes {format_duration(median(times.values()))} per test "
-        f"({' to '.join(dict.fromkeys(spread))})"
-    )
+    times = [
+        (need.test, need.to_find[_RESOLVED], need.furthest)
+        for need in needed
+        if need.clients == fewest
+    ]
+    return Resolution(_RESOLVED, sorted(times, key=lambda time: time[1])) if times else None
 
 
 def _tested(step: Step, share: float, trials: Sequence[Trial], margin: float) -> CalibratedTest:
     covers = known(trial.covers_truth for trial in trials)
     truths = known(trial.truth for trial in trials)
+    false = known(trial.is_false(margin) for trial in trials)
     ratios = known(trial.ratio for trial in trials)
     half_widths = known(trial.half_width for trial in trials)
     return CalibratedTest(
@@ -107,7 +123,8 @@ def _tested(step: Step, share: float, trials: Sequence[Trial], margin: float) ->
         clients=step.clients,
         slowed=share,
         trials=len(trials),
-        false=sum(trial.is_false(margin) for trial in trials),
+        known=len(truths),
+        false=sum(false),
         found=None if share == 0 else sum(trial.verdict == "slower" for trial in trials),
         intervals=len(covers),
         covered=sum(covers),
@@ -124,20 +141,55 @@ def _needed(
     for trial in trials:
         if trial.half_width is not None:
             half_widths[trial.step].append(trial.half_width)
-    walls: dict[Step, Second] = defaultdict(float)
-    discard = manifest.method.discard_s or 0.0
+    of_step: dict[Step, list[Slice]] = defaultdict(list)
     for record in slices:
-        length = record.measured.probe_seconds or record.measured.seconds or 0.0
-        walls[step_of(record)] += length + discard
-    pairs = len(manifest.contenders) / 2 * count
+        of_step[step_of(record)].append(record)
     needed = [
-        NeededTime(
-            test=step.test,
-            clients=step.clients,
-            half_width=(width := median(widths)),
-            seconds=(seconds := walls[step] / pairs),
-            to_find={f"{d:.0%}": seconds_to_find(d, width, seconds) for d in DIFFERENCES},
-        )
+        _needed_time(manifest, step, median(widths), of_step[step], count)
         for step, widths in half_widths.items()
     ]
     return sorted(needed, key=lambda n: (manifest.tests.index(n.test), n.clients))
+
+
+def _needed_time(
+    manifest: Manifest, step: Step, half_width: float, slices: Sequence[Slice], trials: int
+) -> NeededTime:
+    turns: dict[int, list[Slice]] = defaultdict(list)
+    for record in slices:
+        turns[record.place.incarnation].append(record)
+    share = 2 / len(manifest.contenders)
+    warmup = 2 * (manifest.method.warmup_s or 0.0)
+    spans = [_span(turn, manifest.method.discard_s or 0.0) * share for turn in turns.values()]
+    blocks = sum(len({record.place.block for record in turn}) for turn in turns.values())
+    seconds = (sum(spans) + len(spans) * warmup) / trials
+    shortest = FEWEST_INCARNATIONS * (warmup + MINIMUM_BLOCKS * sum(spans) / blocks)
+    furthest = _FURTHEST * seconds
+    return NeededTime(
+        test=step.test,
+        clients=step.clients,
+        half_width=half_width,
+        seconds=seconds,
+        shortest=shortest,
+        furthest=furthest,
+        to_find={
+            difference_label(d): min(
+                furthest, max(shortest, seconds_to_find(d, half_width, seconds))
+            )
+            for d in DIFFERENCES
+        },
+    )
+
+
+def difference_label(difference: float) -> str:
+    """Return the key of a difference in `NeededTime.to_find`: '1%'."""
+    return f"{difference:.0%}"
+
+
+def _span(turn: Sequence[Slice], discard: Second) -> Second:
+    """Return the wall clock from the first slice of a turn to the end of its last one."""
+    begins = [record.measured.started or 0.0 for record in turn]
+    ends = [
+        begin + (record.measured.probe_seconds or record.measured.seconds or 0.0)
+        for begin, record in zip(begins, turn, strict=True)
+    ]
+    return max(ends) - min(begins) + discard

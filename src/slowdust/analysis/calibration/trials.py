@@ -33,6 +33,10 @@ MOST_TAKEN = 0.05
 """The most of the clients' time that others may take from them and their servers. The truth is
 off by about that share of the delay's: 0.5% of throughput where it takes 10%."""
 
+_MORE_THAN_ALL = 0.01
+"""The share of the clients' time by which clocks may be wrong: servers that use so much more than
+all of it are at work on other CPUs, too."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
@@ -48,7 +52,7 @@ class Trial:
     measured: Second
     """Seconds that the contender was measured."""
     taken: float | None = None
-    """Share of the clients' time that others took; None where it is not known."""
+    """Largest share of the clients' time that others may have taken; None if it is not known."""
 
     @property
     def half_width(self) -> float | None:
@@ -64,12 +68,14 @@ class Trial:
             return None
         return self.interval.low <= self.truth <= self.interval.high
 
-    def is_false(self, margin: float) -> bool:
-        """Return whether the verdict contradicts the truth."""
+    def is_false(self, margin: float) -> bool | None:
+        """Return whether the verdict contradicts the truth; None where that is not known."""
+        if self.truth is None:
+            return None
         if self.slowed == 0:
             return self.verdict in ("faster", "slower")
         if self.verdict == "same":
-            return self.truth is not None and self.truth * (1 + margin) < 1
+            return self.truth * (1 + margin) < 1
         return self.verdict == "faster"
 
 
@@ -123,20 +129,29 @@ def _share_at_work(record: Slice) -> float | None:
 
 
 def taken_share(slices: Iterable[Slice], at_work: int) -> float | None:
-    """Return the share of the clients' time in which others had the CPUs that were wanted.
+    """Return the largest share of the clients' time in which others may have had their CPUs.
 
-    `at_work` clients at a time, each with its server process, either ran or left a CPU idle; the
-    rest was taken by other programs or the hypervisor. None where that was not measured.
+    `at_work` clients at a time, each with its server process, have a CPU each. The time in which
+    these used none was taken, or they waited for something else than a CPU. What the whole host ran
+    beside them, and what its hypervisor took, may have been on their CPUs or on others. Each bounds
+    what was taken from above, so the smaller one counts. CPUs that are idle are in neither. The
+    first holds only while servers do little on CPUs of no client: where they used more time than
+    the clients' CPUs have, the second counts alone. None where that was not measured.
     """
-    taken = whole = 0.0
+    unused = beside = whole = 0.0
     for record in slices:
         measured = record.measured
-        ours, idle = _cpu_of_pairs(measured), measured.used("host", "cpu_idle_s", "cpu_iowait_s")
-        if ours is None or idle is None or not measured.seconds:
+        ours = _cpu_of_pairs(measured)
+        ran = measured.used("host", "cpu_user_s", "cpu_system_s", "cpu_steal_s")
+        if ours is None or ran is None or not measured.seconds:
             return None
         whole += measured.seconds * at_work
-        taken += measured.seconds * at_work - ours - idle
-    return max(0.0, taken / whole) if whole else None
+        unused += measured.seconds * at_work - ours
+        beside += ran - ours
+    if not whole:
+        return None
+    at_most = beside if unused < -_MORE_THAN_ALL * whole else min(unused, beside)
+    return max(0.0, at_most / whole)
 
 
 def _cpu_of_pairs(measured: Measured) -> Second | None:

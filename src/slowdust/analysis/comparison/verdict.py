@@ -27,6 +27,8 @@ FALSE_DISCOVERIES = 1 - CONFIDENCE
 """Share of `faster` and `slower` verdicts that may be false (Benjamini and Hochberg 1995)."""
 FEWEST_INCARNATIONS = 3
 """Fewest incarnations with which a verdict is settled: the servers were restarted twice."""
+MINIMUM_BLOCKS = 2
+"""Blocks that a test gets in an incarnation, however small the budget."""
 PERHAPS_APART = 1 - EQUIVALENCE
 """p-value of the difference between totals and what is typical from which nothing is `same`."""
 SURELY_APART = 0.005

@@ -118,7 +118,7 @@ def _open(path: Path) -> int:
     """Open a lock's file, made where it does not exist; all users may write to it.
 
     Raises:
-        OSError: it is not a regular file, or not ours to open.
+        OSError: it is not a regular file of one name, or not ours to open.
     """
     # O_CREAT on another user's file is forbidden in such a directory (fs.protected_regular).
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -135,9 +135,11 @@ def _open(path: Path) -> int:
             raise
         time.sleep(max(0.01, min(1.0, 1 - seconds)))  # its maker was about to open it to all
         return os.open(path, flags)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    # A second name may be that of a file of ours, which another user has linked to.
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         os.close(descriptor)
-        raise OSError(0, "it is not a regular file")
+        raise OSError(0, "it is not a regular file of one name")
     return descriptor
 
 

@@ -10,13 +10,14 @@ from statistics import median
 
 import numpy as np
 
+from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import ForSeconds, PlanText, Ran, Rate, ToPositions
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
 from slowdust.experiment.slices.length import RUN, SpeedRecord
-from slowdust.experiment.slices.schedule import MINIMUM_BLOCKS, block_order
+from slowdust.experiment.slices.schedule import block_order
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 

@@ -33,15 +33,16 @@ class Delays:
         delay of the step's earlier slices, so that its share does not change with the moment.
         """
         slowed = self._slowed()
-        earlier = {each.name: _delay_of(step.slices, each.name) for each, _ in slowed}
-        if None in earlier.values():
+        delays = {each.name: _delay_of(step.slices, each.name) for each, _ in slowed}
+        if None in delays.values():
             self.clear()
             trial: list[Slice] = []
             run.block(0, length, rng, trial.append)
             per_send = time_per_send(trial, step.clients, len(usable_cpus()))
-        for contender, share in slowed:
-            delay = earlier[contender.name]
-            self._set(contender, delay_for(share, per_send) if delay is None else delay)
+            new = {each.name: delay_for(share, per_send) for each, share in slowed}
+            delays = {name: new[name] if delay is None else delay for name, delay in delays.items()}
+        for contender, _ in slowed:
+            self._set(contender, delays[contender.name] or 0.0)
 
     def clear(self) -> None:
         """Let all servers answer without a delay."""
@@ -68,9 +69,9 @@ def delay_for(share: float, per_send: Microsecond) -> Microsecond:
 def time_per_send(trial: Sequence[Slice], clients: int, cpus: int) -> Microsecond:
     """Return the time that clients and servers need for each send; 0 where nothing was sent.
 
-    Up to `cpus` clients are at work at a time; more than that wait for each other. What others
-    took of the CPUs is left out: a delay is spent on the CPU, so it is measured by what the
-    servers and clients had of it.
+    Up to `cpus` clients are at work at a time; more than that wait for each other. What others may
+    have taken of their CPUs is left out: a delay is spent on the CPU, so it is measured by what
+    servers and clients had of it, and by what they waited for something else.
     """
     at_work = min(clients, cpus)
     taken = taken_share(trial, at_work) or 0.0

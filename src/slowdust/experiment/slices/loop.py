@@ -11,6 +11,7 @@ import random
 import time
 from functools import partial
 
+from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Rate
@@ -103,7 +104,7 @@ class SliceLoop:
         return sum(not step.settled for step in self.journal.steps)
 
     def _warn_of_short_budget(self, planned: int) -> None:
-        turn = self._shortest_turn(schedule.MINIMUM_BLOCKS)
+        turn = self._shortest_turn(MINIMUM_BLOCKS)
         least = planned * len(self.journal.steps) * turn
         if least > self._budget.total:
             warning = (

@@ -11,8 +11,6 @@ from slowdust.benchmarks.model import Phase
 from slowdust.experiment.plan import PlannedStep
 from slowdust.units import Second
 
-MINIMUM_BLOCKS = 2
-"""Blocks that a test gets in an incarnation, however small the budget."""
 _ROUND: Second = 5.0
 """The usual time for a test in one incarnation: a few times its warm-up, short enough that a usual
 budget affords six restarts."""

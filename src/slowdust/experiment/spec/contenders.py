@@ -86,6 +86,21 @@ def plan_contenders(
     return planned
 
 
+def check_calibration(planned: Sequence[PlannedContender]) -> None:
+    """Refuse contenders that differ in more than the delays of a calibration.
+
+    Raises:
+        ValueError: some have no delay, the first has one, or they are not one build.
+    """
+    base = planned[0]
+    if any(contender.slowed is None for contender in planned):
+        raise ValueError("slowed: all contenders of a calibration have it, 0 for no delay")
+    if base.slowed != 0:
+        raise ValueError("slowed: the first contender, the base, has to have 0")
+    if any((each.name, each.set) != (base.name, base.set) for each in planned):
+        raise ValueError("slowed: the contenders of a calibration are one build with one config")
+
+
 def _crossed(
     table: ContenderTable, crossed: Sequence[Combination], fixed: Collection[str]
 ) -> Iterator[PlannedContender]:

@@ -18,6 +18,7 @@ from slowdust.experiment.spec.contenders import (
     ContenderTable,
     PlannedContender,
     as_table,
+    check_calibration,
     plan_contenders,
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
@@ -105,9 +106,13 @@ class Spec(Table):
         widest = max(self.chosen_tests(), key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
             raise ValueError(f"rows: {widest.name} needs at least {widest.least_rows}")
-        self.planned_contenders()  # refuses matrices that cannot be crossed
-        if self.is_calibration and self.configured_benchmark().measuring is Measuring.STEPS:
-            raise ValueError(f"slowed: {self.benchmark} is measured in long steps, not in slices")
+        planned = self.planned_contenders()  # refuses matrices that cannot be crossed
+        if self.is_calibration:
+            if self.configured_benchmark().measuring is Measuring.STEPS:
+                raise ValueError(
+                    f"slowed: {self.benchmark} is measured in long steps, not in slices"
+                )
+            check_calibration(planned)
         return self
 
     def configured_benchmark(self) -> Benchmark:

@@ -110,6 +110,16 @@ def test_pipe_in_place_of_a_lock_is_refused(claims: Path) -> None:
         holders_of("cpu-0")
 
 
+def test_file_with_a_second_name_is_refused(claims: Path) -> None:
+    claims.mkdir()
+    precious = claims / "precious"
+    precious.write_text("kept")
+    os.link(precious, claims / "slowdust-cpu-0.lock")
+    with pytest.raises(SlowdustError, match="not a regular file of one name"):
+        holders_of("cpu-0")
+    assert precious.read_text() == "kept"
+
+
 @pytest.mark.parametrize("content", ["", "{", '{"experiment": 1}', "\x00" * 9000])
 def test_holder_that_says_nothing_useful_is_unknown(claims: Path, content: str) -> None:
     with another_process_holds(claims, "cpu-0"):
