@@ -155,7 +155,8 @@ def test_a_killed_write_test_is_measured_again_so_that_data_ages(workplace: Work
     workplace.run("run", "results/torn/experiment.toml", "--resume")
     manifest = workplace.manifest("torn")
     assert manifest["aged_to"]["update-index@1"][0] > 0
-    assert manifest["turns_done"] == {"update-index@1": 4, "point-query@1": 4}
+    assert manifest["turns_done"].keys() == {"update-index@1", "point-query@1"}
+    assert min(manifest["turns_done"].values()) >= 4
 
 
 def test_a_changed_experiment_does_not_resume(workplace: Workplace) -> None:
@@ -225,7 +226,7 @@ def test_a_matrix_is_run_and_goes_on(workplace: Workplace) -> None:
     file = workplace.folder / "crossed.toml"
     file.write_text(
         'contenders = ["postgres@17.6"]\ntests = ["update-index"]\n'
-        'rows = 10000\nslice = "50ms"\nwarmup = "50ms"\nbudget = "4s"\n'
+        'rows = 10000\nslice = "50ms"\nwarmup = "50ms"\nbudget = "4s"\nincarnations = 2\n'
         "[matrix]\nsynchronous_commit = [false, true]\n"
         "plans.generic = { plan_cache_mode = 'force_generic_plan' }\n"
         "plans.custom = { plan_cache_mode = 'force_custom_plan', work_mem = '8MB' }\n"
@@ -241,7 +242,7 @@ def test_a_matrix_is_run_and_goes_on(workplace: Workplace) -> None:
     assert contenders[2]["settings"]["synchronous_commit"] == "on"
     before = len(workplace.slice_lines("crossed"))
 
-    # On a busy machine the first run may have spent several times its budget.
+    # Two incarnations settle nothing. On a busy machine they may have spent several budgets.
     budget = workplace.manifest("crossed")["spent_s"] + 12
     kept = workplace.folder / "results" / "crossed" / "experiment.toml"
     kept.write_text(re.sub(r'budget = ".*"', f'budget = "{budget:.0f}s"', kept.read_text()))
