@@ -156,7 +156,7 @@ def test_a_killed_write_test_is_measured_again_so_that_data_ages(workplace: Work
     manifest = workplace.manifest("torn")
     assert manifest["aged_to"]["update-index@1"][0] > 0
     assert manifest["turns_done"].keys() == {"update-index@1", "point-query@1"}
-    assert min(manifest["turns_done"].values()) >= 4
+    assert min(manifest["turns_done"].values()) >= 3
 
 
 def test_a_changed_experiment_does_not_resume(workplace: Workplace) -> None:
