@@ -25,6 +25,7 @@ from slowdust.analysis.story.concurrency import courses_of
 from slowdust.analysis.story.notes import notes_about_report
 from slowdust.analysis.story.tldr import tldr_of
 from slowdust.analysis.versions import find_contender, lines_of
+from slowdust.store.count import Count
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 
@@ -34,6 +35,7 @@ def analyse(
     slices: Sequence[Slice],
     base: str | None = None,
     bands: Bands = DEFAULT_BANDS,
+    counts: Sequence[Count] = (),
 ) -> Report:
     """Judge an experiment relative to `base`, the manifest's unless named.
 

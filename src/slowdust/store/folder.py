@@ -3,6 +3,8 @@
     experiment.toml   the specification as run
     manifest.json     contenders, builds, host, plans; replaced atomically
     slices.ndjson     one record a slice, appended and synced before the next slice starts
+    counts.ndjson     one record a count, appended and synced as slices are
+    perf/             one profile a file: functions and call stacks
     logs/             the servers' logs
 
 A writer holds the folder's lock until it ends; readers need none.
@@ -11,6 +13,7 @@ A writer holds the folder's lock until it ends; readers need none.
 from __future__ import annotations
 
 import fcntl
+import gzip
 import os
 import shutil
 from collections.abc import Iterator
@@ -21,13 +24,17 @@ from typing import IO
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.count import Count
 from slowdust.store.earlier import slice_of_schema_1
 from slowdust.store.manifest import Manifest
+from slowdust.store.profile import Profile
 from slowdust.store.slice import SCHEMA, Slice
 
 SPEC_FILE = "experiment.toml"
 MANIFEST_FILE = "manifest.json"
 SLICES_FILE = "slices.ndjson"
+COUNTS_FILE = "counts.ndjson"
+PROFILES = "perf"
 LOGS = "logs"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
 """Pattern of an experiment's name, which is that of its folder in the results folder."""
@@ -142,6 +149,37 @@ class Folder:
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
 
+    def read_counts(self) -> list[Count]:
+        """Return all complete counts; an incomplete last line is ignored.
+
+        Raises:
+            SlowdustError: a line that is not the last is damaged.
+        """
+        try:
+            content = (self.path / COUNTS_FILE).read_bytes()
+        except FileNotFoundError:
+            return []
+        complete = content[: content.rfind(b"\n") + 1]
+        try:
+            return msgspec.json.Decoder(Count).decode_lines(complete)
+        except msgspec.MsgspecError as error:
+            raise SlowdustError(f"{self.path / COUNTS_FILE} is damaged: {error}") from error
+
+    def read_profiles(self) -> list[Profile]:
+        """Return the profiles, in the order of their files' names.
+
+        Raises:
+            SlowdustError: one is damaged.
+        """
+        profiles = []
+        for path in sorted((self.path / PROFILES).glob("*.json.gz")):
+            try:
+                content = gzip.decompress(path.read_bytes())
+                profiles.append(msgspec.json.decode(content, type=Profile))
+            except (OSError, EOFError, msgspec.MsgspecError) as error:
+                raise SlowdustError(f"{path} is damaged: {error}") from error
+        return profiles
+
 
 class Writer:
     """The only process that writes to an experiment's folder; `writing` makes it."""
@@ -162,6 +200,28 @@ class Writer:
         """Replace the manifest."""
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         _replace(self.folder.path / MANIFEST_FILE, content)
+
+    def append_count(self, count: Count) -> None:
+        """Append a count; it is on disk when this returns."""
+        path = self.folder.path / COUNTS_FILE
+        try:
+            with path.open("a+b") as counts:
+                _cut_incomplete_line(counts)
+                counts.write(msgspec.json.encode(count) + b"\n")
+                counts.flush()
+                os.fdatasync(counts.fileno())
+        except OSError as error:
+            raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
+
+    def write_profile(self, profile: Profile, number: int) -> None:
+        """Replace the profile of a step and a contender, which is the experiment's `number`-th."""
+        folder = self.folder.path / PROFILES
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise SlowdustError(f"cannot write {folder}: {error.strerror}") from error
+        name = f"{profile.test}@{profile.clients}-{number}.json.gz"
+        _replace(folder / name, gzip.compress(msgspec.json.encode(profile)))
 
     def append(self, *records: Slice) -> None:
         """Append slices; they are on disk when this returns."""
@@ -202,10 +262,10 @@ def experiments(results: Path) -> list[Folder]:
     return [Folder(path.parent) for path in manifests]
 
 
-def _cut_incomplete_line(slices: IO[bytes]) -> None:
-    slices.seek(0)
-    content = slices.read()
-    slices.truncate(content.rfind(b"\n") + 1)
+def _cut_incomplete_line(records: IO[bytes]) -> None:
+    records.seek(0)
+    content = records.read()
+    records.truncate(content.rfind(b"\n") + 1)
 
 
 def _replace(path: Path, content: bytes) -> None:

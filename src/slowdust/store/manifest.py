@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from slowdust.store.count import Source
 from slowdust.store.preparation import Preparation, ServerCounters
 from slowdust.units import Second
 
@@ -182,6 +183,19 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Sentences on where clean numbers differ from the published, and by how much."""
 
 
+class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How the work of the servers was counted, or why it was not."""
+
+    source: Source | None = None
+    """None where nothing was counted."""
+    reason: str | None = None
+    """Why nothing was counted, or not by a PMU, as a sentence."""
+    remedy: str | None = None
+    """The command that would allow it: 'sudo apt install valgrind'."""
+    version: str | None = None
+    """The version of the program that counted."""
+
+
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Everything about an experiment but its slices."""
 
@@ -218,5 +232,7 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Physical facts of each contender's tables, by incarnation and preparation."""
     counters: list[ServerCounters] = []
     """What each contender's server counted in a step of one incarnation."""
+    counting: Counting | None = None
+    """How work was counted; absent from experiments that did not try to."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""

@@ -28,6 +28,7 @@ from slowdust.analysis.model.result import (
     ResponseTime,
     Result,
     Verdict,
+    Work,
     Writers,
 )
 from slowdust.analysis.model.steps import BUCKETS_US, RoleReport, Stall, StepRun
@@ -56,5 +57,6 @@ __all__ = [
     "StepRun",
     "TestConcurrency",
     "Verdict",
+    "Work",
     "Writers",
 ]

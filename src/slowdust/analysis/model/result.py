@@ -8,6 +8,7 @@ import msgspec
 
 from slowdust.analysis.metrics import PerOperation
 from slowdust.store.archived import Counters
+from slowdust.store.count import Source
 from slowdust.store.latency import LatencyUs
 from slowdust.units import Microsecond, Second
 
@@ -91,6 +92,30 @@ class AllTimeRatio(msgspec.Struct, kw_only=True):
     """95% interval."""
 
 
+class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Counted work per operation, relative to the base's."""
+
+    source: Source
+    """`valgrind` or `pmu`: two sources are never compared."""
+    instructions: float
+    """Instructions in user mode per operation: of the session's own process or thread by valgrind,
+    of all of the server's processes by a PMU."""
+    ratio: float | None = None
+    """Contender / base, as the geometric mean over what both did; 1 for the base."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of `ratio`; absent for the base."""
+    verdict: Amount | None = None
+    """`more`, `less` or `same` work (margin 1%), else `unsure`; absent for the base."""
+    background: float | None = None
+    """Instructions per operation of the server's other threads and processes."""
+    events: PerOperation = {}
+    """Other events per operation: `system_calls`, `kernel_instructions`, ..."""
+    repeats: int
+    """Number of counts, over all incarnations."""
+    incarnations: int
+
+
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
 
@@ -140,6 +165,8 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     `COMPARED`. Empty for the base, and for archived runs."""
     peak_vsz_gb: float | None = None
     peak_rss_gb: float | None = None
+    work: Work | None = None
+    """Counted work; absent where nothing was counted."""
     counters: Counters | None = None
     counters_relative: dict[str, float] | None = None
     """Each counter / the base's, per operation, and ratios such as GHz as they are; None for the

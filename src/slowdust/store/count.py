@@ -1,0 +1,53 @@
+"""Records of counted work: `counts.ndjson` has one JSON object a line."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Source = Literal["valgrind", "pmu"]
+
+INSTRUCTIONS = "instructions"
+"""Event: instructions in user mode."""
+KERNEL_INSTRUCTIONS = "kernel_instructions"
+"""Event: instructions in the kernel, which only a PMU sees."""
+SYSTEM_CALLS = "system_calls"
+"""Event: system calls, which valgrind counts beside the instructions."""
+
+Events = dict[str, int]
+"""Event -> how often it happened; one that was not counted is absent."""
+
+
+class CountPlace(msgspec.Struct, kw_only=True):
+    """Place of a count in its experiment."""
+
+    benchmark: str
+    test: str
+    clients: int
+    contender: str
+    incarnation: int
+    """Number of the server's start for counting, 1-based, apart from those that are timed."""
+    repeat: int
+    """Number within (test, clients, incarnation), 0-based: the operations of one repeat are the
+    same for every contender."""
+
+
+class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Events of one server while so many operations were carried out."""
+
+    operations: int
+    own: Events
+    """Events of the process or thread that serves the session, and of the processes it started."""
+    background: Events = {}
+    """Events of the server's other threads and processes; absent where they were not counted."""
+
+
+class Count(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A short and a long run of one step on one contender: the slope is the cost per operation."""
+
+    place: CountPlace
+    source: Source
+    runs: list[CountedRun]
+    """By valgrind N and 3N operations, whose difference has none of what happens once a run; by a
+    PMU one run."""
