@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable
 
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
+from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.comparison.verdict import Judgement, judge_estimates, relative_of
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.schedule import fewest_rounds
+from slowdust.experiment.slices.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.units import Second
 
@@ -55,9 +56,13 @@ class Judge:
         """Return step -> its verdicts: what one step shows may change those of another."""
         cells = [(step.key, cell) for step in self._steps for cell in self._cells(step)]
         judged = judge_estimates(estimate_all([cell for _, cell in cells]), self._margin)
+        moves = common_moves([cell for _, cell in cells], self._margin)
+        moved = {move.contender for move in moves}
         verdicts: dict[str, list[InterimVerdict]] = {step.key: [] for step in self._steps}
         for (key, _), judgement in zip(cells, judged, strict=True):
-            verdicts[key].append(self._verdict(judgement))
+            # Where a restart moves all tests alike, other tests tell nothing new about restarts.
+            fewest = MOST_ROUNDS if judgement.estimate.contender in moved else self._fewest
+            verdicts[key].append(self._verdict(judgement, fewest))
         return verdicts
 
     def _cells(self, step: PlannedStep) -> list[BlockRatios]:
@@ -67,7 +72,7 @@ class Judge:
             self._ratios[step.key] = (len(step.slices), cells)
         return cells
 
-    def _verdict(self, judgement: Judgement) -> InterimVerdict:
+    def _verdict(self, judgement: Judgement, fewest: int) -> InterimVerdict:
         estimate = judgement.estimate
         relative = relative_of(estimate, self._margin)
         interval = relative.interval
@@ -77,7 +82,7 @@ class Judge:
             low=interval.low if interval else None,
             high=interval.high if interval else None,
             verdict=judgement.verdict,
-            settled=judgement.settled and estimate.incarnations >= self._fewest,
+            settled=judgement.settled and estimate.incarnations >= fewest,
             typical=estimate.ratio if judgement.basis == "all time" else None,
         )
 

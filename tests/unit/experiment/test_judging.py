@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.judging import Judge
@@ -62,6 +63,25 @@ def test_few_tests_are_not_settled_before_four(writer: Writer) -> None:
     assert judge_of(journal).settled(CONTENDERS[1:]) == set()
     add(journal, quiet_slices(), range(4, 5), "point-query")
     assert judge_of(journal).settled(CONTENDERS[1:]) == {"point-query@1"}
+
+
+def test_six_incarnations_where_a_restart_moved_all_tests(writer: Writer) -> None:
+    tests = [*TESTS, "read-only.100"]
+    twice = {CONTENDERS[1]: 2.0}
+    moved = [
+        replace(record, qps=record.qps * 1.1)
+        if record.place.incarnation == 2 and record.place.contender == CONTENDERS[1]
+        else record
+        for record in synthetic_experiment(
+            CONTENDERS, tests, shifts=twice, noise=QUIET, incarnations=6
+        )[1]
+    ]
+    spec = parse_spec({"name": "x", "contenders": CONTENDERS, "tests": tests})
+    journal = Journal(spec, writer, writer.folder.read_manifest())
+    add(journal, moved, range(1, 6), *tests)
+    assert judge_of(journal).settled(CONTENDERS[1:]) == set()
+    add(journal, moved, range(6, 7), *tests)
+    assert judge_of(journal).settled(CONTENDERS[1:]) == {step.key for step in journal.steps}
 
 
 def test_every_contender_that_still_runs_must_be_settled(writer: Writer) -> None:
