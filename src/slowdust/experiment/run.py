@@ -11,6 +11,7 @@ from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.counting.sampling import Sampling
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import (
     Journal,
@@ -65,6 +66,8 @@ def run_experiment(
         journal_of = partial(open_journal, spec, writer, contenders, view)
         loop = _loop_of(spec, contenders, journal_of, view)
         loop.run()
+        if spec.profile:
+            Sampling(spec, contenders, loop.journal, view).run()
         loop.journal.finish()
     return folder
 

@@ -77,15 +77,33 @@ def check_pmu() -> str | Missing:
     output = done.stderr
     if done.returncode == 0 and read_events(output).get(_PROBE, 0) > 0:
         return version
-    if done.returncode != 0 and ("ermission" in output or "paranoid" in output):
-        level = PARANOID.read_text().strip() if PARANOID.exists() else "unknown"
-        return Missing(
-            f"The kernel does not allow this account to count (perf_event_paranoid is {level}).",
-            ALLOW_PERF,
-        )
+    if done.returncode != 0:
+        return _refused(output)
     if "<not supported>" in output:
         return Missing(f"This {_machine()} has no PMU that counts instructions.", None)
     return Missing("perf cannot count instructions here.", None)
+
+
+def check_sampling() -> str | Missing:
+    """Return the version of perf where it can take samples of CPU time."""
+    version = perf_version()
+    if isinstance(version, Missing):
+        return version
+    done = _run(["perf", "record", "-e", "cpu-clock", "-o", "-", "--", "true"])
+    if done is None:
+        return Missing("`perf record` does not answer.", None)
+    return version if done.returncode == 0 else _refused(done.stderr)
+
+
+def _refused(output: str) -> Missing:
+    """Return why perf failed."""
+    if "ermission" in output or "paranoid" in output:
+        level = PARANOID.read_text().strip() if PARANOID.exists() else "unknown"
+        return Missing(
+            f"The kernel does not allow this account to use perf (perf_event_paranoid is {level}).",
+            ALLOW_PERF,
+        )
+    return Missing(f"perf fails here: {' '.join(output.split())[-200:]}", None)
 
 
 def perf_version() -> str | Missing:

@@ -103,7 +103,7 @@ class PmuCounter:
                 with counting(*windows):
                     run()
                 for (events, _), window in zip(parts, windows, strict=True):
-                    events |= read_counts(window.end(), group)
+                    events.update(read_counts(window.end(), group))
         return CountedRun(operations=operations, own=own, background=background)
 
 

@@ -157,6 +157,16 @@ class StepSessions:
         stop = ToPositions(positions)
         self._contenders.for_each(lambda contender: self._run(contender, stop))
 
+    def each_for(
+        self, seconds: Second, watch: Callable[[RunningContender, Callable[[], Ran]], None]
+    ) -> None:
+        """Let `watch` run every contender for so long, each once; nothing is recorded."""
+        stop = ForSeconds(seconds)
+        self._contenders.for_each(
+            lambda contender: watch(contender, lambda: self._run(contender, stop))
+        )
+        self._age_equally()
+
     def block(
         self, number: int, length: Second, rng: random.Random, keep: Callable[[Slice], None]
     ) -> None:
