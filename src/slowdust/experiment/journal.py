@@ -21,6 +21,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
 from slowdust.probes.host.machine import read_machine
+from slowdust.store.count import Count
 from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepFailure
 from slowdust.store.profile import Profile, ProfileSource
@@ -64,6 +65,8 @@ class Journal:
         self.steps = plan(spec)
         self._writer = writer
         self._discard = spec.discard
+        self.counts = writer.folder.read_counts()
+        """Counts of work, those of an interrupted run included."""
         by_place = {(step.test.name, step.clients): step for step in self.steps}
         for record in writer.folder.read_slices():
             if step := by_place.get((record.place.test, record.place.clients)):
@@ -112,9 +115,15 @@ class Journal:
             if profile.source == source
         }
 
-    def add_profile(self, profile: Profile) -> None:
-        """Keep a profile; it is on disk when this returns."""
-        self._writer.write_profile(profile, 1 + _names(self.manifest).index(profile.contender))
+    def add_count(self, count: Count) -> None:
+        """Keep a count; it is on disk when this returns."""
+        self._writer.append_count(count)
+        self.counts.append(count)
+
+    def keep_profile(self, profile: Profile) -> None:
+        """Keep the profile of a contender in a step, in place of an earlier one."""
+        names = [contender.name for contender in self.manifest.contenders]
+        self._writer.write_profile(profile, names.index(profile.contender) + 1)
 
     def fail(self, failure: StepFailure) -> None:
         """Keep that a contender did not finish a long step."""

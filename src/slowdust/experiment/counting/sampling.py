@@ -9,22 +9,19 @@ whenever one of them wakes up, which doubled the time of a point query on a virt
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
 from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.method import Missing, check_sampling
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, processes_of
 from slowdust.experiment.driver.placement import usable_cpus
-from slowdust.experiment.driver.process import Data
-from slowdust.experiment.driver.protocol import Ran
-from slowdust.experiment.journal import Journal, ProfilePlace
+from slowdust.experiment.driver.protocol import ForSeconds, Ran, Stop
+from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices import schedule
-from slowdust.experiment.slices.blocks import Pace, StepSessions
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.slices.blocks import StepSessions
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.formats.perf_script import FIELDS, read_profile
@@ -45,15 +42,10 @@ class Sampling:
     """Takes the profiles of a specification's steps, on contenders that are set up."""
 
     def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
+        self._incarnations = UntimedIncarnations(spec, contenders, journal, view)
         self._contenders = contenders
         self._journal = journal
         self._view = view
-        self._data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
-        preparations = Preparations(contenders, journal.manifest.contenders, [], view)
-        self._tables = LoadedTables(contenders, self._data, preparations, view)
-        self._pace = Pace(spec.discard, spec.warmup, rate=None)
-        self._budget = spec.budget
-        self._next_operation: dict[str, int] = {}
 
     def run(self) -> None:
         """Take the profiles of all steps, unless all are there; where perf cannot, warn."""
@@ -62,47 +54,26 @@ class Sampling:
             self._contenders.warn(f"There are no sampled profiles. {missing}")
             return
         steps = self._journal.steps
-        if self._expected(steps) <= self._journal.profiled("perf"):
-            return
-        number = self._journal.last_incarnation + 1
-        todo = [schedule.Turn(step, schedule.Action.MEASURE) for step in steps]
-        maintained = schedule.maintenance_after(todo)
-        self._tables.start(number)
-        for turn in todo:
-            self._sample_step(turn.step, number)
-            if turn.step.test.writes:
-                self._tables.note_writes()
-            if turn is maintained:
-                self._tables.maintain(self._budget)
-        self._contenders.stop()
-
-    def _expected(self, steps: Iterable[PlannedStep]) -> set[ProfilePlace]:
         names = [contender.name for contender in self._contenders.running()]
-        return {(step.test.name, step.clients, name) for step in steps for name in names}
+        wanted = {(step.test.name, step.clients, name) for step in steps for name in names}
+        if not wanted <= self._journal.profiled("perf"):
+            self._incarnations.run(self._journal.last_incarnation + 1, steps, self._observe)
 
-    def _sample_step(self, step: PlannedStep, incarnation: int) -> None:
-        if step.test.consumes and step.test.name in self._next_operation:
-            self._tables.load()
-            self._next_operation.clear()
-        first = self._next_operation.get(step.test.name, 0)
-        run = StepSessions(
-            self._contenders, step, incarnation, self._pace, data=self._data, first=first
-        )
-        run.open()
-        per_second = run.warm_up()
+    def _observe(self, step: PlannedStep, run: StepSessions, per_second: float) -> None:
         self._view.phase(f"sampling {step.test.name}")
         seconds = _SECONDS
-        if step.test.consumes:
-            rows = self._data.tables * self._data.rows
-            seconds = min(seconds, (rows - run.next_operation) / (_FASTEST * max(per_second, 1.0)))
+        left = self._incarnations.operations_left(step, run)
+        if left is not None:
+            seconds = min(seconds, left / (_FASTEST * max(per_second, 1.0)))
         if seconds > 0:
-            run.each_for(seconds, partial(self._sample, step))
-        if step.test.writes:
-            self._next_operation[step.test.name] = run.next_operation
-        run.close()
+            run.each(partial(self._sample, step, seconds))
 
     def _sample(
-        self, step: PlannedStep, contender: RunningContender, run: Callable[[], Ran]
+        self,
+        step: PlannedStep,
+        seconds: Second,
+        contender: RunningContender,
+        run: Callable[[Stop], Ran],
     ) -> None:
         """Run a contender under perf, and keep its profile; a failure of perf is a warning."""
         samples = contender.server.directory / "perf.data"
@@ -110,24 +81,25 @@ class Sampling:
             processes = _process_ids(contender)
             with PerfWindow(_record(samples)) as window:
                 with counting(window):
-                    ran = run()
+                    ran = run(ForSeconds(seconds))
                 processes |= _process_ids(contender)
                 window.end()
+            text = _printed(samples, processes)
+        except PerfError as error:
+            self._contenders.warn(f"{contender.name}: {step.key} has no sampled profile: {error}")
+            return
+        finally:
+            samples.unlink(missing_ok=True)
+        if text and ran.operations:
             profile = read_profile(
-                _printed(samples, processes),
+                text,
                 benchmark=step.test.benchmark,
                 test=step.test.name,
                 clients=step.clients,
                 contender=contender.name,
                 operations=ran.operations,
             )
-        except PerfError as error:
-            self._contenders.warn(f"{contender.name}: {step.key} has no sampled profile: {error}")
-            return
-        finally:
-            samples.unlink(missing_ok=True)
-        if profile.samples and ran.operations:
-            self._journal.add_profile(profile)
+            self._journal.keep_profile(profile)
 
 
 def _process_ids(contender: RunningContender) -> set[int]:
@@ -136,9 +108,8 @@ def _process_ids(contender: RunningContender) -> set[int]:
 
 def _record(path: Path) -> list[str]:
     """Return what perf is told to record, without copies of the binaries for later use (-B -N)."""
-    call_graph = f"dwarf,{_STACK_BYTES}"
-    event = ["-e", "cpu-clock", "-c", str(_PERIOD_NS), "--call-graph", call_graph]
     cpus = ",".join(map(str, usable_cpus()))
+    event = ["-e", "cpu-clock", "-c", str(_PERIOD_NS), "--call-graph", f"dwarf,{_STACK_BYTES}"]
     return ["record", "-a", "-C", cpus, "-B", "-N", *event, "-o", str(path)]
 
 
