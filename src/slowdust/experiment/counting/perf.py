@@ -118,7 +118,9 @@ class PerfWindow:
         answer = b""
         deadline = time.monotonic() + _ANSWER_LIMIT
         while _ACKNOWLEDGED not in answer:
-            ready, _, _ = select.select([self._answers], [], [], max(0, deadline - time.monotonic()))
+            ready, _, _ = select.select(
+                [self._answers], [], [], max(0, deadline - time.monotonic())
+            )
             if not ready:
                 raise PerfError("perf does not answer")
             part = os.read(self._answers, 64)
