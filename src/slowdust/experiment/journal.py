@@ -97,6 +97,16 @@ class Journal:
         self._writer.append(record)
         step.slices.append(record)
 
+    def add_count(self, count: Count) -> None:
+        """Keep a count; it is on disk when this returns."""
+        self._writer.append_count(count)
+        self.counts.append(count)
+
+    def keep_profile(self, profile: Profile) -> None:
+        """Keep the profile of a contender in a step, in place of an earlier one."""
+        names = [contender.name for contender in self.manifest.contenders]
+        self._writer.write_profile(profile, names.index(profile.contender) + 1)
+
     def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
         """Keep a test's plans on a contender, those of its first incarnation."""
         if (step.test.name, contender) in self._planned:
@@ -114,16 +124,6 @@ class Journal:
             for profile in self._writer.folder.read_profiles()
             if profile.source == source
         }
-
-    def add_count(self, count: Count) -> None:
-        """Keep a count; it is on disk when this returns."""
-        self._writer.append_count(count)
-        self.counts.append(count)
-
-    def keep_profile(self, profile: Profile) -> None:
-        """Keep the profile of a contender in a step, in place of an earlier one."""
-        names = [contender.name for contender in self.manifest.contenders]
-        self._writer.write_profile(profile, names.index(profile.contender) + 1)
 
     def fail(self, failure: StepFailure) -> None:
         """Keep that a contender did not finish a long step."""

@@ -1,0 +1,91 @@
+"""One step on one contender under callgrind: runs of N and 3N operations, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.protocol import ToPositions
+from slowdust.experiment.plan import PlannedStep
+from slowdust.formats.callgrind import INSTRUCTIONS as IR
+from slowdust.formats.callgrind import read_totals
+from slowdust.instances.callgrind import Callgrind, Dump
+from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, CountedRun, Events
+
+LONG = 3
+"""The long run of a repeat has so many times the operations of the short one."""
+REPEATS = 3
+_NAMES = {IR: INSTRUCTIONS, "sysCount": SYSTEM_CALLS}
+"""Event of callgrind -> its name in the records."""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A short and a long run."""
+
+    short: CountedRun
+    long: CountedRun
+    files: Sequence[str]
+    """What callgrind wrote of the session in the long run."""
+
+
+class CountedSession:
+    """The one client of a step on a server under callgrind; it goes forward by operations."""
+
+    def __init__(
+        self, driver: Driver, contender: RunningContender, step: PlannedStep, incarnation: int
+    ) -> None:
+        self._driver = driver
+        self._contender = contender
+        self._name = f"{contender.name}|{step.key}|count {incarnation}"
+        self._step = step
+        self._position = 0
+
+    def repeats(self, callgrind: Callgrind, data: Data, operations: int) -> Iterator[Repeat]:
+        """Connect, warm up, and yield repeats whose short run has so many operations.
+
+        Raises:
+            TargetError: the server fails.
+            CallgrindError: it does not take orders.
+        """
+        test = self._step.test.driver_test
+        self._driver.open(self._name, self._contender.target, data, test=test, clients=1)
+        # Without instrumentation this takes a tenth of the time.
+        self._run(LONG * operations)
+        callgrind.start(lambda: self._run(1))
+        # Code that is met for the first time is translated, and the window begins afresh.
+        self._window(callgrind, max(1, operations // 2))
+        for _ in range(REPEATS):
+            short = self._window(callgrind, operations)
+            long = self._window(callgrind, LONG * operations)
+            yield Repeat(_counted(short, operations), _counted(long, LONG * operations), long.own)
+        self._driver.close(self._name)
+
+    def _window(self, callgrind: Callgrind, operations: int) -> Dump:
+        if operations > 1:
+            self._run(operations - 1)
+        return callgrind.dump(lambda: self._run(1))
+
+    def _run(self, operations: int) -> None:
+        self._position += operations
+        ran = self._driver.run(self._name, ToPositions([self._position]))
+        self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
+
+
+def _counted(dump: Dump, operations: int) -> CountedRun:
+    return CountedRun(
+        operations=operations, own=_events(dump.own), background=_events(dump.background)
+    )
+
+
+def _events(texts: Sequence[str]) -> Events:
+    """Return the events of several files of callgrind together; empty without any file."""
+    events: Events = {}
+    for text in texts:
+        totals = read_totals(text)
+        for key, name in _NAMES.items():
+            if key in totals:
+                events[name] = events.get(name, 0) + totals[key]
+    return events
