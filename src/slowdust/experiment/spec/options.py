@@ -25,17 +25,6 @@ _PLAIN = (
     "cpus",
     "count",
 )
-    "suite",
-    "benchmark",
-    "tables",
-    "budget",
-    "slice",
-    "incarnations",
-    "seed",
-    "name",
-    "cpus",
-    "count",
-)
 
 
 def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) -> Spec:
