@@ -7,11 +7,18 @@
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
+use inferno::flamegraph::color::{BackgroundColor, BasicPalette, Color};
 use inferno::flamegraph::{self, Options, Palette, TextTruncateDirection};
 use lexopt::prelude::*;
 
 /// Share of the whole width, in percent, below which a frame is not drawn.
 const MIN_WIDTH: f64 = 0.2;
+
+const WHITE: Color = Color {
+    r: 255,
+    g: 255,
+    b: 255,
+};
 
 fn main() -> ExitCode {
     match options().and_then(|mut options| draw(&mut options).map_err(|e| e.to_string())) {
@@ -35,7 +42,8 @@ fn options() -> Result<Options<'static>, String> {
             other => return Err(other.unexpected().to_string()),
         }
     }
-    options.colors = Palette::Basic(flamegraph::color::BasicPalette::Hot);
+    options.colors = Palette::Basic(BasicPalette::Hot);
+    options.bgcolors = Some(BackgroundColor::Flat(WHITE));
     options.deterministic = true;
     options.min_width = MIN_WIDTH;
     options.font_type = "sans-serif".to_owned();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -19,10 +20,7 @@ from slowdust.errors import SlowdustError
 from slowdust.store.profile import Profile
 
 BINARY = "slowdust-flamegraph"
-FRAME_HEIGHT = 16
-"""Height of a frame in pixels, which is that of the library."""
-_EDGES = 110
-"""Height of the title, the search and the details, in pixels."""
+_HEIGHT = re.compile(rb'<svg [^>]*?height="(\d+)"')
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,9 @@ def _orders(profiles: Mapping[str, Profile], contenders: Sequence[str]) -> list[
         name, unit = after.contender, after.unit
         orders += [
             _Order(f"{name}, in colours beside {base}", unit, after.stacks, before.stacks),
-            _Order(f"{base}, in colours beside {name}", unit, before.stacks, after.stacks, negate=True),
+            _Order(
+                f"{base}, in colours beside {name}", unit, before.stacks, after.stacks, negate=True
+            ),
         ]
     return orders
 
@@ -117,10 +117,11 @@ def _drawing_by(program: Path) -> Callable[[_Order], FlameGraph]:
         )
         if drawing.returncode:
             raise SlowdustError(f"cannot draw a flame graph: {drawing.stderr.decode().strip()}")
-        depth = max(stack.count(";") + 1 for stack in order.stacks)
+        height = _HEIGHT.search(drawing.stdout)
+        assert height is not None, "an SVG has a height"
         return FlameGraph(
             title=order.title,
-            height=(depth + 1) * FRAME_HEIGHT + _EDGES,
+            height=int(height[1]),
             data=base64.b64encode(gzip.compress(drawing.stdout, mtime=0)).decode(),
         )
 
