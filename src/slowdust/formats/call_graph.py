@@ -18,7 +18,7 @@ class Function(NamedTuple):
     """A function at one level of recursion."""
 
     name: str
-    """With its parameters, where it is demangled; its address, where there is no symbol for it."""
+    """Name, with parameters where it is demangled; the address where there is no symbol."""
     object: str
     level: int
     """1, or 2 where the function is already being carried out further out."""

@@ -104,6 +104,16 @@ def test_only_profiles_of_one_step_and_one_source_are_joined() -> None:
     assert function_changes(profiles, NEWER, [NEWER, BASE])[0].change == -1
 
 
+def test_an_object_without_symbols_on_one_side_is_compared_as_a_whole() -> None:
+    changes = changes_between(
+        profile(BASE, ("memcpy", "libc-2.31.so", 30), ("malloc", "libc-2.31.so", 20)),
+        profile(NEWER, ("(no symbols)", "libc.so.6", 65), unnamed=("libc.so.6",)),
+    )
+    (only,) = changes.functions
+    assert (only.name, only.object, only.fate) == ("(all functions)", "libc.so.6", "grew")
+    assert (only.base_own, only.own, only.base_inclusive, only.inclusive) == (50, 65, None, None)
+
+
 def test_a_share_of_no_change_is_absent() -> None:
     changes = changes_between(
         profile(BASE, ("f", "mysqld", 5), ("g", "mysqld", 4)),

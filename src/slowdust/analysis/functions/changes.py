@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
-from slowdust.store.profile import FunctionCost, Profile
+from slowdust.store.profile import Profile
 
 MOST_FUNCTIONS = 15
 """Number of functions that are listed by name; the others are one row."""
@@ -16,7 +17,18 @@ _VERSION = re.compile(r"(?:-[\d.]+)?\.so(?:\.[\d.]+)?$")
 _SERVERS = frozenset({"mysqld", "mariadbd"})
 """File names of one server program, by its DBMS and version."""
 
+WHOLE_OBJECT = "(all functions)"
+"""Name of the row of an object that has no symbols in one of two profiles."""
+
 _Key = tuple[str, str]
+
+
+class _Cost(NamedTuple):
+    """Costs that are joined."""
+
+    object: str
+    own: float
+    inclusive: float | None
 
 
 def function_changes(
@@ -50,8 +62,11 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
 
     A function is joined by its name and its object; libraries of several versions are one object
     (`libcrypto.so.1.1`, `libcrypto.so.3`), and so are the server programs of MySQL and MariaDB.
+    An object that has no symbols in one of the two is joined as a whole.
     """
-    before, after = _by_key(base), _by_key(contender)
+    unnamed = {p.contender: p.unnamed_objects for p in (base, contender) if p.unnamed_objects}
+    whole = {_object(name) for names in unnamed.values() for name in names}
+    before, after = _by_key(base, whole), _by_key(contender, whole)
     base_total = sum(cost.own for cost in before.values())
     total = sum(cost.own for cost in after.values())
     changes = sorted(
@@ -59,7 +74,6 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
         key=lambda change: (-abs(change.change), change.name, change.object),
     )
     listed, others = changes[:MOST_FUNCTIONS], changes[MOST_FUNCTIONS:]
-    unnamed = {p.contender: p.unnamed_objects for p in (base, contender) if p.unnamed_objects}
     return FunctionChanges(
         benchmark=contender.benchmark,
         test=contender.test,
@@ -77,7 +91,7 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
 
 
 def _changes(
-    before: Mapping[_Key, FunctionCost], after: Mapping[_Key, FunctionCost], whole: float
+    before: Mapping[_Key, _Cost], after: Mapping[_Key, _Cost], whole: float
 ) -> Iterator[FunctionChange]:
     for key in before.keys() | after.keys():
         old, new = before.get(key), after.get(key)
@@ -96,7 +110,7 @@ def _changes(
             )
 
 
-def _fate(old: FunctionCost | None, new: FunctionCost | None, change: float) -> Fate:
+def _fate(old: _Cost | None, new: _Cost | None, change: float) -> Fate:
     if old is None:
         return "came"
     if new is None:
@@ -104,16 +118,20 @@ def _fate(old: FunctionCost | None, new: FunctionCost | None, change: float) -> 
     return "grew" if change > 0 else "shrank"
 
 
-def _by_key(profile: Profile) -> dict[_Key, FunctionCost]:
-    """Return the functions by what they are joined by; those of one key are added up."""
-    costs: dict[_Key, FunctionCost] = {}
+def _by_key(profile: Profile, whole: Set[str]) -> dict[_Key, _Cost]:
+    """Return the functions by what they are joined by; those of one key are added up.
+
+    Objects in `whole` are one function, which has no inclusive cost: its functions call each other.
+    """
+    costs: dict[_Key, _Cost] = {}
     for cost in profile.functions:
-        key = cost.name, _object(cost.object)
-        if (other := costs.get(key)) is None:
-            costs[key] = cost
+        joined = _object(cost.object)
+        key = (WHOLE_OBJECT if joined in whole else cost.name), joined
+        if (other := costs.get(key)) is not None:
+            costs[key] = _Cost(other.object, other.own + cost.own, None)
         else:
-            own, inclusive = cost.own + other.own, cost.inclusive + other.inclusive
-            costs[key] = FunctionCost(other.name, other.object, own, inclusive)
+            inclusive = None if joined in whole else cost.inclusive
+            costs[key] = _Cost(cost.object, cost.own, inclusive)
     return costs
 
 

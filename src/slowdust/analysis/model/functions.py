@@ -17,7 +17,8 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A function of both contenders, or of one; costs are per operation, in the unit above it."""
 
     name: str
-    """Without parameters; functions without a name are one for each object."""
+    """Name without parameters; functions without one are `(no symbols)` of their object, and all
+    functions of an object that has no symbols on either side are `(all functions)`."""
     object: str
     """File name of the binary or library, the contender's where it has the function."""
     fate: Fate
@@ -26,12 +27,12 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     share: float | None = None
     """Change / whole change; absent where the whole change is 0."""
     base_own: float | None = None
-    """Absent, as its inclusive cost, where the base did not call it."""
+    """Own cost on the base; absent where the base did not call it."""
     base_inclusive: float | None = None
+    """Cost with all that it calls; absent as well for a whole object."""
     own: float | None = None
-    """Absent, as its inclusive cost, where the contender did not call it."""
+    """Own cost on the contender; absent where the contender did not call it."""
     inclusive: float | None = None
-    """With all that it calls."""
 
 
 class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -56,7 +57,7 @@ class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     others_change: float = 0.0
     """Sum of their changes."""
     unnamed: dict[str, list[str]] = {}
-    """Contender -> objects without symbols, whose functions are one row."""
+    """Contender -> objects without symbols, which are one row each on both sides."""
 
     @property
     def change(self) -> float:

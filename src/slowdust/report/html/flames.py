@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sysconfig
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -129,10 +130,28 @@ def _drawing_by(program: Path) -> Callable[[_Order], FlameGraph]:
 
 
 def _lines(order: _Order) -> str:
-    """Return the graph's stacks as the program reads them; costs are whole numbers."""
+    """Return the graph's stacks as the program reads them; costs are whole numbers.
+
+    In a differential graph the number beside a stack's cost is what it would be if its innermost
+    function had changed there as it did over all stacks: versions seldom have whole stacks alike.
+    """
     if order.beside is None:
         return "".join(f"{stack} {round(cost)}\n" for stack, cost in order.stacks.items())
+    here, there = _own_costs(order.stacks), _own_costs(order.beside)
     return "".join(
-        f"{stack} {round(order.beside.get(stack, 0))} {round(order.stacks.get(stack, 0))}\n"
-        for stack in order.stacks.keys() | order.beside.keys()
+        f"{stack} {round(cost * there[leaf] / here[leaf])} {round(cost)}\n"
+        for stack, cost in order.stacks.items()
+        for leaf in [_innermost(stack)]
     )
+
+
+def _own_costs(stacks: Mapping[str, float]) -> defaultdict[str, float]:
+    """Return function -> own cost over all stacks."""
+    costs: defaultdict[str, float] = defaultdict(float)
+    for stack, cost in stacks.items():
+        costs[_innermost(stack)] += cost
+    return costs
+
+
+def _innermost(stack: str) -> str:
+    return stack.rpartition(";")[2]

@@ -59,7 +59,7 @@ def _changes(changes: FunctionChanges, base: str) -> list[str]:
         f"{amount(changes.total)} {changes.unit} beside the {amount(changes.base_total)} of "
         f"{base}: {signed_amount(changes.change)}.",
         *(
-            f"{name} has no symbols in {', '.join(objects)}: those functions are one row."
+            f"{name} has no symbols in {', '.join(objects)}, compared as a whole."
             for name, objects in changes.unnamed.items()
         ),
         "",
