@@ -24,7 +24,7 @@ from slowdust.probes.host.machine import read_machine
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepFailure
-from slowdust.store.profile import Profile
+from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.units import Second
 
@@ -51,6 +51,10 @@ def check_start(folder: Folder, mode: StartMode) -> None:
             )
     elif mode is StartMode.RESUME:
         raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
+
+
+ProfilePlace = tuple[str, int, str]
+"""Test, clients and contender of a profile."""
 
 
 class Journal:
@@ -112,6 +116,42 @@ class Journal:
             Plan(test=step.test.name, contender=contender, statement=p.statement, plan=p.plan)
             for p in plans
         ]
+
+    def profiled(self, source: ProfileSource) -> set[ProfilePlace]:
+        """Return what there are profiles of that were made in one way."""
+        return {
+            (profile.test, profile.clients, profile.contender)
+            for profile in self._writer.folder.read_profiles()
+            if profile.source == source
+        }
+
+    def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
+        """Keep a test's plans on a contender, those of its first incarnation."""
+        if (step.test.name, contender) in self._planned:
+            return
+        self._planned.add((step.test.name, contender))
+        self.manifest.plans += [
+            Plan(test=step.test.name, contender=contender, statement=p.statement, plan=p.plan)
+            for p in plans
+        ]
+
+    def profiled(self, source: ProfileSource) -> set[ProfilePlace]:
+        """Return what there are profiles of that were made in one way."""
+        return {
+            (profile.test, profile.clients, profile.contender)
+            for profile in self._writer.folder.read_profiles()
+            if profile.source == source
+        }
+
+    def add_count(self, count: Count) -> None:
+        """Keep a count; it is on disk when this returns."""
+        self._writer.append_count(count)
+        self.counts.append(count)
+
+    def keep_profile(self, profile: Profile) -> None:
+        """Keep the profile of a contender in a step, in place of an earlier one."""
+        names = [contender.name for contender in self.manifest.contenders]
+        self._writer.write_profile(profile, names.index(profile.contender) + 1)
 
     def fail(self, failure: StepFailure) -> None:
         """Keep that a contender did not finish a long step."""
