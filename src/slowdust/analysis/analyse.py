@@ -8,6 +8,7 @@ from slowdust.analysis.calibration.calibration import calibration_of
 from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
+from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
@@ -27,6 +28,7 @@ from slowdust.analysis.story.tldr import tldr_of
 from slowdust.analysis.versions import find_contender, lines_of
 from slowdust.store.count import Count
 from slowdust.store.manifest import Manifest
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
 
@@ -36,6 +38,8 @@ def analyse(
     base: str | None = None,
     bands: Bands = DEFAULT_BANDS,
     counts: Sequence[Count] = (),
+    *,
+    profiles: Sequence[Profile] = (),
 ) -> Report:
     """Judge an experiment relative to `base`, the manifest's unless named.
 
@@ -70,6 +74,7 @@ def analyse(
         concurrency=courses_of(results),
         memory=memory_of(results, infos),
         plan_differences=differences,
+        function_changes=function_changes(profiles, base, contenders),
         calibration=calibration_of(manifest, slices),
         host=manifest.host,
         noise=noise_of(slices, contenders),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from slowdust.formats.symbols import NO_SYMBOLS, has_name
+from slowdust.formats.symbols import NO_SYMBOLS, has_name, plain_name
 from slowdust.store.profile import FunctionCost
 
 SMALLEST_SHARE = 0.0005
@@ -18,7 +18,7 @@ class Function(NamedTuple):
     """A function at one level of recursion."""
 
     name: str
-    """Its address, where its object has no symbol for it."""
+    """Name, with parameters where it is demangled; the address where there is no symbol."""
     object: str
     level: int
     """1, or 2 where the function is already being carried out further out."""
@@ -26,12 +26,12 @@ class Function(NamedTuple):
     @property
     def shown(self) -> tuple[str, str]:
         """The name and the object that it is counted under."""
-        return (self.name if has_name(self.name) else NO_SYMBOLS), self.object
+        return (plain_name(self.name) if has_name(self.name) else NO_SYMBOLS), self.object
 
     @property
     def frame(self) -> str:
         """The function as a frame of a call stack; without a name it is called by its object."""
-        name = self.name if has_name(self.name) else f"[{self.object}]"
+        name = plain_name(self.name) if has_name(self.name) else f"[{self.object}]"
         return name.replace(";", ",")
 
 

@@ -15,6 +15,7 @@ _CLONE = re.compile(
     )+$""",
     re.VERBOSE,
 )
+_QUALIFIERS = frozenset({"", " const", " &", " &&", " const &", " const &&", " volatile"})
 _ADDRESS = re.compile(r"0x[0-9a-f]+$|\?\?\?$|\[unknown\]$")
 
 
@@ -24,6 +25,42 @@ def folded_name(name: str) -> str:
     `f.part.0`, `f.constprop.1.isra.0`, `f.cold` and `f() [clone .part.0]` become `f` or `f()`.
     """
     return _CLONE.sub("", name)
+
+
+def plain_name(name: str) -> str:
+    """Return a demangled C++ name without return type and parameters; other names as they are.
+
+    A function keeps this name where its parameters change, and all functions that are overloaded
+    under one name share it: 'bool T::f<int>(int) const' becomes 'T::f<int>'.
+    """
+    end = name.rfind(")")
+    if end < 0 or name[end + 1 :] not in _QUALIFIERS:
+        return name
+    start = _opening(name, end)
+    if start <= 0 or name[:start].endswith("operator"):
+        return name
+    inner = name[:start]
+    return inner if "operator" in inner else inner[_last_space(inner) + 1 :]
+
+
+def _opening(name: str, end: int) -> int:
+    """Return the position of the parenthesis that the one at `end` closes, or -1."""
+    depth = 0
+    for position in range(end, -1, -1):
+        depth += (name[position] == ")") - (name[position] == "(")
+        if depth == 0:
+            return position
+    return -1
+
+
+def _last_space(name: str) -> int:
+    """Return the position of the last space outside of brackets, or -1."""
+    depth, last = 0, -1
+    for position, letter in enumerate(name):
+        depth += (letter in "<({[") - (letter in ">)}]")
+        if letter == " " and depth == 0:
+            last = position
+    return last
 
 
 def has_name(name: str) -> bool:

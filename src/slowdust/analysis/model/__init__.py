@@ -11,6 +11,7 @@ from slowdust.analysis.model.courses import (
     GroupChanges,
     TestConcurrency,
 )
+from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
 from slowdust.analysis.model.report import (
     SCHEMA,
     ContenderInfo,
@@ -43,6 +44,9 @@ __all__ = [
     "ContenderInfo",
     "Course",
     "CourseKind",
+    "Fate",
+    "FunctionChange",
+    "FunctionChanges",
     "GroupChanges",
     "Memory",
     "MetricComparison",

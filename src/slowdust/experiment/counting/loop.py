@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender
-from slowdust.experiment.counting.session import LONG, REPEATS, CountedSession, Repeat
+from slowdust.experiment.counting.session import REPEATS, CountedSession, Repeat
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.journal import Journal
@@ -28,12 +28,12 @@ from slowdust.units import Second, known
 
 INCARNATIONS = 2
 """Starts of each server: what memory it gets, and where, moves instructions a little, too."""
-_PAIR = 40_000_000
-"""Instructions that a repeat should take: a third of a second under callgrind."""
+_WINDOW = 30_000_000
+"""Instructions that a window should have: a quarter of a second under callgrind."""
 _PER_US = 4000
 """Instructions in a microsecond of CPU time in user mode, at most."""
 _FEWEST, _MOST = 3, 1000
-"""Fewest and most operations of a short run."""
+"""Fewest and most operations of a window."""
 _LOOK_EVERY: Second = 0.2
 
 
@@ -144,10 +144,13 @@ class CountingLoop:
                 for step in task.steps:
                     session = CountedSession(driver, task.contender, step, task.incarnation)
                     repeats = session.repeats(callgrind, self._data, self._operations(step))
+                    files: list[str] = []
                     for number, repeat in enumerate(repeats):
                         if task.stopped.is_set():
                             return
                         self._keep(task, step, number, repeat)
+                        files += repeat.files
+                    self._keep_profile(task, step, files)
                     task.done += 1
         finally:
             server.stop()
@@ -161,28 +164,29 @@ class CountingLoop:
             incarnation=task.incarnation,
             repeat=number,
         )
-        count = Count(place=place, source="valgrind", runs=[repeat.short, repeat.long])
         with self._lock:
-            self._journal.add_count(count)
-            if number == REPEATS - 1:
-                self._journal.keep_profile(
-                    read_profile(
-                        repeat.files,
-                        benchmark=place.benchmark,
-                        test=place.test,
-                        clients=place.clients,
-                        contender=place.contender,
-                        operations=repeat.long.operations,
-                    )
-                )
+            self._journal.add_count(Count(place=place, source="valgrind", run=repeat.run))
+
+    def _keep_profile(self, task: _Task, step: PlannedStep, files: Sequence[str]) -> None:
+        """Keep the profile of all windows of a step together."""
+        profile = read_profile(
+            files,
+            benchmark=step.test.benchmark,
+            test=step.test.name,
+            clients=step.clients,
+            contender=task.contender.name,
+            operations=REPEATS * self._operations(step),
+        )
+        with self._lock:
+            self._journal.keep_profile(profile)
 
     def _operations(self, step: PlannedStep) -> int:
-        """Return the operations of a short run: the same for all contenders and incarnations.
+        """Return the operations of a window: the same for all contenders and incarnations.
 
         They are chosen by the CPU time that the base's operations took in the timed part.
         """
         earlier = [
-            count.runs[0].operations
+            count.run.operations
             for count in self._journal.counts
             if count.place.test == step.test.name
         ]
@@ -203,11 +207,11 @@ class CountingLoop:
 
 
 def operations_of(cpu_us: float | None) -> int:
-    """Return the operations of a short run, for operations that take so much CPU time.
+    """Return the operations of a window, for operations that take so much CPU time.
 
-    A repeat then has about `_PAIR` instructions; operations of which nothing is known take the
+    It then has about `_WINDOW` instructions; operations of which nothing is known take the
     fewest.
     """
     if not cpu_us:
         return _FEWEST
-    return round(min(_MOST, max(_FEWEST, _PAIR / (1 + LONG) / (cpu_us * _PER_US))))
+    return round(min(_MOST, max(_FEWEST, _WINDOW / (cpu_us * _PER_US))))

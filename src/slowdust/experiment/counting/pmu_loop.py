@@ -72,7 +72,7 @@ class PmuLoop:
         """Return the operations of a window: the same for all contenders and incarnations."""
         for count in self._journal.counts:
             if count.place.test == step.test.name:
-                return count.runs[0].operations
+                return count.run.operations
         operations = round(per_second * _WINDOW)
         left = self._incarnations.operations_left(step, run)
         if left is not None:
@@ -107,7 +107,7 @@ class PmuLoop:
                 incarnation=work.incarnation,
                 repeat=repeat,
             )
-            self._journal.add_count(Count(place=place, source="pmu", runs=[counted]))
+            self._journal.add_count(Count(place=place, source="pmu", run=counted))
 
 
 @dataclass(frozen=True)

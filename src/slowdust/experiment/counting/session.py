@@ -1,4 +1,4 @@
-"""One step on one contender under callgrind: runs of N and 3N operations, and what they cost."""
+"""One step on one contender under callgrind: windows of so many operations, and their cost."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from slowdust.formats.callgrind import read_totals
 from slowdust.instances.callgrind import Callgrind, Dump
 from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, CountedRun, Events
 
-LONG = 3
-"""The long run of a repeat has so many times the operations of the short one."""
-REPEATS = 3
+REPEATS = 4
+"""Windows of a step in one incarnation."""
+_WARM_UP = 2
+"""Operations before the first window, as a multiple of those of a window."""
 _NAMES = {IR: INSTRUCTIONS, "sysCount": SYSTEM_CALLS}
 """Event of callgrind -> its name in the records."""
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A short and a long run."""
+    """One window."""
 
-    short: CountedRun
-    long: CountedRun
+    run: CountedRun
     files: Sequence[str]
-    """What callgrind wrote of the session in the long run."""
+    """What callgrind wrote of the session."""
 
 
 class CountedSession:
@@ -44,7 +44,7 @@ class CountedSession:
         self._position = 0
 
     def repeats(self, callgrind: Callgrind, data: Data, operations: int) -> Iterator[Repeat]:
-        """Connect, warm up, and yield repeats whose short run has so many operations.
+        """Connect, warm up, and yield the repeats, each of so many operations.
 
         Raises:
             TargetError: the server fails.
@@ -53,14 +53,17 @@ class CountedSession:
         test = self._step.test.driver_test
         self._driver.open(self._name, self._contender.target, data, test=test, clients=1)
         # Without instrumentation this takes a tenth of the time.
-        self._run(LONG * operations)
+        self._run(_WARM_UP * operations)
         callgrind.start(lambda: self._run(1))
-        # Code that is met for the first time is translated, and the window begins afresh.
-        self._window(callgrind, max(1, operations // 2))
+        self._window(callgrind, 1)  # is not kept: it has the end of the first order
         for _ in range(REPEATS):
-            short = self._window(callgrind, operations)
-            long = self._window(callgrind, LONG * operations)
-            yield Repeat(_counted(short, operations), _counted(long, LONG * operations), long.own)
+            dump = self._window(callgrind, operations)
+            run = CountedRun(
+                operations=operations,
+                own=_events(dump.own),
+                background=_events(dump.background),
+            )
+            yield Repeat(run, dump.own)
         self._driver.close(self._name)
 
     def _window(self, callgrind: Callgrind, operations: int) -> Dump:
@@ -72,12 +75,6 @@ class CountedSession:
         self._position += operations
         ran = self._driver.run(self._name, ToPositions([self._position]))
         self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
-
-
-def _counted(dump: Dump, operations: int) -> CountedRun:
-    return CountedRun(
-        operations=operations, own=_events(dump.own), background=_events(dump.background)
-    )
 
 
 def _events(texts: Sequence[str]) -> Events:
