@@ -135,8 +135,8 @@ def test_the_loop_counts_the_same_operations_on_all(
         (name, repeat) for name in running.names for repeat in range(pmu_loop.REPEATS)
     ]
     assert {count.source for count in counts} == {"pmu"}
-    assert len({count.runs[0].operations for count in counts}) == 1
+    assert len({count.run.operations for count in counts}) == 1
     for count in counts:
-        (run,) = count.runs
+        run = count.run
         assert 1_000 < run.own["task_clock_ns"] / run.operations < 1_000_000
         assert ("context_switches" in run.own) == (count.place.repeat == 0)
