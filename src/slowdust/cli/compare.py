@@ -42,6 +42,12 @@ _GENERAL = (
         "[auto: by the processor, else by valgrind]",
     ),
     Option("--cpus", "LIST", "CPUs to measure on: 2,3 or 2-3.  [all that may be used]"),
+    Option(
+        "--profile",
+        None,
+        "Sample where the servers' CPU time goes, by perf, after what is timed: functions and "
+        "call stacks.",
+    ),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
 _GENERAL_NAMES = {option.name for option in _GENERAL}

@@ -24,7 +24,7 @@ from slowdust.probes.host.machine import read_machine
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepFailure
-from slowdust.store.profile import Profile
+from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.units import Second
 
@@ -51,6 +51,10 @@ def check_start(folder: Folder, mode: StartMode) -> None:
             )
     elif mode is StartMode.RESUME:
         raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
+
+
+ProfilePlace = tuple[str, int, str]
+"""Test, clients and contender of a profile."""
 
 
 class Journal:
@@ -112,6 +116,14 @@ class Journal:
             Plan(test=step.test.name, contender=contender, statement=p.statement, plan=p.plan)
             for p in plans
         ]
+
+    def profiled(self, source: ProfileSource) -> set[ProfilePlace]:
+        """Return what there are profiles of that were made in one way."""
+        return {
+            (profile.test, profile.clients, profile.contender)
+            for profile in self._writer.folder.read_profiles()
+            if profile.source == source
+        }
 
     def fail(self, failure: StepFailure) -> None:
         """Keep that a contender did not finish a long step."""

@@ -14,6 +14,8 @@ from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.loop import CountingLoop
 from slowdust.experiment.counting.method import choose_method
+from slowdust.experiment.counting.pmu_loop import PmuLoop
+from slowdust.experiment.counting.sampling import Sampling
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import (
     Journal,
@@ -71,8 +73,12 @@ def run_experiment(
         loop = _loop_of(spec, contenders, journal_of, view)
         loop.journal.manifest.counting = counting
         loop.run()
+        if spec.profile:
+            Sampling(spec, contenders, loop.journal, view).run()
         if counting.source == "valgrind":
             CountingLoop(spec, contenders, loop.journal, view).run()
+        elif counting.source == "pmu":
+            PmuLoop(spec, contenders, loop.journal, view).run()
         loop.journal.finish()
     return folder
 

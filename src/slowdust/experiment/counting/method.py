@@ -20,6 +20,7 @@ PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 INSTALL_VALGRIND = "sudo apt install valgrind gcc libc6-dev"
 INSTALL_PERF = "sudo apt install linux-perf"
 ALLOW_PERF = "sudo sysctl kernel.perf_event_paranoid=1"
+ALLOW_SAMPLES = "sudo sysctl kernel.perf_event_paranoid=0"
 _PROBE = "instructions:u"
 _HEADERS = "#include <stdio.h>\n#include <valgrind/callgrind.h>\n"
 _LIMIT_S = 30.0
@@ -77,15 +78,33 @@ def check_pmu() -> str | Missing:
     output = done.stderr
     if done.returncode == 0 and read_events(output).get(_PROBE, 0) > 0:
         return version
-    if done.returncode != 0 and ("ermission" in output or "paranoid" in output):
-        level = PARANOID.read_text().strip() if PARANOID.exists() else "unknown"
-        return Missing(
-            f"The kernel does not allow this account to count (perf_event_paranoid is {level}).",
-            ALLOW_PERF,
-        )
+    if done.returncode != 0:
+        return _refused(output, ALLOW_PERF)
     if "<not supported>" in output:
         return Missing(f"This {_machine()} has no PMU that counts instructions.", None)
     return Missing("perf cannot count instructions here.", None)
+
+
+def check_sampling() -> str | Missing:
+    """Return the version of perf where it can take samples of all that CPUs do."""
+    version = perf_version()
+    if isinstance(version, Missing):
+        return version
+    done = _run(["perf", "record", "-a", "-e", "cpu-clock", "-o", "-", "--", "true"])
+    if done is None:
+        return Missing("`perf record` does not answer.", None)
+    return version if done.returncode == 0 else _refused(done.stderr, ALLOW_SAMPLES)
+
+
+def _refused(output: str, remedy: str) -> Missing:
+    """Return why perf failed; `remedy` is what would allow it if it was not permitted."""
+    if "ermission" in output or "paranoid" in output:
+        level = PARANOID.read_text().strip() if PARANOID.exists() else "unknown"
+        return Missing(
+            f"The kernel does not allow this account to use perf (perf_event_paranoid is {level}).",
+            remedy,
+        )
+    return Missing(f"perf fails here: {' '.join(output.split())[-200:]}", None)
 
 
 def perf_version() -> str | Missing:

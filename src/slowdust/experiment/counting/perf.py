@@ -1,8 +1,7 @@
-"""A process of perf that is attached to threads of a server, and counts in one window only.
+"""A process of perf that counts, or takes samples, in one window only.
 
 perf opens its counters before the window and leaves them switched off; orders to switch them on
 and off again go through a pipe, and perf acknowledges each of them (`--control`, perf-stat(1)).
-Threads and processes that an observed one starts later are observed too.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import psutil
 
@@ -30,34 +29,37 @@ class PerfError(SlowdustError):
     """A failure of perf: what it said."""
 
 
-def threads_of(pid: int) -> list[int]:
-    """Return the threads of a process and of all below it.
+def processes_of(pid: int) -> list[psutil.Process]:
+    """Return a process and all below it.
 
     Raises:
         PerfError: there is no such process.
     """
     try:
         main = psutil.Process(pid)
-        tree = [main, *main.children(recursive=True)]
+        return [main, *main.children(recursive=True)]
     except psutil.Error as error:
         raise PerfError(f"the server cannot be observed: {error}") from None
+
+
+def threads_of(pid: int) -> list[int]:
+    """Return the threads of a process and of all below it; raise PerfError if it has ended."""
     threads: list[int] = []
-    for process in tree:
+    for process in processes_of(pid):
         with contextlib.suppress(psutil.Error):  # it has ended meanwhile
             threads += [thread.id for thread in process.threads()]
     return threads
 
 
 class PerfWindow:
-    """A process of perf, attached to threads; use as a context manager."""
+    """A process of perf with all that it counts switched off; use as a context manager."""
 
-    def __init__(self, tool: Sequence[str], threads: Collection[int]) -> None:
-        """Attach `perf TOOL...` to the threads, with all that it counts switched off."""
+    def __init__(self, tool: Sequence[str]) -> None:
+        """Start `perf TOOL...`; the tool's options say what is observed."""
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
-        listed = ",".join(map(str, sorted(threads)))
         self._process = subprocess.Popen(
-            ["perf", *tool, "-D", "-1", "--control", f"fd:{orders},{answers}", "-t", listed],
+            ["perf", *tool, "-D", "-1", "--control", f"fd:{orders},{answers}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -85,7 +87,7 @@ class PerfWindow:
         """Begin to count; all counters run when this returns.
 
         Raises:
-            PerfError: perf cannot observe the threads, or does not answer.
+            PerfError: perf cannot observe that, or does not answer.
         """
         self._order(b"enable\n")
 

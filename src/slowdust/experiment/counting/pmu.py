@@ -98,12 +98,13 @@ class PmuCounter:
             parts = [(own, set(session)), (background, others)] if session else [(own, others)]
             with contextlib.ExitStack() as stack:
                 windows = [
-                    stack.enter_context(PerfWindow(_stat(group), threads)) for _, threads in parts
+                    stack.enter_context(PerfWindow([*_stat(group), *_attached(threads)]))
+                    for _, threads in parts
                 ]
                 with counting(*windows):
                     run()
                 for (events, _), window in zip(parts, windows, strict=True):
-                    events |= read_counts(window.end(), group)
+                    events.update(read_counts(window.end(), group))
         return CountedRun(operations=operations, own=own, background=background)
 
 
@@ -119,6 +120,11 @@ def read_counts(text: str, group: Iterable[str]) -> Events:
 
 def _stat(group: Sequence[str]) -> list[str]:
     return ["stat", f"-x{SEPARATOR}", "-e", ",".join(group)]
+
+
+def _attached(threads: Iterable[int]) -> list[str]:
+    """Return the options for threads, and all threads and processes that they start later."""
+    return ["-t", ",".join(map(str, sorted(threads)))]
 
 
 def _can_count(event: str) -> bool:

@@ -14,17 +14,9 @@ from slowdust.errors import UsageError
 from slowdust.experiment.spec.spec import Spec, parse_spec
 
 _PLAIN = (
-    "suite",
-    "benchmark",
-    "tables",
-    "budget",
-    "slice",
-    "incarnations",
-    "seed",
-    "name",
-    "cpus",
-    "count",
-)
+    "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
+    "count", "profile",
+)  # fmt: skip
 
 
 def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) -> Spec:

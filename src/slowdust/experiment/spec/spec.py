@@ -63,6 +63,7 @@ class Spec(Table):
     rate: RateTable | None = None
     count: Wanted = "auto"
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
+    profile: bool = False
     set: Settings = Field(default_factory=dict)
 
     @field_validator("contenders", mode="before")
