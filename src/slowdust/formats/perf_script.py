@@ -18,7 +18,7 @@ FIELDS = "period,ip,sym,dso"
 """The fields that perf is asked for."""
 KERNEL = "kernel"
 """The object of the kernel's own functions."""
-_FRAME = re.compile(r"\s*[0-9a-f]+ (.+) \((.*?)(?: \(deleted\))?\)$")
+_FRAME = re.compile(r"\s*[0-9a-f]+ (.+?) \(([/\[].*?)(?: \(deleted\))?\)$")
 _NAMES_OF_KERNEL = ("[kernel.kallsyms]", "[kernel.vmlinux]", "[guest.kernel.kallsyms]")
 
 
