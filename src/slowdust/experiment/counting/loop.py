@@ -17,6 +17,7 @@ from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.counting.session import REPEATS, CountedSession, Repeat
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.protocol import ToPositions
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.maintenance import carry_out
 from slowdust.experiment.plan import PlannedStep
@@ -28,9 +29,9 @@ from slowdust.units import Second, known
 
 INCARNATIONS = 2
 """Starts of each server: what memory it gets, and where, moves instructions a little, too."""
-_WINDOW = 30_000_000
-"""Instructions that a window should have: a quarter of a second under callgrind."""
-_PER_US = 4000
+_WINDOW = 60_000_000
+"""Instructions that a window should have: half a second under callgrind."""
+_PER_US = 3000
 """Instructions in a microsecond of CPU time in user mode, at most."""
 _FEWEST, _MOST = 3, 1000
 """Fewest and most operations of a window."""
@@ -87,22 +88,51 @@ class CountingLoop:
         return [step for step in self._steps if step.test.name not in counted]
 
     def _load(self, contenders: Sequence[RunningContender]) -> None:
-        """Load the tables by servers as usual; those that forget them are loaded later."""
+        """Prepare the tables by servers as usual; those that forget them do it later."""
         for contender in contenders:
             with self._contenders.guard(contender):
                 contender.server.stop()
                 if contender.keeps_tables:
                     self._view.phase(f"loading {contender.name} for the count")
                     contender.start()
-                    self._fill(contender, self._contenders.driver)
+                    self._prepare(contender, self._contenders.driver)
                 contender.server.stop()
 
-    def _fill(self, contender: RunningContender, driver: Driver) -> None:
+    def _prepare(self, contender: RunningContender, driver: Driver) -> None:
+        """Load a contender's tables, and let them age as the timed part did.
+
+        The first writes into tables just loaded split the pages of their indexes, which costs
+        many times what a write costs later, and not at the same moment on each server.
+        """
         driver.load(contender.target, self._data, lambda done, total: None)
-        site = contender.server.site
-        stages = contender.family.after_load(site, self._data.names)
+        site, names = contender.server.site, self._data.names
         rows = self._data.tables * self._data.rows
+        stages = contender.family.after_load(site, names)
         carry_out(driver, contender.target, stages, rows, self._contenders.warn)
+        for step in self._steps:
+            if age := self._age(step):
+                session = f"{contender.name}|{step.key}|age"
+                test = step.test.driver_test
+                driver.open(session, contender.target, self._data, test=test, clients=1)
+                driver.run(session, ToPositions([age]))
+                driver.close(session)
+        if any(step.test.writes for step in self._steps):
+            stages = contender.family.after_writes(site, names)
+            carry_out(driver, contender.target, stages, rows, self._contenders.warn)
+
+    def _age(self, step: PlannedStep) -> int:
+        """Return the operations of a step that come before those that are counted.
+
+        They are those of the first timed incarnation; none where operations use up rows.
+        """
+        if step.test.consumes:
+            return 0
+        ages = [
+            sum(timed.aged_to)
+            for timed in self._journal.steps
+            if timed.test.name == step.test.name and timed.aged_to is not None
+        ]
+        return min(ages, default=0)
 
     def _count(self, tasks: Sequence[_Task]) -> None:
         """Count several contenders at the same time, as many as there are CPUs."""
@@ -140,9 +170,11 @@ class CountingLoop:
             callgrind = server.start_under_callgrind()
             with Driver(cpus=[cpus[-1 - task.number % len(cpus)]]) as driver:
                 if not task.contender.keeps_tables:
-                    self._fill(task.contender, driver)
+                    self._prepare(task.contender, driver)
                 for step in task.steps:
-                    session = CountedSession(driver, task.contender, step, task.incarnation)
+                    session = CountedSession(
+                        driver, task.contender, step, task.incarnation, self._age(step)
+                    )
                     repeats = session.repeats(callgrind, self._data, self._operations(step))
                     files: list[str] = []
                     for number, repeat in enumerate(repeats):

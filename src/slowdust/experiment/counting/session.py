@@ -35,13 +35,20 @@ class CountedSession:
     """The one client of a step on a server under callgrind; it goes forward by operations."""
 
     def __init__(
-        self, driver: Driver, contender: RunningContender, step: PlannedStep, incarnation: int
+        self,
+        driver: Driver,
+        contender: RunningContender,
+        step: PlannedStep,
+        incarnation: int,
+        first: int,
     ) -> None:
+        """Begin the sequence of the step's operations with the one whose index is `first`."""
         self._driver = driver
         self._contender = contender
         self._name = f"{contender.name}|{step.key}|count {incarnation}"
         self._step = step
         self._position = 0
+        self._first = first
 
     def repeats(self, callgrind: Callgrind, data: Data, operations: int) -> Iterator[Repeat]:
         """Connect, warm up, and yield the repeats, each of so many operations.
@@ -51,7 +58,9 @@ class CountedSession:
             CallgrindError: it does not take orders.
         """
         test = self._step.test.driver_test
-        self._driver.open(self._name, self._contender.target, data, test=test, clients=1)
+        self._driver.open(
+            self._name, self._contender.target, data, test=test, clients=1, first=self._first
+        )
         # Without instrumentation this takes a tenth of the time.
         self._run(_WARM_UP * operations)
         callgrind.start(lambda: self._run(1))
