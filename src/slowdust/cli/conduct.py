@@ -49,7 +49,7 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
         raise
     manifest = folder.read_manifest()
     slices = folder.read_slices()
-    report = analyse(manifest, slices)
+    report = analyse(manifest, slices, counts=folder.read_counts())
     page = folder.path / "report.html"
     page.write_text(html.render(report, slices))
     if report.calibration is not None:

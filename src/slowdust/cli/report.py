@@ -52,7 +52,8 @@ def command(
     folder = _find_folder(name, results)
     slices = folder.read_slices()
     manifest = folder.read_manifest()
-    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS)
+    counts = folder.read_counts()
+    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS, counts)
     if classic is not None:
         from slowdust.report.classic.files import write_classic
 
