@@ -78,7 +78,7 @@ def test_each_test_has_its_instructions(counted: tuple[Report, list[Slice]]) -> 
     page = html.render(*counted)
 
     tests = page.split('<section id="tests">', 1)[1]
-    assert tests.count("Instructions<small>per operation</small>") == len(TESTS)
+    assert tests.count("Work<small>instructions per operation</small>") == len(TESTS)
     assert tests.count("<small>4.00 system calls") == 2 * len(TESTS)
 
 
@@ -88,6 +88,7 @@ def test_without_counts_there_is_no_column(timed: tuple[Report, list[Slice]], fo
 
     assert "instructions/o" not in text
     assert "work, relative" not in text
+    assert "Work of each contender" not in text
     assert f"{B} work" not in text
 
 
@@ -105,6 +106,17 @@ def test_by_number_of_clients_work_stands_where_it_was_counted() -> None:
 
     section = page.split('<section id="concurrency"', 1)[1].split('<section id="tests"', 1)[0]
     assert section.count('<small class="work') == len(TESTS)
+
+
+def test_intervals_of_work_have_a_plot_of_their_own(counted: tuple[Report, list[Slice]]) -> None:
+    page = html.render(*counted)
+
+    section = page.split('<section id="intervals"', 1)[1].split("<section id=", 1)[0]
+    assert [f"{what} of each contender" in section for what in ("Rate", "Work")] == [True, True]
+    work = section.split("Work of each contender", 1)[1]
+    for result in counted[0].results:
+        if result.work is not None and result.work.verdict is not None:
+            assert f'class="value {result.work.verdict}"' in work
 
 
 def test_csv_has_columns_of_work(counted: tuple[Report, list[Slice]]) -> None:
