@@ -8,6 +8,7 @@ from slowdust.analysis.calibration.calibration import calibration_of
 from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
+from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
@@ -23,6 +24,7 @@ from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.analysis.story.changes import changes_of_report
 from slowdust.analysis.story.concurrency import courses_of
 from slowdust.analysis.story.notes import notes_about_report
+from slowdust.analysis.story.reasons import add_reasons
 from slowdust.analysis.story.tldr import tldr_of
 from slowdust.analysis.versions import find_contender, lines_of
 from slowdust.store.count import Count
@@ -54,6 +56,8 @@ def analyse(
     starts = add_notes_about_starts(results, manifest, contenders)
     add_notes_about_work(results, manifest, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margin)
+    add_explanations(results, slices, contenders)
+    add_reasons(results, base)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     report = Report(
         experiment=manifest.experiment,

@@ -11,6 +11,7 @@ from slowdust.analysis.model.courses import (
     GroupChanges,
     TestConcurrency,
 )
+from slowdust.analysis.model.explanation import Explanation, Part, PartName
 from slowdust.analysis.model.report import (
     SCHEMA,
     ContenderInfo,
@@ -43,11 +44,14 @@ __all__ = [
     "ContenderInfo",
     "Course",
     "CourseKind",
+    "Explanation",
     "GroupChanges",
     "Memory",
     "MetricComparison",
     "Needed",
     "Noise",
+    "Part",
+    "PartName",
     "PlanDifference",
     "Report",
     "ResponseTime",
