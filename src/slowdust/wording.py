@@ -16,6 +16,8 @@ _HUNDRED = 99.95
 _STEPS = ((10.0, 1), (0.1, 10))
 """Percentages from which a bound is rounded down to whole ones, and to tenths."""
 _ROUNDING_ERROR = 1e-9
+_MULTIPLE_OF_WORK = 1.2
+"""The ratio of instructions, and its reciprocal, from which it is a multiple."""
 _MINUTES_FROM: Second = 100.0
 _HOURS_FROM: Second = 2 * 3600.0
 LONGEST_UNBROKEN = 22
@@ -156,6 +158,19 @@ def distance(rqps: float) -> str:
     return f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"
 
 
+def work_in_words(ratio: float) -> str:
+    """Write a ratio of instructions: '4.6% less work', '1.49X the instructions'."""
+    if not 1 / _MULTIPLE_OF_WORK < ratio < _MULTIPLE_OF_WORK:
+        return (
+            f"{ratio:.2f}X the instructions"
+            if ratio < _HUNDRED
+            else f"{ratio:,.0f}X the instructions"
+        )
+    percent = _percent(ratio)
+    words = f"{percent:.0f}%" if percent >= 10 else f"{percent:.1f}".removesuffix(".0") + "%"
+    return f"{words} {'more' if ratio > 1 else 'less'} work"
+
+
 def throughput(ratio: float) -> str:
     """Write a ratio before a version: '20% less throughput than', '2.1X the throughput of'."""
     if multiple := _multiple(ratio):
@@ -275,3 +290,18 @@ def short_names(contenders: Sequence[str]) -> dict[str, str]:
     if max(map(len, without_system.values())) <= LONGEST_UNBROKEN:
         return without_system
     return _differing_parts(contenders) or without_system
+
+
+def amount(value: float) -> str:
+    """Return an amount, whole from 100 up: '41,234', '57.3', '0'."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def signed_amount(value: float) -> str:
+    """Return an amount with its sign: '+1,234', '-57.3'."""
+    return f"{'+' if value > 0 else ''}{amount(value)}"
+
+
+def share(part: float) -> str:
+    """Return a part of 1 in percent: '41%', '0.3%', '-12%'."""
+    return f"{part:.0%}" if abs(part) >= 0.01 else f"{part:.1%}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.explanation.parts import add_explanations
-from slowdust.analysis.model import Report, Result, Work
-from slowdust.analysis.story.reasons import Functions, add_reasons
+from slowdust.analysis.model import FunctionChanges, Report, Result, Work
+from slowdust.analysis.story.reasons import add_reasons
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import SLICE_S, synthetic_manifest, synthetic_slice
@@ -103,7 +103,7 @@ def explained(
     slices: list[Slice],
     *,
     instructions: tuple[float, float, float] | None = None,
-    functions: Functions | None = None,
+    functions: Sequence[FunctionChanges] = (),
 ) -> tuple[Report, Result]:
     """Return the report, and the result of the contender.
 

@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.explanation.times import log_mean
-from slowdust.analysis.model import Explanation, Result
-from slowdust.analysis.story.reasons import FunctionShare
+from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, Result
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment
 
@@ -69,22 +67,28 @@ def test_more_instructions_are_the_cause() -> None:
 
 def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
-    shares = [
-        FunctionShare("planner", 20_500.0, 0.41),
-        FunctionShare("hash_search", 6_000.0, 0.12),
-        FunctionShare("palloc", 500.0, 0.01),
-    ]
-
-    _, result = explained(
-        manifest,
-        slices,
-        instructions=(1.5, 1.49, 1.51),
-        functions={(Step("micro", TEST, 1), OTHER): shares},
+    functions = FunctionChanges(
+        benchmark="micro",
+        test=TEST,
+        clients=1,
+        contender=OTHER,
+        source="callgrind",
+        unit="instructions",
+        base_total=1e5,
+        total=1.5e5,
+        functions=[
+            FunctionChange(
+                name=name, object="postgres", fate="grew", change=5e4 * share, share=share
+            )
+            for name, share in (("planner", 0.41), ("hash_search", 0.12), ("palloc", 0.01))
+        ],
     )
 
-    assert "1.50X instructions per operation, 41% of them in planner and 12% in hash_search (" in (
-        explanation_of(result).words
-    )
+    _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[functions])
+
+    words = explanation_of(result).words
+    assert "instructions per operation, of the difference 41% in planner and 12% in hash" in words
+    assert "palloc" not in words
 
 
 def test_a_slower_clock_is_time_per_instruction_and_no_instructions() -> None:

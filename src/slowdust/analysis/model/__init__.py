@@ -12,6 +12,7 @@ from slowdust.analysis.model.courses import (
     TestConcurrency,
 )
 from slowdust.analysis.model.explanation import Explanation, Part, PartName
+from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
 from slowdust.analysis.model.report import (
     SCHEMA,
     ContenderInfo,
@@ -45,6 +46,9 @@ __all__ = [
     "Course",
     "CourseKind",
     "Explanation",
+    "Fate",
+    "FunctionChange",
+    "FunctionChanges",
     "GroupChanges",
     "Memory",
     "MetricComparison",

@@ -10,13 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.metrics import Cause
-from slowdust.analysis.model import Explanation, Part, PartName, Result
+from slowdust.analysis.model import (
+    Explanation,
+    FunctionChange,
+    FunctionChanges,
+    Part,
+    PartName,
+    Result,
+)
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.story.explain import Movement, explain
+from slowdust.store.count import INSTRUCTIONS
 from slowdust.wording import change, listing, operation, shortened
 
 UNEXPLAINED = "nothing measured here explains it"
@@ -55,29 +62,23 @@ TITLES: Mapping[PartName, str] = {
 """Parts as rows and columns name them, in the order in which these stand."""
 
 
-class FunctionShare(NamedTuple):
-    """A function of the server, and what it does to the instructions per operation."""
+def add_reasons(results: Sequence[Result], base: str, functions: Sequence[FunctionChanges]) -> None:
+    """Set the words of the explanation of each result that is faster or slower.
 
-    function: str
-    change: float
-    """Own instructions per operation, contender less base."""
-    share: float
-    """The share of it in the change of all functions."""
-
-
-Functions = Mapping[tuple[Step, str], Sequence[FunctionShare]]
-"""Step and contender -> functions, those with the largest changes first."""
-
-
-def add_reasons(results: Sequence[Result], base: str, functions: Functions | None = None) -> None:
-    """Set the words of the explanation of each result that is faster or slower."""
+    `functions` with exact costs name the functions that its instructions went into.
+    """
+    counted = {
+        (Step(each.benchmark, each.test, each.clients), each.contender): each.functions
+        for each in functions
+        if each.unit == INSTRUCTIONS
+    }
     steps = {_step(result): result for result in results if result.contender == base}
     for result in results:
         explanation, base_result = result.explanation, steps.get(_step(result))
         if explanation is None or base_result is None or result.verdict not in ("faster", "slower"):
             continue
-        shares = (functions or {}).get((_step(result), result.contender), ())
-        explanation.words = _words(result, explanation, base_result, shares)
+        own = counted.get((_step(result), result.contender), ())
+        explanation.words = _words(result, explanation, base_result, own)
 
 
 def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
@@ -112,7 +113,7 @@ def _step(result: Result) -> Step:
 
 
 def _words(
-    result: Result, explanation: Explanation, base: Result, functions: Sequence[FunctionShare]
+    result: Result, explanation: Explanation, base: Result, functions: Sequence[FunctionChange]
 ) -> str:
     if PLAN_DIFFERS in result.notes:
         return OTHER_PLAN
@@ -137,7 +138,7 @@ def _words(
     return ", ".join(clauses)
 
 
-def _clause(part: Part, result: Result, functions: Sequence[FunctionShare]) -> str:
+def _clause(part: Part, result: Result, functions: Sequence[FunctionChange]) -> str:
     unit = operation(result.unit)
     if part.name == "instructions":
         assert result.work is not None and result.work.ratio is not None, "they were counted"
@@ -158,14 +159,14 @@ def _aim(part: Part, evidence: Sequence[Movement]) -> str:
     return _UNMEASURED if part.name == "waiting" and not evidence else ""
 
 
-def _in_functions(functions: Sequence[FunctionShare]) -> str:
-    """Return ', 41% of them in planner and 12% in hash_search', of functions with a good share."""
+def _in_functions(functions: Sequence[FunctionChange]) -> str:
+    """Return ', of the difference 41% in planner and 12% in hash_search'."""
     named = [
-        f"{each.share:.0%} {'of them ' if place == 0 else ''}in {each.function}"
-        for place, each in enumerate(functions[:MOST_FUNCTIONS])
-        if each.share >= LEAST_SHARE
+        f"{each.share:.0%} in {each.name}"
+        for each in functions[:MOST_FUNCTIONS]
+        if each.share is not None and each.share >= LEAST_SHARE
     ]
-    return f", {listing(named)}" if named else ""
+    return f", of the difference {listing(named)}" if named else ""
 
 
 def _more_us(part: Part) -> str:

@@ -24,6 +24,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(
+        amount=cells.amount,
+        share=cells.share,
+        signed_amount=cells.signed_amount,
         ratio=cells.ratio,
         measured=cells.measured,
         with_relative=cells.with_relative,
@@ -33,6 +36,12 @@ def environment() -> Environment:
         sureness=cells.sureness,
         rate_and_outlook=cells.rate_and_outlook,
         what_decides=what_decides,
+        work_band=cells.work_band,
+        work_sureness=cells.work_sureness,
+        work_icon=cells.work_icon,
+        work_ratio=cells.work_ratio,
+        work_interval=cells.work_interval,
+        instructions_in_words=cells.instructions_in_words,
         relative_time=cells.relative_time,
         icon=cells.icon,
         contender_name=cells.contender_name,

@@ -67,7 +67,7 @@ def waterfall(explanation: Explanation, operation: str) -> Markup:
         + ", ".join(f"{row.label} {row.value}" for row in rows),
         height=height,
         css_class="waterfall",
-        behind=(*_axis(scale, height), *(bar for bar, _ in drawn)),
+        behind=(*_axis(scale, len(rows)), *(bar for bar, _ in drawn)),
         marks=tuple(whisker for _, whisker in drawn),
     ).markup()
 
@@ -106,10 +106,13 @@ def _drawn(row: _Row, scale: Logarithmic, top: float) -> tuple[Markup, Markup]:
     return text + bar, svg.path("whisker", svg.dashes([(low, high, y + _BAR / 2)]))
 
 
-def _axis(scale: Logarithmic, height: float) -> list[Markup]:
+def _axis(scale: Logarithmic, rows: int) -> list[Markup]:
+    """Return the ticks, with lines behind the bars only: the text above a bar is as wide as all."""
     drawn = []
     for tick in ratio_ticks(scale.low, scale.high, _MOST_TICKS):
         x = scale(tick)
-        drawn.append(svg.upright(x, 0, height - _AXIS, "one" if tick == 1 else "grid"))
-        drawn.append(svg.text(svg.share(x), height - 6, "tick middle", f"{tick:g}"))
+        css_class = "one" if tick == 1 else "grid"
+        tops = (PITCH * place + _TEXT + 4 for place in range(rows))
+        drawn += [svg.upright(x, top, top + _BAR + 2, css_class) for top in tops]
+        drawn.append(svg.text(svg.share(x), PITCH * rows + _AXIS - 6, "tick middle", f"{tick:g}"))
     return drawn

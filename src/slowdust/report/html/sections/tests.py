@@ -9,18 +9,21 @@ from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.metrics import Metric, shown_metrics
-from slowdust.analysis.model import PlanDifference
+from slowdust.analysis.model import FunctionChanges, PlanDifference
 from slowdust.analysis.results.notes import ONE_RUN
+from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import timed_slices
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.scale import Ratio
 from slowdust.report.html.charts.seconds import seconds_chart
 from slowdust.report.html.charts.waterfall import waterfall
+from slowdust.report.html.flames import FlameGraphs, flame_graphs
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row
 from slowdust.report.html.steps.step import StepView, step_view
 from slowdust.store.measured import Schedule
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.units import Microsecond, Second, known
 from slowdust.wording import operation
@@ -73,6 +76,8 @@ class TestView:
     latency_unit: TimeUnit
     latency: tuple[str, ...]
     """The fields of `LatencyUs` that are columns."""
+    has_work: bool
+    """Whether the work of any contender was counted."""
     has_response_times: bool
     """Whether its results are given in response times."""
     metrics: tuple[Metric, ...]
@@ -87,18 +92,34 @@ class TestView:
     """The view of a long step, which has no charts of slices."""
     counters: tuple[str, ...]
     """The hardware counters of which any contender's can be compared with the base's."""
+    functions: tuple[FunctionChanges, ...]
+    """Changes of functions, a table for each contender beside the base."""
+    flames: FlameGraphs | None
+    """Flame graphs; None where there are no profiles."""
 
 
-def test_views(page: Page, slices: Sequence[Slice]) -> list[TestView]:
-    """Return a view for every row of the page, in their order, its charts drawn from `slices`."""
+def test_views(
+    page: Page, slices: Sequence[Slice], profiles: Sequence[Profile] = ()
+) -> list[TestView]:
+    """Return a view for every row of the page, in their order, its charts and graphs drawn."""
     by_step: dict[Step, list[Slice]] = {}
     for record in slices:
         by_step.setdefault(step_of(record), []).append(record)
     origin = min(known(record.measured.started for record in slices), default=0.0)
-    return [_test_view(page, row, by_step.get(row.step, []), origin) for row in page.rows]
+    flames = flame_graphs(profiles, page.report.contenders)
+    return [
+        _test_view(page, row, by_step.get(row.step, []), origin, flames.get(row.step))
+        for row in page.rows
+    ]
 
 
-def _test_view(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> TestView:
+def _test_view(
+    page: Page,
+    row: Row,
+    slices: Sequence[Slice],
+    origin: Second,
+    flames: FlameGraphs | None,
+) -> TestView:
     results = row.results
     step = step_view(page, row, slices)
     timed = timed_slices(slices)
@@ -109,6 +130,7 @@ def _test_view(page: Page, row: Row, slices: Sequence[Slice], origin: Second) ->
         row=row,
         latency_unit=time_unit(known(latency.p50 or latency.mean for latency in latencies)),
         latency=page.runs.columns_of_latency(results),
+        has_work=has_work(results),
         has_response_times=any(result.response_time for result in results),
         metrics=tuple(
             shown_metrics((result.per_op for result in results), page.runs.essential_metrics)
@@ -125,6 +147,12 @@ def _test_view(page: Page, row: Row, slices: Sequence[Slice], origin: Second) ->
         operation=per,
         step=step,
         counters=tuple(dict.fromkeys(counted)),
+        functions=tuple(
+            changes
+            for changes in page.report.function_changes
+            if row.step == (changes.benchmark, changes.test, changes.clients)
+        ),
+        flames=flames,
     )
 
 
