@@ -2,18 +2,19 @@
 
 A small library (`count.c`), preloaded into the server, carries out orders at the moment when the
 thread that serves the client is about to read its next message. It and Slowdust share a mapped
-file. Each order that ends a window makes callgrind write one file for every thread of the process.
+file. An order that ends a window makes callgrind write what that thread did in it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import struct
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.accounts import Account
@@ -26,7 +27,7 @@ _VARIABLE = "SLOWDUST_COUNT"
 """The variable of the server's environment that names the shared file."""
 _ORDERS = struct.Struct("=4Q")
 """Number of the newest order, its kind, number of the last one carried out, its process."""
-_START, _DUMP = 1, 2
+_START, _DUMP, _STOP = 1, 2, 3
 _ANSWER_LIMIT: Second = 120.0
 _POLL: Second = 0.001
 _MARK = "slowdust_order"
@@ -39,21 +40,12 @@ _OPTIONS = (
     "--dump-line=no",
     "--collect-systime=yes",  # counts system calls, too
 )
-_HEADER_BYTES = 4096
+_HEADER_BYTES = 8192
+_LAUNCHING = re.compile(r"launching (/\S+)")
 
 
 class CallgrindError(SlowdustError):
     """A server under callgrind that did not carry out an order."""
-
-
-@dataclass(frozen=True)
-class Dump:
-    """What callgrind wrote at the end of a window, as texts of files."""
-
-    own: Sequence[str]
-    """Of the thread, or process, that serves the client."""
-    background: Sequence[str]
-    """Of the other threads of its process."""
 
 
 class Callgrind:
@@ -65,10 +57,13 @@ class Callgrind:
         `follow_children` is for servers whose sessions are processes of their own.
 
         Raises:
-            SlowdustError: the library cannot be compiled.
+            SlowdustError: valgrind is missing, or the library cannot be compiled.
             OSError: the directory cannot be made.
         """
         self._library = compiled("count", "counting by valgrind")
+        self._launcher = _launcher()
+        self.program = _tool(self._launcher)
+        """The program that the server's processes are: callgrind itself."""
         self._output = directory / "output"
         self._file = directory / "orders"
         shutil.rmtree(directory, ignore_errors=True)
@@ -85,12 +80,10 @@ class Callgrind:
 
     def command(self, server: Sequence[str]) -> list[str]:
         """Return the command that runs the server under callgrind."""
-        program = shutil.which("valgrind")
-        if program is None:
-            raise CallgrindError("valgrind is not installed")
         trace = f"--trace-children={'yes' if self._children else 'no'}"
         output = f"--callgrind-out-file={self._output}/%p"
-        return [program, *_OPTIONS, trace, output, f"--log-file={self._output}/log.%p", *server]
+        log = f"--log-file={self._output}/log.%p"
+        return [self._launcher, *_OPTIONS, trace, output, log, *server]
 
     def variables(self, server: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of the server's environment."""
@@ -104,8 +97,18 @@ class Callgrind:
         """
         self._order(_START, operation)
 
-    def dump(self, operation: Callable[[], object]) -> Dump:
-        """Return what was counted since the last order, up to the end of `operation`.
+    def stop(self, operation: Callable[[], object]) -> None:
+        """Count no longer behind `operation`: the server is many times as fast again.
+
+        Raises:
+            CallgrindError: the server does not carry out the order.
+        """
+        self._order(_STOP, operation)
+
+    def dump(self, operation: Callable[[], object]) -> str:
+        """Return what callgrind wrote since the last order, up to the end of `operation`.
+
+        It is about the thread, or the process, that serves the client.
 
         Raises:
             CallgrindError: the server does not carry out the order, or it is not clear which of
@@ -116,7 +119,7 @@ class Callgrind:
         own = [text for text in texts if _MARK in text]
         if len(own) != 1:
             raise CallgrindError(f"{len(own)} threads of the server serve the client")
-        return Dump(own, [text for text in texts if _MARK not in text])
+        return own[0]
 
     def close(self) -> None:
         """Close the shared file."""
@@ -157,3 +160,20 @@ class Callgrind:
             with os.fdopen(descriptor, "rb") as file:
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     yield file.read().decode(errors="replace")
+
+
+def _launcher() -> str:
+    path = shutil.which("valgrind")
+    if path is None:
+        raise CallgrindError("valgrind is not installed")
+    return path
+
+
+def _tool(launcher: str) -> Path:
+    """Return the program that valgrind's launcher runs for callgrind."""
+    command = [launcher, "-d", "--tool=callgrind", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    match = _LAUNCHING.search(done.stderr)
+    if match is None:
+        raise CallgrindError("valgrind does not show which program it runs")
+    return Path(match[1])

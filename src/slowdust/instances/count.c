@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
-enum { START = 1, DUMP = 2 };
+enum { START = 1, DUMP = 2, STOP = 3 };
 
 /* The layout that callgrind.py reads and writes. */
 struct orders {
@@ -50,8 +50,10 @@ __attribute__((noinline, visibility("default"))) void slowdust_order(void) {
     if (orders->kind == START) {
         CALLGRIND_START_INSTRUMENTATION;
         CALLGRIND_ZERO_STATS;
-    } else {
+    } else if (orders->kind == DUMP) {
         CALLGRIND_DUMP_STATS_AT("slowdust");
+    } else if (orders->kind == STOP) {
+        CALLGRIND_STOP_INSTRUMENTATION;
     }
     orders->process = (uint64_t)getpid();
     __atomic_store_n(&orders->acknowledged, number, __ATOMIC_RELEASE);

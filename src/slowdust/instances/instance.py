@@ -76,8 +76,6 @@ class Instance:
         """The instrument under which the server was started last; None for a start as usual."""
         self._attached_before = 0
         """How often the server's processes had loaded the delay library before its last start."""
-        self._instrumented: Path | None = None
-        """The program that the server's processes were under callgrind."""
         self._malloc: Malloc | None = None
         self._allocator: str | None = None
         self._family = family_of(site.build.dbms)
@@ -158,9 +156,6 @@ class Instance:
             follow_children=self._family.sessions_are_processes,
         )
         self._start(_START_UNDER_CALLGRIND_S)
-        # The processes of the server are those of valgrind's tool: whoever clears up knows it.
-        self._instrumented = Path(f"/proc/{self.pid}/exe").resolve()
-        self._run.record_program(self._instrumented)
         return self.callgrind
 
     def _start(self, timeout: float) -> None:
@@ -287,7 +282,9 @@ class Instance:
         self._run.record_program(Path(command[0]))
         variables = self._server_variables()
         if self.callgrind is not None:
-            command = self.callgrind.command(command)
+            # Whoever clears up after a crash looks for this program.
+            self._run.record_program(self.callgrind.program)
+            command = self.callgrind.command([*command, *self._family.options_when_counted])
             variables = self.callgrind.variables(variables)
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
@@ -361,7 +358,7 @@ class Instance:
     def _clear_remains(self) -> None:
         # Child processes of a killed server use its data until they notice its end.
         program = Path(self._family.server_command(self._site)[0])
-        programs = known([program, self._instrumented])
+        programs = [program] if self.callgrind is None else [program, self.callgrind.program]
         kill_programs([str(path.resolve()) for path in programs], self.data_dir)
 
     def _end_callgrind(self) -> None:

@@ -176,13 +176,13 @@ class CountingLoop:
                         driver, task.contender, step, task.incarnation, self._age(step)
                     )
                     repeats = session.repeats(callgrind, self._data, self._operations(step))
-                    files: list[str] = []
+                    texts: list[str] = []
                     for number, repeat in enumerate(repeats):
                         if task.stopped.is_set():
                             return
                         self._keep(task, step, number, repeat)
-                        files += repeat.files
-                    self._keep_profile(task, step, files)
+                        texts.append(repeat.text)
+                    self._keep_profile(task, step, texts)
                     task.done += 1
         finally:
             server.stop()
@@ -199,10 +199,10 @@ class CountingLoop:
         with self._lock:
             self._journal.add_count(Count(place=place, source="valgrind", run=repeat.run))
 
-    def _keep_profile(self, task: _Task, step: PlannedStep, files: Sequence[str]) -> None:
+    def _keep_profile(self, task: _Task, step: PlannedStep, texts: Sequence[str]) -> None:
         """Keep the profile of all windows of a step together."""
         profile = read_profile(
-            files,
+            texts,
             benchmark=step.test.benchmark,
             test=step.test.name,
             clients=step.clients,

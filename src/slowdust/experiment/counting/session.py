@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slowdust.experiment.contenders import RunningContender
@@ -11,7 +11,7 @@ from slowdust.experiment.driver.protocol import ToPositions
 from slowdust.experiment.plan import PlannedStep
 from slowdust.formats.callgrind import INSTRUCTIONS as IR
 from slowdust.formats.callgrind import read_totals
-from slowdust.instances.callgrind import Callgrind, Dump
+from slowdust.instances.callgrind import Callgrind
 from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, CountedRun, Events
 
 REPEATS = 4
@@ -27,7 +27,7 @@ class Repeat:
     """One window."""
 
     run: CountedRun
-    files: Sequence[str]
+    text: str
     """What callgrind wrote of the session."""
 
 
@@ -66,16 +66,12 @@ class CountedSession:
         callgrind.start(lambda: self._run(1))
         self._window(callgrind, 1)  # is not kept: it has the end of the first order
         for _ in range(REPEATS):
-            dump = self._window(callgrind, operations)
-            run = CountedRun(
-                operations=operations,
-                own=_events(dump.own),
-                background=_events(dump.background),
-            )
-            yield Repeat(run, dump.own)
+            text = self._window(callgrind, operations)
+            yield Repeat(CountedRun(operations=operations, own=_events(text)), text)
+        callgrind.stop(lambda: self._run(1))
         self._driver.close(self._name)
 
-    def _window(self, callgrind: Callgrind, operations: int) -> Dump:
+    def _window(self, callgrind: Callgrind, operations: int) -> str:
         if operations > 1:
             self._run(operations - 1)
         return callgrind.dump(lambda: self._run(1))
@@ -86,12 +82,6 @@ class CountedSession:
         self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
 
 
-def _events(texts: Sequence[str]) -> Events:
-    """Return the events of several files of callgrind together; empty without any file."""
-    events: Events = {}
-    for text in texts:
-        totals = read_totals(text)
-        for key, name in _NAMES.items():
-            if key in totals:
-                events[name] = events.get(name, 0) + totals[key]
-    return events
+def _events(text: str) -> Events:
+    totals = read_totals(text)
+    return {name: totals[key] for key, name in _NAMES.items() if key in totals}

@@ -11,10 +11,12 @@ from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import FunctionChanges, PlanDifference
 from slowdust.analysis.results.notes import ONE_RUN
+from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import timed_slices
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.scale import Ratio
 from slowdust.report.html.charts.seconds import seconds_chart
+from slowdust.report.html.charts.waterfall import waterfall
 from slowdust.report.html.flames import FlameGraphs, flame_graphs
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page
@@ -58,6 +60,15 @@ class SliceCharts:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """What makes a contender faster or slower."""
+
+    contender: str
+    words: str
+    chart: Markup
+
+
+@dataclass(frozen=True)
 class TestView:
     """Everything about one step."""
 
@@ -65,10 +76,13 @@ class TestView:
     latency_unit: TimeUnit
     latency: tuple[str, ...]
     """The fields of `LatencyUs` that are columns."""
+    has_work: bool
+    """Whether the work of any contender was counted."""
     has_response_times: bool
     """Whether its results are given in response times."""
     metrics: tuple[Metric, ...]
     charts: SliceCharts | None
+    reasons: tuple[Reason, ...]
     open_loop: tuple[OpenLoop, ...]
     plans: tuple[PlanDifference, ...]
     notes: tuple[Note, ...]
@@ -110,20 +124,27 @@ def _test_view(
     step = step_view(page, row, slices)
     timed = timed_slices(slices)
     latencies = known(result.latency_us for result in results)
+    per = operation(results[0].unit)
     counted = (name for result in results for name in result.counters_relative or {})
     return TestView(
         row=row,
         latency_unit=time_unit(known(latency.p50 or latency.mean for latency in latencies)),
         latency=page.runs.columns_of_latency(results),
+        has_work=has_work(results),
         has_response_times=any(result.response_time for result in results),
         metrics=tuple(
             shown_metrics((result.per_op for result in results), page.runs.essential_metrics)
         ),
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
+        reasons=tuple(
+            Reason(result.contender, explanation.words, waterfall(explanation, per))
+            for result in results
+            if (explanation := result.explanation) is not None and explanation.words
+        ),
         open_loop=tuple(_open_loop(page.marks, timed)),
         plans=tuple(plan for plan in page.report.plan_differences if plan.test == row.step.test),
         notes=_notes(row),
-        operation=operation(results[0].unit),
+        operation=per,
         step=step,
         counters=tuple(dict.fromkeys(counted)),
         functions=tuple(

@@ -1,0 +1,43 @@
+"""Costs per operation from the records of counted runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from slowdust.analysis.comparison.relative import Step
+from slowdust.store.count import INSTRUCTIONS, Count, Events
+
+
+def step_of(count: Count) -> Step:
+    """Return the step that a count belongs to."""
+    return Step(count.place.benchmark, count.place.test, count.place.clients)
+
+
+def instructions_per_operation(count: Count) -> float | None:
+    """Return the instructions per operation; None where a count has no positive number of them."""
+    instructions, operations = count.run.own.get(INSTRUCTIONS, 0), count.run.operations
+    return instructions / operations if instructions > 0 and operations > 0 else None
+
+
+def events_per_operation(counts: Iterable[Count]) -> dict[str, float]:
+    """Return each own event per operation, of the counts that have it.
+
+    A PMU counts most events in one repeat of an incarnation only.
+    """
+    return _per_operation((count.run.own, count.run.operations) for count in counts)
+
+
+def background_per_operation(counts: Iterable[Count]) -> dict[str, float]:
+    """Return each event of the background per operation, as above."""
+    return _per_operation((count.run.background, count.run.operations) for count in counts)
+
+
+def _per_operation(runs: Iterable[tuple[Events, int]]) -> dict[str, float]:
+    amounts: Counter[str] = Counter()
+    operations: Counter[str] = Counter()
+    for events, done in runs:
+        for name, amount in events.items():
+            amounts[name] += amount
+            operations[name] += done
+    return {name: amount / operations[name] for name, amount in amounts.items()}
