@@ -89,6 +89,8 @@ def test_compare_makes_an_experiment_of_its_options(slowdust: Slowdust, runs: Ru
         "incarnations": 3,
         "margin": 0.05,
         "rate": {"per_second": 100.0, "arrivals": "uniform"},
+        "count": "auto",
+        "profile": False,
         "seed": 7,
         "set": {"fsync": "off"},
         "matrix": {"work_mem": ["4MB", "8MB"]},
