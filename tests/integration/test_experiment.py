@@ -212,7 +212,8 @@ def test_all_tests_run_on_the_oldest_and_the_newest(
     file = workplace.folder / "all.toml"
     file.write_text(
         'contenders = ["postgres@10.23", "postgres@18.4"]\n'
-        'suite = "full"\nrows = 10000\nslice = "20ms"\nwarmup = "20ms"\nbudget = "30s"\ncount = "off"\n'
+        'suite = "full"\nrows = 10000\nslice = "20ms"\nwarmup = "20ms"\nbudget = "30s"\n'
+        'count = "off"\n'
     )
     workplace.run("run", "all.toml")
     results = workplace.report("all")["results"]
@@ -226,7 +227,8 @@ def test_a_matrix_is_run_and_goes_on(workplace: Workplace) -> None:
     file = workplace.folder / "crossed.toml"
     file.write_text(
         'contenders = ["postgres@17.6"]\ntests = ["update-index"]\n'
-        'rows = 10000\nslice = "50ms"\nwarmup = "50ms"\nbudget = "4s"\nincarnations = 2\ncount = "off"\n'
+        'rows = 10000\nslice = "50ms"\nwarmup = "50ms"\nbudget = "4s"\nincarnations = 2\n'
+        'count = "off"\n'
         "[matrix]\nsynchronous_commit = [false, true]\n"
         "plans.generic = { plan_cache_mode = 'force_generic_plan' }\n"
         "plans.custom = { plan_cache_mode = 'force_custom_plan', work_mem = '8MB' }\n"
