@@ -16,6 +16,8 @@ _HUNDRED = 99.95
 _STEPS = ((10.0, 1), (0.1, 10))
 """Percentages from which a bound is rounded down to whole ones, and to tenths."""
 _ROUNDING_ERROR = 1e-9
+_MULTIPLE_OF_WORK = 1.2
+"""The ratio of instructions, and its reciprocal, from which it is a multiple."""
 _MINUTES_FROM: Second = 100.0
 _HOURS_FROM: Second = 2 * 3600.0
 LONGEST_UNBROKEN = 22
@@ -154,6 +156,19 @@ def distance(rqps: float) -> str:
         return multiple
     percent = _percent(rqps)
     return f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"
+
+
+def work_in_words(ratio: float) -> str:
+    """Write a ratio of instructions: '4.6% less work', '1.49X the instructions'."""
+    if not 1 / _MULTIPLE_OF_WORK < ratio < _MULTIPLE_OF_WORK:
+        return (
+            f"{ratio:.2f}X the instructions"
+            if ratio < _HUNDRED
+            else f"{ratio:,.0f}X the instructions"
+        )
+    percent = _percent(ratio)
+    words = f"{percent:.0f}%" if percent >= 10 else f"{percent:.1f}".removesuffix(".0") + "%"
+    return f"{words} {'more' if ratio > 1 else 'less'} work"
 
 
 def throughput(ratio: float) -> str:

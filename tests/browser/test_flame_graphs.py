@@ -38,8 +38,8 @@ def test_there_is_one_of_each_contender_and_one_in_both_directions(
     assert [summary.get_attribute("textContent") for summary in summaries] == [
         f"{BASE}: instructions per operation",
         f"{NEWER}: instructions per operation",
-        f"{NEWER}, in colours beside {BASE}",
-        f"{BASE}, in colours beside {NEWER}",
+        f"{NEWER}, in colours beside {BASE}: instructions per operation",
+        f"{BASE}, in colours beside {NEWER}: instructions per operation",
     ]
 
 

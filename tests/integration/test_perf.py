@@ -5,6 +5,8 @@ The events of the hardware need a PMU; those of the kernel take the same way.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,9 +24,10 @@ from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.formats.perf_stat import read_events
+from slowdust.instances.processes import ProcessMark
 from slowdust.store.folder import Folder, writing
 from tests.integration.conftest import GetBuildOf, MakeInstance
-from tests.integration.slowdust_command import Workplace
+from tests.integration.slowdust_command import Workplace, wait_until
 
 ROWS = 10_000
 OPERATIONS = 500
@@ -140,3 +143,23 @@ def test_the_loop_counts_the_same_operations_on_all(
         run = count.run
         assert 1_000 < run.own["task_clock_ns"] / run.operations < 1_000_000
         assert ("context_switches" in run.own) == (count.place.repeat == 0)
+
+
+_ENDLESS = """
+import time
+from slowdust.experiment.counting.perf import PerfWindow
+window = PerfWindow(["stat", "-a", "-e", "cpu-clock"])
+window.open()
+print(window.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_perf_ends_when_slowdust_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", _ENDLESS], stdout=subprocess.PIPE) as slowdust:
+        assert slowdust.stdout is not None
+        perf = ProcessMark.of(int(slowdust.stdout.readline()))
+        assert perf is not None
+        assert perf.is_alive()
+        slowdust.kill()
+    wait_until(lambda: not perf.is_alive(), "perf has ended")

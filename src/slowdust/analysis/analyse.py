@@ -26,6 +26,7 @@ from slowdust.analysis.story.concurrency import courses_of
 from slowdust.analysis.story.notes import notes_about_report
 from slowdust.analysis.story.tldr import tldr_of
 from slowdust.analysis.versions import find_contender, lines_of
+from slowdust.analysis.work.results import add_work, notes_about_work
 from slowdust.store.count import Count
 from slowdust.store.manifest import Manifest
 from slowdust.store.profile import Profile
@@ -58,6 +59,7 @@ def analyse(
     starts = add_notes_about_starts(results, manifest, contenders)
     add_notes_about_work(results, manifest, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margin)
+    add_work(results, counts, contenders)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     report = Report(
         experiment=manifest.experiment,
@@ -84,7 +86,11 @@ def analyse(
     verdicts = PairVerdicts(slices, contenders, report.margin)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     moves = common_moves(block_ratios(slices, base, contenders), report.margin)
-    report.notes = [*notes_about_report(report), *notes_about_restarts(moves, base)]
+    report.notes = [
+        *notes_about_report(report),
+        *notes_about_restarts(moves, base),
+        *notes_about_work(results, counts),
+    ]
     failures = {name: failed for name in facts if (failed := facts[name].failed)}
     report.tldr = tldr_of(report, failures, bands)
     return report

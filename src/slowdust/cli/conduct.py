@@ -50,7 +50,7 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
     manifest = folder.read_manifest()
     slices = folder.read_slices()
     profiles = folder.read_profiles()
-    report = analyse(manifest, slices, profiles=profiles)
+    report = analyse(manifest, slices, counts=folder.read_counts(), profiles=profiles)
     page = folder.path / "report.html"
     page.write_text(html.render(report, slices, profiles))
     if report.calibration is not None:

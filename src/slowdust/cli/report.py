@@ -53,7 +53,9 @@ def command(
     slices = folder.read_slices()
     manifest = folder.read_manifest()
     profiles = folder.read_profiles()
-    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS, profiles=profiles)
+    report = analyse(
+        manifest, slices, base, bands or DEFAULT_BANDS, folder.read_counts(), profiles=profiles
+    )
     if classic is not None:
         from slowdust.report.classic.files import write_classic
 

@@ -15,6 +15,7 @@ from slowdust.cli.options import results_option
 def command(name: str, results: Path) -> None:
     """Show an experiment's contenders, settings, tests and host."""
     from slowdust.analysis.origin import kind_of_import
+    from slowdust.analysis.results.contenders import describe_work
     from slowdust.archive.summary import lines_of_import
     from slowdust.store.folder import Folder
 
@@ -36,6 +37,8 @@ def command(name: str, results: Path) -> None:
     click.echo(f"\ntests: {', '.join(manifest.tests)}")
     click.echo(f"clients: {', '.join(map(str, manifest.clients))}")
     click.echo(f"slices: {len(folder.read_slices())}")
+    if (work := describe_work(manifest.counting)) is not None:
+        click.echo(f"counts: {len(folder.read_counts())}; work: {work}")
     for line in lines_of_import(manifest):
         click.echo(line)
     for label, value in manifest.host.items():

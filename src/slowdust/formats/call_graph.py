@@ -10,8 +10,10 @@ from typing import NamedTuple
 from slowdust.formats.symbols import NO_SYMBOLS, has_name, plain_name
 from slowdust.store.profile import FunctionCost
 
-SMALLEST_SHARE = 0.0005
+SMALLEST_SHARE = 0.0001
 """Share of the whole cost below which a call stack is cut: its cost is its caller's."""
+LEAST_OF_OBJECT = 0.001
+"""Share of the whole cost below which it is not told that an object has no symbols."""
 
 
 class Function(NamedTuple):
@@ -100,7 +102,7 @@ class CallGraph:
     def unnamed_objects(self) -> list[str]:
         """Return the objects most of whose own cost is in functions without names, sorted.
 
-        One of less than `SMALLEST_SHARE` of the total is left out.
+        One of less than `LEAST_OF_OBJECT` of the total is left out.
         """
         costs: dict[str, int] = defaultdict(int)
         unnamed: dict[str, int] = defaultdict(int)
@@ -108,7 +110,7 @@ class CallGraph:
             if function not in self.hidden:
                 costs[function.object] += cost
                 unnamed[function.object] += 0 if has_name(function.name) else cost
-        least = self.total * SMALLEST_SHARE
+        least = self.total * LEAST_OF_OBJECT
         return sorted(name for name, cost in unnamed.items() if cost > max(costs[name] / 2, least))
 
     def _all(self) -> set[Function]:

@@ -14,15 +14,17 @@ from slowdust.analysis.model import (
     Report,
     ResponseTime,
     Result,
+    Work,
     Writers,
 )
+from slowdust.store.count import KERNEL_INSTRUCTIONS, SYSTEM_CALLS
 from slowdust.store.latency import LatencyUs
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
-    *("compared", "counters", "counters_relative", "writers", "needed", "notes"),
+    *("compared", "work", "counters", "counters_relative", "writers", "needed", "notes"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
@@ -32,9 +34,16 @@ _PARTS = {
     "response_time": ResponseTime,
     "writers": Writers,
     "needed": Needed,
+    "work": Work,
 }
-_FIELDS = [(part, name) for part, kind in _PARTS.items() for name in kind.__struct_fields__]
+_FIELDS = [
+    (part, name)
+    for part, kind in _PARTS.items()
+    for name in kind.__struct_fields__
+    if (part, name) != ("work", "events")
+]
 """Parts of a result, and their fields, which are columns each."""
+_EVENTS = (KERNEL_INSTRUCTIONS, SYSTEM_CALLS)
 _METRICS = tuple(metric.key for metric in METRICS)
 _COMPARED = [
     (quantity.key, field) for quantity in COMPARED for field in MetricComparison.__struct_fields__
@@ -45,6 +54,7 @@ COLUMNS = (
     "base",
     *_PLAIN,
     *(f"{part}_{name}" for part, name in _FIELDS),
+    *(f"work_{event}" for event in _EVENTS),
     *(f"per_op_{key}" for key in _METRICS),
     *(f"per_op_relative_{key}" for key in _METRICS),
     *(f"compared_{key}_{field}" for key, field in _COMPARED),
@@ -67,6 +77,7 @@ def _row(result: Result) -> list[object]:
     return [
         *(getattr(result, name) for name in _PLAIN),
         *(getattr(getattr(result, part), name, None) for part, name in _FIELDS),
+        *((result.work.events if result.work else {}).get(event) for event in _EVENTS),
         *(result.per_op.get(key) for key in _METRICS),
         *((result.per_op_relative or {}).get(key) for key in _METRICS),
         *(getattr(result.compared.get(key), field, None) for key, field in _COMPARED),

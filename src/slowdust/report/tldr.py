@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import GroupChanges, Report
-from slowdust.analysis.story.unsure import why_so_little
+from slowdust.analysis.story.tldr import leading_sentences
 from slowdust.report import calibration
 
 Passage = str | list[GroupChanges]
@@ -19,9 +19,10 @@ Passage = str | list[GroupChanges]
 def beginning(report: Report) -> list[str]:
     """Return the sentences of the tl;dr that come before everything, also before the notes.
 
-    They say why a host decides little: whoever reads one line has to read this one.
+    They say what work was counted and why a host decides little: whoever reads one line has to
+    read this one.
     """
-    return [sentence for sentence in why_so_little(report) if sentence in report.tldr]
+    return [sentence for sentence in leading_sentences(report) if sentence in report.tldr]
 
 
 def passages(report: Report) -> list[Passage]:

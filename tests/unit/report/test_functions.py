@@ -46,3 +46,11 @@ def test_what_the_program_complains_about_is_an_error(monkeypatch: pytest.Monkey
     monkeypatch.setenv("SLOWDUST_FLAMEGRAPH", "/bin/false")
     with pytest.raises(SlowdustError, match="cannot draw a flame graph"):
         html.render(*profiled_experiment())
+
+
+def test_nothing_is_drawn_of_a_profile_without_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    report, slices, profiles = profiled_experiment()
+    for profile in profiles:
+        profile.stacks.clear()
+    monkeypatch.setenv("SLOWDUST_FLAMEGRAPH", "/bin/false")
+    assert "Flame graphs</h4>" not in html.render(report, slices, profiles)

@@ -20,7 +20,7 @@ from slowdust.analysis.comparison.estimate import (
     estimate_all,
 )
 from slowdust.analysis.comparison.relative import block_ratios
-from slowdust.analysis.model import Basis, Verdict
+from slowdust.analysis.model import Amount, Basis, Verdict
 from slowdust.store.slice import Slice
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
@@ -35,6 +35,13 @@ SURELY_APART = 0.005
 """p-value of that difference from which the verdict is about totals. Four stalls of one contender
 and none of the other have 0.05: with many tests, on a machine that stalls, that happens."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
+AMOUNTS: dict[Verdict, Amount] = {
+    "faster": "more",
+    "slower": "less",
+    "same": "same",
+    "unsure": "unsure",
+}
+"""Verdict on a ratio as if it were one of rates -> on one of amounts."""
 
 
 @dataclass(frozen=True)

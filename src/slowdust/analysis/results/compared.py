@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
-from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
+from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_estimates
 from slowdust.analysis.metrics import COMPARED, Metric, Percentile
-from slowdust.analysis.model import Amount, MetricComparison, Result, Verdict
+from slowdust.analysis.model import MetricComparison, Result
 from slowdust.analysis.origin import is_single_run
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.store.slice import Slice
@@ -30,14 +30,6 @@ FEWEST_BEYOND = 5
 """Fewest operations that are slower than a percentile, for it to be compared."""
 FEWEST_POOLS = 4
 """Fewest pools of blocks, over all incarnations of a test."""
-
-_AMOUNTS: dict[Verdict, Amount] = {
-    "faster": "more",
-    "slower": "less",
-    "same": "same",
-    "unsure": "unsure",
-}
-"""Verdict on a ratio as if it were one of rates -> on one of amounts."""
 
 Value = Callable[[Sequence[Slice]], float]
 """Function of the slices of a pool and contender: the quantity, positive; 0 if there is none."""
@@ -157,7 +149,7 @@ def _percentiles_left_out(result: Result) -> str:
 def _comparison(judgement: Judgement) -> MetricComparison:
     estimate = judgement.estimate
     assert estimate.ratio is not None, "cells without a block are left out"
-    comparison = MetricComparison(ratio=estimate.ratio, verdict=_AMOUNTS[judgement.verdict])
+    comparison = MetricComparison(ratio=estimate.ratio, verdict=AMOUNTS[judgement.verdict])
     if estimate.interval is not None:
         comparison.low, comparison.high = estimate.interval.low, estimate.interval.high
     return comparison

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.analysis.origin import describe_import, kind_of_import
-from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepsMethod
+from slowdust.store.manifest import ContenderFacts, Counting, Manifest, Method, Plan, StepsMethod
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"
@@ -88,10 +88,26 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
         "clients": ", ".join(map(str, manifest.clients)),
         **({"incarnations": str(method.incarnations)} if kind_of_import(manifest) is None else {}),
         "margin": f"{method.margin:.1%}",
+        **({"work": work} if (work := describe_work(manifest.counting)) else {}),
         **_known_value("seed", method.seed, "d"),
         "slowdust": manifest.slowdust,
         **({"driver": manifest.driver} if manifest.driver else {}),
     }
+
+
+def describe_work(counting: Counting | None) -> str | None:
+    """Return how work was counted, or why it was not and what would allow it.
+
+    None of an experiment that did not try to.
+    """
+    if counting is None:
+        return None
+    why = f". {counting.reason}" if counting.reason else ""
+    if counting.source is not None:
+        counter = counting.version or counting.source
+        return f"instructions per operation, counted by {counter}{why}"
+    remedy = f" This would allow it: {counting.remedy}" if counting.remedy else ""
+    return f"not counted{why}{remedy}"
 
 
 def _slices(method: Method) -> dict[str, str]:

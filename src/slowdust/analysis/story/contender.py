@@ -21,6 +21,7 @@ from slowdust.analysis.results.notes import BUSY_CLIENT, PLAN_DIFFERS
 from slowdust.analysis.story.bands import Bands, Change
 from slowdust.analysis.story.explain import Explanation, explain
 from slowdust.analysis.story.unsure import sentence_about_unsure
+from slowdust.analysis.story.work import brief_work
 from slowdust.benchmarks import measured_in_steps
 from slowdust.units import known
 from slowdust.wording import (
@@ -143,7 +144,9 @@ class ContenderComparison:
         """Return one sentence, for a tl;dr that many contenders share."""
         by_clients = f" By number of clients: {self.by_clients}." if self.by_clients else ""
         rqps = _median_of([pair.rqps for pair in self.pairs])
-        summary = f"{self.name}: {self._verdicts()}; median rqps {rqps}."
+        counted = brief_work([pair.result for pair in self.pairs])
+        work = f"; work: {counted}" if counted else ""
+        summary = f"{self.name}: {self._verdicts()}; median rqps {rqps}{work}."
         return summary + by_clients
 
     def _counts(self) -> str:

@@ -1,7 +1,7 @@
 """The tl;dr: what the verdicts mean, in sentences.
 
-Why a host decides little comes first, then failures, then each contender beside the base, then
-what is not compared.
+Work comes first where it was counted, then why a host decides little about time, then failures,
+each contender beside the base, and what is not compared.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from slowdust.analysis.story.contender import (
     sentences_about_responses,
 )
 from slowdust.analysis.story.unsure import why_so_little
+from slowdust.analysis.story.work import MOST_DETAILED, sentences_about_work
 from slowdust.wording import MOST_LISTED, first_line, listing, short_names, shortened, step_label
 
-MOST_DETAILED = 4
-"""Contenders beside the base that get several sentences each; more get one sentence each."""
 _SIZES_ONLY = (
     "One run of each contender: this says how large changes are, and not whether another run "
     "would find them. The common result is that of the median test."
@@ -37,7 +36,7 @@ def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[s
     """
     sizes_only = has_no_interval(report.results) and report.group_changes
     return [
-        *why_so_little(report),
+        *leading_sentences(report),
         *_failed_steps(report),
         *([_SIZES_ONLY, *(c.sentence for c in report.group_changes)] if sizes_only else []),
         *describe_contenders(
@@ -51,6 +50,14 @@ def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[s
         *_missed_slas(report),
         *_stalls(report.step_runs, short_names(report.contenders)),
     ]
+
+
+def leading_sentences(report: Report) -> list[str]:
+    """Return the sentences that come before everything: those that can be believed.
+
+    Work is exact on any machine; then comes why a host decides little about time.
+    """
+    return [*sentences_about_work(report), *why_so_little(report)]
 
 
 def describe_contenders(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,9 @@ from slowdust.errors import SlowdustError
 from slowdust.units import Second
 
 _ACKNOWLEDGED = b"ack\n"
+_UNTIL_THE_END = ("--", "cat")
+"""The command that perf runs beside what it observes. It ends when its input closes, also where
+Slowdust was killed, and perf ends with it."""
 _ANSWER_LIMIT: Second = 30.0
 _END_LIMIT: Second = 60.0
 
@@ -59,8 +61,8 @@ class PerfWindow:
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
         self._process = subprocess.Popen(
-            ["perf", *tool, "-D", "-1", "--control", f"fd:{orders},{answers}"],
-            stdin=subprocess.DEVNULL,
+            ["perf", *tool, "-D", "-1", "--control", f"fd:{orders},{answers}", *_UNTIL_THE_END],
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={**os.environ, **BASE_ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath)},
@@ -78,10 +80,17 @@ class PerfWindow:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
+        assert self._process.stdin is not None
         assert self._process.stderr is not None
+        self._process.stdin.close()
         self._process.stderr.close()
         os.close(self._orders)
         os.close(self._answers)
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
 
     def open(self) -> None:
         """Begin to count; all counters run when this returns.
@@ -105,9 +114,8 @@ class PerfWindow:
         Raises:
             PerfError: it does not end.
         """
-        self._process.send_signal(signal.SIGINT)  # as a user ends it: results are written then
         try:
-            _, printed = self._process.communicate(timeout=_END_LIMIT)
+            _, printed = self._process.communicate(timeout=_END_LIMIT)  # closes the input
         except subprocess.TimeoutExpired:
             raise PerfError("perf does not end") from None
         return str(printed.decode(errors="replace"))

@@ -9,7 +9,15 @@ from typing import Literal
 from markupsafe import Markup
 
 from slowdust import wording
-from slowdust.analysis.model import MetricComparison, ResponseTime, Result, RoleReport, Writers
+from slowdust.analysis.model import (
+    Amount,
+    MetricComparison,
+    ResponseTime,
+    Result,
+    RoleReport,
+    Work,
+    Writers,
+)
 from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
 from slowdust.analysis.story.unsure import what_decides
@@ -54,6 +62,41 @@ def rate_and_outlook(result: Result) -> str:
         interval_of_total = numbers.interval(total.low, total.high)
         rate += f"; all time {numbers.ratio(total.rqps)} ({interval_of_total})"
     return f"{rate}; unsure: {outlook}" if (outlook := what_decides(result)) else rate
+
+
+def work_sureness(work: Work) -> str:
+    """Return the class that makes a cell of unsure work pale."""
+    return " not-sure" if work.verdict == "unsure" else ""
+
+
+def work_band(work: Work) -> Band:
+    """Return the colour of work, which goes by its verdict: less work is what `faster` has."""
+    bands: dict[Amount | None, Band] = {"more": "slower", "less": "faster"}
+    return bands.get(work.verdict, "between")
+
+
+def work_icon(work: Work) -> str:
+    """Return the verdict as a sign, for those who do not see its colour."""
+    signs: dict[Amount | None, str] = {"more": "+", "less": "\N{MINUS SIGN}"}
+    return signs.get(work.verdict, "·")
+
+
+def work_interval(work: Work) -> str | Markup:
+    """Return the 95% interval of a ratio of instructions."""
+    if work.low is None or work.high is None:
+        return ABSENT
+    return f"{numbers.work_ratio(work.low)}{numbers.TO}{numbers.work_ratio(work.high)}"
+
+
+def instructions_in_words(work: Work) -> str:
+    """Return what a cell of work says when pointed at."""
+    parts = [f"{measured(work.instructions)} instructions per operation, by {work.source}"]
+    parts += [
+        f"{measured(amount)} {name.replace('_', ' ')}" for name, amount in work.events.items()
+    ]
+    if work.background is not None:
+        parts.append(f"{measured(work.background)} instructions of the background")
+    return "; ".join(parts)
 
 
 def relative_time(time: ResponseTime) -> Markup:
@@ -109,6 +152,7 @@ amount = or_absent(wording.amount)
 signed_amount = or_absent(wording.signed_amount)
 share = or_absent(wording.share)
 """A ratio in words: 'up 30%', '2.1X'."""
+work_ratio = or_absent(numbers.work_ratio)
 percent = or_absent(numbers.percent)
 size = or_absent(numbers.size)
 seconds = or_absent(numbers.duration)

@@ -30,7 +30,7 @@ class FlameGraph:
 
     title: str
     height: int
-    """In pixels."""
+    """Height in pixels."""
     data: str
     """The SVG, by gzip and base64."""
 
@@ -75,9 +75,9 @@ def flame_graphs(profiles: Sequence[Profile], contenders: Sequence[str]) -> dict
         for (step, _), by_contender in profiles_by_step(profiles).items():
             orders = _orders(by_contender, contenders)
             graphs = [] if program is None else list(threads.map(_drawing_by(program), orders))
-            earlier = drawn[step].graphs if step in drawn else ()
-            compared = any(order.beside is not None for order in orders)
-            drawn[step] = FlameGraphs((*earlier, *graphs), compared, missing=program is None)
+            earlier = drawn.get(step, FlameGraphs((), compared=False, missing=False))
+            compared = earlier.compared or any(order.beside is not None for order in orders)
+            drawn[step] = FlameGraphs((*earlier.graphs, *graphs), compared, missing=program is None)
     return drawn
 
 
@@ -91,6 +91,8 @@ def _program() -> Path | None:
 
 def _orders(profiles: Mapping[str, Profile], contenders: Sequence[str]) -> list[_Order]:
     base, *others = contenders
+    # Nothing is drawn of a profile without samples, whose widths would all be 0.
+    profiles = {name: profile for name, profile in profiles.items() if _has_width(profile)}
     shown = [profiles[name] for name in contenders if name in profiles]
     orders = [
         _Order(f"{profile.contender}: {profile.unit} per operation", profile.unit, profile.stacks)
@@ -100,13 +102,17 @@ def _orders(profiles: Mapping[str, Profile], contenders: Sequence[str]) -> list[
         return orders
     for after in (profiles[name] for name in others if name in profiles):
         name, unit = after.contender, after.unit
+        there = f"{name}, in colours beside {base}: {unit} per operation"
+        here = f"{base}, in colours beside {name}: {unit} per operation"
         orders += [
-            _Order(f"{name}, in colours beside {base}", unit, after.stacks, before.stacks),
-            _Order(
-                f"{base}, in colours beside {name}", unit, before.stacks, after.stacks, negate=True
-            ),
+            _Order(there, unit, after.stacks, before.stacks),
+            _Order(here, unit, before.stacks, after.stacks, negate=True),
         ]
     return orders
+
+
+def _has_width(profile: Profile) -> bool:
+    return any(round(cost) for cost in profile.stacks.values())
 
 
 def _drawing_by(program: Path) -> Callable[[_Order], FlameGraph]:

@@ -54,6 +54,11 @@ def ratio(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 10 else significant(value)
 
 
+def work_ratio(value: float) -> str:
+    """Return a ratio of instructions: three decimals, which they are exact enough for."""
+    return f"{value:.3f}" if value < 10 else significant(value)
+
+
 def interval(low: float, high: float) -> str:
     """Return both ends of an interval, with a third decimal where two would show a point."""
     if low >= 0.095 and high < 10 and high - low < 0.015:

@@ -11,6 +11,8 @@ from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import PERCENTILES
 from slowdust.analysis.model import Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
+from slowdust.analysis.work.estimate import WORK_MARGIN
+from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import Runs, runs_of
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
@@ -106,6 +108,16 @@ class Page:
     def has_response_times(self) -> bool:
         """Whether any result is given in response times."""
         return any(result.response_time for result in self.report.results)
+
+    @cached_property
+    def has_work(self) -> bool:
+        """Whether the work of any result was counted."""
+        return has_work(self.report.results)
+
+    @property
+    def work_margin(self) -> float:
+        """The largest change of instructions per operation that counts as the same work."""
+        return WORK_MARGIN
 
     @cached_property
     def has_counters(self) -> bool:

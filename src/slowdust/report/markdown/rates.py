@@ -5,6 +5,7 @@ from __future__ import annotations
 from slowdust.analysis.model import Report, Result, TestConcurrency
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
+from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import (
     ABSENT,
@@ -15,22 +16,57 @@ from slowdust.report.markdown.table import (
     rate,
     ratio,
     table,
+    work_ratio,
 )
 from slowdust.wording import rough_duration
+
+WORK = (
+    "Work: instructions per operation, relative to the base's, with its 95% interval; below 1 is",
+    "less. It is exact on a busy machine, too. A change of at most 1% is the same.",
+)
 
 
 def throughput(report: Report) -> list[str]:
     """Return the rate of the base, then rqps, interval and verdict of each other contender."""
     others = report.contenders[1:]
+    counted = has_work(report.results)
     rows = []
     for step, results in by_step(report.results).items():
         base = results.get(report.base)
         row = [step.test, str(step.clients), ABSENT if base is None else _rate(base)]
-        rows.append(row + [_relative(results.get(name)) for name in others])
-    header = ["test", "clients", report.base, *others]
-    explained = [PALE] if any(result.verdict == "unsure" for result in report.results) else []
-    head = ["## Throughput", "", *runs_of(report).rates, *explained, ""]
+        if counted:
+            row.append(_instructions(base))
+        for name in others:
+            row.append(_relative(results.get(name)))
+            if counted:
+                row.append(_relative_work(results.get(name)))
+        rows.append(row)
+    columns = [f"{name}{kind}" for name in others for kind in (["", " work"] if counted else [""])]
+    of_base = [report.base, "instructions/o"] if counted else [report.base]
+    header = ["test", "clients", *of_base, *columns]
+    unsure = any(
+        result.verdict == "unsure" or (result.work and result.work.verdict == "unsure")
+        for result in report.results
+    )
+    explained = [*(WORK if counted else ()), *([PALE] if unsure else ())]
+    head = ["## Throughput and work" if counted else "## Throughput", ""]
+    head += [*runs_of(report).rates, *explained, ""]
     return [*head, *table(header, rows, left=1), *_all_time(report)]
+
+
+def _instructions(base: Result | None) -> str:
+    return or_absent(None if base is None or base.work is None else base.work.instructions, rate)
+
+
+def _relative_work(result: Result | None) -> str:
+    work = None if result is None else result.work
+    if work is None or work.ratio is None:
+        return ABSENT
+    relative = work_ratio(work.ratio)
+    if work.low is not None and work.high is not None:
+        relative += f" [{work_ratio(work.low)}, {work_ratio(work.high)}]"
+    shown = pale(relative) if work.verdict == "unsure" else relative
+    return f"{shown} {work.verdict or ''}".rstrip()
 
 
 def _all_time(report: Report) -> list[str]:

@@ -45,6 +45,11 @@ def ratio(value: float) -> str:
     return f"{value:.2g}" if 0 < value < _TINY else f"{value:.2f}"
 
 
+def work_ratio(value: float) -> str:
+    """Return a ratio of instructions: three decimals, which they are exact enough for."""
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
 def pale(cell: str) -> str:
     """Return the cell of an unsure result: in parentheses."""
     return f"({cell})"

@@ -11,6 +11,7 @@ from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import FunctionChanges, PlanDifference
 from slowdust.analysis.results.notes import ONE_RUN
+from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import timed_slices
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.scale import Ratio
@@ -65,6 +66,8 @@ class TestView:
     latency_unit: TimeUnit
     latency: tuple[str, ...]
     """The fields of `LatencyUs` that are columns."""
+    has_work: bool
+    """Whether the work of any contender was counted."""
     has_response_times: bool
     """Whether its results are given in response times."""
     metrics: tuple[Metric, ...]
@@ -115,6 +118,7 @@ def _test_view(
         row=row,
         latency_unit=time_unit(known(latency.p50 or latency.mean for latency in latencies)),
         latency=page.runs.columns_of_latency(results),
+        has_work=has_work(results),
         has_response_times=any(result.response_time for result in results),
         metrics=tuple(
             shown_metrics((result.per_op for result in results), page.runs.essential_metrics)

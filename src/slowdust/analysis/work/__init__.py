@@ -1,0 +1,1 @@
+"""Work: counted instructions per operation of each contender, beside the base's."""

@@ -1,0 +1,122 @@
+"""Relative work with its interval: counts are paired by the operations that both contenders did.
+
+The model is that of throughput (comparison/estimate.py): the log ratio of a repeat takes the place
+of a block, so that the mean over the repeats of an incarnation is its location, and a start of the
+servers for counting is an incarnation. What differs is the prior of what a restart does, which is
+a tenth of that of throughput: other addresses make other hash chains and other page layouts, and
+writes also other splits of pages and other background work in the session's own process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.posterior import Expectation
+from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
+from slowdust.analysis.work.cost import instructions_per_operation, step_of
+from slowdust.benchmarks import known_test
+from slowdust.benchmarks.model import Group
+from slowdust.store.count import Count, Source
+
+WORK_MARGIN = 0.01
+"""Largest change of instructions per operation that counts as the same work."""
+READ_RESTARTS = Expectation(
+    scale=0.001, prior_freedom=2.0, borrowed_freedom=8.0, outsider_share=0.2
+)
+"""Prior for tests that only read: a restart moves the ratio of instructions by 0.1%, sometimes by
+much more."""
+WRITE_RESTARTS = Expectation(
+    scale=0.0042, prior_freedom=4.0, borrowed_freedom=8.0, outsider_share=0.2
+)
+"""Prior for tests that write: restarts of 0.3% of each of the two servers."""
+
+Counts = Mapping[Step, Mapping[str, Sequence[Count]]]
+"""Step -> contender -> its counts."""
+
+
+def counts_by_step(counts: Sequence[Count]) -> dict[Step, dict[str, list[Count]]]:
+    """Return the counts that have a cost, by step and contender, each place once.
+
+    Two sources are never compared: a step keeps the counts of the source that most of them have.
+    Of two counts of one place, as a resumed experiment may have them, the later one stays.
+    """
+    by_step: dict[Step, dict[tuple[str, int, int], Count]] = defaultdict(dict)
+    sources: dict[Step, Counter[Source]] = defaultdict(Counter)
+    costly = [count for count in counts if instructions_per_operation(count) is not None]
+    for count in costly:
+        sources[step_of(count)][count.source] += 1
+    for count in costly:
+        [(usual, _)] = sources[step_of(count)].most_common(1)
+        if count.source == usual:
+            place = count.place
+            key = place.contender, place.incarnation, place.repeat
+            by_step[step_of(count)][key] = count
+    grouped: dict[Step, dict[str, list[Count]]] = {}
+    for step, places in by_step.items():
+        for (contender, _, _), count in sorted(places.items(), key=lambda item: item[0]):
+            grouped.setdefault(step, {}).setdefault(contender, []).append(count)
+    return grouped
+
+
+def judge_work(counts: Counts, contenders: Sequence[str]) -> list[Judgement]:
+    """Judge the work of all steps and contenders together; `contenders[0]` is the base.
+
+    `faster` stands for more work, `slower` for less: the ratio is that of instructions. Steps that
+    read and steps that write learn about restarts from their own kind; of the verdicts of both
+    together 5% may be false.
+    """
+    base, *others = contenders
+    cells = [
+        work_ratios(step, name, by_contender[name], by_contender[base])
+        for step, by_contender in counts.items()
+        for name in others
+        if base in by_contender and name in by_contender
+    ]
+    cells = [cell for cell in cells if cell.blocks]
+    writing = [cell for cell in cells if _writes(cell.step)]
+    reading = [cell for cell in cells if not _writes(cell.step)]
+    estimates = [
+        *estimate_all(reading, READ_RESTARTS),
+        *estimate_all(writing, WRITE_RESTARTS),
+    ]
+    return judge_estimates(estimates, WORK_MARGIN)
+
+
+def work_ratios(
+    step: Step, contender: str, counts: Sequence[Count], of_base: Sequence[Count]
+) -> BlockRatios:
+    """Return ln(instructions per operation / the base's), paired by incarnation and repeat."""
+    base_costs = {_place(count): instructions_per_operation(count) for count in of_base}
+    by_incarnation: dict[int, list[float]] = {}
+    unpaired = 0
+    for count in counts:
+        cost, base_cost = instructions_per_operation(count), base_costs.get(_place(count))
+        if cost is None or base_cost is None:
+            unpaired += 1
+        else:
+            ratios = by_incarnation.setdefault(count.place.incarnation, [])
+            ratios.append(float(np.log(cost / base_cost)))
+    return BlockRatios(
+        step=step,
+        contender=contender,
+        by_incarnation=tuple(np.array(ratios)[:, None] for ratios in by_incarnation.values()),
+        incomplete=unpaired,
+        with_zero=0,
+        numbers=tuple(by_incarnation),
+        totals={},
+    )
+
+
+def _place(count: Count) -> tuple[int, int]:
+    return count.place.incarnation, count.place.repeat
+
+
+def _writes(step: Step) -> bool:
+    """Return whether a step writes; one of an unknown test may."""
+    test = known_test(step.benchmark, step.test)
+    return test is None or test.group not in (Group.POINT, Group.RANGE, Group.AGGREGATION)

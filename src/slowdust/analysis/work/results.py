@@ -1,0 +1,118 @@
+"""Work of results: instructions per operation, their relation to the base's, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
+from slowdust.analysis.model import Amount, Result, Verdict, Work
+from slowdust.analysis.work.cost import background_per_operation, events_per_operation
+from slowdust.analysis.work.estimate import counts_by_step, judge_work
+from slowdust.store.count import INSTRUCTIONS, Count
+from slowdust.wording import clients, listing
+
+TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
+    ("slower", "same"): (
+        "takes longer for the same instructions: the clock, the caches, waiting or a neighbour, "
+        "not the code path"
+    ),
+    ("faster", "same"): (
+        "takes less time for the same instructions: the clock, the caches, waiting or a "
+        "neighbour, not the code path"
+    ),
+    ("same", "more"): "more instructions, and no more time",
+    ("same", "less"): "fewer instructions, and no less time",
+    ("faster", "more"): (
+        "more instructions in less time: each takes less, or waiting has become shorter"
+    ),
+    ("slower", "less"): (
+        "fewer instructions in more time: each takes longer, or waiting has become longer"
+    ),
+}
+"""Verdicts on time and work that disagree -> what that means."""
+
+
+def add_work(results: Sequence[Result], counts: Sequence[Count], contenders: Sequence[str]) -> None:
+    """Set `work` of the results that were counted, with notes where time and work disagree.
+
+    `contenders[0]` is the base. Counts of a number of clients that has no results are those of the
+    results with the fewest clients of their test.
+    """
+    by_step = counts_by_step(counts)
+    judged = {
+        (judgement.estimate.step, judgement.estimate.contender): judgement
+        for judgement in judge_work(by_step, contenders)
+    }
+    for step, by_contender in by_step.items():
+        place = _place_of(step, results)
+        for result in results:
+            if Step(result.benchmark, result.test, result.clients) != place:
+                continue
+            if own := by_contender.get(result.contender):
+                result.work = _work(own)
+                if result.contender == contenders[0]:
+                    result.work.ratio = 1.0
+                else:
+                    _relate(result.work, judged.get((step, result.contender)))
+                    result.notes += _disagreement(result, result.work)
+
+
+def has_work(results: Sequence[Result]) -> bool:
+    """Return whether the work of any result was counted."""
+    return any(result.work is not None for result in results)
+
+
+def notes_about_work(results: Sequence[Result], counts: Sequence[Count]) -> list[str]:
+    """Return a note if work was counted with other numbers of clients than time was measured."""
+    measured = {result.clients for result in results if result.work is not None}
+    counted = {step.clients for step in counts_by_step(counts)}
+    if measured <= counted:
+        return []
+    levels = listing([clients(count) for count in sorted(counted)])
+    times = listing([clients(count) for count in sorted(measured)])
+    return [f"Work was counted with {levels}, time was measured with {times}."]
+
+
+def _place_of(step: Step, results: Sequence[Result]) -> Step | None:
+    """Return the step whose results the counts of `step` belong to; None without such results."""
+    levels = {
+        result.clients
+        for result in results
+        if (result.benchmark, result.test) == (step.benchmark, step.test)
+    }
+    if not levels:
+        return None
+    return step if step.clients in levels else step._replace(clients=min(levels))
+
+
+def _work(counts: Sequence[Count]) -> Work:
+    """Return the work of one step and contender without its relation to the base's."""
+    events = events_per_operation(counts)
+    instructions = events.pop(INSTRUCTIONS)
+    return Work(
+        source=counts[0].source,
+        instructions=instructions,
+        background=background_per_operation(counts).get(INSTRUCTIONS),
+        events=events,
+        repeats=len(counts),
+        incarnations=len({count.place.incarnation for count in counts}),
+    )
+
+
+def _relate(work: Work, judgement: Judgement | None) -> None:
+    """Set what relates work to the base's; nothing without a pair of counts."""
+    if judgement is None:
+        return
+    estimate = judgement.estimate
+    work.ratio, work.verdict = estimate.ratio, AMOUNTS[judgement.verdict]
+    if estimate.interval is not None:
+        work.low, work.high = estimate.interval.low, estimate.interval.high
+
+
+def _disagreement(result: Result, work: Work) -> list[str]:
+    """Return what it means that time and work disagree; nothing where they do not."""
+    if result.verdict is None or work.verdict is None:
+        return []
+    meaning = TIME_BESIDE_WORK.get((result.verdict, work.verdict))
+    return [] if meaning is None else [meaning]

@@ -1,0 +1,274 @@
+"""Work of results: what counts say, on synthetic records whose true ratios are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report, Result, Work
+from slowdust.analysis.work.cost import background_per_operation, instructions_per_operation
+from slowdust.analysis.work.estimate import counts_by_step
+from slowdust.analysis.work.results import TIME_BESIDE_WORK
+from slowdust.store.count import INSTRUCTIONS, Count, CountedRun
+from slowdust.store.manifest import Counting
+from tests.unit.synthetic import QUIET, Noise, Shifts, synthetic_experiment
+from tests.unit.synthetic_counts import CountNoise, synthetic_counts
+
+A, B, C = "postgres@15.8", "postgres@16.4", "postgres@17.6"
+TESTS = ("point-query", "scan", "update-index", "insert")
+
+
+def counted(
+    counts: Sequence[Count],
+    *,
+    contenders: Sequence[str] = (A, B),
+    times: Shifts | None = None,
+    noise: Noise = QUIET,
+    clients: Sequence[int] = (1,),
+    base: str | None = None,
+) -> Report:
+    manifest, slices = synthetic_experiment(
+        list(contenders), list(TESTS), shifts=times or {}, noise=noise, clients=clients, blocks=6
+    )
+    return analyse(manifest, slices, base, counts=counts)
+
+
+def the(report: Report, test: str, contender: str, clients: int = 1) -> Result:
+    [result] = [
+        result
+        for result in report.results
+        if (result.test, result.contender, result.clients) == (test, contender, clients)
+    ]
+    return result
+
+
+def work(report: Report, test: str, contender: str = B) -> Work:
+    found = the(report, test, contender).work
+    assert found is not None
+    return found
+
+
+def test_the_cost_is_the_events_over_the_operations() -> None:
+    [count] = synthetic_counts([A], ["scan"], incarnations=1, repeats=1)
+    count.run = CountedRun(
+        operations=100, own={INSTRUCTIONS: 3_000}, background={INSTRUCTIONS: 200}
+    )
+
+    assert instructions_per_operation(count) == 30.0
+    assert background_per_operation([count]) == {INSTRUCTIONS: 2.0}
+
+
+def test_a_count_without_instructions_has_no_cost() -> None:
+    [count] = synthetic_counts([A], ["scan"], incarnations=1, repeats=1)
+    count.run.own = {"system_calls": 5}
+
+    assert instructions_per_operation(count) is None
+    assert counts_by_step([count]) == {}
+
+
+def test_verdicts_find_what_was_injected() -> None:
+    shifts = {B: {"point-query": 0.954, "scan": 1.49, "update-index": 1.03}}
+    report = counted(synthetic_counts([A, B], TESTS, shifts=shifts))
+
+    assert [work(report, test).verdict for test in TESTS] == ["less", "more", "more", "same"]
+    for test in TESTS:
+        own = work(report, test)
+        assert own.ratio is not None and own.low is not None and own.high is not None
+        assert own.low < shifts[B].get(test, 1.0) < own.high
+        assert own.low < own.ratio < own.high
+        assert (own.repeats, own.incarnations, own.source) == (6, 2, "valgrind")
+
+
+def test_the_base_has_the_ratio_1_and_no_verdict() -> None:
+    own = work(counted(synthetic_counts([A, B], TESTS)), "scan", A)
+
+    assert (own.ratio, own.low, own.high, own.verdict) == (1.0, None, None, None)
+    assert own.events == {"system_calls": 4.0}
+    assert own.background == 500.0
+
+
+def test_another_base_turns_the_ratio_round() -> None:
+    counts = synthetic_counts([A, B], TESTS, shifts={B: {"scan": 1.25}})
+
+    forth, back = work(counted(counts), "scan"), work(counted(counts, base=B), "scan", A)
+
+    assert forth.ratio is not None and back.ratio is not None
+    assert math.isclose(forth.ratio * back.ratio, 1.0)
+    assert (forth.verdict, back.verdict) == ("more", "less")
+
+
+def test_noise_that_moves_both_alike_does_not_widen_the_interval() -> None:
+    calm, moved = (
+        work(
+            counted(synthetic_counts([A, B], TESTS, noise=CountNoise(common=common), seed=4)),
+            "scan",
+        )
+        for common in (0.0, 0.05)
+    )
+
+    for own in (calm, moved):
+        assert own.low is not None and own.high is not None
+        assert math.log(own.high / own.low) < 0.02
+
+
+def test_pairs_are_made_of_the_same_operations() -> None:
+    counts = synthetic_counts([A, B], TESTS, noise=CountNoise(common=0.3), shifts={B: 1.1})
+    lost = [c for c in counts if (c.place.contender, c.place.repeat) != (A, 1)]
+
+    own = work(counted(lost), "scan")
+
+    assert own.ratio == pytest.approx(1.1, rel=0.01)
+    assert own.repeats == 6
+
+
+def test_one_pair_has_a_ratio_and_no_interval() -> None:
+    counts = synthetic_counts([A, B], TESTS, shifts={B: 1.5}, incarnations=1, repeats=1)
+
+    own = work(counted(counts), "scan")
+
+    assert own.ratio == pytest.approx(1.5, rel=0.02)
+    assert (own.low, own.high, own.verdict) == (None, None, "unsure")
+
+
+def test_a_contender_whose_base_was_not_counted_has_no_ratio() -> None:
+    report = counted([c for c in synthetic_counts([A, B], TESTS) if c.place.contender == B])
+
+    own = work(report, "scan")
+
+    assert own.instructions > 0
+    assert (own.ratio, own.verdict) == (None, None)
+    assert the(report, "scan", A).work is None
+
+
+def test_two_sources_are_never_compared() -> None:
+    valgrind = synthetic_counts([A, B], TESTS)
+    pmu = synthetic_counts([A, B], TESTS, shifts={B: 3.0}, source="pmu", incarnations=1)
+
+    own = work(counted([*valgrind, *pmu]), "scan")
+
+    assert own.source == "valgrind"
+    assert own.verdict == "same"
+
+
+def test_a_count_that_was_taken_again_replaces_the_first() -> None:
+    counts = synthetic_counts([A, B], TESTS)
+    torn = [
+        replace(count, run=replace(count.run, own={INSTRUCTIONS: count.run.operations}))
+        for count in counts
+    ]
+
+    assert counted([*torn, *counts]).results == counted(counts).results
+
+
+def test_without_counts_nothing_is_shown() -> None:
+    report = counted([])
+
+    assert all(result.work is None for result in report.results)
+    assert not any("Work" in sentence for sentence in [*report.tldr, *report.notes])
+
+
+def test_counts_of_one_client_belong_to_the_fewest_clients_that_were_timed() -> None:
+    report = counted(synthetic_counts([A, B], TESTS), clients=(4, 8))
+
+    assert the(report, "scan", B, 4).work is not None
+    assert the(report, "scan", B, 8).work is None
+    assert "Work was counted with 1 client, time was measured with 4 clients." in report.notes
+
+
+def test_counts_of_the_same_number_of_clients_need_no_note() -> None:
+    report = counted(synthetic_counts([A, B], TESTS), clients=(1, 8))
+
+    assert not any("Work was counted" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("time", "instructions", "verdicts"),
+    [
+        (0.8, 1.0, ("slower", "same")),
+        (1.25, 1.0, ("faster", "same")),
+        (1.0, 1.2, ("same", "more")),
+        (1.0, 0.8, ("same", "less")),
+        (1.25, 1.2, ("faster", "more")),
+        (0.8, 0.8, ("slower", "less")),
+    ],
+)
+def test_a_result_says_what_it_means_where_time_and_work_disagree(
+    time: float, instructions: float, verdicts: tuple[str, str]
+) -> None:
+    counts = synthetic_counts([A, B], TESTS, shifts={B: {"scan": instructions}})
+
+    result = the(counted(counts, times={B: {"scan": time}}), "scan", B)
+
+    assert result.work is not None
+    assert (result.verdict, result.work.verdict) == verdicts
+    meanings = {words for key, words in TIME_BESIDE_WORK.items() if key == verdicts}
+    assert meanings == meanings & set(result.notes) != set()
+
+
+def test_nothing_is_said_where_time_and_work_agree() -> None:
+    counts = synthetic_counts([A, B], TESTS, shifts={B: {"scan": 1.3}})
+
+    result = the(counted(counts, times={B: {"scan": 0.7}}), "scan", B)
+
+    assert not set(result.notes) & set(TIME_BESIDE_WORK.values())
+
+
+def test_the_tldr_begins_with_work() -> None:
+    shifts = {B: {"point-query": 0.954, "scan": 1.49}}
+    report = counted(
+        synthetic_counts([A, B], TESTS, shifts=shifts, noise=CountNoise(repeat=0.0, restart=0.0))
+    )
+
+    assert report.tldr[0] == (
+        "Work, the instructions per operation, from 15.8 to 16.4: 1 more (scan, 1.49X the "
+        "instructions), 1 less (point-query, 4.6% less work), 2 the same."
+    )
+
+
+def test_the_tldr_says_what_work_decides_where_time_decides_nothing() -> None:
+    counts = synthetic_counts([A, B], TESTS, shifts={B: {"scan": 1.49}})
+    report = counted(counts, noise=Noise(slice=0.3))
+    unsure = [r for r in report.results if r.verdict == "unsure"]
+
+    assert len(unsure) == 4
+    assert report.tldr[1] == "4 tests have no verdict in time; work says: 1 more, 3 the same."
+    assert report.tldr[2].startswith("This host cannot tell more today")
+
+
+def test_many_contenders_have_their_work_in_a_sentence_each() -> None:
+    names = [f"postgres@{version}" for version in range(12, 18)]
+    counts = synthetic_counts(names, TESTS, shifts={names[1]: {"scan": 1.49}})
+
+    report = counted(counts, contenders=names)
+
+    assert not any(sentence.startswith("Work") for sentence in report.tldr)
+    [about] = [sentence for sentence in report.tldr if sentence.startswith("13: ")]
+    assert about.endswith("; work: 1 more, 3 the same.")
+
+
+@pytest.mark.parametrize(
+    ("counting", "words"),
+    [
+        (
+            Counting(source="valgrind", version="valgrind 3.19.0", reason="There is no PMU."),
+            "instructions per operation, counted by valgrind 3.19.0. There is no PMU.",
+        ),
+        (
+            Counting(reason="There is no valgrind.", remedy="sudo apt install valgrind"),
+            "not counted. There is no valgrind. This would allow it: sudo apt install valgrind",
+        ),
+    ],
+)
+def test_the_method_says_how_work_was_counted_or_why_not(counting: Counting, words: str) -> None:
+    manifest, slices = synthetic_experiment([A, B], ["scan"], blocks=2)
+    manifest.counting = counting
+
+    assert analyse(manifest, slices).method["work"] == words
+
+
+def test_an_experiment_that_did_not_count_says_nothing_of_it() -> None:
+    assert "work" not in analyse(*synthetic_experiment([A, B], ["scan"], blocks=2)).method
