@@ -22,13 +22,12 @@ from slowdust.store.count import (
     Count,
     CountedRun,
     CountPlace,
-    Events,
     Source,
 )
 from tests.unit.synthetic import Shifts
 
 OPERATIONS = 1000
-"""Operations of a short run; a long one has three times as many."""
+"""Operations of a run."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def synthetic_counts(
     shifts: Shifts | None = None,
     noise: CountNoise | None = None,
     incarnations: int = 2,
-    repeats: int = 3,
+    repeats: int = 4,
     clients: int = 1,
     source: Source = "valgrind",
     benchmark: str = "micro",
@@ -102,10 +101,6 @@ def _cost_of(test: str) -> float:
 def _run(cost: float) -> CountedRun:
     return CountedRun(
         operations=OPERATIONS,
-        own=_events(round(cost * OPERATIONS), 4 * OPERATIONS),
+        own={INSTRUCTIONS: round(cost * OPERATIONS), SYSTEM_CALLS: 4 * OPERATIONS},
         background={INSTRUCTIONS: 500 * OPERATIONS},
     )
-
-
-def _events(instructions: int, system_calls: int) -> Events:
-    return {INSTRUCTIONS: instructions, SYSTEM_CALLS: system_calls}

@@ -52,10 +52,8 @@ def command(
     folder = _find_folder(name, results)
     slices = folder.read_slices()
     manifest = folder.read_manifest()
-    profiles = folder.read_profiles()
-    report = analyse(
-        manifest, slices, base, bands or DEFAULT_BANDS, folder.read_counts(), profiles=profiles
-    )
+    counts, profiles = folder.read_counts(), folder.read_profiles()
+    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS, counts, profiles=profiles)
     if classic is not None:
         from slowdust.report.classic.files import write_classic
 

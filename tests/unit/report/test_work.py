@@ -26,7 +26,7 @@ SHIFTS = {B: {"point-query": 0.954, "scan": 1.49, "insert": 1.005}}
 def experiment(*names: str, clients: tuple[int, ...] = (1,)) -> tuple[Report, list[Slice]]:
     manifest, slices = synthetic_experiment(names, TESTS, clients=clients, blocks=4)
     noise = CountNoise(repeat=0.006)
-    counts = synthetic_counts(names, TESTS, shifts=SHIFTS, noise=noise, seed=1)
+    counts = synthetic_counts(names, TESTS, shifts=SHIFTS, noise=noise, seed=3)
     return analyse(manifest, slices, counts=counts), slices
 
 

@@ -11,6 +11,7 @@ from slowdust.analysis.model.courses import (
     GroupChanges,
     TestConcurrency,
 )
+from slowdust.analysis.model.explanation import Explanation, Part, PartName
 from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
 from slowdust.analysis.model.report import (
     SCHEMA,
@@ -44,6 +45,7 @@ __all__ = [
     "ContenderInfo",
     "Course",
     "CourseKind",
+    "Explanation",
     "Fate",
     "FunctionChange",
     "FunctionChanges",
@@ -52,6 +54,8 @@ __all__ = [
     "MetricComparison",
     "Needed",
     "Noise",
+    "Part",
+    "PartName",
     "PlanDifference",
     "Report",
     "ResponseTime",

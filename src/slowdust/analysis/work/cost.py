@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.store.count import INSTRUCTIONS, Count, Events
@@ -20,20 +21,23 @@ def instructions_per_operation(count: Count) -> float | None:
 
 
 def events_per_operation(counts: Iterable[Count]) -> dict[str, float]:
-    """Return the own events of all counts over their operations, of the events that all have."""
-    return _quotients([(count.run.own, count.run.operations) for count in counts])
+    """Return each own event per operation, of the counts that have it.
+
+    A PMU counts most events in one repeat of an incarnation only.
+    """
+    return _per_operation((count.run.own, count.run.operations) for count in counts)
 
 
 def background_per_operation(counts: Iterable[Count]) -> dict[str, float]:
-    """Return the events of the background of all counts over their operations, as above."""
-    return _quotients([(count.run.background, count.run.operations) for count in counts])
+    """Return each event of the background per operation, as above."""
+    return _per_operation((count.run.background, count.run.operations) for count in counts)
 
 
-def _quotients(parts: Sequence[tuple[Events, int]]) -> dict[str, float]:
-    operations = sum(amount for _, amount in parts)
-    shared = (
-        [name for name in parts[0][0] if all(name in events for events, _ in parts)]
-        if parts
-        else []
-    )
-    return {name: sum(events[name] for events, _ in parts) / operations for name in shared}
+def _per_operation(runs: Iterable[tuple[Events, int]]) -> dict[str, float]:
+    amounts: Counter[str] = Counter()
+    operations: Counter[str] = Counter()
+    for events, done in runs:
+        for name, amount in events.items():
+            amounts[name] += amount
+            operations[name] += done
+    return {name: amount / operations[name] for name, amount in amounts.items()}

@@ -8,7 +8,7 @@ from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report import calibration
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown import contenders, functions, hardware, rates, steps
+from slowdust.report.markdown import contenders, functions, hardware, parts, rates, steps
 from slowdust.report.markdown.table import table
 from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.store.profile import Profile
@@ -121,6 +121,7 @@ SECTIONS = (
     rates.unsure,
     group_changes,
     rates.response_times,
+    parts.of_changes,
     rates.concurrency,
     hardware.memory,
     hardware.per_operation,

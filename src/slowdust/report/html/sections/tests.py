@@ -16,6 +16,7 @@ from slowdust.report.absent import timed_slices
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.scale import Ratio
 from slowdust.report.html.charts.seconds import seconds_chart
+from slowdust.report.html.charts.waterfall import waterfall
 from slowdust.report.html.flames import FlameGraphs, flame_graphs
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page
@@ -59,6 +60,15 @@ class SliceCharts:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """What makes a contender faster or slower."""
+
+    contender: str
+    words: str
+    chart: Markup
+
+
+@dataclass(frozen=True)
 class TestView:
     """Everything about one step."""
 
@@ -72,6 +82,7 @@ class TestView:
     """Whether its results are given in response times."""
     metrics: tuple[Metric, ...]
     charts: SliceCharts | None
+    reasons: tuple[Reason, ...]
     open_loop: tuple[OpenLoop, ...]
     plans: tuple[PlanDifference, ...]
     notes: tuple[Note, ...]
@@ -113,6 +124,7 @@ def _test_view(
     step = step_view(page, row, slices)
     timed = timed_slices(slices)
     latencies = known(result.latency_us for result in results)
+    per = operation(results[0].unit)
     counted = (name for result in results for name in result.counters_relative or {})
     return TestView(
         row=row,
@@ -124,10 +136,15 @@ def _test_view(
             shown_metrics((result.per_op for result in results), page.runs.essential_metrics)
         ),
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
+        reasons=tuple(
+            Reason(result.contender, explanation.words, waterfall(explanation, per))
+            for result in results
+            if (explanation := result.explanation) is not None and explanation.words
+        ),
         open_loop=tuple(_open_loop(page.marks, timed)),
         plans=tuple(plan for plan in page.report.plan_differences if plan.test == row.step.test),
         notes=_notes(row),
-        operation=operation(results[0].unit),
+        operation=per,
         step=step,
         counters=tuple(dict.fromkeys(counted)),
         functions=tuple(
