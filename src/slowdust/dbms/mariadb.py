@@ -14,7 +14,7 @@ class Mariadb(MysqldFamily):
     creates_users_since = (10, 1, 3)
     # Under valgrind a thread that waits for io_uring keeps all others from running, and there are
     # no addresses for the 8 TiB that newer versions reserve for a buffer pool that may grow.
-    options_when_counted = (
+    options_when_counted: tuple[str, ...] = (
         *MysqldFamily.options_when_counted,
         "--innodb-use-native-aio=0",
         "--loose-innodb-buffer-pool-size-max=1",

@@ -21,7 +21,7 @@ class FunctionCost(msgspec.Struct, array_like=True):
     """File name of the binary or library that it is in, without directories."""
     own: float
     inclusive: float
-    """With all that it calls; a recursive function counts once."""
+    """The cost with all that it calls; a recursive function counts once."""
 
 
 class Profile(msgspec.Struct, kw_only=True, omit_defaults=True):

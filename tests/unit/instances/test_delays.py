@@ -12,7 +12,7 @@ import pytest
 from slowdust.accounts import server_account
 from slowdust.dbms.environment import preloading
 from slowdust.errors import SlowdustError
-from slowdust.instances import delays
+from slowdust.instances import preloads
 from slowdust.instances.delays import DelayFile, delay_library
 from slowdust.probes.probe import attempt
 from slowdust.probes.server.delay import DelayProbe
@@ -91,14 +91,14 @@ def test_a_missing_compiler_is_told_with_its_package(
     open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
-    monkeypatch.setattr(delays, "_COMPILER", ("no-such-compiler",))
+    monkeypatch.setattr(preloads, "_COMPILER", ("no-such-compiler",))
     with pytest.raises(SlowdustError, match="sudo apt install gcc libc6-dev"):
         delay_library()
 
 
 def test_a_failing_compiler_is_quoted(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
-    monkeypatch.setattr(delays, "_COMPILER", ("cc", "-no-such-option"))
+    monkeypatch.setattr(preloads, "_COMPILER", ("cc", "-no-such-option"))
     with pytest.raises(SlowdustError, match="no-such-option"):
         delay_library()
     assert not list((open_dir / "cache").rglob("*.so"))

@@ -66,7 +66,7 @@ class MysqldFamily(Family):
     database = "slowdust"
     # Valgrind runs one thread at a time: whoever spins until another one has done something spends
     # instructions until its turn is over.
-    options_when_counted = (
+    options_when_counted: tuple[str, ...] = (
         "--loose-innodb-sync-spin-loops=0",
         "--loose-innodb-spin-wait-delay=0",
         "--loose-innodb-log-wait-for-flush-spin-hwm=0",
