@@ -98,7 +98,9 @@ class Journal:
         step.slices.append(record)
 
     def add_count(self, count: Count) -> None:
-        """Keep a count; it is on disk when this returns."""
+        """Keep a count unless there is one of its place; it is on disk when this returns."""
+        if any(earlier.place == count.place for earlier in self.counts):
+            return  # of a step that was cut short
         self._writer.append_count(count)
         self.counts.append(count)
 

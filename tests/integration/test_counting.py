@@ -1,0 +1,133 @@
+"""Experiments that count instructions under callgrind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from slowdust.experiment.counting.loop import INCARNATIONS
+from slowdust.experiment.counting.session import REPEATS
+from tests.integration.conftest import GetBuildOf
+from tests.integration.slowdust_command import Workplace, wait_until
+
+SPEC = """
+contenders = ["{contender}", "{contender}"]
+tests = [{tests}]
+rows = 1000
+slice = "25ms"
+warmup = "20ms"
+budget = "1s"
+incarnations = 1
+count = "valgrind"
+"""
+COUNTS = 2 * INCARNATIONS * REPEATS
+"""Counts of a test on two contenders."""
+
+
+needs_valgrind = pytest.mark.skipif(
+    shutil.which("valgrind") is None, reason="valgrind is not installed"
+)
+BROKEN_VALGRIND = """#!/bin/sh
+case $1 in
+  --version) echo valgrind-3.19.0 ;;
+  -d) echo launching /bin/true >&2 ;;
+  *) echo it does not work; exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture
+def workplace(open_dir: Path) -> Workplace:
+    return Workplace(open_dir)
+
+
+def write_spec(workplace: Workplace, contender: str, *tests: str) -> None:
+    listed = ", ".join(f'"{test}"' for test in tests)
+    text = SPEC.format(contender=contender, tests=listed)
+    (workplace.folder / "counted.toml").write_text(text)
+
+
+def lines(workplace: Workplace) -> list[str]:
+    file = workplace.folder / "results" / "counted" / "counts.ndjson"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def instructions(workplace: Workplace, test: str) -> dict[str, list[float]]:
+    """Return the instructions per operation of each count of a test, by contender."""
+    counts = [json.loads(line) for line in lines(workplace)]
+    by_contender: dict[str, list[float]] = {}
+    for count in counts:
+        if count["place"]["test"] == test:
+            run = count["run"]
+            assert count["source"] == "valgrind"
+            assert run["own"]["system_calls"] > run["operations"]
+            of_contender = by_contender.setdefault(count["place"]["contender"], [])
+            of_contender.append(run["own"]["instructions"] / run["operations"])
+    return by_contender
+
+
+def check_alike(workplace: Workplace, test: str) -> None:
+    base, contender = instructions(workplace, test).values()
+    assert len(base) == len(contender) == INCARNATIONS * REPEATS
+    assert min(base) > 10_000
+    assert median(contender) / median(base) == pytest.approx(1, abs=0.01)
+
+
+@needs_valgrind
+def test_a_postgres_beside_itself_works_as_much_after_a_kill_too(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    builds("postgres", "17.6")
+    write_spec(workplace, "postgres@17.6", "update-index", "point-query")
+    process = workplace.start("run", "counted.toml")
+    wait_until(lambda: len(lines(workplace)) >= REPEATS, "a few counts are on disk")
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
+    before = [line for line in lines(workplace) if line.endswith("}")]
+
+    workplace.run("run", "results/counted/experiment.toml", "--resume")
+    after = lines(workplace)
+    assert after[: len(before)] == before
+    places = [json.dumps(json.loads(line)["place"]) for line in after]
+    assert len(places) == len(set(places)) == 2 * COUNTS
+    check_alike(workplace, "point-query")
+    check_alike(workplace, "update-index")
+    assert workplace.manifest("counted")["counting"]["source"] == "valgrind"
+    assert workplace.nothing_is_left()
+
+
+@needs_valgrind
+def test_a_mysql_beside_itself_works_as_much(workplace: Workplace, builds: GetBuildOf) -> None:
+    builds("mysql", "5.6.24")
+    write_spec(workplace, "mysql@5.6.24", "point-query")
+    workplace.run("run", "counted.toml")
+    check_alike(workplace, "point-query")
+    assert workplace.nothing_is_left()
+
+
+@needs_valgrind
+def test_a_server_that_cannot_be_counted_is_a_warning(
+    workplace: Workplace, builds: GetBuildOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds("postgres", "17.6")
+    broken = workplace.folder / "bin" / "valgrind"
+    broken.parent.mkdir()
+    broken.write_text(BROKEN_VALGRIND)
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
+    write_spec(workplace, "postgres@17.6", "point-query")
+    workplace.run("run", "counted.toml")
+    assert not lines(workplace)
+    assert workplace.slice_lines("counted")
+    warnings = workplace.manifest("counted")["warnings"]
+    for contender in ("postgres@17.6", "postgres@17.6#2"):
+        start = f"the work of {contender} was not counted: {contender} did not start"
+        assert any(warning.startswith(start) for warning in warnings)
+    assert workplace.nothing_is_left()
