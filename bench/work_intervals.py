@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--experiments", type=int, default=1000, help="of each row")
     parser.add_argument("--incarnations", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=4)
     options = parser.parse_args(arguments)
     print(
         "| tests | repeat | restart | true ratio | covers | half-width | interval above 1 | more "

@@ -290,3 +290,18 @@ def short_names(contenders: Sequence[str]) -> dict[str, str]:
     if max(map(len, without_system.values())) <= LONGEST_UNBROKEN:
         return without_system
     return _differing_parts(contenders) or without_system
+
+
+def amount(value: float) -> str:
+    """Return an amount, whole from 100 up: '41,234', '57.3', '0'."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def signed_amount(value: float) -> str:
+    """Return an amount with its sign: '+1,234', '-57.3'."""
+    return f"{'+' if value > 0 else ''}{amount(value)}"
+
+
+def share(part: float) -> str:
+    """Return a part of 1 in percent: '41%', '0.3%', '-12%'."""
+    return f"{part:.0%}" if abs(part) >= 0.01 else f"{part:.1%}"

@@ -18,6 +18,7 @@ from tests.unit.report.sample import (
     long_experiment,
     matrix_experiment,
     plain_experiment,
+    profiled_experiment,
     slap_experiment,
     sweep_experiment,
     troubled_experiment,
@@ -83,6 +84,11 @@ def counted_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def troubled_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return _written(tmp_path_factory.mktemp("troubled"), html.render(*troubled_experiment()))
+
+
+@pytest.fixture(scope="session")
+def profiled_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("profiled"), html.render(*profiled_experiment()))
 
 
 @pytest.fixture(scope="session")

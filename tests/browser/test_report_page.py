@@ -18,6 +18,7 @@ every_page = pytest.mark.parametrize(
         "plain_url",
         "counted_url",
         "troubled_url",
+        "profiled_url",
         "sweep_url",
         "matrix_url",
         "slap_url",

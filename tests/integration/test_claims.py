@@ -24,7 +24,7 @@ def workplace(open_dir: Path, postgres_builds: GetBuild) -> Workplace:
 
 def compare(name: str, budget: str, *options: str) -> list[str]:
     contenders = ["postgres@17.6", "postgres@17.6"]
-    size = ["--tests", "point-query", "--rows", "1000", "--incarnations", "1"]
+    size = ["--tests", "point-query", "--rows", "1000", "--incarnations", "1", "--count", "off"]
     return ["compare", *contenders, *size, "--budget", budget, "--name", name, *options]
 
 

@@ -14,7 +14,7 @@ from slowdust.builds import Build
 from tests.integration.conftest import GetBuild
 from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until
 
-QUICK = ("--rows", "10000", "--slice", "50ms")
+QUICK = ("--rows", "10000", "--slice", "50ms", "--count", "off")
 
 
 @pytest.fixture
@@ -213,6 +213,7 @@ def test_all_tests_run_on_the_oldest_and_the_newest(
     file.write_text(
         'contenders = ["postgres@10.23", "postgres@18.4"]\n'
         'suite = "full"\nrows = 10000\nslice = "20ms"\nwarmup = "20ms"\nbudget = "30s"\n'
+        'count = "off"\n'
     )
     workplace.run("run", "all.toml")
     results = workplace.report("all")["results"]
@@ -227,6 +228,7 @@ def test_a_matrix_is_run_and_goes_on(workplace: Workplace) -> None:
     file.write_text(
         'contenders = ["postgres@17.6"]\ntests = ["update-index"]\n'
         'rows = 10000\nslice = "50ms"\nwarmup = "50ms"\nbudget = "4s"\nincarnations = 2\n'
+        'count = "off"\n'
         "[matrix]\nsynchronous_commit = [false, true]\n"
         "plans.generic = { plan_cache_mode = 'force_generic_plan' }\n"
         "plans.custom = { plan_cache_mode = 'force_custom_plan', work_mem = '8MB' }\n"

@@ -20,6 +20,7 @@ rows = 2000
 slice = "50ms"
 budget = "20s"
 incarnations = 2
+count = "off"
 
 [matrix]
 engine = ["innodb", "memory"]
@@ -38,6 +39,7 @@ def compare(name: str, *contenders: str) -> list[str]:
     return [
         "compare", *contenders, "--name", name, "--tests", "point-query,update-index",
         "--rows", "2000", "--slice", "50ms", "--budget", "16s", "--incarnations", "2",
+        "--count", "off",
     ]  # fmt: skip
 
 

@@ -22,15 +22,12 @@ from slowdust.store.count import (
     Count,
     CountedRun,
     CountPlace,
-    Events,
     Source,
 )
 from tests.unit.synthetic import Shifts
 
 OPERATIONS = 1000
-"""Operations of a short run; a long one has three times as many."""
-ONCE = 40_000_000
-"""Instructions of a run that its operations do not cause."""
+"""Operations of a run."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def synthetic_counts(
     shifts: Shifts | None = None,
     noise: CountNoise | None = None,
     incarnations: int = 2,
-    repeats: int = 3,
+    repeats: int = 4,
     clients: int = 1,
     source: Source = "valgrind",
     benchmark: str = "micro",
@@ -84,7 +81,7 @@ def synthetic_counts(
                                 repeat=repeat,
                             ),
                             source=source,
-                            runs=_runs(float(cost), source),
+                            run=_run(float(cost)),
                         )
                     )
     return counts
@@ -101,18 +98,9 @@ def _cost_of(test: str) -> float:
     return 20_000 + zlib.crc32(test.encode()) % 80_000
 
 
-def _runs(cost: float, source: Source) -> list[CountedRun]:
-    sizes = (OPERATIONS, 3 * OPERATIONS) if source == "valgrind" else (OPERATIONS,)
-    once = ONCE if source == "valgrind" else 0
-    return [
-        CountedRun(
-            operations=operations,
-            own=_events(once + round(cost * operations), 4 * operations),
-            background={INSTRUCTIONS: 1_000_000 + 500 * operations},
-        )
-        for operations in sizes
-    ]
-
-
-def _events(instructions: int, system_calls: int) -> Events:
-    return {INSTRUCTIONS: instructions, SYSTEM_CALLS: system_calls}
+def _run(cost: float) -> CountedRun:
+    return CountedRun(
+        operations=OPERATIONS,
+        own={INSTRUCTIONS: round(cost * OPERATIONS), SYSTEM_CALLS: 4 * OPERATIONS},
+        background={INSTRUCTIONS: 500 * OPERATIONS},
+    )

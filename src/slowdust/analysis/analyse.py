@@ -8,6 +8,8 @@ from slowdust.analysis.calibration.calibration import calibration_of
 from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
+from slowdust.analysis.explanation.parts import add_explanations
+from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
@@ -23,11 +25,13 @@ from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.analysis.story.changes import changes_of_report
 from slowdust.analysis.story.concurrency import courses_of
 from slowdust.analysis.story.notes import notes_about_report
+from slowdust.analysis.story.reasons import add_reasons
 from slowdust.analysis.story.tldr import tldr_of
 from slowdust.analysis.versions import find_contender, lines_of
 from slowdust.analysis.work.results import add_work, notes_about_work
 from slowdust.store.count import Count
 from slowdust.store.manifest import Manifest
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
 
@@ -37,6 +41,8 @@ def analyse(
     base: str | None = None,
     bands: Bands = DEFAULT_BANDS,
     counts: Sequence[Count] = (),
+    *,
+    profiles: Sequence[Profile] = (),
 ) -> Report:
     """Judge an experiment relative to `base`, the manifest's unless named.
 
@@ -56,6 +62,9 @@ def analyse(
     add_notes_about_work(results, manifest, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margin)
     add_work(results, counts, contenders)
+    functions = function_changes(profiles, base, contenders)
+    add_explanations(results, slices, contenders)
+    add_reasons(results, base, functions)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     report = Report(
         experiment=manifest.experiment,
@@ -72,6 +81,7 @@ def analyse(
         concurrency=courses_of(results),
         memory=memory_of(results, infos),
         plan_differences=differences,
+        function_changes=functions,
         calibration=calibration_of(manifest, slices),
         host=manifest.host,
         noise=noise_of(slices, contenders),

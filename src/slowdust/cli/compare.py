@@ -35,7 +35,19 @@ _GENERAL = (
     Option("--rate", "FLOAT", "Open loop: operations/s, latency from the schedule."),
     Option("--arrivals", "[poisson|uniform]", "Distribution of the arrivals of --rate.  [poisson]"),
     Option("--seed", "INTEGER", "Seed of the random rows and operations.  [1]"),
+    Option(
+        "--count",
+        "[auto|pmu|valgrind|off]",
+        "Count instructions per operation, after the timed part, with one client.  "
+        "[auto: by the processor, else by valgrind]",
+    ),
     Option("--cpus", "LIST", "CPUs to measure on: 2,3 or 2-3.  [all that may be used]"),
+    Option(
+        "--profile",
+        None,
+        "Sample where the servers' CPU time goes, by perf, after what is timed: functions and "
+        "call stacks.",
+    ),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
 _GENERAL_NAMES = {option.name for option in _GENERAL}

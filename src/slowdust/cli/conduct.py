@@ -49,9 +49,10 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
         raise
     manifest = folder.read_manifest()
     slices = folder.read_slices()
-    report = analyse(manifest, slices, counts=folder.read_counts())
+    profiles = folder.read_profiles()
+    report = analyse(manifest, slices, counts=folder.read_counts(), profiles=profiles)
     page = folder.path / "report.html"
-    page.write_text(html.render(report, slices))
+    page.write_text(html.render(report, slices, profiles))
     if report.calibration is not None:
         host_calibrations.keep(manifest, report.calibration)
     click.echo("\n".join(tldr.lines(report)))

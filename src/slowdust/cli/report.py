@@ -52,8 +52,8 @@ def command(
     folder = _find_folder(name, results)
     slices = folder.read_slices()
     manifest = folder.read_manifest()
-    counts = folder.read_counts()
-    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS, counts)
+    counts, profiles = folder.read_counts(), folder.read_profiles()
+    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS, counts, profiles=profiles)
     if classic is not None:
         from slowdust.report.classic.files import write_classic
 
@@ -61,10 +61,10 @@ def command(
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
-        sys.stdout.write(render_as(form, REPORTS, report, slices))
+        sys.stdout.write(render_as(form, REPORTS, report, slices, profiles))
     if html is not None or (form is None and classic is None):
         destination = html or folder.path / "report.html"
-        destination.write_text(render_as("html", REPORTS, report, slices))
+        destination.write_text(render_as("html", REPORTS, report, slices, profiles))
         if form is None:
             more = tldr.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
             click.echo("\n".join((*tldr.lines(report), *more)))

@@ -132,6 +132,10 @@ class Family(ABC):
     """The database that holds the tables."""
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
     """The signals that stop a server, in the order in which they are sent."""
+    options_when_counted: tuple[str, ...] = ()
+    """Options at the end of the server's command while valgrind runs it."""
+    sessions_are_processes: bool = False
+    """Whether a process of its own serves each session, else a thread."""
     engines: tuple[str, ...] = ()
     """The storage engines to choose from, the default first."""
     volatile_engines: frozenset[str] = frozenset()

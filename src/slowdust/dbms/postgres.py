@@ -97,6 +97,7 @@ class Postgres(Family):
 
     name = "postgres"
     database = "postgres"
+    sessions_are_processes = True
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),

@@ -21,8 +21,10 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
 from slowdust.probes.host.machine import read_machine
+from slowdust.store.count import Count
 from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepFailure
+from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.units import Second
 
@@ -51,6 +53,10 @@ def check_start(folder: Folder, mode: StartMode) -> None:
         raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
 
 
+ProfilePlace = tuple[str, int, str]
+"""Test, clients and contender of a profile."""
+
+
 class Journal:
     """Keeps the manifest and the slices, in memory and on disk alike."""
 
@@ -59,6 +65,8 @@ class Journal:
         self.steps = plan(spec)
         self._writer = writer
         self._discard = spec.discard
+        self.counts = writer.folder.read_counts()
+        """Counts of work, those of an interrupted run included."""
         by_place = {(step.test.name, step.clients): step for step in self.steps}
         for record in writer.folder.read_slices():
             if step := by_place.get((record.place.test, record.place.clients)):
@@ -89,6 +97,16 @@ class Journal:
         self._writer.append(record)
         step.slices.append(record)
 
+    def add_count(self, count: Count) -> None:
+        """Keep a count; it is on disk when this returns."""
+        self._writer.append_count(count)
+        self.counts.append(count)
+
+    def keep_profile(self, profile: Profile) -> None:
+        """Keep the profile of a contender in a step, in place of an earlier one."""
+        names = [contender.name for contender in self.manifest.contenders]
+        self._writer.write_profile(profile, names.index(profile.contender) + 1)
+
     def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
         """Keep a test's plans on a contender, those of its first incarnation."""
         if (step.test.name, contender) in self._planned:
@@ -98,6 +116,14 @@ class Journal:
             Plan(test=step.test.name, contender=contender, statement=p.statement, plan=p.plan)
             for p in plans
         ]
+
+    def profiled(self, source: ProfileSource) -> set[ProfilePlace]:
+        """Return what there are profiles of that were made in one way."""
+        return {
+            (profile.test, profile.clients, profile.contender)
+            for profile in self._writer.folder.read_profiles()
+            if profile.source == source
+        }
 
     def fail(self, failure: StepFailure) -> None:
         """Keep that a contender did not finish a long step."""

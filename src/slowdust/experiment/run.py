@@ -7,10 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from slowdust.benchmarks.model import Measuring
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.counting.loop import CountingLoop
+from slowdust.experiment.counting.method import choose_method
+from slowdust.experiment.counting.pmu_loop import PmuLoop
+from slowdust.experiment.counting.sampling import Sampling
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import (
     Journal,
@@ -25,6 +30,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
 from slowdust.store.folder import Folder, writing
+from slowdust.store.manifest import Counting
 
 
 class Loop(Protocol):
@@ -55,6 +61,7 @@ def run_experiment(
     folder.refuse_if_running()
     check_start(folder, mode)
     check_cpus(spec.cpus or ())
+    counting = counting_of(spec)
     resolved = resolve_contenders(spec, view)
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
@@ -64,9 +71,29 @@ def run_experiment(
         contenders = stack.enter_context(create_contenders(resolved, driver, folder, view, locks))
         journal_of = partial(open_journal, spec, writer, contenders, view)
         loop = _loop_of(spec, contenders, journal_of, view)
+        loop.journal.manifest.counting = counting
         loop.run()
+        if spec.profile:
+            Sampling(spec, contenders, loop.journal, view).run()
+        if counting.source == "valgrind":
+            CountingLoop(spec, contenders, loop.journal, view).run()
+        elif counting.source == "pmu":
+            PmuLoop(spec, contenders, loop.journal, view).run()
         loop.journal.finish()
     return folder
+
+
+def counting_of(spec: Spec) -> Counting:
+    """Return how the work of a specification's tests is counted, or why it is not.
+
+    Raises:
+        SlowdustError: what is asked for cannot be had on this machine.
+    """
+    if spec.is_calibration:
+        return Counting(reason="A calibration counts no work.")
+    if spec.configured_benchmark().measuring is Measuring.STEPS:
+        return Counting(reason="The work of long steps is not counted.")
+    return choose_method(spec.count)
 
 
 def _loop_of(spec: Spec, contenders: Contenders, journal_of: OpenJournal, view: View) -> Loop:

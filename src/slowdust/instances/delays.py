@@ -7,22 +7,16 @@ that it really waited.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
-import subprocess
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
 from slowdust.accounts import Account
-from slowdust.builds import staging
-from slowdust.errors import SlowdustError
-from slowdust.places import cache_root
+from slowdust.instances.preloads import compiled
 
 _VARIABLE = "SLOWDUST_DELAY"
 """The variable of the server's environment that names the shared file."""
-_COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec")
 _WORD = 8
 _SLOTS = 64
 _SLOT_WORDS = 8
@@ -48,33 +42,7 @@ def delay_library() -> Path:
     Raises:
         SlowdustError: there is no C compiler, or it fails.
     """
-    source = resources.files(__package__).joinpath("delay.c").read_bytes()
-    digest = hashlib.sha256(source + " ".join(_COMPILER).encode()).hexdigest()[:16]
-    library = cache_root() / "calibration" / f"delay-{digest}.so"
-    with staging.lock(library):
-        if not library.exists():
-            _compile(source, library)
-    return library
-
-
-def _compile(source: bytes, library: Path) -> None:
-    beside = library.with_suffix(".new")
-    command = [*_COMPILER, "-x", "c", "-", "-o", str(beside)]
-    try:
-        subprocess.run(command, input=source, capture_output=True, check=True)
-    except FileNotFoundError:
-        raise SlowdustError(
-            "a calibration compiles a small library, and there is no C compiler: install one, for "
-            "example by `sudo apt install gcc libc6-dev`"
-        ) from None
-    except subprocess.CalledProcessError as error:
-        message = error.stderr.decode(errors="replace").strip()
-        raise SlowdustError(
-            f"the library of a calibration cannot be compiled (headers are in the package "
-            f"libc6-dev): {message}"
-        ) from error
-    beside.chmod(0o755)
-    beside.replace(library)
+    return compiled("delay", "a calibration")
 
 
 class DelayFile:

@@ -28,6 +28,7 @@ from slowdust.instances.allocators import (
     find_malloc,
     loaded_allocator,
 )
+from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.delays import DelayFile
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
@@ -40,6 +41,7 @@ SOCKET_PORT = 5432
 the sockets of several servers are in different directories."""
 _CREATE_TIMEOUT_S = 300.0
 _START_TIMEOUT_S = 120.0
+_START_UNDER_CALLGRIND_S = 300.0
 _ORDERLY_STOP_S = 120.0
 _FORCED_STOP_S = 15.0
 _POLL_S = 0.01
@@ -70,6 +72,8 @@ class Instance:
         self.environment = environment
         self.delay: DelayFile | None = None
         """The delay before its replies; None unless it was made with a delay library."""
+        self.callgrind: Callgrind | None = None
+        """The instrument under which the server was started last; None for a start as usual."""
         self._attached_before = 0
         """How often the server's processes had loaded the delay library before its last start."""
         self._malloc: Malloc | None = None
@@ -134,21 +138,39 @@ class Instance:
 
         Raises InstanceError, with the end of its log, when it does not start.
         """
-        if self.alive():
-            return
+        if not self.alive():
+            self._clear_remains()
+            self._end_callgrind()
+            self._start(_START_TIMEOUT_S)
+
+    def start_under_callgrind(self) -> Callgrind:
+        """Start the server, which does not run, under callgrind.
+
+        Raises InstanceError as `start`, SlowdustError when callgrind cannot be used.
+        """
         self._clear_remains()
+        self._end_callgrind()
+        self.callgrind = Callgrind(
+            self.directory / "counts",
+            self.account,
+            follow_children=self._family.sessions_are_processes,
+        )
+        self._start(_START_UNDER_CALLGRIND_S)
+        return self.callgrind
+
+    def _start(self, timeout: float) -> None:
         if self.delay is not None:
             self._attached_before = self.delay.attached
         if self._site.access.listen is Listen.LOOPBACK:
             self._site = dataclasses.replace(self._site, port=_free_loopback_port())
         self._launch()
-        deadline = time.monotonic() + _START_TIMEOUT_S
+        deadline = time.monotonic() + timeout
         while not self._family.is_ready(self._site, self.pid):
             if not self.alive():
                 raise self._error(f"did not start: {self._exit_reason()}")
             if time.monotonic() > deadline:
                 self.stop(Shutdown.AT_ONCE)
-                raise self._error(f"was not ready after {_START_TIMEOUT_S:.0f} s")
+                raise self._error(f"was not ready after {timeout:.0f} s")
             time.sleep(_POLL_S)
         self._check_delay()
         self._check_allocator()
@@ -258,9 +280,15 @@ class Instance:
     def _launch(self) -> None:
         command = self._family.server_command(self._site)
         self._run.record_program(Path(command[0]))
+        variables = self._server_variables()
+        if self.callgrind is not None:
+            # Whoever clears up after a crash looks for this program.
+            self._run.record_program(self.callgrind.program)
+            command = self.callgrind.command([*command, *self._family.options_when_counted])
+            variables = self.callgrind.variables(variables)
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
-            self._process = self._spawn(command, log.fileno(), self._server_variables())
+            self._process = self._spawn(command, log.fileno(), variables)
         mark = ProcessMark.of(self._process.pid)
         if mark is not None:  # None: it has ended already, as the caller will see
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
@@ -330,7 +358,13 @@ class Instance:
     def _clear_remains(self) -> None:
         # Child processes of a killed server use its data until they notice its end.
         program = Path(self._family.server_command(self._site)[0])
-        kill_programs([str(program.resolve())], self.data_dir)
+        programs = [program] if self.callgrind is None else [program, self.callgrind.program]
+        kill_programs([str(path.resolve()) for path in programs], self.data_dir)
+
+    def _end_callgrind(self) -> None:
+        if self.callgrind is not None:
+            self.callgrind.close()
+            self.callgrind = None
 
     def _exit_reason(self) -> str:
         code = None if self._process is None else self._process.poll()

@@ -19,6 +19,7 @@ from slowdust.analysis.model import (
 )
 from slowdust.store.count import KERNEL_INSTRUCTIONS, SYSTEM_CALLS
 from slowdust.store.latency import LatencyUs
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
 _NESTED = {
@@ -62,7 +63,7 @@ COLUMNS = (
 """All columns. Every file has them, so that those of several experiments can be put together."""
 
 
-def render(report: Report, _slices: Sequence[Slice] = ()) -> str:
+def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
     """Return a header and one row per result; what was not measured is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

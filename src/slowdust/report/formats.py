@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVarTuple
 if TYPE_CHECKING:
     from slowdust.analysis.history.model import History
     from slowdust.analysis.model import Report
+    from slowdust.store.profile import Profile
     from slowdust.store.slice import Slice
 
 _Content = TypeVarTuple("_Content")
@@ -44,13 +45,13 @@ class Format(Generic[*_Content]):
         return text
 
 
-REPORTS: tuple[Format[Report, Sequence[Slice]], ...] = (
+REPORTS: tuple[Format[Report, Sequence[Slice], Sequence[Profile]], ...] = (
     Format("html", "Write the page to FILE.", "html", Destination.FILE),
     Format("md", "Print Markdown.", "markdown.report"),
     Format("csv", "Print CSV, one row per result.", "csv"),
     Format("json", "Print JSON (docs/report.schema.json).", "json"),
 )
-"""The formats of a report; each gets the report and the slices that it was computed from."""
+"""The formats of a report; each gets it, and the slices and profiles that it was computed from."""
 
 HISTORIES: tuple[Format[History], ...] = (
     Format("html", "Write the page to FILE.", "html.history", Destination.FILE),

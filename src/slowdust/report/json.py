@@ -13,6 +13,7 @@ import msgspec
 from slowdust.analysis.history.model import History
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import Report
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
 _MEANINGS = {
@@ -27,7 +28,9 @@ _MEANINGS = {
 """Fields of a result that have to be read together."""
 
 
-def render(content: msgspec.Struct, _slices: Sequence[Slice] = ()) -> str:
+def render(
+    content: msgspec.Struct, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()
+) -> str:
     """Return a report or a history as JSON, indented; what is None is absent."""
     return _pretty(msgspec.json.encode(_without_none(content)))
 

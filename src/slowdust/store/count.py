@@ -44,10 +44,8 @@ class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Count(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A short and a long run of one step on one contender: the slope is the cost per operation."""
+    """What one repeat of one step on one contender cost."""
 
     place: CountPlace
     source: Source
-    runs: list[CountedRun]
-    """By valgrind N and 3N operations, whose difference has none of what happens once a run; by a
-    PMU one run."""
+    run: CountedRun

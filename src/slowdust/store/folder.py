@@ -214,13 +214,13 @@ class Writer:
             raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
     def write_profile(self, profile: Profile, number: int) -> None:
-        """Replace the profile of a step and a contender, which is the experiment's `number`-th."""
+        """Replace the profile of its source and step, of the `number`-th contender."""
         folder = self.folder.path / PROFILES
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise SlowdustError(f"cannot write {folder}: {error.strerror}") from error
-        name = f"{profile.test}@{profile.clients}-{number}.json.gz"
+        name = f"{profile.test}@{profile.clients}-{number}-{profile.source}.json.gz"
         _replace(folder / name, gzip.compress(msgspec.json.encode(profile)))
 
     def append(self, *records: Slice) -> None:

@@ -10,7 +10,11 @@ from msgspec.structs import replace
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result, Work
-from slowdust.analysis.work.cost import background_per_operation, instructions_per_operation
+from slowdust.analysis.work.cost import (
+    background_per_operation,
+    events_per_operation,
+    instructions_per_operation,
+)
 from slowdust.analysis.work.estimate import counts_by_step
 from slowdust.analysis.work.results import TIME_BESIDE_WORK
 from slowdust.store.count import INSTRUCTIONS, Count, CountedRun
@@ -52,28 +56,27 @@ def work(report: Report, test: str, contender: str = B) -> Work:
     return found
 
 
-def test_the_cost_is_the_slope_between_the_short_run_and_the_long_one() -> None:
+def test_the_cost_is_that_of_all_operations_of_the_run() -> None:
     [count] = synthetic_counts([A], ["scan"], incarnations=1, repeats=1)
-    count.runs = [
-        CountedRun(operations=300, own={INSTRUCTIONS: 7_000}, background={INSTRUCTIONS: 900}),
-        CountedRun(operations=100, own={INSTRUCTIONS: 3_000}, background={INSTRUCTIONS: 500}),
-    ]
-
-    assert instructions_per_operation(count) == 20.0
-    assert background_per_operation([count]) == {INSTRUCTIONS: 2.0}
-
-
-def test_a_single_run_of_a_pmu_counts_as_a_whole() -> None:
-    [count] = synthetic_counts([A], ["scan"], incarnations=1, repeats=1, source="pmu")
-    count.runs = [CountedRun(operations=100, own={INSTRUCTIONS: 3_000})]
+    count.run = CountedRun(
+        operations=100, own={INSTRUCTIONS: 3_000}, background={INSTRUCTIONS: 500}
+    )
 
     assert instructions_per_operation(count) == 30.0
+    assert background_per_operation([count]) == {INSTRUCTIONS: 5.0}
+
+
+def test_an_event_that_one_repeat_counted_rests_on_the_operations_of_that_repeat() -> None:
+    first, second = synthetic_counts([A], ["scan"], incarnations=1, repeats=2)
+    first.run = CountedRun(operations=100, own={INSTRUCTIONS: 3_000, "branches": 700})
+    second.run = CountedRun(operations=100, own={INSTRUCTIONS: 5_000})
+
+    assert events_per_operation([first, second]) == {INSTRUCTIONS: 40.0, "branches": 7.0}
 
 
 def test_a_count_without_instructions_has_no_cost() -> None:
     [count] = synthetic_counts([A], ["scan"], incarnations=1, repeats=1)
-    for run in count.runs:
-        run.own = {"system_calls": 5}
+    count.run.own = {"system_calls": 5}
 
     assert instructions_per_operation(count) is None
     assert counts_by_step([count]) == {}
@@ -89,7 +92,7 @@ def test_verdicts_find_what_was_injected() -> None:
         assert own.ratio is not None and own.low is not None and own.high is not None
         assert own.low < shifts[B].get(test, 1.0) < own.high
         assert own.low < own.ratio < own.high
-        assert (own.repeats, own.incarnations, own.source) == (6, 2, "valgrind")
+        assert (own.repeats, own.incarnations, own.source) == (8, 2, "valgrind")
 
 
 def test_the_base_has_the_ratio_1_and_no_verdict() -> None:
@@ -131,7 +134,7 @@ def test_pairs_are_made_of_the_same_operations() -> None:
     own = work(counted(lost), "scan")
 
     assert own.ratio == pytest.approx(1.1, rel=0.01)
-    assert own.repeats == 6
+    assert own.repeats == 8
 
 
 def test_one_pair_has_a_ratio_and_no_interval() -> None:
@@ -166,9 +169,7 @@ def test_two_sources_are_never_compared() -> None:
 def test_a_count_that_was_taken_again_replaces_the_first() -> None:
     counts = synthetic_counts([A, B], TESTS)
     torn = [
-        replace(
-            count, runs=[replace(run, own={INSTRUCTIONS: run.operations}) for run in count.runs]
-        )
+        replace(count, run=replace(count.run, own={INSTRUCTIONS: count.run.operations}))
         for count in counts
     ]
 

@@ -8,6 +8,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.store.manifest import Plan
 from slowdust.store.measured import PerSecond, Schedule
+from slowdust.store.profile import FunctionCost, Profile
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
@@ -37,8 +38,34 @@ def counted_experiment(
     manifest, slices = synthetic_experiment(names, tests, clients=clients, blocks=4)
     shifts = {NEWER: {"point-query": 0.954, "scan": 1.49, "insert": 1.005}}
     noise = CountNoise(repeat=0.006)
-    counts = synthetic_counts(names, tests, shifts=shifts, noise=noise, seed=1)
+    counts = synthetic_counts(names, tests, shifts=shifts, noise=noise, seed=3)
     return analyse(manifest, slices, counts=counts), slices
+
+
+def profiled_experiment() -> tuple[Report, list[Slice], list[Profile]]:
+    """The plain one with profiles of point-query, whose parser grew."""
+    manifest, slices = synthetic_experiment([BASE, NEWER], TESTS, shifts=SHIFTS, blocks=8)
+    profiles = [_profile(BASE, parse=3000), _profile(NEWER, parse=5000)]
+    return analyse(manifest, slices, profiles=profiles), slices, profiles
+
+
+def _profile(contender: str, *, parse: float) -> Profile:
+    return Profile(
+        benchmark="micro",
+        test="point-query",
+        clients=1,
+        contender=contender,
+        source="callgrind",
+        unit="instructions",
+        operations=100,
+        functions=[
+            FunctionCost("parse<1>", "postgres", parse, parse),
+            FunctionCost("main", "postgres", 1000, 1300 + parse),
+            FunctionCost("(no symbols)", "libz.so.1", 300, 300),
+        ],
+        stacks={"main": 1000, "main;parse<1>": parse, "main;[libz.so.1]": 300},
+        unnamed_objects=["libz.so.1"],
+    )
 
 
 def sized_experiment(

@@ -4,7 +4,7 @@ import pytest
 
 from slowdust.analysis.history.history import history_of
 from slowdust.report.formats import HISTORIES, REPORTS, render_as
-from tests.unit.report.sample import plain_experiment
+from tests.unit.report.sample import profiled_experiment
 from tests.unit.synthetic_history import choice, experiments, measured
 
 BEGINNINGS = {"html": "<!doctype html>", "md": "# ", "csv": "experiment,base,", "json": "{"}
@@ -12,7 +12,7 @@ BEGINNINGS = {"html": "<!doctype html>", "md": "# ", "csv": "experiment,base,", 
 
 @pytest.mark.parametrize("name", [form.name for form in REPORTS])
 def test_a_report_is_rendered_in_every_format(name: str) -> None:
-    assert render_as(name, REPORTS, *plain_experiment()).startswith(BEGINNINGS[name])
+    assert render_as(name, REPORTS, *profiled_experiment()).startswith(BEGINNINGS[name])
 
 
 @pytest.mark.parametrize("name", [form.name for form in HISTORIES])

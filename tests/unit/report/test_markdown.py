@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+
+import pytest
 from markdown_it import MarkdownIt
 
 from slowdust.analysis.analyse import analyse
@@ -99,6 +102,17 @@ def test_the_tldr_is_a_list() -> None:
     assert lines == [f"- {sentence}" for sentence in report.tldr]
 
 
+def test_parts_of_a_change_multiply_to_the_time() -> None:
+    header, _, *rows = table_rows(section(markdown.render(a_report()), "Parts of the change"))
+
+    assert header[3:] == ["time", "user CPU", "system CPU", "client CPU", "waiting"]
+    [scan] = rows
+    time, *parts = (float(cell.partition("x")[0]) for cell in scan[3:])
+    assert scan[0] == "scan"
+    assert time == pytest.approx(2.0, abs=0.05)
+    assert math.prod(parts) == pytest.approx(time, abs=0.05)
+
+
 def test_tables_are_aligned_and_markdown_reads_them() -> None:
     text = markdown.render(a_report())
 
@@ -107,7 +121,7 @@ def test_tables_are_aligned_and_markdown_reads_them() -> None:
         if lines[0].startswith("|"):
             assert len({len(line) for line in lines}) == 1, block
     html = MarkdownIt("commonmark").enable("table").render(text)
-    assert html.count("<table>") == 6
+    assert html.count("<table>") == 7
     assert "| scan" not in html
 
 

@@ -16,7 +16,7 @@ FORMAT = '''
 """The number of results."""
 
 
-def render(report, slices):
+def render(report, slices, profiles):
     """Return the number of results and of slices."""
     return f"{len(report.results)} results of {len(slices)} slices"
 '''

@@ -150,6 +150,17 @@ def estimate_all(cells: Sequence[BlockRatios], restarts: Expectation = RESTARTS)
     return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
 
 
+def relate(cells: Sequence[Mapping[int, Location]], contenders: Sequence[str]) -> list[Relative]:
+    """Relate cells that are located already: incarnation -> a log ratio, in two or more blocks.
+
+    `contenders` has the contender of each cell. The cells of one call inform each other.
+    """
+    if not cells:
+        return []
+    locations = _arrange(contenders, [_located(cell) for cell in cells])
+    return _relate(locations.mixture(weigh_restarts(locations, RESTARTS)))
+
+
 def _without_interval(cell: BlockRatios) -> Estimate:
     return Estimate(**vars(_only_ratio(cell)), **_facts(cell))
 
@@ -185,7 +196,7 @@ def _solve(
 ) -> list[tuple[BlockRatios, Estimate]]:
     if not cells:
         return []
-    locations = _arrange(cells, [locate(cell) for cell in cells])
+    locations = _arrange(_contenders(cells), [locate(cell) for cell in cells])
     weight = weigh_restarts(locations, expected)
     typical = _relate(locations.mixture(weight))
     all_time = _all_time(cells, weight)
@@ -214,7 +225,7 @@ def _all_time(cells: Sequence[BlockRatios], weight: FloatArray) -> dict[int, All
         return {}
     with_totals = [cells[index] for index in indices]
     located = [_located(cell.all_time) for cell in with_totals]
-    related = _relate(_arrange(with_totals, located).mixture(weight[indices]))
+    related = _relate(_arrange(_contenders(with_totals), located).mixture(weight[indices]))
     return {
         index: AllTime(**vars(relative), **_beside_typical(cell), silent=cell.silent)
         for index, cell, relative in zip(indices, with_totals, related, strict=True)
@@ -304,10 +315,14 @@ def _pairs(cell: BlockRatios) -> _Located:
     return _Located(cell.numbers, Pooled(mean, np.full(len(mean), STEP_NOISE**2), KNOWN))
 
 
-def _arrange(cells: Sequence[BlockRatios], located: Sequence[_Located]) -> Locations:
-    """Return arrays with a column for each incarnation of any cell."""
+def _contenders(cells: Sequence[BlockRatios]) -> list[str]:
+    return [cell.contender for cell in cells]
+
+
+def _arrange(contenders: Sequence[str], located: Sequence[_Located]) -> Locations:
+    """Return arrays with a row for each cell and a column for each incarnation of any."""
     numbers = sorted({number for cell in located for number in cell.numbers})
-    shape = (len(cells), len(numbers))
+    shape = (len(located), len(numbers))
     mean, variance, present = np.zeros(shape), np.ones(shape), np.zeros(shape)
     for row, cell in enumerate(located):
         columns = [numbers.index(number) for number in cell.numbers]
@@ -319,5 +334,5 @@ def _arrange(cells: Sequence[BlockRatios], located: Sequence[_Located]) -> Locat
         variance=variance,
         present=present,
         freedom=np.array([cell.pooled.freedom for cell in located]),
-        contender=[cell.contender for cell in cells],
+        contender=contenders,
     )

@@ -11,6 +11,8 @@ from slowdust.analysis.model.courses import (
     GroupChanges,
     TestConcurrency,
 )
+from slowdust.analysis.model.explanation import Explanation, Part, PartName
+from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
 from slowdust.analysis.model.report import (
     SCHEMA,
     ContenderInfo,
@@ -43,11 +45,17 @@ __all__ = [
     "ContenderInfo",
     "Course",
     "CourseKind",
+    "Explanation",
+    "Fate",
+    "FunctionChange",
+    "FunctionChanges",
     "GroupChanges",
     "Memory",
     "MetricComparison",
     "Needed",
     "Noise",
+    "Part",
+    "PartName",
     "PlanDifference",
     "Report",
     "ResponseTime",

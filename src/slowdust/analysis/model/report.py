@@ -6,6 +6,7 @@ import msgspec
 
 from slowdust.analysis.calibration.model import Calibration
 from slowdust.analysis.model.courses import GroupChanges, TestConcurrency
+from slowdust.analysis.model.functions import FunctionChanges
 from slowdust.analysis.model.result import Result
 from slowdust.analysis.model.steps import StepRun
 from slowdust.store.manifest import StepFailure
@@ -116,6 +117,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     memory: list[Memory] = []
     """Memory by contender; empty unless they differ in engine, environment or allocator."""
     plan_differences: list[PlanDifference] = []
+    function_changes: list[FunctionChanges] = []
+    """Functions beside the base's, by step, then contender; empty where there are no profiles."""
     calibration: Calibration | None = None
     """What the host can tell, where a build was compared with itself to learn that."""
     host: dict[str, str] = {}

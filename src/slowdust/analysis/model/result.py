@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.model.explanation import Explanation
 from slowdust.store.archived import Counters
 from slowdust.store.count import Source
 from slowdust.store.latency import LatencyUs
@@ -167,6 +168,9 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     peak_rss_gb: float | None = None
     work: Work | None = None
     """Counted work; absent where nothing was counted."""
+    explanation: Explanation | None = None
+    """What the change of the time per operation consists of; absent for the base, long steps, open
+    loops and archived runs, and where CPU time was not measured."""
     counters: Counters | None = None
     counters_relative: dict[str, float] | None = None
     """Each counter / the base's, per operation, and ratios such as GHz as they are; None for the

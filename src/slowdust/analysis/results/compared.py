@@ -55,7 +55,7 @@ class Pair:
         """
         if any(record.step is not None for record in self.slices):
             return self._ratios(self.slices, lambda record: value([record]))
-        incarnations = self._complete_blocks()
+        incarnations = self.complete_blocks()
         size = 1
         while size == 1 or _count_pools(incarnations, size) >= FEWEST_POOLS:
             pools = dict(_pools(incarnations, size))
@@ -77,7 +77,7 @@ class Pair:
         [ratios] = block_ratios(slices, self.base, [self.base, self.contender], quantity)
         return ratios if ratios.blocks and not ratios.with_zero else None
 
-    def _complete_blocks(self) -> list[list[Block]]:
+    def complete_blocks(self) -> list[list[Block]]:
         """Return the blocks of each incarnation that have all slices of both contenders."""
         incarnations: dict[int, dict[int, Block]] = {}
         for record in self.slices:

@@ -19,7 +19,8 @@ from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.notes import BUSY_CLIENT, PLAN_DIFFERS
 from slowdust.analysis.story.bands import Bands, Change
-from slowdust.analysis.story.explain import Explanation, explain
+from slowdust.analysis.story.explain import Movement, explain
+from slowdust.analysis.story.reasons import OTHER_PLAN, UNEXPLAINED, common_reasons
 from slowdust.analysis.story.unsure import sentence_about_unsure
 from slowdust.analysis.story.work import brief_work
 from slowdust.benchmarks import measured_in_steps
@@ -136,6 +137,7 @@ class ContenderComparison:
             *([f"By number of clients: {self.by_clients}."] if self.by_clients else []),
             *self._largest("slower"),
             *self._largest("faster"),
+            *common_reasons([(p.label, p.result) for p in self.pairs if p.side in DIFFERENT]),
             *self._unsure(),
             *limits_of(self.pairs),
         ]
@@ -291,10 +293,12 @@ def _sentence_about_change(pair: _Pair) -> str:
         stalled = "stalls" if pair.rqps < typical else "the base stalls"
         claim += f"; typical {typical:.2f}, all time {pair.rqps:.2f}: {stalled}"
     if PLAN_DIFFERS in result.notes:
-        return f"{claim}; its plan differs, so this compares plans, not code."
+        return f"{claim}; {OTHER_PLAN}."
     if result.basis == "all time":
         return f"{claim}."
-    return f"{claim}; {_reason(explain(result, pair.base))}."
+    explanation = result.explanation
+    words = explanation.words if explanation else _reason(explain(result, pair.base))
+    return f"{claim}; {words}."
 
 
 def _response(result: Result) -> str:
@@ -318,10 +322,10 @@ def _median_of(ratios: Sequence[float]) -> str:
     return f"{median(ratios):.2f}{spread}"
 
 
-def _reason(explanations: Sequence[Explanation]) -> str:
-    if not explanations:
-        return "nothing measured here explains it"
-    first, *others = explanations
+def _reason(movements: Sequence[Movement]) -> str:
+    if not movements:
+        return UNEXPLAINED
+    first, *others = movements
     verb = "are" if first.metric.startswith(("context", "KB")) else "is"
     moved = f"{first.metric} {verb} {change(first.ratio)}"
     if not first.proves_cause:

@@ -36,7 +36,7 @@ _US_PER_S = 1e6
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Movement:
     """A metric that moved with the throughput."""
 
     cause: Cause
@@ -54,12 +54,12 @@ _RARITY = (Cause.IO, Cause.CONTENTION, Cause.CPU)
 """The rarest cause first: CPU nearly always moves along with contention and IO."""
 
 
-def explain(result: Result, base: Result) -> list[Explanation]:
+def explain(result: Result, base: Result) -> list[Movement]:
     """Return what moved with a change, the likely cause first; empty if nothing did."""
     if result.rqps is None or result.per_op_relative is None:
         return []
     slowdown = 1 / result.rqps
-    explanations = []
+    movements = []
     for metric, evidence in _candidates(result.per_op):
         ratio = result.per_op_relative.get(metric.key)
         if ratio is None or not _could_account_for(metric, evidence, result, base):
@@ -72,9 +72,9 @@ def explain(result: Result, base: Result) -> list[Explanation]:
             partial = abs(ratio - 1) < enough
             per = f"{evidence.words} per {operation(result.unit)}"
             proves = not (evidence.moves_with_speed and _has_intervals(result))
-            explanations.append(Explanation(evidence.cause, per, ratio, partial, proves))
+            movements.append(Movement(evidence.cause, per, ratio, partial, proves))
     # Causes come first, then what moved as much as the throughput; among those, the rarest.
-    return sorted(explanations, key=lambda item: (not item.proves_cause, item.partial))
+    return sorted(movements, key=lambda item: (not item.proves_cause, item.partial))
 
 
 def _has_intervals(result: Result) -> bool:

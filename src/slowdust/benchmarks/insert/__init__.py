@@ -82,6 +82,8 @@ INSERT = InsertBenchmark(
         "slice": _NOT_SLICED,
         "discard": _NOT_SLICED,
         "warmup": "the steps of insert begin with no warm-up",
+        "count": "the work of long steps is not counted yet",
+        "profile": "only the benchmarks of slices are sampled",
         "rate": "the rates of insert are those of its writers ([insert] rates)",
     },
     guide=_GUIDE,

@@ -84,7 +84,9 @@ def find_driver() -> Path:
 class Driver:
     """A running driver; one command at a time. Use as a context manager."""
 
-    def __init__(self, binary: Path | None = None) -> None:
+    def __init__(self, binary: Path | None = None, cpus: Sequence[int] | None = None) -> None:
+        """Start a driver that places clients on `cpus`, or on all that this process may use."""
+        self._cpus = cpus or placement.usable_cpus()
         self._binary = binary or find_driver()
         self._last_id = 0
         self._received = b""
@@ -146,7 +148,7 @@ class Driver:
 
         `first` is the index of the operation with which the test's sequence begins.
         """
-        cpus = placement.cpus_of_clients(clients, placement.usable_cpus())
+        cpus = placement.cpus_of_clients(clients, self._cpus)
         command = protocol.Open(
             session=session,
             target=target,
@@ -182,7 +184,7 @@ class Driver:
 
     def prepare(self, command: protocol.Prepare) -> protocol.Prepared:
         """Connect the clients of a long step, and prepare its statements."""
-        command.cpus = placement.cpus_of_connections(command.clients, placement.usable_cpus())
+        command.cpus = placement.cpus_of_connections(command.clients, self._cpus)
         prepared = self._ask(command, protocol.Prepared, _MAINTENANCE_LIMIT)
         seats = prepared.seats
         _place(command, [seat.process for seat in seats], [seat.cpu for seat in seats])

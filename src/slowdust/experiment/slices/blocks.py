@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.driver.protocol import ForSeconds, PlanText, Ran, Rate, ToPositions
+from slowdust.experiment.driver.protocol import ForSeconds, PlanText, Ran, Rate, Stop, ToPositions
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
 from slowdust.experiment.slices.length import RUN, SpeedRecord
@@ -57,19 +58,22 @@ class StepSessions:
         self._first = first
         self._positions: dict[str, list[int]] = {}
         self._operations_of_last_block = 0
+        self._serving: dict[str, list[int]] = {}
 
     def open(self) -> None:
         """Connect every contender's clients and prepare their statements."""
-        self._contenders.for_each(
-            lambda contender: self._driver.open(
-                self._session(contender),
-                contender.target,
-                self._data,
-                test=self._step.test.driver_test,
-                clients=self._step.clients,
-                first=self._first,
-            )
+        self._contenders.for_each(self._open)
+
+    def _open(self, contender: RunningContender) -> None:
+        opened = self._driver.open(
+            self._session(contender),
+            contender.target,
+            self._data,
+            test=self._step.test.driver_test,
+            clients=self._step.clients,
+            first=self._first,
         )
+        self._serving[contender.name] = opened.server_processes
 
     def read_plans(self, keep: Callable[[str, list[PlanText]], None]) -> None:
         """Ask every server how it will execute the test's statements."""
@@ -157,6 +161,17 @@ class StepSessions:
         stop = ToPositions(positions)
         self._contenders.for_each(lambda contender: self._run(contender, stop))
 
+    def each(self, observe: Callable[[RunningContender, Callable[[Stop], Ran]], None]) -> None:
+        """Let `observe` run one contender after the other; it gets what runs the contender."""
+        self._contenders.for_each(
+            lambda contender: observe(contender, partial(self._run, contender))
+        )
+        self._age_equally()
+
+    def serving(self, contender: RunningContender) -> list[int]:
+        """Return the processes, or threads, that serve a contender's clients; empty if unknown."""
+        return self._serving.get(contender.name, [])
+
     def block(
         self, number: int, length: Second, rng: random.Random, keep: Callable[[Slice], None]
     ) -> None:
@@ -182,7 +197,7 @@ class StepSessions:
         place = self._step.place(contender.name, self._incarnation, slot, block)
         return slice_of(place, ran, ran, use)
 
-    def _run(self, contender: RunningContender, stop: ForSeconds | ToPositions) -> Ran:
+    def _run(self, contender: RunningContender, stop: Stop) -> Ran:
         rate = self._pace.rate if isinstance(stop, ForSeconds) else None
         ran = self._driver.run(self._session(contender), stop, rate)
         self._positions[contender.name] = ran.positions

@@ -13,7 +13,10 @@ from slowdust.dbms.settings import setting_name
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.spec import Spec, parse_spec
 
-_PLAIN = ("suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus")
+_PLAIN = (
+    "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
+    "count", "profile",
+)  # fmt: skip
 
 
 def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) -> Spec:

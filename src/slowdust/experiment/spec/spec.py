@@ -14,6 +14,7 @@ from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import Duration, Table
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.cpus import parse_cpus
+from slowdust.experiment.counting.method import Wanted
 from slowdust.experiment.spec.contenders import (
     ContenderTable,
     PlannedContender,
@@ -60,7 +61,9 @@ class Spec(Table):
     trial: int | None = Field(None, ge=1)
     seed: int = Field(1, ge=0, lt=2**53)
     rate: RateTable | None = None
+    count: Wanted = "auto"
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
+    profile: bool = False
     set: Settings = Field(default_factory=dict)
 
     @field_validator("contenders", mode="before")

@@ -9,19 +9,21 @@ from slowdust.benchmarks import benchmark
 from slowdust.report.html.environment import environment, shipped
 from slowdust.report.html.page import page_of
 from slowdust.report.html.sections import sections_of
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
 
-def render(report: Report, slices: Sequence[Slice]) -> str:
-    """Return the page: tables from the report, charts from the slices it was computed from."""
+def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] = ()) -> str:
+    """Return the page: tables from the report, charts from the slices it was computed from, flame
+    graphs from the profiles."""
     page = page_of(report)
     names = dict.fromkeys(row.step.benchmark for row in page.rows if row.long)
     template = environment().get_template("page.html")
     return template.render(
         page=page,
         report=report,
-        sections=sections_of(page, slices),
+        sections=sections_of(page, slices, profiles),
         step_benchmarks=[benchmark(name) for name in names],
         style=shipped("page.css", "steps.css"),
-        script=shipped("page.js", "zoom.js"),
+        script=shipped("page.js", "zoom.js", "flames.js"),
     )

@@ -148,6 +148,9 @@ measured = or_absent(numbers.significant)
 """A value per operation, or a rate: three digits, all of those before the point."""
 ratio = or_absent(numbers.ratio)
 change = or_absent(wording.change)
+amount = or_absent(wording.amount)
+signed_amount = or_absent(wording.signed_amount)
+share = or_absent(wording.share)
 """A ratio in words: 'up 30%', '2.1X'."""
 work_ratio = or_absent(numbers.work_ratio)
 percent = or_absent(numbers.percent)

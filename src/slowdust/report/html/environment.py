@@ -24,6 +24,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(
+        amount=cells.amount,
+        share=cells.share,
+        signed_amount=cells.signed_amount,
         ratio=cells.ratio,
         measured=cells.measured,
         with_relative=cells.with_relative,

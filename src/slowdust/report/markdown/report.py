@@ -8,14 +8,15 @@ from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report import calibration
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown import contenders, hardware, rates, steps
+from slowdust.report.markdown import contenders, functions, hardware, parts, rates, steps
 from slowdust.report.markdown.table import table
 from slowdust.report.tldr import beginning, list_of_changes, passages
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.wording import MOST_LISTED, clients
 
 
-def render(report: Report, _slices: Sequence[Slice] = ()) -> str:
+def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
     """Return all sections that have content."""
     sections = (section(report) for section in SECTIONS)
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
@@ -120,11 +121,13 @@ SECTIONS = (
     rates.unsure,
     group_changes,
     rates.response_times,
+    parts.of_changes,
     rates.concurrency,
     hardware.memory,
     hardware.per_operation,
     hardware.counters,
     hardware.latency,
+    functions.function_changes,
     steps.failed_steps,
     steps.writers,
     steps.roles,

@@ -13,6 +13,7 @@ from slowdust.report.html.sections.contenders import contenders_view
 from slowdust.report.html.sections.intervals import forests
 from slowdust.report.html.sections.summary import summary_view
 from slowdust.report.html.sections.tests import test_views
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
 
@@ -27,7 +28,9 @@ class Section:
     """What the template shows; None: the section is left out."""
 
 
-def sections_of(page: Page, slices: Sequence[Slice]) -> list[Section]:
+def sections_of(
+    page: Page, slices: Sequence[Slice], profiles: Sequence[Profile] = ()
+) -> list[Section]:
     """Return the sections of a page that have something to show, in their order."""
     sections = (
         Section("summary", "Summary", summary_view(page)),
@@ -37,7 +40,7 @@ def sections_of(page: Page, slices: Sequence[Slice]) -> list[Section]:
         Section("versions", "", changes_beside_tldr(page.report) or None),
         Section("concurrency", "Clients", concurrency_views(page) or None),
         Section("memory", "Memory", page.report.memory or None),
-        Section("tests", "Tests", test_views(page, slices)),
+        Section("tests", "Tests", test_views(page, slices, profiles)),
         Section("contenders", "Contenders", contenders_view(page.report)),
         Section("method", "Method", page.report),
         Section("reading", "How to read this page", page),

@@ -9,18 +9,21 @@ from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.metrics import Metric, shown_metrics
-from slowdust.analysis.model import PlanDifference
+from slowdust.analysis.model import FunctionChanges, PlanDifference
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import timed_slices
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
 from slowdust.report.html.charts.scale import Ratio
 from slowdust.report.html.charts.seconds import seconds_chart
+from slowdust.report.html.charts.waterfall import waterfall
+from slowdust.report.html.flames import FlameGraphs, flame_graphs
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row
 from slowdust.report.html.steps.step import StepView, step_view
 from slowdust.store.measured import Schedule
+from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.units import Microsecond, Second, known
 from slowdust.wording import operation
@@ -57,6 +60,15 @@ class SliceCharts:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """What makes a contender faster or slower."""
+
+    contender: str
+    words: str
+    chart: Markup
+
+
+@dataclass(frozen=True)
 class TestView:
     """Everything about one step."""
 
@@ -70,6 +82,7 @@ class TestView:
     """Whether its results are given in response times."""
     metrics: tuple[Metric, ...]
     charts: SliceCharts | None
+    reasons: tuple[Reason, ...]
     open_loop: tuple[OpenLoop, ...]
     plans: tuple[PlanDifference, ...]
     notes: tuple[Note, ...]
@@ -79,22 +92,39 @@ class TestView:
     """The view of a long step, which has no charts of slices."""
     counters: tuple[str, ...]
     """The hardware counters of which any contender's can be compared with the base's."""
+    functions: tuple[FunctionChanges, ...]
+    """Changes of functions, a table for each contender beside the base."""
+    flames: FlameGraphs | None
+    """Flame graphs; None where there are no profiles."""
 
 
-def test_views(page: Page, slices: Sequence[Slice]) -> list[TestView]:
-    """Return a view for every row of the page, in their order, its charts drawn from `slices`."""
+def test_views(
+    page: Page, slices: Sequence[Slice], profiles: Sequence[Profile] = ()
+) -> list[TestView]:
+    """Return a view for every row of the page, in their order, its charts and graphs drawn."""
     by_step: dict[Step, list[Slice]] = {}
     for record in slices:
         by_step.setdefault(step_of(record), []).append(record)
     origin = min(known(record.measured.started for record in slices), default=0.0)
-    return [_test_view(page, row, by_step.get(row.step, []), origin) for row in page.rows]
+    flames = flame_graphs(profiles, page.report.contenders)
+    return [
+        _test_view(page, row, by_step.get(row.step, []), origin, flames.get(row.step))
+        for row in page.rows
+    ]
 
 
-def _test_view(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> TestView:
+def _test_view(
+    page: Page,
+    row: Row,
+    slices: Sequence[Slice],
+    origin: Second,
+    flames: FlameGraphs | None,
+) -> TestView:
     results = row.results
     step = step_view(page, row, slices)
     timed = timed_slices(slices)
     latencies = known(result.latency_us for result in results)
+    per = operation(results[0].unit)
     counted = (name for result in results for name in result.counters_relative or {})
     return TestView(
         row=row,
@@ -106,12 +136,23 @@ def _test_view(page: Page, row: Row, slices: Sequence[Slice], origin: Second) ->
             shown_metrics((result.per_op for result in results), page.runs.essential_metrics)
         ),
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
+        reasons=tuple(
+            Reason(result.contender, explanation.words, waterfall(explanation, per))
+            for result in results
+            if (explanation := result.explanation) is not None and explanation.words
+        ),
         open_loop=tuple(_open_loop(page.marks, timed)),
         plans=tuple(plan for plan in page.report.plan_differences if plan.test == row.step.test),
         notes=_notes(row),
-        operation=operation(results[0].unit),
+        operation=per,
         step=step,
         counters=tuple(dict.fromkeys(counted)),
+        functions=tuple(
+            changes
+            for changes in page.report.function_changes
+            if row.step == (changes.benchmark, changes.test, changes.clients)
+        ),
+        flames=flames,
     )
 
 

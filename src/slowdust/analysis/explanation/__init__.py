@@ -1,0 +1,1 @@
+"""The change of the time per operation as a sum of parts."""

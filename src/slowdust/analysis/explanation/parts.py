@@ -1,0 +1,314 @@
+"""Explanations of results: parts of the change of the time per operation, with intervals.
+
+Every part is located in each incarnation by the totals of its blocks, and the incarnations are
+joined as those of throughput are: the jackknife's noise within them, and what restarts do between
+them. The parts of an incarnation add up to its change, and so do their means.
+
+Parts that cannot be told apart are one part. CPU times that exceed the time per operation are those
+of threads that worked beside the session, and no one knows for how much of the waiting. User and
+system CPU are told by a tick that hits a short slice a few times: both are known well enough only
+where their sum is split more sharply than the change that is to be explained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slowdust.analysis.comparison.estimate import Relative, relate
+from slowdust.analysis.comparison.location import FloatArray, Location
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.explanation.times import (
+    QUANTITIES,
+    Times,
+    block_totals,
+    change_of,
+    log_mean,
+    times_of,
+)
+from slowdust.analysis.model import Explanation, Part, PartName, Result, Work
+from slowdust.analysis.origin import is_single_run
+from slowdust.analysis.results.compared import Pair, pairs_of
+from slowdust.analysis.results.notes import PLAN_DIFFERS
+from slowdust.store.measured import OTHERS
+from slowdust.store.slice import Slice
+from slowdust.units import known
+
+GOOD_PART = 0.25
+"""Share of the change that a part must have to be named."""
+BESIDE = 0.02
+"""Share of the time per operation by which CPU times may exceed it, as an error of measurement;
+with more, threads of the server must have worked beside the session."""
+FAR = 5.0
+"""Distance of a block from the median, in standard deviations of the middle ones, from which it is
+left out: the verdict is about typical blocks."""
+_DEVIATIONS = 1.4826
+"""Standard deviation of normal values / their median absolute deviation."""
+_US_PER_S = 1e6
+_OPERATIONS = QUANTITIES.index("operations")
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A result to be explained, and the totals of its blocks."""
+
+    result: Result
+    incarnations: tuple[FloatArray, ...]
+    """Totals of each incarnation's blocks, shape (blocks, 2, quantities)."""
+    names: tuple[PartName, ...]
+
+    @property
+    def share(self) -> FloatArray:
+        """The share of each incarnation in the blocks."""
+        blocks = np.array([len(blocks) for blocks in self.incarnations], dtype=np.float64)
+        shares: FloatArray = blocks / blocks.sum()
+        return shares
+
+    @property
+    def log_instructions(self) -> float:
+        """Ln(instructions / the base's); 0 if they are no part."""
+        work = self.result.work
+        return math.log(work.ratio) if work and work.ratio else 0.0
+
+    def changes(self, totals: FloatArray) -> FloatArray:
+        """Return the change of the whole, the parts', and the weight of user CPU.
+
+        `totals` has shape (..., 2, quantities), the result (..., parts + 2).
+        """
+        times = times_of(totals)
+        parts = [_change(name, times, self.log_instructions) for name in self.names]
+        weight = _weight(times) if "instructions" in self.names else np.zeros_like(parts[0])
+        return np.stack([np.log(times.total[..., 0] / times.total[..., 1]), *parts, weight], -1)
+
+
+def add_explanations(
+    results: Sequence[Result], slices: Sequence[Slice], contenders: Sequence[str]
+) -> None:
+    """Set `explanation` of each result that blocks compare with the base's, `contenders[0]`.
+
+    Counted work, if there is any, has to be known before. Long steps, open loops and archived runs
+    are left out.
+    """
+    measured = [
+        record
+        for record in slices
+        if record.step is None and record.measured.schedule is None and not is_single_run([record])
+    ]
+    cpus = {int(count) for record in measured if (count := record.measured.used(OTHERS, "cpus"))}
+    by_place = {
+        (Step(result.benchmark, result.test, result.clients), result.contender): result
+        for result in results
+        if result.rqps is not None
+    }
+    cells = known(
+        _cell(pair, by_place[pair.step, pair.contender], min(cpus, default=None))
+        for pair in pairs_of(measured, contenders)
+        if (pair.step, pair.contender) in by_place
+    )
+    cells = [
+        _coarser(cell) if _is_blurred(cell, changes, reaches) else cell
+        for cell, changes, reaches in zip(cells, *_located(cells), strict=True)
+    ]
+    for cell, changes, reaches in zip(cells, *_located(cells), strict=True):
+        cell.result.explanation = _explanation(cell, changes, reaches)
+
+
+def _cell(pair: Pair, result: Result, cpus: int | None) -> _Cell | None:
+    """Return the totals of a pair; None if nothing was measured, or one of the two did nothing."""
+    incarnations = [
+        block_totals([(block[pair.contender], block[pair.base]) for block in blocks], cpus)
+        for blocks in pair.complete_blocks()
+    ]
+    if result.basis != "all time":
+        incarnations = [_typical(totals) for totals in incarnations]
+    incarnations = [totals for totals in incarnations if len(totals)]
+    if not incarnations or any(_is_silent(_without(totals)) for totals in incarnations):
+        return None
+    whole = times_of(np.concatenate(incarnations).sum(axis=0))
+    every = [times_of(_without(totals)) for totals in incarnations]
+    return _Cell(result, tuple(incarnations), _names(whole, every, result.work))
+
+
+def _typical(totals: FloatArray) -> FloatArray:
+    """Return the totals of an incarnation without the blocks that lie far from the others."""
+    busy: FloatArray = totals[(totals[..., _OPERATIONS] > 0).all(axis=1)]
+    if not len(busy):
+        return busy
+    times = times_of(busy).total
+    ratios = np.log(times[:, 0] / times[:, 1])
+    distance = np.abs(ratios - np.median(ratios))
+    near: FloatArray = busy[distance <= FAR * _DEVIATIONS * np.median(distance)]
+    return near
+
+
+def _is_silent(totals: FloatArray) -> bool:
+    return bool(totals[..., _OPERATIONS].min() <= 0)
+
+
+def _without(totals: FloatArray) -> FloatArray:
+    """Return the sums of an incarnation without each of its blocks; of a single block, its own."""
+    return totals if len(totals) < 2 else totals.sum(axis=0) - totals
+
+
+def _names(whole: Times, every: Sequence[Times], work: Work | None) -> tuple[PartName, ...]:
+    """Return the parts that these measurements tell apart."""
+    if (whole.waiting < -BESIDE * whole.total).any():
+        return "server", "client CPU"
+    users = known(times.user for times in every)
+    if len(users) < len(every):
+        return "server CPU", "client CPU", "waiting"
+    counted = work is not None and work.ratio is not None
+    if counted and all((user > 0).all() for user in users):
+        return "instructions", "time per instruction", "system CPU", "client CPU", "waiting"
+    return "user CPU", "system CPU", "client CPU", "waiting"
+
+
+def _is_blurred(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> bool:
+    """Return whether system CPU is known less well than to a good part of the change."""
+    if "system CPU" not in cell.names:
+        return False
+    reach = reaches[1 + cell.names.index("system CPU")]
+    return reach is None or reach > GOOD_PART * abs(changes[0])
+
+
+def _coarser(cell: _Cell) -> _Cell:
+    """Return the cell with user and system CPU in one."""
+    cpu: tuple[PartName, ...] = ("server CPU",)
+    if "instructions" in cell.names:
+        cpu = ("instructions", "other server CPU")
+    return replace(cell, names=(*cpu, "client CPU", "waiting"))
+
+
+def _time(name: PartName, times: Times) -> FloatArray | None:
+    """Return the time per operation that a part is; None for the factors of user CPU."""
+    user = times.server if times.user is None else times.user
+    return {
+        "user CPU": user,
+        "system CPU": times.server - user,
+        "server CPU": times.server,
+        "client CPU": times.client,
+        "waiting": times.waiting,
+        "server": times.total - times.client,
+    }.get(name)
+
+
+def _change(name: PartName, times: Times, log_instructions: float) -> FloatArray:
+    if (time := _time(name, times)) is not None:
+        return change_of(time, times.total)
+    instructions: FloatArray = _weight(times) * log_instructions
+    if name == "instructions":
+        return instructions
+    cpu = times.user if name == "time per instruction" else times.server
+    assert cpu is not None, "user CPU has factors only where it was measured"
+    return change_of(cpu, times.total) - instructions
+
+
+def _weight(times: Times) -> FloatArray:
+    """Return how much of ln(total) a factor of user CPU moves."""
+    assert times.user is not None, "user CPU has factors only where it was measured"
+    weight: FloatArray = log_mean(times.user) / log_mean(times.total)
+    return weight
+
+
+def _located(cells: Sequence[_Cell]) -> tuple[list[FloatArray], list[list[float | None]]]:
+    """Return the changes of each cell (`_Cell.changes`), and how far their intervals reach."""
+    centers: list[FloatArray] = []
+    families: dict[str, list[tuple[int, int, Mapping[int, Location]]]] = defaultdict(list)
+    for index, cell in enumerate(cells):
+        values = np.array([cell.changes(totals.sum(axis=0)) for totals in cell.incarnations])
+        without = [cell.changes(_without(totals)) for totals in cell.incarnations]
+        centers.append(cell.share @ values)
+        if sum(map(len, without)) < 2:
+            continue
+        for column, name in enumerate(("", *cell.names)):
+            locations = {
+                number: _jackknife(float(values[number, column]), each[:, column])
+                for number, each in enumerate(without)
+            }
+            families[name].append((index, column, locations))
+    reaches: list[list[float | None]] = [[None] * (len(cell.names) + 1) for cell in cells]
+    for family in families.values():
+        related = relate(
+            [locations for *_, locations in family],
+            [cells[index].result.contender for index, *_ in family],
+        )
+        for (index, column, _), relative in zip(family, related, strict=True):
+            reaches[index][column] = _reach(relative)
+    return centers, reaches
+
+
+def _jackknife(value: float, without: FloatArray) -> Location:
+    """Return the location of a value, from those without each block."""
+    blocks = len(without)
+    influence = (without.mean() - without) * (blocks - 1) / blocks
+    return Location(mean=value, size=float(blocks), influence=influence)
+
+
+def _reach(relative: Relative) -> float | None:
+    if relative.interval is None:
+        return None
+    return (math.log(relative.interval.high) - math.log(relative.interval.low)) / 2
+
+
+def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> Explanation:
+    totals = np.concatenate(cell.incarnations).sum(axis=0)
+    times = times_of(totals)
+    whole, *values = changes[:-1].tolist()
+    counted = _reach_of_work(cell.result.work) * float(changes[-1])
+    parts = [
+        _part(name, times, value, _joined(name, reach, counted))
+        for name, value, reach in zip(cell.names, values, reaches[1:], strict=True)
+    ]
+    reach = reaches[0]
+    us, base_us = (times.total * _US_PER_S).tolist()
+    return Explanation(
+        base_us=base_us,
+        us=us,
+        change=whole,
+        low=None if reach is None else whole - reach,
+        high=None if reach is None else whole + reach,
+        parts=parts,
+        main=_main(cell.result, whole, parts),
+    )
+
+
+def _reach_of_work(work: Work | None) -> float:
+    """Return how far the interval of ln(instructions / the base's) reaches."""
+    if work is None or not work.low or not work.high:
+        return 0.0
+    return (math.log(work.high) - math.log(work.low)) / 2
+
+
+def _joined(name: PartName, reach: float | None, counted: float) -> float | None:
+    """Return the reach of a part: blocks and counts were measured apart, so squares add up."""
+    is_factor = name in ("instructions", "time per instruction", "other server CPU")
+    return math.hypot(reach, counted) if reach is not None and is_factor else reach
+
+
+def _part(name: PartName, times: Times, value: float, reach: float | None) -> Part:
+    part = Part(name=name, change=value)
+    if (time := _time(name, times)) is not None:
+        part.us, part.base_us = (time * _US_PER_S).tolist()
+    if reach is not None:
+        part.low, part.high = value - reach, value + reach
+    return part
+
+
+def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]:
+    """Return the parts that are a good part of a change; none if the plan or stalls make it."""
+    changed = result.verdict == ("slower" if whole > 0 else "faster")
+    if not changed or result.basis != "typical" or PLAN_DIFFERS in result.notes:
+        return []
+    sign = math.copysign(1.0, whole)
+    main = [
+        part for part in parts if part.change * sign >= GOOD_PART * abs(whole) and _is_certain(part)
+    ]
+    return [part.name for part in sorted(main, key=lambda part: -abs(part.change))]
+
+
+def _is_certain(part: Part) -> bool:
+    return part.low is not None and part.high is not None and (part.low > 0 or part.high < 0)

@@ -1,0 +1,197 @@
+"""Reasons of a change in words: the parts of the time per operation that make it.
+
+Only counted instructions are called a cause, and waiting where context switches or storage tell
+what it is about (`explain.py`). CPU time moves with the speed of a shared machine as throughput
+does, so it is stated as what it is; and an instruction that took longer had a slower clock, caches
+with less in them, or a neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.metrics import Cause
+from slowdust.analysis.model import (
+    Explanation,
+    FunctionChange,
+    FunctionChanges,
+    Part,
+    PartName,
+    Result,
+)
+from slowdust.analysis.results.notes import PLAN_DIFFERS
+from slowdust.analysis.story.explain import Movement, explain
+from slowdust.store.count import INSTRUCTIONS
+from slowdust.wording import change, listing, operation, shortened
+
+UNEXPLAINED = "nothing measured here explains it"
+OTHER_PLAN = "its plan differs, so this compares plans, not code"
+MOST_FUNCTIONS = 3
+"""Functions that a sentence names."""
+LEAST_SHARE = 0.1
+"""Share of the change of instructions from which a function is named."""
+FEWEST_TOGETHER = 2
+"""Changed tests from which a sentence says what their changes have in common."""
+
+_UNMEASURED = " for what is not measured here, as a flush, the network or a CPU that others use"
+_WITH_WAITING: frozenset[PartName] = frozenset(("waiting", "server"))
+_WITH_INSTRUCTIONS: frozenset[PartName] = frozenset(("instructions", "time per instruction"))
+
+CPU_TIMES: Mapping[PartName, str] = {
+    "user CPU": "server user CPU",
+    "system CPU": "server system CPU",
+    "server CPU": "server CPU",
+    "other server CPU": "server CPU beside the instructions",
+    "client CPU": "client CPU",
+    "server": "time outside the client",
+}
+"""Parts that are times of a shared machine, in a sentence."""
+TITLES: Mapping[PartName, str] = {
+    "instructions": "instructions",
+    "time per instruction": "time per instruction",
+    "user CPU": "user CPU",
+    "system CPU": "system CPU",
+    "server CPU": "server CPU",
+    "other server CPU": "other server CPU",
+    "client CPU": "client CPU",
+    "waiting": "waiting",
+    "server": "server CPU and waiting",
+}
+"""Parts as rows and columns name them, in the order in which these stand."""
+
+
+def add_reasons(results: Sequence[Result], base: str, functions: Sequence[FunctionChanges]) -> None:
+    """Set the words of the explanation of each result that is faster or slower.
+
+    `functions` with exact costs name the functions that its instructions went into.
+    """
+    counted = {
+        (Step(each.benchmark, each.test, each.clients), each.contender): each.functions
+        for each in functions
+        if each.unit == INSTRUCTIONS
+    }
+    steps = {_step(result): result for result in results if result.contender == base}
+    for result in results:
+        explanation, base_result = result.explanation, steps.get(_step(result))
+        if explanation is None or base_result is None or result.verdict not in ("faster", "slower"):
+            continue
+        own = counted.get((_step(result), result.contender), ())
+        explanation.words = _words(result, explanation, base_result, own)
+
+
+def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
+    """Return a sentence about the largest parts of the changed results, which have these labels."""
+    explained = [
+        (label, result.explanation)
+        for label, result in labelled
+        if result.explanation is not None and result.explanation.words
+    ]
+    if len(explained) < FEWEST_TOGETHER:
+        return []
+    by_part: dict[PartName | None, list[str]] = {name: [] for name in (*TITLES, None)}
+    for label, explanation in explained:
+        by_part[explanation.main[0] if explanation.main else None].append(label)
+    largest = [
+        f"{TITLES[name]} in {len(labels)} ({shortened(labels)})"
+        for name, labels in by_part.items()
+        if name is not None and labels
+    ]
+    if not largest:
+        return []
+    unknown = by_part[None]
+    rest = f"; in {len(unknown)} none is sure ({shortened(unknown)})" if unknown else ""
+    return [
+        f"Of {len(explained)} tests that changed, the largest part of the change is "
+        f"{listing(largest)}{rest}."
+    ]
+
+
+def _step(result: Result) -> Step:
+    return Step(result.benchmark, result.test, result.clients)
+
+
+def _words(
+    result: Result, explanation: Explanation, base: Result, functions: Sequence[FunctionChange]
+) -> str:
+    if PLAN_DIFFERS in result.notes:
+        return OTHER_PLAN
+    if result.basis == "all time":
+        return "stalls make the difference"
+    main = [part for name in explanation.main if (part := explanation.part(name)) is not None]
+    if not main:
+        return UNEXPLAINED
+    waits = _WITH_WAITING & {*explanation.main}
+    evidence = [each for each in explain(result, base) if waits and each.cause is not Cause.CPU]
+    clauses = [
+        f"{_clause(part, result, functions)}{_aim(part, evidence)} "
+        f"({part.change / explanation.change:.0%} of the change)"
+        for part in main
+    ]
+    if evidence:
+        clauses.append(_points_to(evidence))
+    elif not _WITH_INSTRUCTIONS & {*explanation.main}:
+        clauses.append("which on a shared machine proves no cause")
+    elif "instructions" in explanation.main and _does_not_wait(explanation):
+        clauses.append("nothing waits longer" if explanation.change > 0 else "nothing waits less")
+    return ", ".join(clauses)
+
+
+def _clause(part: Part, result: Result, functions: Sequence[FunctionChange]) -> str:
+    unit = operation(result.unit)
+    if part.name == "instructions":
+        assert result.work is not None and result.work.ratio is not None, "they were counted"
+        return f"{result.work.ratio:.2f}X instructions per {unit}{_in_functions(functions)}"
+    if part.name == "time per instruction":
+        longer = "longer" if part.change > 0 else "less long"
+        return f"each instruction took {longer}: the clock, the caches or a neighbour"
+    if part.name == "waiting":
+        return f"it waits {_more_us(part)} per {unit}"
+    if not part.base_us or part.us is None:
+        return f"{CPU_TIMES[part.name]} per {unit} changed"
+    in_one = ", CPU and waiting in one," if part.name == "server" else ""
+    return f"{CPU_TIMES[part.name]} per {unit}{in_one} is {change(part.us / part.base_us)}"
+
+
+def _aim(part: Part, evidence: Sequence[Movement]) -> str:
+    """Return what a wait is for, where nothing that was measured tells."""
+    return _UNMEASURED if part.name == "waiting" and not evidence else ""
+
+
+def _in_functions(functions: Sequence[FunctionChange]) -> str:
+    """Return ', of the difference 41% in planner and 12% in hash_search'."""
+    named = [
+        f"{each.share:.0%} in {each.name}"
+        for each in functions[:MOST_FUNCTIONS]
+        if each.share is not None and each.share >= LEAST_SHARE
+    ]
+    return f", of the difference {listing(named)}" if named else ""
+
+
+def _more_us(part: Part) -> str:
+    """Return '12 µs more', or '12 µs less'."""
+    assert part.us is not None and part.base_us is not None, "waiting is a time"
+    size = part.us - part.base_us
+    return f"{_significant(abs(size))} µs {'more' if size > 0 else 'less'}"
+
+
+def _significant(value: float) -> str:
+    digits = max(0, 1 - math.floor(math.log10(value))) if value > 0 else 0
+    return f"{value:,.{digits}f}"
+
+
+def _points_to(evidence: Sequence[Movement]) -> str:
+    """Return 'with context switches per operation up 30%, which points to more contention'."""
+    first = evidence[0]
+    moved = listing([f"{each.metric} {change(each.ratio)}" for each in evidence])
+    amount = "more" if first.ratio > 1 else "less"
+    return f"with {moved}, which points to {amount} {first.cause.value}"
+
+
+def _does_not_wait(explanation: Explanation) -> bool:
+    """Return whether waiting was measured, and is surely no good part of the change."""
+    waiting = explanation.part("waiting")
+    if waiting is None or waiting.low is None or waiting.high is None:
+        return False
+    return max(abs(waiting.low), abs(waiting.high)) < abs(explanation.change) / 4

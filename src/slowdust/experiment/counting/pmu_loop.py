@@ -1,0 +1,123 @@
+"""The counting of work by the processor's counters, in incarnations that are not timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.counting.incarnation import UntimedIncarnations
+from slowdust.experiment.counting.perf import PerfError
+from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
+from slowdust.experiment.driver.protocol import Ran, Stop, ToPositions
+from slowdust.experiment.journal import Journal
+from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.slices.blocks import StepSessions
+from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.view import View
+from slowdust.store.count import Count, CountPlace
+from slowdust.units import Second
+
+INCARNATIONS = 2
+"""Starts of each server: what memory it gets, and where, moves the counts a little, too."""
+REPEATS = 3
+_WINDOW: Second = 0.1
+"""The length of a window on the slowest contender, about."""
+_FEWEST = 2
+
+
+class PmuLoop:
+    """Counts the work of every contender in every test, with one client."""
+
+    def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
+        self._incarnations = UntimedIncarnations(spec, contenders, journal, view)
+        sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), [1])
+        self._steps = [PlannedStep(test, clients) for test, clients in sequence]
+        self._contenders = contenders
+        self._journal = journal
+        self._view = view
+        groups = usable_groups()
+        self._counters = [PmuCounter(groups), *[PmuCounter(groups[:1])] * (REPEATS - 1)]
+        """The counter of each repeat: what decides is counted in all of them, the rest in one."""
+        self._windows = len(groups) + REPEATS - 1
+
+    def run(self) -> None:
+        """Count what has not been counted yet; a contender that cannot be counted is a warning."""
+        for incarnation in range(1, INCARNATIONS + 1):
+            if steps := [step for step in self._steps if self._is_missing(step, incarnation)]:
+                self._incarnations.run(incarnation, steps, partial(self._observe, incarnation))
+
+    def _is_missing(self, step: PlannedStep, incarnation: int) -> bool:
+        """Return whether a contender lacks counts of a step in an incarnation."""
+        counted = {
+            count.place.contender
+            for count in self._journal.counts
+            if (count.place.test, count.place.incarnation) == (step.test.name, incarnation)
+        }
+        return not counted.issuperset(each.name for each in self._contenders.running())
+
+    def _observe(
+        self, incarnation: int, step: PlannedStep, run: StepSessions, per_second: float
+    ) -> None:
+        self._view.phase(f"counting {step.test.name}")
+        run.age(run.positions)  # from here on all contenders do the same operations
+        operations = self._operations(step, per_second, run)
+        left = self._incarnations.operations_left(step, run)
+        if left is None or left >= self._windows * operations:
+            (position,) = run.positions
+            run.each(partial(self._count, _Work(step, incarnation, run, position, operations)))
+
+    def _operations(self, step: PlannedStep, per_second: float, run: StepSessions) -> int:
+        """Return the operations of a window: the same for all contenders and incarnations."""
+        for count in self._journal.counts:
+            if count.place.test == step.test.name:
+                return count.run.operations
+        operations = round(per_second * _WINDOW)
+        left = self._incarnations.operations_left(step, run)
+        if left is not None:
+            operations = min(operations, left // (2 * self._windows))
+        return max(_FEWEST, operations)
+
+    def _count(self, work: _Work, contender: RunningContender, run: Callable[[Stop], Ran]) -> None:
+        """Count a contender's work; a failure of perf is a warning."""
+        position = work.position
+
+        def advance() -> None:
+            nonlocal position
+            position += work.operations
+            ran = run(ToPositions([position]))
+            contender.refuse_fatal_errors(ran.errors, "operations that were counted")
+
+        server, serving = contender.server.pid, work.sessions.serving(contender)
+        try:
+            runs = [
+                counter.count(server, serving, work.operations, advance)
+                for counter in self._counters
+            ]
+        except PerfError as error:
+            self._contenders.warn(f"the work of {contender.name} was not counted: {error}")
+            return
+        for repeat, counted in enumerate(runs):
+            place = CountPlace(
+                benchmark=work.step.test.benchmark,
+                test=work.step.test.name,
+                clients=work.step.clients,
+                contender=contender.name,
+                incarnation=work.incarnation,
+                repeat=repeat,
+            )
+            self._journal.add_count(Count(place=place, source="pmu", run=counted))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every contender does while it is counted."""
+
+    step: PlannedStep
+    incarnation: int
+    sessions: StepSessions
+    position: int
+    """Operations that the client has done before."""
+    operations: int
+    """Operations of each window."""

@@ -1,0 +1,87 @@
+"""One step on one contender under callgrind: windows of so many operations, and their cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.protocol import ToPositions
+from slowdust.experiment.plan import PlannedStep
+from slowdust.formats.callgrind import INSTRUCTIONS as IR
+from slowdust.formats.callgrind import read_totals
+from slowdust.instances.callgrind import Callgrind
+from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, CountedRun, Events
+
+REPEATS = 4
+"""Windows of a step in one incarnation."""
+_WARM_UP = 2
+"""Operations before the first window, as a multiple of those of a window."""
+_NAMES = {IR: INSTRUCTIONS, "sysCount": SYSTEM_CALLS}
+"""Event of callgrind -> its name in the records."""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One window."""
+
+    run: CountedRun
+    text: str
+    """What callgrind wrote of the session."""
+
+
+class CountedSession:
+    """The one client of a step on a server under callgrind; it goes forward by operations."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        contender: RunningContender,
+        step: PlannedStep,
+        incarnation: int,
+        first: int,
+    ) -> None:
+        """Begin the sequence of the step's operations with the one whose index is `first`."""
+        self._driver = driver
+        self._contender = contender
+        self._name = f"{contender.name}|{step.key}|count {incarnation}"
+        self._step = step
+        self._position = 0
+        self._first = first
+
+    def repeats(self, callgrind: Callgrind, data: Data, operations: int) -> Iterator[Repeat]:
+        """Connect, warm up, and yield the repeats, each of so many operations.
+
+        Raises:
+            TargetError: the server fails.
+            CallgrindError: it does not take orders.
+        """
+        test = self._step.test.driver_test
+        self._driver.open(
+            self._name, self._contender.target, data, test=test, clients=1, first=self._first
+        )
+        # Without instrumentation this takes a tenth of the time.
+        self._run(_WARM_UP * operations)
+        callgrind.start(lambda: self._run(1))
+        self._window(callgrind, 1)  # is not kept: it has the end of the first order
+        for _ in range(REPEATS):
+            text = self._window(callgrind, operations)
+            yield Repeat(CountedRun(operations=operations, own=_events(text)), text)
+        callgrind.stop(lambda: self._run(1))
+        self._driver.close(self._name)
+
+    def _window(self, callgrind: Callgrind, operations: int) -> str:
+        if operations > 1:
+            self._run(operations - 1)
+        return callgrind.dump(lambda: self._run(1))
+
+    def _run(self, operations: int) -> None:
+        self._position += operations
+        ran = self._driver.run(self._name, ToPositions([self._position]))
+        self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
+
+
+def _events(text: str) -> Events:
+    totals = read_totals(text)
+    return {name: totals[key] for key, name in _NAMES.items() if key in totals}

@@ -1,0 +1,179 @@
+"""Call graph with the costs of functions and calls, and what profiles make of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from slowdust.formats.symbols import NO_SYMBOLS, has_name, plain_name
+from slowdust.store.profile import FunctionCost
+
+SMALLEST_SHARE = 0.0001
+"""Share of the whole cost below which a call stack is cut: its cost is its caller's."""
+LEAST_OF_OBJECT = 0.001
+"""Share of the whole cost below which it is not told that an object has no symbols."""
+
+
+class Function(NamedTuple):
+    """A function at one level of recursion."""
+
+    name: str
+    """Name, with parameters where it is demangled; the address where there is no symbol."""
+    object: str
+    level: int
+    """1, or 2 where the function is already being carried out further out."""
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The name and the object that it is counted under."""
+        return (plain_name(self.name) if has_name(self.name) else NO_SYMBOLS), self.object
+
+    @property
+    def frame(self) -> str:
+        """The function as a frame of a call stack; without a name it is called by its object."""
+        name = plain_name(self.name) if has_name(self.name) else f"[{self.object}]"
+        return name.replace(";", ",")
+
+
+@dataclass
+class CallGraph:
+    """Own costs of functions, and of each caller's calls of each callee with all they call."""
+
+    own: dict[Function, int] = field(default_factory=lambda: defaultdict(int))
+    calls: dict[Function, dict[Function, int]] = field(default_factory=lambda: defaultdict(dict))
+    hidden: set[Function] = field(default_factory=set)
+    """Functions that are not shown; what they call is their callers'."""
+
+    def add_own(self, function: Function, cost: int) -> None:
+        """Add to a function's own cost."""
+        self.own[function] += cost
+
+    def add_call(self, caller: Function, callee: Function, cost: int) -> None:
+        """Add to the cost of a caller's calls of a callee, which has all that these calls did."""
+        calls = self.calls[caller]
+        calls[callee] = calls.get(callee, 0) + cost
+
+    def leave_out(self, unwanted: Callable[[Function], bool]) -> None:
+        """Hide functions, whose own costs are not counted; what they call stays."""
+        self.hidden = {function for function in self._all() if unwanted(function)}
+
+    @property
+    def total(self) -> int:
+        """The cost of all functions that are not hidden."""
+        return sum(cost for function, cost in self.own.items() if function not in self.hidden)
+
+    def functions(self, operations: int) -> list[FunctionCost]:
+        """Return all functions per operation, the largest own cost first.
+
+        Levels of recursion are one function, whose inclusive cost is that of its outermost level,
+        which contains all others. Where several functions are counted under one name, it is the
+        cost of the call stacks that have one of them, for which see `stacks`.
+        """
+        shown: dict[tuple[str, str], list[Function]] = defaultdict(list)
+        for function in self._all() - self.hidden:
+            shown[function.shown].append(function)
+        walk = self._walk()
+        costs = []
+        for key, functions in shown.items():
+            own = sum(self.own.get(function, 0) for function in functions)
+            outermost = min(function.level for function in functions)
+            first, *others = (each for each in functions if each.level == outermost)
+            inclusive = walk.inclusive[key] if others else self._inclusive(first)
+            inclusive = min(max(inclusive, own), self.total)
+            costs.append(FunctionCost(*key, own / operations, inclusive / operations))
+        return sorted(costs, key=lambda cost: (-cost.own, cost.name, cost.object))
+
+    def stacks(self, operations: int) -> dict[str, float]:
+        """Return call stacks -> own cost per operation, which add up to the total.
+
+        The graph knows callers and callees, not whole stacks: where a function has several
+        callers, each gets a share of what it calls in proportion to the cost of its calls. That
+        is exact where every function has one caller. A call of a function that is already in the
+        stack is left out, and its cost is shared by what else the function does. A stack of less
+        than `SMALLEST_SHARE` of the total is cut, and its cost is its caller's.
+        """
+        walk = self._walk()
+        return {
+            ";".join(path): cost / operations for path, cost in walk.own.items() if path and cost
+        }
+
+    def unnamed_objects(self) -> list[str]:
+        """Return the objects most of whose own cost is in functions without names, sorted.
+
+        One of less than `LEAST_OF_OBJECT` of the total is left out.
+        """
+        costs: dict[str, int] = defaultdict(int)
+        unnamed: dict[str, int] = defaultdict(int)
+        for function, cost in self.own.items():
+            if function not in self.hidden:
+                costs[function.object] += cost
+                unnamed[function.object] += 0 if has_name(function.name) else cost
+        least = self.total * LEAST_OF_OBJECT
+        return sorted(name for name, cost in unnamed.items() if cost > max(costs[name] / 2, least))
+
+    def _all(self) -> set[Function]:
+        called = {callee for calls in self.calls.values() for callee in calls}
+        return self.own.keys() | self.calls.keys() | called
+
+    def _inclusive(self, function: Function) -> int:
+        calls = self.calls.get(function, {})
+        return self.own.get(function, 0) + sum(
+            cost for callee, cost in calls.items() if callee != function
+        )
+
+    def _walk(self) -> _Walk:
+        roots = self._roots()
+        scale = self.total / sum(roots.values()) if roots else 0.0
+        walk = _Walk(self, self.total * SMALLEST_SHARE)
+        for root, cost in sorted(roots.items()):
+            walk.enter(root, cost * scale, ())
+        return walk
+
+    def _roots(self) -> Mapping[Function, int]:
+        """Return the functions that nothing called in the window -> the cost that is theirs."""
+        called: dict[Function, int] = defaultdict(int)
+        for caller, calls in self.calls.items():
+            for callee, cost in calls.items():
+                if callee != caller:
+                    called[callee] += cost
+        rest = {function: self._inclusive(function) - called[function] for function in self._all()}
+        return {function: cost for function, cost in rest.items() if cost > 0}
+
+
+@dataclass
+class _Walk:
+    """A walk from the roots of a graph to all that they call."""
+
+    graph: CallGraph
+    smallest: float
+    """Cost below which a call is not followed."""
+    own: dict[tuple[str, ...], float] = field(default_factory=lambda: defaultdict(float))
+    """Path of names, the outermost first -> own cost."""
+    inclusive: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    """Name and object -> cost of the calls that are not inside of another call of it."""
+    _entered: Counter[Function | tuple[str, str]] = field(default_factory=Counter)
+
+    def enter(self, function: Function, cost: float, path: tuple[str, ...]) -> None:
+        """Share `cost` among the function itself and what it calls, which are entered."""
+        hidden = function in self.graph.hidden
+        inside = path if hidden else (*path, function.frame)
+        calls = {
+            callee: cost_of_calls
+            for callee, cost_of_calls in self.graph.calls.get(function, {}).items()
+            if callee != function and not self._entered[callee]
+        }
+        own = 0 if hidden else self.graph.own.get(function, 0)
+        whole = own + sum(calls.values())
+        scale = cost / whole if whole else 0.0
+        rest = cost
+        if not self._entered[function.shown]:
+            self.inclusive[function.shown] += cost
+        self._entered.update((function, function.shown))
+        for callee, cost_of_calls in calls.items():
+            if (share := cost_of_calls * scale) >= self.smallest:
+                self.enter(callee, share, inside)
+                rest -= share
+        self._entered.subtract((function, function.shown))
+        self.own[inside] += max(rest, 0.0)

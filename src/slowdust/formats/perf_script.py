@@ -1,0 +1,90 @@
+"""Samples as `perf script -F period,ip,sym,dso` prints them: call stacks, the innermost first.
+
+A sample is a line with its period, a line for each frame (address, symbol, object in parentheses),
+and an empty line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from slowdust.formats.call_graph import CallGraph, Function
+from slowdust.formats.symbols import folded_name, has_name, object_name
+from slowdust.store.profile import FunctionCost, Profile
+
+FIELDS = "period,ip,sym,dso"
+"""The fields that perf is asked for."""
+KERNEL = "kernel"
+"""The object of the kernel's own functions."""
+_FRAME = re.compile(r"\s*[0-9a-f]+ (.+?) \(([/\[].*?)(?: \(deleted\))?\)$")
+_NAMES_OF_KERNEL = ("[kernel.kallsyms]", "[kernel.vmlinux]", "[guest.kernel.kallsyms]")
+
+
+def read_samples(text: str) -> Iterator[tuple[int, list[Function]]]:
+    """Yield the period and the call stack of each sample, the outermost function first.
+
+    Frames of one object without symbols that follow each other are one frame. A sample without a
+    stack is left out.
+    """
+    for block in text.split("\n\n"):
+        header, _, body = block.strip("\n").partition("\n")
+        period = header.split()[0] if header.split() else ""
+        stack = [
+            _function(*match.groups()) for match in map(_FRAME.match, body.split("\n")) if match
+        ]
+        if period.isdigit() and stack:
+            yield int(period), _without_repeats(stack[::-1])
+
+
+def read_profile(
+    text: str, *, benchmark: str, test: str, clients: int, contender: str, operations: int
+) -> Profile:
+    """Return the profile of samples that were taken while so many operations were carried out.
+
+    Periods are nanoseconds of CPU time: the cost of a function per operation is the sum of the
+    periods of its samples / operations. A recursive function counts once in a sample.
+    """
+    own: Counter[tuple[str, str]] = Counter()
+    inclusive: Counter[tuple[str, str]] = Counter()
+    stacks: Counter[str] = Counter()
+    graph = CallGraph()
+    samples = 0
+    for period, stack in read_samples(text):
+        samples += 1
+        own[stack[-1].shown] += period
+        inclusive.update(dict.fromkeys((function.shown for function in stack), period))
+        stacks[";".join(function.frame for function in stack)] += period
+        graph.add_own(stack[-1], period)
+    costs = [
+        FunctionCost(*shown, own[shown] / operations, cost / operations)
+        for shown, cost in inclusive.items()
+    ]
+    return Profile(
+        benchmark=benchmark,
+        test=test,
+        clients=clients,
+        contender=contender,
+        source="perf",
+        unit="ns",
+        operations=operations,
+        samples=samples,
+        functions=sorted(costs, key=lambda cost: (-cost.own, cost.name, cost.object)),
+        stacks={stack: period / operations for stack, period in stacks.items()},
+        unnamed_objects=graph.unnamed_objects(),
+    )
+
+
+def _function(name: str, path: str) -> Function:
+    name_of_object = KERNEL if path in _NAMES_OF_KERNEL else object_name(path.strip("[]"))
+    return Function(folded_name(name), name_of_object, 1)
+
+
+def _without_repeats(stack: Sequence[Function]) -> list[Function]:
+    """Return a stack in which neighbours without names in one object are one frame."""
+    return [
+        function
+        for before, function in zip([None, *stack], stack, strict=False)
+        if before is None or has_name(function.name) or before.shown != function.shown
+    ]

@@ -1,0 +1,179 @@
+"""A server under valgrind's callgrind, which counts its instructions between two orders.
+
+A small library (`count.c`), preloaded into the server, carries out orders at the moment when the
+thread that serves the client is about to read its next message. It and Slowdust share a mapped
+file. An order that ends a window makes callgrind write what that thread did in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from slowdust.accounts import Account
+from slowdust.dbms.environment import preloading
+from slowdust.errors import SlowdustError
+from slowdust.instances.preloads import compiled
+from slowdust.units import Second
+
+_VARIABLE = "SLOWDUST_COUNT"
+"""The variable of the server's environment that names the shared file."""
+_ORDERS = struct.Struct("=4Q")
+"""Number of the newest order, its kind, number of the last one carried out, its process."""
+_START, _DUMP, _STOP = 1, 2, 3
+_ANSWER_LIMIT: Second = 120.0
+_POLL: Second = 0.001
+_MARK = "slowdust_order"
+"""The function of the library that the thread which serves the client has called."""
+_TRIGGER = "Trigger: Client Request: slowdust"
+_OPTIONS = (
+    "--tool=callgrind",
+    "--instr-atstart=no",  # starting a server costs more than what is counted
+    "--separate-threads=yes",
+    "--dump-line=no",
+    "--collect-systime=yes",  # counts system calls, too
+)
+_HEADER_BYTES = 8192
+_LAUNCHING = re.compile(r"launching (/\S+)")
+
+
+class CallgrindError(SlowdustError):
+    """A server under callgrind that did not carry out an order."""
+
+
+class Callgrind:
+    """The instrument of one server: the command that starts it, and the orders to it."""
+
+    def __init__(self, directory: Path, account: Account, *, follow_children: bool) -> None:
+        """Make the directory, in which the account writes and nobody else.
+
+        `follow_children` is for servers whose sessions are processes of their own.
+
+        Raises:
+            SlowdustError: valgrind is missing, or the library cannot be compiled.
+            OSError: the directory cannot be made.
+        """
+        self._library = compiled("count", "counting by valgrind")
+        self._launcher = _launcher()
+        self.program = _tool(self._launcher)
+        """The program that the server's processes are: callgrind itself."""
+        self._output = directory / "output"
+        self._file = directory / "orders"
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        directory.chmod(0o711)
+        self._output.mkdir(mode=0o700)
+        self._file.write_bytes(bytes(_ORDERS.size))
+        self._file.chmod(0o600)
+        self._shared = self._file.open("r+b", buffering=0)
+        for path in (self._output, self._file):
+            account.make_owner_of(path)
+        self._children = follow_children
+        self._last = 0
+
+    def command(self, server: Sequence[str]) -> list[str]:
+        """Return the command that runs the server under callgrind."""
+        trace = f"--trace-children={'yes' if self._children else 'no'}"
+        output = f"--callgrind-out-file={self._output}/%p"
+        log = f"--log-file={self._output}/log.%p"
+        return [self._launcher, *_OPTIONS, trace, output, log, *server]
+
+    def variables(self, server: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of the server's environment."""
+        return preloading(server, self._library) | {_VARIABLE: str(self._file)}
+
+    def start(self, operation: Callable[[], object]) -> None:
+        """Begin to count behind `operation`, which the server's client carries out.
+
+        Raises:
+            CallgrindError: the server does not carry out the order.
+        """
+        self._order(_START, operation)
+
+    def stop(self, operation: Callable[[], object]) -> None:
+        """Count no longer behind `operation`: the server is many times as fast again.
+
+        Raises:
+            CallgrindError: the server does not carry out the order.
+        """
+        self._order(_STOP, operation)
+
+    def dump(self, operation: Callable[[], object]) -> str:
+        """Return what callgrind wrote since the last order, up to the end of `operation`.
+
+        It is about the thread, or the process, that serves the client.
+
+        Raises:
+            CallgrindError: the server does not carry out the order, or it is not clear which of
+                its threads serves the client.
+        """
+        process = self._order(_DUMP, operation)
+        texts = [text for text in self._texts(process) if _TRIGGER in text[:_HEADER_BYTES]]
+        own = [text for text in texts if _MARK in text]
+        if len(own) != 1:
+            raise CallgrindError(f"{len(own)} threads of the server serve the client")
+        return own[0]
+
+    def close(self) -> None:
+        """Close the shared file."""
+        self._shared.close()
+
+    def _order(self, kind: int, operation: Callable[[], object]) -> int:
+        """Give an order, carry out the operation behind which it is seen; return the process."""
+        for path in self._files():
+            path.unlink()
+        self._last += 1
+        descriptor = self._shared.fileno()
+        os.pwrite(descriptor, struct.pack("=Q", kind), 8)
+        os.pwrite(descriptor, struct.pack("=Q", self._last), 0)
+        operation()
+        deadline = time.monotonic() + _ANSWER_LIMIT
+        while True:
+            content = os.pread(descriptor, _ORDERS.size, 0)
+            if len(content) == _ORDERS.size:
+                _, _, acknowledged, process = _ORDERS.unpack(content)
+                if acknowledged == self._last:
+                    return int(process)
+            if time.monotonic() > deadline:
+                raise CallgrindError(
+                    "the server under valgrind does not take orders: it reads its messages by "
+                    "another function than recv"
+                )
+            time.sleep(_POLL)
+
+    def _files(self) -> Iterator[Path]:
+        return (path for path in self._output.iterdir() if not path.name.startswith("log."))
+
+    def _texts(self, process: int) -> Iterator[str]:
+        for path in sorted(self._files()):
+            if path.name.partition(".")[0] != str(process):
+                continue
+            # The directory is the server's account's: what is there need not be a file of its.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as file:
+                if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    yield file.read().decode(errors="replace")
+
+
+def _launcher() -> str:
+    path = shutil.which("valgrind")
+    if path is None:
+        raise CallgrindError("valgrind is not installed")
+    return path
+
+
+def _tool(launcher: str) -> Path:
+    """Return the program that valgrind's launcher runs for callgrind."""
+    command = [launcher, "-d", "--tool=callgrind", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    match = _LAUNCHING.search(done.stderr)
+    if match is None:
+        raise CallgrindError("valgrind does not show which program it runs")
+    return Path(match[1])

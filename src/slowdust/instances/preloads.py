@@ -1,0 +1,54 @@
+"""Small libraries that are preloaded into servers, compiled when they are first needed."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from slowdust.builds import staging
+from slowdust.errors import SlowdustError
+from slowdust.places import cache_root
+
+_COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec")
+INSTALL = "sudo apt install gcc libc6-dev"
+
+
+def compiled(name: str, purpose: str, libraries: Sequence[str] = ()) -> Path:
+    """Return the library made of `NAME.c` beside this module, from the cache where it is there.
+
+    `purpose` is the subject of a sentence on why it cannot be made: 'a calibration'. `libraries`
+    are the linker's options.
+
+    Raises:
+        SlowdustError: there is no C compiler, or it fails.
+    """
+    source = resources.files(__package__).joinpath(f"{name}.c").read_bytes()
+    command = [*_COMPILER, "-x", "c", "-"]
+    digest = hashlib.sha256(source + " ".join([*command, *libraries]).encode()).hexdigest()[:16]
+    library = cache_root() / "preloads" / f"{name}-{digest}.so"
+    with staging.lock(library):
+        if not library.exists():
+            beside = library.with_suffix(".new")
+            _compile([*command, "-o", str(beside), *libraries], source, purpose)
+            beside.chmod(0o755)
+            beside.replace(library)
+    return library
+
+
+def _compile(command: Sequence[str], source: bytes, purpose: str) -> None:
+    try:
+        subprocess.run(command, input=source, capture_output=True, check=True)
+    except FileNotFoundError:
+        raise SlowdustError(
+            f"{purpose} compiles a small library, and there is no C compiler: install one, for "
+            f"example by `{INSTALL}`"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        message = error.stderr.decode(errors="replace").strip()
+        raise SlowdustError(
+            f"the library that {purpose} needs cannot be compiled (headers are in the package "
+            f"libc6-dev): {message}"
+        ) from error

@@ -1,0 +1,165 @@
+"""perf on real servers: exact windows of counters, and profiles by samples.
+
+The events of the hardware need a PMU; those of the kernel take the same way.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from slowdust.experiment.counting import pmu_loop
+from slowdust.experiment.counting.method import Missing, check_sampling, perf_version
+from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, threads_of
+from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.protocol import ToPositions
+from slowdust.experiment.journal import open_journal
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.slices.loop import method_of_slices
+from slowdust.experiment.spec.spec import parse_spec
+from slowdust.formats.perf_stat import read_events
+from slowdust.instances.processes import ProcessMark
+from slowdust.store.folder import Folder, writing
+from tests.integration.conftest import GetBuildOf, MakeInstance
+from tests.integration.slowdust_command import Workplace, wait_until
+
+ROWS = 10_000
+OPERATIONS = 500
+SOFTWARE = [("task-clock",), ("context-switches", "minor-faults")]
+
+pytestmark = pytest.mark.skipif(
+    isinstance(perf_version(), Missing) or len(usable_groups(SOFTWARE)) < len(SOFTWARE),
+    reason="needs perf, and the permission to count",
+)
+
+
+@pytest.mark.parametrize("named", ["postgres@17.6", "mysql@5.6.24"])
+def test_a_window_has_the_operations_of_one_session(
+    builds: GetBuildOf, make_instance: MakeInstance, named: str
+) -> None:
+    dbms, version = named.split("@")
+    instance = make_instance(builds(dbms, version))
+    instance.start()
+    position = 0
+    with Driver() as driver:
+        data = Data(1, ROWS, 1)
+        driver.load(instance.target(), data, lambda done, total: None)
+        opened = driver.open("s", instance.target(), data, test="point-query", clients=1)
+
+        def run() -> None:
+            nonlocal position
+            position += OPERATIONS
+            driver.run("s", ToPositions([position]))
+
+        run()
+        serving = opened.server_processes
+        counted = PmuCounter(SOFTWARE).count(instance.pid, serving, OPERATIONS, run)
+        nothing = PmuCounter(SOFTWARE).count(instance.pid, serving, 1, lambda: None)
+    assert position == 3 * OPERATIONS, "each group has a run of its own"
+    # The client and its server share a CPU: for each operation one waits for the other.
+    assert 0.9 * OPERATIONS < counted.own["context_switches"] < 1.5 * OPERATIONS
+    assert 1_000 < counted.own["task_clock_ns"] / OPERATIONS < 1_000_000
+    assert nothing.own.get("context_switches", 0) == 0
+
+
+def test_processes_that_start_in_the_window_are_counted(
+    builds: GetBuildOf, make_instance: MakeInstance
+) -> None:
+    instance = make_instance(builds("postgres", "17.6"))
+    instance.start()
+    threads = ",".join(map(str, threads_of(instance.pid)))
+    with Driver() as driver:
+        data = Data(1, ROWS, 1)
+        driver.load(instance.target(), data, lambda done, total: None)
+        command = ["stat", "-x,", "-e", "context-switches", "-t", threads]
+        with PerfWindow(command) as window:
+            with counting(window):
+                driver.open("new", instance.target(), data, test="point-query", clients=1)
+                driver.run("new", ToPositions([OPERATIONS]))
+            events = read_events(window.end())
+    assert events["context-switches"] > 0.9 * OPERATIONS
+
+
+def test_perf_says_what_it_cannot_observe() -> None:
+    no_such_thread = 2**22 + 1  # more than the kernel gives
+    command = ["stat", "-x,", "-e", "task-clock", "-t", str(no_such_thread)]
+    with PerfWindow(command) as window, pytest.raises(PerfError, match="No such process"):
+        window.open()
+
+
+@pytest.mark.skipif(isinstance(check_sampling(), Missing), reason="samples are not permitted")
+def test_profiles_of_an_experiment(open_dir: Path, builds: GetBuildOf) -> None:
+    builds("postgres", "17.6")
+    workplace = Workplace(open_dir)
+    workplace.run(
+        "compare", "postgres@17.6", "--tests", "point-query", "--rows", str(ROWS),
+        "--slice", "25ms", "--budget", "2s", "--incarnations", "1", "--count", "off", "--profile",
+        "--name", "sampled",
+    )  # fmt: skip
+    folder = Folder(workplace.folder / "results" / "sampled")
+    (profile,) = folder.read_profiles()
+    assert (profile.contender, profile.source) == ("postgres@17.6", "perf")
+    assert profile.samples is not None
+    assert profile.samples > 100
+    inclusive = {cost.name: cost.inclusive for cost in profile.functions}
+    whole = sum(cost.own for cost in profile.functions)
+    assert inclusive["PostgresMain"] > 0.8 * whole
+    assert 1_000 < whole < 1_000_000, "nanoseconds of a point query"
+    assert workplace.nothing_is_left()
+
+
+def test_the_loop_counts_the_same_operations_on_all(
+    data_root: Path, builds: GetBuildOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds("postgres", "17.6")
+    monkeypatch.setattr(pmu_loop, "usable_groups", lambda: SOFTWARE)
+    monkeypatch.setattr(pmu_loop, "INCARNATIONS", 1)
+    contenders = ["postgres@17.6", "postgres@17.6"]
+    spec = parse_spec(
+        {"name": "pmu", "contenders": contenders, "rows": ROWS, "tests": ["delete"], "warmup": 0.1}
+    )
+    view, folder = PlainView(), Folder(data_root / "results" / "pmu")
+    with ExitStack() as stack:
+        writer = stack.enter_context(writing(folder))
+        driver = stack.enter_context(Driver())
+        resolved = resolve_contenders(spec, view)
+        running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
+        journal = open_journal(spec, writer, running, view, method_of_slices(spec))
+        pmu_loop.PmuLoop(spec, running, journal, view).run()
+        pmu_loop.PmuLoop(spec, running, journal, view).run()  # nothing is missing any more
+    counts = folder.read_counts()
+    assert [(count.place.contender, count.place.repeat) for count in counts] == [
+        (name, repeat) for name in running.names for repeat in range(pmu_loop.REPEATS)
+    ]
+    assert {count.source for count in counts} == {"pmu"}
+    assert len({count.run.operations for count in counts}) == 1
+    for count in counts:
+        run = count.run
+        assert 1_000 < run.own["task_clock_ns"] / run.operations < 1_000_000
+        assert ("context_switches" in run.own) == (count.place.repeat == 0)
+
+
+_ENDLESS = """
+import time
+from slowdust.experiment.counting.perf import PerfWindow
+window = PerfWindow(["stat", "-a", "-e", "cpu-clock"])
+window.open()
+print(window.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_perf_ends_when_slowdust_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", _ENDLESS], stdout=subprocess.PIPE) as slowdust:
+        assert slowdust.stdout is not None
+        perf = ProcessMark.of(int(slowdust.stdout.readline()))
+        assert perf is not None
+        assert perf.is_alive()
+        slowdust.kill()
+    wait_until(lambda: not perf.is_alive(), "perf has ended")

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from slowdust.analysis.explanation.times import log_mean
+from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, Result
+from slowdust.store.manifest import Plan
+from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment
+
+
+def explanation_of(result: Result) -> Explanation:
+    assert result.explanation is not None
+    return result.explanation
+
+
+def explain_synthetic(
+    other: Spent,
+    base: Spent | None = None,
+    *,
+    instructions: tuple[float, float, float] | None = None,
+    tick_noise: float = 0.02,
+    clients: int = 1,
+) -> Explanation:
+    manifest, slices = parts_experiment(
+        {BASE: base or Spent(), OTHER: other}, tick_noise=tick_noise, clients=clients
+    )
+    return explanation_of(explained(manifest, slices, instructions=instructions)[1])
+
+
+def test_the_logarithmic_mean_of_equal_values_is_the_value() -> None:
+    assert log_mean(np.array([3.0, 3.0])) == pytest.approx(3.0)
+    assert log_mean(np.array([4.0, 1.0])) == pytest.approx(3 / math.log(4))
+
+
+@pytest.mark.parametrize(
+    ("other", "instructions"),
+    [
+        (Spent(user=75.0), None),
+        (Spent(user=75.0), (1.5, 1.49, 1.51)),
+        (Spent(waiting=60.0, user=40.0), (0.8, 0.79, 0.81)),
+        (Spent(beside=40.0), None),
+        (Spent(user=50.5), (1.0, 0.999, 1.001)),
+    ],
+)
+def test_parts_add_up_to_the_change(
+    other: Spent, instructions: tuple[float, float, float] | None
+) -> None:
+    explanation = explain_synthetic(other, instructions=instructions)
+
+    assert sum(part.change for part in explanation.parts) == pytest.approx(explanation.change)
+
+
+def test_more_instructions_are_the_cause() -> None:
+    explanation = explain_synthetic(Spent(user=75.0), instructions=(1.5, 1.49, 1.51))
+
+    # L(75, 50) / L(125, 100) * ln 1.5: all of ln(125 / 100)
+    part = explanation.part("instructions")
+    assert part is not None
+    assert part.change == pytest.approx(math.log(1.25), abs=0.01)
+    assert explanation.main == ["instructions"]
+    assert explanation.words.startswith("1.50X instructions per operation (")
+    assert explanation.words.endswith("% of the change), nothing waits longer")
+
+
+def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+    functions = FunctionChanges(
+        benchmark="micro",
+        test=TEST,
+        clients=1,
+        contender=OTHER,
+        source="callgrind",
+        unit="instructions",
+        base_total=1e5,
+        total=1.5e5,
+        functions=[
+            FunctionChange(
+                name=name, object="postgres", fate="grew", change=5e4 * share, share=share
+            )
+            for name, share in (("planner", 0.41), ("hash_search", 0.12), ("palloc", 0.01))
+        ],
+    )
+
+    _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[functions])
+
+    words = explanation_of(result).words
+    assert "instructions per operation, of the difference 41% in planner and 12% in hash" in words
+    assert "palloc" not in words
+
+
+def test_a_slower_clock_is_time_per_instruction_and_no_instructions() -> None:
+    explanation = explain_synthetic(Spent(user=65.0), instructions=(1.0, 0.998, 1.002))
+
+    assert explanation.main == ["time per instruction"]
+    assert "each instruction took longer: the clock, the caches or a neighbour" in explanation.words
+
+
+def test_without_counts_cpu_time_is_stated_and_proves_nothing() -> None:
+    explanation = explain_synthetic(Spent(user=75.0))
+
+    assert explanation.main == ["user CPU"]
+    assert "server user CPU per operation is up 5" in explanation.words
+    assert explanation.words.endswith("which on a shared machine proves no cause")
+
+
+def test_a_lock_is_waiting_with_context_switches() -> None:
+    explanation = explain_synthetic(Spent(waiting=60.0, switches=3.5))
+
+    assert explanation.main == ["waiting"]
+    assert explanation.words.startswith("it waits 3")
+    assert " µs more per operation (" in explanation.words
+    assert "of the change), with context switches per operation up 75%, which" in explanation.words
+    assert explanation.words.endswith("points to more contention")
+
+
+def test_a_slower_flush_is_waiting_with_what_is_written() -> None:
+    explanation = explain_synthetic(Spent(waiting=80.0, written_kb=4.0), Spent(written_kb=2.0))
+
+    assert explanation.main == ["waiting"]
+    assert "KB written per operation 2.0X" in explanation.words
+    assert "more IO" in explanation.words
+
+
+def test_waiting_that_nothing_else_moves_with_proves_no_cause() -> None:
+    explanation = explain_synthetic(Spent(waiting=60.0))
+
+    assert explanation.main == ["waiting"]
+    assert "contention" not in explanation.words
+    assert explanation.words.endswith("which on a shared machine proves no cause")
+
+
+def test_stalls_lead_and_no_part_is_named() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(stalled_share=0.15)})
+
+    _, result = explained(manifest, slices)
+
+    assert result.basis == "all time"
+    assert explanation_of(result).main == []
+    assert "stalls" in explanation_of(result).words
+
+
+def test_another_plan_leads_and_no_part_is_named() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+    manifest.plans[1] = Plan(test=TEST, contender=OTHER, statement="SELECT", plan="Seq Scan")
+    manifest.plans[0] = Plan(test=TEST, contender=BASE, statement="SELECT", plan="Index Scan")
+
+    report, result = explained(manifest, slices)
+
+    assert explanation_of(result).main == []
+    assert "plan differs" in explanation_of(result).words
+    assert any("; its plan differs, so this compares plans" in each for each in report.tldr)
+
+
+def test_where_nothing_changed_nothing_is_named() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent()})
+
+    _, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002))
+
+    assert result.verdict in ("same", "unsure")
+    assert (explanation_of(result).main, explanation_of(result).words) == ([], "")
+    low, high = explanation_of(result).low, explanation_of(result).high
+    assert low is not None
+    assert high is not None
+    assert low < 0 < high
+
+
+def test_ticks_that_split_cpu_time_badly_leave_it_in_one() -> None:
+    explanation = explain_synthetic(Spent(user=54.0), tick_noise=0.5)
+
+    assert [part.name for part in explanation.parts] == ["server CPU", "client CPU", "waiting"]
+    assert explanation.main == ["server CPU"]
+
+
+def test_counted_instructions_stay_a_part_where_ticks_split_badly() -> None:
+    explanation = explain_synthetic(
+        Spent(user=54.0), instructions=(1.08, 1.079, 1.081), tick_noise=0.5
+    )
+
+    assert explanation.main == ["instructions"]
+    assert explanation.part("other server CPU") is not None
+
+
+def test_threads_beside_the_session_leave_cpu_time_and_waiting_in_one() -> None:
+    explanation = explain_synthetic(Spent(user=75.0, waiting=5.0, beside=30.0), Spent(waiting=5.0))
+
+    assert [part.name for part in explanation.parts] == ["server", "client CPU"]
+    assert explanation.main == ["server"]
+    assert "CPU and waiting in one" in explanation.words
+
+
+def test_clients_that_wait_for_a_cpu_do_not_make_waiting_a_cause() -> None:
+    # Eight clients on two CPUs: an operation takes four times the CPU time that it uses.
+    base = Spent(waiting=225.0)
+    other = Spent(user=75.0, waiting=300.0)
+
+    explanation = explain_synthetic(other, base, clients=8)
+
+    assert explanation.main == ["user CPU"]
+    assert explanation.base_us == pytest.approx(75.0, rel=0.05)
+
+
+def test_blocks_far_from_the_others_do_not_count_for_a_typical_verdict() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+    [disturbed, *_] = [record for record in slices if record.place.contender == OTHER]
+    disturbed.qps /= 50
+    disturbed.measured.operations = (disturbed.measured.operations or 0) // 50
+    disturbed.measured.rows = disturbed.measured.operations
+
+    _, result = explained(manifest, slices)
+
+    assert explanation_of(result).change == pytest.approx(math.log(1.25), abs=0.02)
+
+
+def test_without_cpu_times_there_is_no_explanation() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+    for record in slices:
+        del record.measured.uses["server"]
+
+    assert explained(manifest, slices)[1].explanation is None
+
+
+def test_the_interval_of_the_counts_widens_the_part_of_the_instructions() -> None:
+    sharp = explain_synthetic(Spent(user=75.0), instructions=(1.5, 1.499, 1.501))
+    blurred = explain_synthetic(Spent(user=75.0), instructions=(1.5, 0.9, 2.5))
+
+    assert sharp.main == ["instructions"]
+    assert blurred.main == []

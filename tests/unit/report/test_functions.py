@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from slowdust.errors import SlowdustError
+from slowdust.report import html
+from slowdust.report.html import flames
+from slowdust.report.markdown import report as markdown
+from tests.unit.report.sample import BASE, NEWER, plain_experiment, profiled_experiment
+from tests.unit.report.test_markdown import section, table_rows
+
+
+def test_markdown_lists_what_changed_and_what_has_no_symbols() -> None:
+    report, *_ = profiled_experiment()
+    text = section(markdown.render(report), "Functions")
+    assert f"6,300 instructions beside the 4,300 of {BASE}: +2,000." in text
+    assert f"{NEWER} has no symbols in libz.so.1, compared as a whole." in text
+    assert table_rows(text)[2] == [
+        "`parse<1>`",
+        "postgres",
+        "grew",
+        "+2,000",
+        "100%",
+        "3,000",
+        "5,000",
+        "3,000",
+        "5,000",
+    ]
+
+
+def test_without_profiles_nothing_is_said_of_functions() -> None:
+    report, slices = plain_experiment()
+    assert "## Functions" not in markdown.render(report)
+    assert "Flame graphs</h4>" not in html.render(report, slices)
+
+
+def test_the_page_says_that_the_program_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLOWDUST_FLAMEGRAPH", raising=False)
+    monkeypatch.setattr(flames, "BINARY", "slowdust-no-such-program")
+    page = html.render(*profiled_experiment())
+    assert "<code>parse&lt;1&gt;</code>" in page
+    assert "None: the program slowdust-flamegraph is not installed." in page
+
+
+def test_what_the_program_complains_about_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWDUST_FLAMEGRAPH", "/bin/false")
+    with pytest.raises(SlowdustError, match="cannot draw a flame graph"):
+        html.render(*profiled_experiment())
+
+
+def test_nothing_is_drawn_of_a_profile_without_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    report, slices, profiles = profiled_experiment()
+    for profile in profiles:
+        profile.stacks.clear()
+    monkeypatch.setenv("SLOWDUST_FLAMEGRAPH", "/bin/false")
+    assert "Flame graphs</h4>" not in html.render(report, slices, profiles)
