@@ -14,6 +14,7 @@ from slowdust.analysis.history.history import history_of
 from slowdust.report import html
 from slowdust.report.html import history
 from tests.unit.report.sample import (
+    counted_experiment,
     long_experiment,
     matrix_experiment,
     plain_experiment,
@@ -73,6 +74,11 @@ def phone(chrome: Chrome) -> Chrome:
 @pytest.fixture(scope="session")
 def plain_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return _written(tmp_path_factory.mktemp("plain"), html.render(*plain_experiment()))
+
+
+@pytest.fixture(scope="session")
+def counted_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("counted"), html.render(*counted_experiment()))
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ every_page = pytest.mark.parametrize(
     "page",
     [
         "plain_url",
+        "counted_url",
         "troubled_url",
         "profiled_url",
         "sweep_url",
@@ -121,6 +122,12 @@ def test_sorts_by_relative_rate_both_ways_and_back(chrome: Chrome, plain_url: st
     relative.click()
     assert _shown_rows(chrome) == in_order
     assert "sort" not in chrome.current_url
+
+
+def test_sorts_by_relative_work(chrome: Chrome, counted_url: str) -> None:
+    chrome.get(f"{counted_url}?sort=work-0&down=1")
+
+    assert _shown_rows(chrome) == ["scan", "insert", "update-index", "point-query"]
 
 
 def test_the_url_restores_filter_and_sort(chrome: Chrome, plain_url: str) -> None:

@@ -88,6 +88,20 @@ def test_show_has_contenders_with_settings_and_what_was_measured(
     assert "CPU: AMD EPYC" in measured
 
 
+def test_show_says_how_work_was_counted_or_why_not(slowdust: Slowdust, results: Path) -> None:
+    assert "; work: " not in slowdust("show", "micro").out
+    edit_manifest(
+        results,
+        "micro",
+        counting={"reason": "There is no valgrind.", "remedy": "sudo apt install valgrind"},
+    )
+
+    assert (
+        "counts: 0; work: not counted. There is no valgrind. This would allow it: sudo apt install "
+        "valgrind"
+    ) in slowdust("show", "micro").out.splitlines()
+
+
 def test_show_says_what_failed_and_that_it_is_not_finished(
     slowdust: Slowdust, results: Path
 ) -> None:

@@ -8,9 +8,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.unit.cli.command import Slowdust
+from tests.unit.synthetic_counts import synthetic_counts
 
 CONTENDERS = ["postgres@15.8", "postgres@17.6", "mariadb@11.4.5"]
 
@@ -48,6 +50,27 @@ def test_json_has_every_result_of_every_contender(slowdust: Slowdust, results: P
     assert len(report["results"]) == 3 * len(results_of_base) == 3 * 5 * 2, "tests x clients"
     assert {result["rqps"] for result in results_of_base} == {1.0}
     assert not (results / "micro/report.html").exists(), "only what was asked for is written"
+
+
+def test_counts_of_the_experiment_become_work(slowdust: Slowdust, results: Path) -> None:
+    counts = synthetic_counts(CONTENDERS, ["scan"], shifts={CONTENDERS[1]: 1.49})
+    lines = [msgspec.json.encode(count) + b"\n" for count in counts]
+    (results / "micro/counts.ndjson").write_bytes(b"".join(lines))
+
+    report = report_of(slowdust("report", "micro", "--json").out)
+    back = report_of(slowdust("report", "micro", "--json", "--base", CONTENDERS[1]).out)
+    first, *_ = slowdust("report", "micro").out.splitlines()
+
+    work = {
+        (r["contender"], r["clients"]): r["work"]["verdict"]
+        for r in report["results"]
+        if "verdict" in r.get("work", {})
+    }
+    assert work == {(CONTENDERS[1], 1): "more", (CONTENDERS[2], 1): "same"}
+    assert {r["work"]["verdict"] for r in back["results"] if "verdict" in r.get("work", {})} == {
+        "less"
+    }
+    assert first.startswith("Work, the instructions per operation, from postgres@15.8 to ")
 
 
 def test_csv_has_a_row_for_each_result_of_the_json(slowdust: Slowdust, results: Path) -> None:

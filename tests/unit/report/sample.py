@@ -11,6 +11,7 @@ from slowdust.store.measured import PerSecond, Schedule
 from slowdust.store.profile import FunctionCost, Profile
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import synthetic_experiment
+from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
 
 BASE, NEWER = "postgres@15.8", "postgres@17.6"
@@ -27,6 +28,18 @@ def plain_experiment() -> tuple[Report, list[Slice]]:
     """Two contenders, six tests, known to be faster, slower or the same."""
     manifest, slices = synthetic_experiment([BASE, NEWER], TESTS, shifts=SHIFTS, blocks=8)
     return analyse(manifest, slices), slices
+
+
+def counted_experiment(
+    names: Sequence[str] = (BASE, NEWER), clients: Sequence[int] = (1,)
+) -> tuple[Report, list[Slice]]:
+    """Contenders whose work was counted: less, more, unsure and the same beside equal times."""
+    tests = ("point-query", "scan", "insert", "update-index")
+    manifest, slices = synthetic_experiment(names, tests, clients=clients, blocks=4)
+    shifts = {NEWER: {"point-query": 0.954, "scan": 1.49, "insert": 1.005}}
+    noise = CountNoise(repeat=0.006)
+    counts = synthetic_counts(names, tests, shifts=shifts, noise=noise, seed=3)
+    return analyse(manifest, slices, counts=counts), slices
 
 
 def profiled_experiment() -> tuple[Report, list[Slice], list[Profile]]:

@@ -15,24 +15,16 @@ from slowdust.report import csv, html, json
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice
 from tests.unit.report.outline import Outline
+from tests.unit.report.sample import BASE, NEWER, counted_experiment
 from tests.unit.synthetic import synthetic_experiment
-from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 
-A, B = "postgres@15.8", "postgres@17.6"
+A, B = BASE, NEWER
 TESTS = ("point-query", "scan", "insert", "update-index")
-SHIFTS = {B: {"point-query": 0.954, "scan": 1.49, "insert": 1.005}}
-
-
-def experiment(*names: str, clients: tuple[int, ...] = (1,)) -> tuple[Report, list[Slice]]:
-    manifest, slices = synthetic_experiment(names, TESTS, clients=clients, blocks=4)
-    noise = CountNoise(repeat=0.006)
-    counts = synthetic_counts(names, TESTS, shifts=SHIFTS, noise=noise, seed=3)
-    return analyse(manifest, slices, counts=counts), slices
 
 
 @pytest.fixture(scope="module")
 def counted() -> tuple[Report, list[Slice]]:
-    return experiment(A, B)
+    return counted_experiment()
 
 
 @pytest.fixture(scope="module")
@@ -95,14 +87,14 @@ def test_without_counts_there_is_no_column(timed: tuple[Report, list[Slice]], fo
 def test_contenders_by_tests_have_work_below_time() -> None:
     names = [f"postgres@{version}" for version in range(12, 18)]
 
-    page = html.render(*experiment(*names))
+    page = html.render(*counted_experiment(names))
 
     overview = page.split('aria-label="Contenders by tests"', 1)[1].split("</table>", 1)[0]
     assert overview.count('<small class="work') == 5 * len(TESTS)
 
 
 def test_by_number_of_clients_work_stands_where_it_was_counted() -> None:
-    page = html.render(*experiment(A, B, clients=(1, 8)))
+    page = html.render(*counted_experiment(clients=(1, 8)))
 
     section = page.split('<section id="concurrency"', 1)[1].split('<section id="tests"', 1)[0]
     assert section.count('<small class="work') == len(TESTS)
