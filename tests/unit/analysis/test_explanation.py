@@ -132,6 +132,13 @@ def test_waiting_that_nothing_else_moves_with_proves_no_cause() -> None:
     assert explanation.words.endswith("which on a shared machine proves no cause")
 
 
+def test_what_takes_back_a_part_of_the_change_is_told() -> None:
+    explanation = explain_synthetic(Spent(user=90.0, waiting=10.0))
+
+    assert explanation.main == ["user CPU"]
+    assert ", against it waiting (-6" in explanation.words
+
+
 def test_stalls_lead_and_no_part_is_named() -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(stalled_share=0.15)})
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
     Explanation,
@@ -129,6 +130,7 @@ def _words(
         f"({part.change / explanation.change:.0%} of the change)"
         for part in main
     ]
+    clauses += _against(explanation)
     if evidence:
         clauses.append(_points_to(evidence))
     elif not _WITH_INSTRUCTIONS & {*explanation.main}:
@@ -181,6 +183,17 @@ def _significant(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
+def _against(explanation: Explanation) -> list[str]:
+    """Return 'against it waiting (-40%)' of large parts on the other side of the change."""
+    shares = [
+        (part, part.change / explanation.change) for part in explanation.parts if part.is_certain
+    ]
+    against = [
+        f"{TITLES[part.name]} ({share:.0%})" for part, share in shares if share <= -GOOD_PART
+    ]
+    return [f"against it {listing(against)}"] if against else []
+
+
 def _points_to(evidence: Sequence[Movement]) -> str:
     """Return 'with context switches per operation up 30%, which points to more contention'."""
     first = evidence[0]
@@ -194,4 +207,4 @@ def _does_not_wait(explanation: Explanation) -> bool:
     waiting = explanation.part("waiting")
     if waiting is None or waiting.low is None or waiting.high is None:
         return False
-    return max(abs(waiting.low), abs(waiting.high)) < abs(explanation.change) / 4
+    return max(abs(waiting.low), abs(waiting.high)) < GOOD_PART * abs(explanation.change)
