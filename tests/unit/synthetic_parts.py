@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,26 +48,32 @@ def parts_experiment(
     incarnations: int = 3,
     blocks: int = 30,
     tick_noise: float = 0.02,
+    restart: float = 0.0,
     seed: int = 1,
 ) -> tuple[Manifest, list[Slice]]:
     """Return an experiment in which each contender spends its time as `spent` says.
 
     The machine's speed differs from slice to slice by 3%, and `tick_noise` is the standard
     deviation of the share of the server's CPU time that is taken for that of the user mode.
+    `restart` is that of ln user CPU from one start of a server to the next.
     """
     rng = np.random.default_rng(seed)
     names = list(spent)
     slices = []
     for incarnation in range(1, incarnations + 1):
+        started = {
+            name: replace(own, user=own.user * float(np.exp(restart * rng.normal())))
+            for name, own in spent.items()
+        }
         for block in range(blocks):
             for slot, name in enumerate([*names, *reversed(names)]):
                 record = synthetic_slice(
                     contender=name,
                     test=test,
                     clients=clients,
-                    qps=_speed(spent[name], rng) * clients,
+                    qps=_speed(started[name], rng) * clients,
                 )
-                _spend(record, spent[name], tick_noise, rng)
+                _spend(record, started[name], tick_noise, rng)
                 record.place.incarnation, record.place.block = incarnation, block
                 record.place.slot = slot
                 slices.append(record)

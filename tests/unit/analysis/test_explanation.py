@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -132,6 +133,13 @@ def test_waiting_that_nothing_else_moves_with_proves_no_cause() -> None:
     assert explanation.words.endswith("which on a shared machine proves no cause")
 
 
+def test_what_takes_back_a_part_of_the_change_is_told() -> None:
+    explanation = explain_synthetic(Spent(user=90.0, waiting=10.0))
+
+    assert explanation.main == ["user CPU"]
+    assert re.search(r"; against it waiting \(-(59|60|61)%\)$", explanation.words)
+
+
 def test_stalls_lead_and_no_part_is_named() -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(stalled_share=0.15)})
 
@@ -181,6 +189,32 @@ def test_counted_instructions_stay_a_part_where_ticks_split_badly() -> None:
 
     assert explanation.main == ["instructions"]
     assert explanation.part("other server CPU") is not None
+
+
+def test_kernel_time_beside_equal_instructions_is_server_cpu_beside_them() -> None:
+    explanation = explain_synthetic(
+        Spent(system=25.0), instructions=(1.0, 0.999, 1.001), tick_noise=0.5
+    )
+
+    assert explanation.main == ["other server CPU"]
+    assert explanation.words.startswith("server CPU beside the instructions per operation grew (")
+
+
+def test_a_sentence_says_what_many_changes_consist_of() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)}, test="scan")
+    for test, other in (("point-query", Spent(waiting=60.0)), ("delete", Spent(waiting=60.0))):
+        more, added = parts_experiment({BASE: Spent(), OTHER: other}, test=test)
+        slices += added
+        manifest.tests += more.tests
+        manifest.plans += more.plans
+    manifest.plans[-1].plan = "Seq Scan"
+
+    report, _ = explained(manifest, slices)
+
+    assert (
+        "Of 2 tests that changed, the largest part of the change is user CPU in 1 (scan) and "
+        "waiting in 1 (point-query)."
+    ) in report.tldr
 
 
 def test_threads_beside_the_session_leave_cpu_time_and_waiting_in_one() -> None:

@@ -305,10 +305,6 @@ def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]
         return []
     sign = math.copysign(1.0, whole)
     main = [
-        part for part in parts if part.change * sign >= GOOD_PART * abs(whole) and _is_certain(part)
+        part for part in parts if part.change * sign >= GOOD_PART * abs(whole) and part.is_certain
     ]
     return [part.name for part in sorted(main, key=lambda part: -abs(part.change))]
-
-
-def _is_certain(part: Part) -> bool:
-    return part.low is not None and part.high is not None and (part.low > 0 or part.high < 0)

@@ -39,6 +39,11 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     high: float | None = None
     """95% interval of `change`; absent with fewer than two blocks."""
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether its interval excludes 0."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
 
 class Explanation(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The time per operation of a contender beside the base's, and what its change consists of."""

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
     Explanation,
@@ -82,11 +83,14 @@ def add_reasons(results: Sequence[Result], base: str, functions: Sequence[Functi
 
 
 def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
-    """Return a sentence about the largest parts of the changed results, which have these labels."""
+    """Return a sentence about the largest parts of the changed results, which have these labels.
+
+    Those that a plan or stalls explain are left out.
+    """
     explained = [
         (label, result.explanation)
         for label, result in labelled
-        if result.explanation is not None and result.explanation.words
+        if result.explanation is not None and result.explanation.words and _has_parts(result)
     ]
     if len(explained) < FEWEST_TOGETHER:
         return []
@@ -106,6 +110,11 @@ def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
         f"Of {len(explained)} tests that changed, the largest part of the change is "
         f"{listing(largest)}{rest}."
     ]
+
+
+def _has_parts(result: Result) -> bool:
+    """Return whether parts of an operation's time explain it, and not its plan or stalls."""
+    return result.basis == "typical" and PLAN_DIFFERS not in result.notes
 
 
 def _step(result: Result) -> Step:
@@ -135,7 +144,7 @@ def _words(
         clauses.append("which on a shared machine proves no cause")
     elif "instructions" in explanation.main and _does_not_wait(explanation):
         clauses.append("nothing waits longer" if explanation.change > 0 else "nothing waits less")
-    return ", ".join(clauses)
+    return ", ".join(clauses) + _against(explanation)
 
 
 def _clause(part: Part, result: Result, functions: Sequence[FunctionChange]) -> str:
@@ -149,7 +158,7 @@ def _clause(part: Part, result: Result, functions: Sequence[FunctionChange]) -> 
     if part.name == "waiting":
         return f"it waits {_more_us(part)} per {unit}"
     if not part.base_us or part.us is None:
-        return f"{CPU_TIMES[part.name]} per {unit} changed"
+        return f"{CPU_TIMES[part.name]} per {unit} {'grew' if part.change > 0 else 'shrank'}"
     in_one = ", CPU and waiting in one," if part.name == "server" else ""
     return f"{CPU_TIMES[part.name]} per {unit}{in_one} is {change(part.us / part.base_us)}"
 
@@ -181,6 +190,17 @@ def _significant(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
+def _against(explanation: Explanation) -> str:
+    """Return '; against it waiting (-40%)' of large parts on the other side of the change."""
+    shares = [
+        (part, part.change / explanation.change) for part in explanation.parts if part.is_certain
+    ]
+    against = [
+        f"{TITLES[part.name]} ({share:.0%})" for part, share in shares if share <= -GOOD_PART
+    ]
+    return f"; against it {listing(against)}" if against else ""
+
+
 def _points_to(evidence: Sequence[Movement]) -> str:
     """Return 'with context switches per operation up 30%, which points to more contention'."""
     first = evidence[0]
@@ -194,4 +214,4 @@ def _does_not_wait(explanation: Explanation) -> bool:
     waiting = explanation.part("waiting")
     if waiting is None or waiting.low is None or waiting.high is None:
         return False
-    return max(abs(waiting.low), abs(waiting.high)) < abs(explanation.change) / 4
+    return max(abs(waiting.low), abs(waiting.high)) < GOOD_PART * abs(explanation.change)
