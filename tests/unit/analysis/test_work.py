@@ -113,6 +113,25 @@ def test_another_base_turns_the_ratio_round() -> None:
     assert (forth.verdict, back.verdict) == ("more", "less")
 
 
+@pytest.mark.parametrize("test", ["scan", "insert"])
+def test_one_start_that_is_far_off_decides_nothing(test: str) -> None:
+    log_ratios = [[-0.0005, -0.0053, -0.0125, -0.0021], [-0.1504, -0.1703, -0.0966, -0.0919]]
+    counts = synthetic_counts([A, B], TESTS, noise=CountNoise(common=0.0, restart=0.0))
+    for count in counts:
+        place = count.place
+        if (place.test, place.contender) == (test, B):
+            log_ratio = log_ratios[place.incarnation - 1][place.repeat]
+            count.run.own[INSTRUCTIONS] = round(1e8 * math.exp(log_ratio))
+        elif place.test == test:
+            count.run.own[INSTRUCTIONS] = 10**8
+
+    report = counted(counts)
+
+    assert work(report, test).verdict == "unsure"
+    others = {work(report, other).verdict for other in TESTS if other != test}
+    assert others == {"same"}
+
+
 def test_noise_that_moves_both_alike_does_not_widen_the_interval() -> None:
     calm, moved = (
         work(
