@@ -77,7 +77,7 @@ def parse_environment(parts: Sequence[str]) -> Environment:
 def preloading(variables: Mapping[str, str], library: Path) -> dict[str, str]:
     """Return a server's variables with one more library that is loaded before all others."""
     preloaded = [variables[_PRELOAD]] if _PRELOAD in variables else []
-    return {**variables, _PRELOAD: ":".join([*preloaded, str(library)])}
+    return {**variables, _PRELOAD: ":".join([str(library), *preloaded])}
 
 
 def check_loadable(paths: Iterable[Path]) -> None:

@@ -104,9 +104,10 @@ def test_a_failing_compiler_is_quoted(open_dir: Path, monkeypatch: pytest.Monkey
     assert not list((open_dir / "cache").rglob("*.so"))
 
 
-def test_a_library_is_preloaded_after_the_allocator() -> None:
+def test_a_library_is_preloaded_before_the_allocator() -> None:
+    # The C library may be preloaded as an allocator, and has functions of the same names.
     library = Path("/cache/delay.so")
     assert preloading({"A": "1"}, library) == {"A": "1", "LD_PRELOAD": "/cache/delay.so"}
     assert preloading({"LD_PRELOAD": "/malloc.so"}, library) == {
-        "LD_PRELOAD": "/malloc.so:/cache/delay.so"
+        "LD_PRELOAD": "/cache/delay.so:/malloc.so"
     }
