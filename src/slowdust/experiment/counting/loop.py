@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender
-from slowdust.experiment.counting.session import REPEATS, CountedSession, Repeat
+from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession, Repeat
 from slowdust.experiment.driver.placement import usable_cpus
-from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import ToPositions
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.maintenance import carry_out
@@ -24,6 +24,7 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.formats.callgrind import read_profile
+from slowdust.instances.instance import InstanceError
 from slowdust.store.count import Count, CountPlace
 from slowdust.units import Second, known
 
@@ -67,8 +68,7 @@ class CountingLoop:
         for incarnation in range(1, INCARNATIONS + 1):
             tasks = [task for task in self._tasks(incarnation) if task.steps]
             if tasks:
-                self._load([task.contender for task in tasks])
-                self._count(tasks)
+                self._count([task for task in tasks if self._load(task.contender)])
 
     def _tasks(self, incarnation: int) -> list[_Task]:
         return [
@@ -87,16 +87,26 @@ class CountingLoop:
         counted = {place.test for place in places if place.repeat == REPEATS - 1}
         return [step for step in self._steps if step.test.name not in counted]
 
-    def _load(self, contenders: Sequence[RunningContender]) -> None:
-        """Prepare the tables by servers as usual; those that forget them do it later."""
-        for contender in contenders:
-            with self._contenders.guard(contender):
-                contender.server.stop()
-                if contender.keeps_tables:
-                    self._view.phase(f"loading {contender.name} for the count")
-                    contender.start()
-                    self._prepare(contender, self._contenders.driver)
-                contender.server.stop()
+    def _load(self, contender: RunningContender) -> bool:
+        """Prepare the tables by the server as usual, unless it forgets them at its end.
+
+        Return whether that worked: what fails now takes nothing from the results of time.
+        """
+        try:
+            contender.server.stop()
+            if contender.keeps_tables:
+                self._view.phase(f"loading {contender.name} for the count")
+                contender.start()
+                self._prepare(contender, self._contenders.driver)
+            contender.server.stop()
+        except (TargetError, InstanceError) as error:
+            self._warn(contender, error)
+            contender.server.stop(Shutdown.AT_ONCE)
+            return False
+        return True
+
+    def _warn(self, contender: RunningContender, error: Exception) -> None:
+        self._contenders.warn(f"the work of {contender.name} was not counted: {error}")
 
     def _prepare(self, contender: RunningContender, driver: Driver) -> None:
         """Load a contender's tables, and let them age as the timed part did.
@@ -136,14 +146,14 @@ class CountingLoop:
 
     def _count(self, tasks: Sequence[_Task]) -> None:
         """Count several contenders at the same time, as many as there are CPUs."""
-        running = [task for task in tasks if task.contender.failed is None]
-        total = sum(len(task.steps) for task in running)
+        total = sum(len(task.steps) for task in tasks)
         with ThreadPoolExecutor(len(usable_cpus())) as pool:
-            futures = {pool.submit(self._count_one, task): task for task in running}
+            futures = {pool.submit(self._count_one, task): task for task in tasks}
             try:
                 self._watch(futures, total)
             except BaseException:
-                for task in running:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for task in tasks:
                     task.stopped.set()
                     task.contender.server.stop(Shutdown.AT_ONCE)
                 raise
@@ -158,8 +168,7 @@ class CountingLoop:
             for future in done:
                 error = future.exception()
                 if isinstance(error, (SlowdustError, OSError)):
-                    name = futures[future].contender.name
-                    self._contenders.warn(f"the work of {name} was not counted: {error}")
+                    self._warn(futures[future].contender, error)
                 elif error is not None:
                     raise error
 
@@ -222,7 +231,10 @@ class CountingLoop:
             for count in self._journal.counts
             if count.place.test == step.test.name
         ]
-        return earlier[0] if earlier else operations_of(self._cpu_us(step))
+        operations = earlier[0] if earlier else operations_of(self._cpu_us(step))
+        if not step.test.consumes:
+            return operations
+        return max(1, min(operations, self._data.tables * self._data.rows // WINDOWS_AT_MOST))
 
     def _cpu_us(self, step: PlannedStep) -> float | None:
         """Return the base's CPU time in user mode per operation; None where none was measured."""

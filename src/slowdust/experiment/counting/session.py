@@ -18,6 +18,8 @@ REPEATS = 4
 """Windows of a step in one incarnation."""
 _WARM_UP = 2
 """Operations before the first window, as a multiple of those of a window."""
+WINDOWS_AT_MOST = _WARM_UP + REPEATS + 1
+"""Windows that the operations of a session would fill, with those between the windows."""
 _NAMES = {IR: INSTRUCTIONS, "sysCount": SYSTEM_CALLS}
 """Event of callgrind -> its name in the records."""
 
