@@ -111,7 +111,7 @@ def read_profile(
 
 def is_slowdust(function: Function) -> bool:
     """Return whether a function is of the library that Slowdust loads into servers to count."""
-    return re.match(r"(?:control|count)[^/]*\.so$", function.object) is not None
+    return re.match(r"count-[0-9a-f]+\.so$", function.object) is not None
 
 
 @dataclass

@@ -28,7 +28,7 @@ _VARIABLE = "SLOWDUST_COUNT"
 _ORDERS = struct.Struct("=4Q")
 """Number of the newest order, its kind, number of the last one carried out, its process."""
 _START, _DUMP, _STOP = 1, 2, 3
-_ANSWER_LIMIT: Second = 120.0
+_ANSWER_LIMIT: Second = 20.0
 _POLL: Second = 0.001
 _MARK = "slowdust_order"
 """The function of the library that the thread which serves the client has called."""

@@ -26,7 +26,7 @@ events: Ir sysCount sysTime
 summary: 4000 12 3
 
 
-ob=(1) /opt/lib/control.so
+ob=(1) /opt/lib/count-0123456789abcdef.so
 fl=(1) ???
 fn=(1) recv
 0 40

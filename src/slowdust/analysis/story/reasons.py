@@ -210,8 +210,9 @@ def _points_to(evidence: Sequence[Movement]) -> str:
 
 
 def _does_not_wait(explanation: Explanation) -> bool:
-    """Return whether waiting was measured, and is surely no good part of the change."""
+    """Return whether waiting was measured, may be unchanged, and is surely no good part of it."""
     waiting = explanation.part("waiting")
     if waiting is None or waiting.low is None or waiting.high is None:
         return False
-    return max(abs(waiting.low), abs(waiting.high)) < GOOD_PART * abs(explanation.change)
+    most = max(abs(waiting.low), abs(waiting.high))
+    return waiting.low <= 0 <= waiting.high and most < GOOD_PART * abs(explanation.change)

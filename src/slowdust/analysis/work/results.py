@@ -14,12 +14,12 @@ from slowdust.wording import clients, listing
 
 TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
     ("slower", "same"): (
-        "takes longer for the same instructions: the clock, the caches, waiting or a neighbour, "
-        "not the code path"
+        "takes longer for the same instructions of the session: waiting, the kernel, the "
+        "background, the clock, the caches or a neighbour"
     ),
     ("faster", "same"): (
-        "takes less time for the same instructions: the clock, the caches, waiting or a "
-        "neighbour, not the code path"
+        "takes less time for the same instructions of the session: waiting, the kernel, the "
+        "background, the clock, the caches or a neighbour"
     ),
     ("same", "more"): "more instructions, and no more time",
     ("same", "less"): "fewer instructions, and no less time",
