@@ -62,6 +62,8 @@ class CountingLoop:
         self._journal = journal
         self._view = view
         self._lock = threading.Lock()
+        self._not_counted: set[str] = set()
+        """Contenders that failed once: another start would fail again, after minutes."""
 
     def run(self) -> None:
         """Count what has not been counted yet; a contender that cannot be counted is a warning."""
@@ -74,7 +76,7 @@ class CountingLoop:
         return [
             _Task(contender, number, incarnation, self._missing(contender.name, incarnation))
             for number, contender in enumerate(self._contenders.all)
-            if contender.failed is None
+            if contender.failed is None and contender.name not in self._not_counted
         ]
 
     def _missing(self, contender: str, incarnation: int) -> list[PlannedStep]:
@@ -106,6 +108,7 @@ class CountingLoop:
         return True
 
     def _warn(self, contender: RunningContender, error: Exception) -> None:
+        self._not_counted.add(contender.name)
         self._contenders.warn(f"the work of {contender.name} was not counted: {error}")
 
     def _prepare(self, contender: RunningContender, driver: Driver) -> None:
