@@ -11,8 +11,8 @@ from statistics import median
 
 import pytest
 
-from slowdust.experiment.counting.loop import INCARNATIONS
 from slowdust.experiment.counting.session import REPEATS
+from slowdust.experiment.counting.starts import STARTS
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace, wait_until
 
@@ -26,7 +26,7 @@ budget = "1s"
 incarnations = 1
 count = "valgrind"
 """
-COUNTS = 2 * INCARNATIONS * REPEATS
+COUNTS = 2 * STARTS * REPEATS
 """Counts of a test on two contenders."""
 
 
@@ -74,7 +74,7 @@ def instructions(workplace: Workplace, test: str) -> dict[str, list[float]]:
 
 def check_alike(workplace: Workplace, test: str) -> None:
     base, contender = instructions(workplace, test).values()
-    assert len(base) == len(contender) == INCARNATIONS * REPEATS
+    assert len(base) == len(contender) == STARTS * REPEATS
     assert min(base) > 10_000
     assert median(contender) / median(base) == pytest.approx(1, abs=0.01)
 
@@ -128,6 +128,6 @@ def test_a_server_that_cannot_be_counted_is_a_warning(
     assert workplace.slice_lines("counted")
     warnings = workplace.manifest("counted")["warnings"]
     for contender in ("postgres@17.6", "postgres@17.6#2"):
-        start = f"the work of {contender} was not counted: {contender} did not start"
+        start = f"counting the work of {contender} failed: {contender} did not start"
         assert any(warning.startswith(start) for warning in warnings)
     assert workplace.nothing_is_left()

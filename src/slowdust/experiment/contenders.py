@@ -153,6 +153,8 @@ class Contenders:
         """Contenders that were warned of since they did not describe themselves."""
         self._on_failure: Callable[[RunningContender], None] | None = None
         self._on_warning: Callable[[str], None] | None = None
+        self._observing: str | None = None
+        """What is done to the servers after all that is timed; None before."""
 
     @property
     def names(self) -> list[str]:
@@ -200,7 +202,28 @@ class Contenders:
         try:
             yield
         except (TargetError, InstanceError) as error:
-            self._drop(contender, explain_failure(contender, error))
+            self.drop(contender, error)
+
+    @contextmanager
+    def observing(self, what: str) -> Iterator[None]:
+        """Let failures be warnings, since results of time stand without what is observed now.
+
+        A contender that fails is out until the end of the block, and keeps its data directory.
+        `what` is the subject of the warnings: 'counting the work'.
+        """
+        before = self.running()
+        self._observing = what
+        try:
+            yield
+        except SlowdustError as error:
+            if self.running():  # else each of them was warned of
+                self.warn(f"{what} failed: {error}")
+            for contender in self.running():
+                contender.server.stop(Shutdown.AT_ONCE)
+        finally:
+            self._observing = None
+            for contender in before:
+                contender.failed = None
 
     def for_each(self, action: Callable[[RunningContender], object]) -> None:
         """Carry out an action on every contender that has not failed; whoever fails drops out."""
@@ -216,13 +239,22 @@ class Contenders:
         """Stop all servers in order and keep their logs."""
         self.for_each(self._stop)
 
-    def maintain(self, contender: RunningContender, stages: list[Stage], rows: int) -> None:
-        """Carry out the maintenance of one contender, whose tables have so many rows."""
+    def maintain(
+        self,
+        contender: RunningContender,
+        stages: list[Stage],
+        rows: int,
+        driver: Driver | None = None,
+    ) -> None:
+        """Carry out the maintenance of one contender, whose tables have so many rows.
+
+        `driver` is one that serves this contender alone; None for that of all.
+        """
 
         def warn(text: str) -> None:
             self.warn(f"{contender.name}: {text}")
 
-        carry_out(self.driver, contender.target, stages, rows, warn)
+        carry_out(driver or self.driver, contender.target, stages, rows, warn)
 
     def measure_sizes(self, contender: RunningContender, tables: Sequence[str], rows: int) -> None:
         """Let a contender bring its numbers up to date, and ask it how much it stores."""
@@ -307,17 +339,29 @@ class Contenders:
         contender.server.stop()
         self._keep_log(contender)
 
-    def _drop(self, contender: RunningContender, reason: str) -> None:
-        contender.failed = reason
+    def drop(self, contender: RunningContender, error: Exception) -> None:
+        """Let a contender drop out because of an error; `guard` does so for its server's errors.
+
+        Raises:
+            SlowdustError: nobody is left.
+        """
+        contender.failed = reason = explain_failure(contender, error)
         if contender.instance is not None:
             contender.instance.stop(Shutdown.AT_ONCE)
             self._keep_log(contender)
+        if self._observing is not None:
+            self.warn(f"{self._observing} of {contender.name} failed: {reason}")
+        else:
+            self._end(contender)
+        if not self.running():
+            raise SlowdustError("no contender is left")
+
+    def _end(self, contender: RunningContender) -> None:
+        if contender.instance is not None:
             # What it stored may be what the others lack: a full disk must not end them all.
             contender.instance.remove()
         if self._on_failure is not None:
             self._on_failure(contender)
-        if not self.running():
-            raise SlowdustError("no contender is left")
 
     def _keep_log(self, contender: RunningContender) -> None:
         name = re.sub(r"[^A-Za-z0-9.@#-]+", "_", contender.name).strip("_.")
@@ -330,9 +374,9 @@ class Contenders:
             self._view.warning(f"the log of {contender.name} could not be kept: {error}")
 
 
-def explain_failure(contender: RunningContender, error: TargetError | InstanceError) -> str:
-    """Return why the server ended, or the error with the last lines of its log."""
-    if isinstance(error, InstanceError):
+def explain_failure(contender: RunningContender, error: Exception) -> str:
+    """Return why the server ended, or the error; one of the driver comes with the log's end."""
+    if not isinstance(error, TargetError):
         return str(error)
     deadline = time.monotonic() + _DYING
     while error.kind == "connection" and time.monotonic() < deadline:

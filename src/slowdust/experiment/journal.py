@@ -21,9 +21,16 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
 from slowdust.probes.host.machine import read_machine
-from slowdust.store.count import Count
+from slowdust.store.count import Count, latest_counts
 from slowdust.store.folder import Folder, Writer
-from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepFailure
+from slowdust.store.manifest import (
+    ContenderFacts,
+    Counting,
+    Manifest,
+    Method,
+    Plan,
+    StepFailure,
+)
 from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.units import Second
@@ -51,6 +58,22 @@ def check_start(folder: Folder, mode: StartMode) -> None:
             )
     elif mode is StartMode.RESUME:
         raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
+
+
+def check_same_source(folder: Folder, now: Counting) -> None:
+    """Refuse to count the work of an experiment that goes on otherwise than it was counted before.
+
+    Raises:
+        UsageError: there are counts of another source, which are never compared with those of now.
+    """
+    before = {count.source for count in folder.read_counts()}
+    if now.source is not None and before and now.source not in before:
+        [source] = before
+        raise UsageError(
+            f"cannot resume '{folder.name}': its work was counted by {source}, and would be "
+            f'counted by {now.source} now: write count = "{source}" into {folder.spec_file}, or '
+            'count = "off" to leave it as it is'
+        )
 
 
 ProfilePlace = tuple[str, int, str]
@@ -98,16 +121,20 @@ class Journal:
         step.slices.append(record)
 
     def add_count(self, count: Count) -> None:
-        """Keep a count unless there is one of its place; it is on disk when this returns."""
-        if any(earlier.place == count.place for earlier in self.counts):
-            return  # of a step that was cut short
-        self._writer.append_count(count)
-        self.counts.append(count)
+        """Keep a count, in place of an earlier one; it is on disk when this returns.
 
-    def keep_profile(self, profile: Profile) -> None:
-        """Keep the profile of a contender in a step, in place of an earlier one."""
+        There is an earlier one in the same place where a step was cut short and is counted again.
+        """
+        self._writer.append_count(count)
+        self.counts = latest_counts([*self.counts, count])
+
+    def keep_profile(self, profile: Profile, start: int | None = None) -> None:
+        """Keep the profile of a contender in a step, in place of an earlier one of the same start.
+
+        `start` numbers the starts of the server that were counted; a profile by samples has none.
+        """
         names = [contender.name for contender in self.manifest.contenders]
-        self._writer.write_profile(profile, names.index(profile.contender) + 1)
+        self._writer.write_profile(profile, names.index(profile.contender) + 1, start)
 
     def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
         """Keep a test's plans on a contender, those of its first incarnation."""

@@ -1,13 +1,16 @@
-"""The making of a record, of a slice and of a long step alike."""
+"""The making of records: of a slice and of a long step alike, and of a count."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from slowdust.experiment.driver.protocol import Performed, Ran
+from slowdust.experiment.plan import PlannedStep
 from slowdust.probes.window import WindowUse
+from slowdust.store.count import Count, CountedRun, CountPlace, Source
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import Measured, PerSecond, Schedule
 from slowdust.store.slice import Place, Slice
@@ -61,3 +64,24 @@ def slice_of(
         ),
         step=step,
     )
+
+
+def counts_of(
+    step: PlannedStep, contender: str, start: int, source: Source, runs: Sequence[CountedRun]
+) -> list[Count]:
+    """Make the records of the repeats of a step after one start of a contender's server."""
+    return [
+        Count(
+            place=CountPlace(
+                benchmark=step.test.benchmark,
+                test=step.test.name,
+                clients=step.clients,
+                contender=contender,
+                incarnation=start,
+                repeat=repeat,
+            ),
+            source=source,
+            run=run,
+        )
+        for repeat, run in enumerate(runs)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from slowdust.experiment.journal import (
     Journal,
     OpenJournal,
     StartMode,
+    check_same_source,
     check_start,
     open_journal,
 )
@@ -29,8 +31,14 @@ from slowdust.experiment.slices.loop import SliceLoop
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
+from slowdust.store.count import Source
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
+
+_COUNTING: Mapping[Source, type[CountingLoop | PmuLoop]] = {
+    "valgrind": CountingLoop,
+    "pmu": PmuLoop,
+}
 
 
 class Loop(Protocol):
@@ -62,6 +70,7 @@ def run_experiment(
     check_start(folder, mode)
     check_cpus(spec.cpus or ())
     counting = counting_of(spec)
+    check_same_source(folder, counting)
     resolved = resolve_contenders(spec, view)
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
@@ -74,11 +83,11 @@ def run_experiment(
         loop.journal.manifest.counting = counting
         loop.run()
         if spec.profile:
-            Sampling(spec, contenders, loop.journal, view).run()
-        if counting.source == "valgrind":
-            CountingLoop(spec, contenders, loop.journal, view).run()
-        elif counting.source == "pmu":
-            PmuLoop(spec, contenders, loop.journal, view).run()
+            with contenders.observing("sampling the functions"):
+                Sampling(spec, contenders, loop.journal, view).run()
+        if counting.source is not None:
+            with contenders.observing("counting the work"):
+                _COUNTING[counting.source](spec, contenders, loop.journal, view).run()
         loop.journal.finish()
     return folder
 

@@ -28,7 +28,7 @@ _VARIABLE = "SLOWDUST_COUNT"
 _ORDERS = struct.Struct("=4Q")
 """Number of the newest order, its kind, number of the last one carried out, its process."""
 _START, _DUMP, _STOP = 1, 2, 3
-_ANSWER_LIMIT: Second = 20.0
+_ANSWER_LIMIT: Second = 60.0
 _POLL: Second = 0.001
 _MARK = "slowdust_order"
 """The function of the library that the thread which serves the client has called."""
@@ -51,10 +51,18 @@ class CallgrindError(SlowdustError):
 class Callgrind:
     """The instrument of one server: the command that starts it, and the orders to it."""
 
-    def __init__(self, directory: Path, account: Account, *, follow_children: bool) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        account: Account,
+        *,
+        follow_children: bool,
+        check_alive: Callable[[], None],
+    ) -> None:
         """Make the directory, in which the account writes and nobody else.
 
-        `follow_children` is for servers whose sessions are processes of their own.
+        `follow_children` is for servers whose sessions are processes of their own; `check_alive`
+        raises InstanceError when the server has ended.
 
         Raises:
             SlowdustError: valgrind is missing, or the library cannot be compiled.
@@ -76,6 +84,7 @@ class Callgrind:
         for path in (self._output, self._file):
             account.make_owner_of(path)
         self._children = follow_children
+        self._check_alive = check_alive
         self._last = 0
 
     def command(self, server: Sequence[str]) -> list[str]:
@@ -94,6 +103,7 @@ class Callgrind:
 
         Raises:
             CallgrindError: the server does not carry out the order.
+            InstanceError: it has ended.
         """
         self._order(_START, operation)
 
@@ -102,6 +112,7 @@ class Callgrind:
 
         Raises:
             CallgrindError: the server does not carry out the order.
+            InstanceError: it has ended.
         """
         self._order(_STOP, operation)
 
@@ -113,6 +124,7 @@ class Callgrind:
         Raises:
             CallgrindError: the server does not carry out the order, or it is not clear which of
                 its threads serves the client.
+            InstanceError: it has ended.
         """
         process = self._order(_DUMP, operation)
         texts = [text for text in self._texts(process) if _TRIGGER in text[:_HEADER_BYTES]]
@@ -135,17 +147,16 @@ class Callgrind:
         os.pwrite(descriptor, struct.pack("=Q", self._last), 0)
         operation()
         deadline = time.monotonic() + _ANSWER_LIMIT
+        acknowledged = 0
         while True:
             content = os.pread(descriptor, _ORDERS.size, 0)
             if len(content) == _ORDERS.size:
                 _, _, acknowledged, process = _ORDERS.unpack(content)
                 if acknowledged == self._last:
                     return int(process)
+            self._check_alive()
             if time.monotonic() > deadline:
-                raise CallgrindError(
-                    "the server under valgrind does not take orders: it reads its messages by "
-                    "another function than recv"
-                )
+                raise CallgrindError(_silence(acknowledged))
             time.sleep(_POLL)
 
     def _files(self) -> Iterator[Path]:
@@ -160,6 +171,19 @@ class Callgrind:
             with os.fdopen(descriptor, "rb") as file:
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     yield file.read().decode(errors="replace")
+
+
+def _silence(acknowledged: int) -> str:
+    """Return why a server that runs does not carry out an order, after so many that it did."""
+    if acknowledged == 0:
+        return (
+            "the server under valgrind takes no orders: it reads its messages by another function "
+            "than recv"
+        )
+    return (
+        f"the server under valgrind carried out no order for {_ANSWER_LIMIT:.0f} s, after "
+        f"{acknowledged} that it carried out: it hangs, or the machine is too busy"
+    )
 
 
 def _launcher() -> str:

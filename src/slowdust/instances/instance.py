@@ -154,6 +154,7 @@ class Instance:
             self.directory / "counts",
             self.account,
             follow_children=self._family.sessions_are_processes,
+            check_alive=self.check_alive,
         )
         self._start(_START_UNDER_CALLGRIND_S)
         return self.callgrind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -49,3 +50,12 @@ class Count(msgspec.Struct, kw_only=True, omit_defaults=True):
     place: CountPlace
     source: Source
     run: CountedRun
+
+
+def latest_counts(counts: Iterable[Count]) -> list[Count]:
+    """Return the counts, the latest of each place and source in the place of the first.
+
+    A step that was cut short is counted again, all of it after one start of the server.
+    """
+    latest = {(count.source, *msgspec.structs.astuple(count.place)): count for count in counts}
+    return list(latest.values())

@@ -24,10 +24,10 @@ from typing import IO
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.store.count import Count
+from slowdust.store.count import Count, latest_counts
 from slowdust.store.earlier import slice_of_schema_1
 from slowdust.store.manifest import Manifest
-from slowdust.store.profile import Profile
+from slowdust.store.profile import Profile, joined_profiles
 from slowdust.store.slice import SCHEMA, Slice
 
 SPEC_FILE = "experiment.toml"
@@ -150,7 +150,7 @@ class Folder:
             raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
 
     def read_counts(self) -> list[Count]:
-        """Return all complete counts; an incomplete last line is ignored.
+        """Return the complete counts, each place once; an incomplete last line is ignored.
 
         Raises:
             SlowdustError: a line that is not the last is damaged.
@@ -161,24 +161,24 @@ class Folder:
             return []
         complete = content[: content.rfind(b"\n") + 1]
         try:
-            return msgspec.json.Decoder(Count).decode_lines(complete)
+            return latest_counts(msgspec.json.Decoder(Count).decode_lines(complete))
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / COUNTS_FILE} is damaged: {error}") from error
 
     def read_profiles(self) -> list[Profile]:
-        """Return the profiles, in the order of their files' names.
+        """Return the profiles, in the order of their files' names; those of several starts as one.
 
         Raises:
             SlowdustError: one is damaged.
         """
-        profiles = []
+        profiles: list[Profile] = []
         for path in sorted((self.path / PROFILES).glob("*.json.gz")):
             try:
                 content = gzip.decompress(path.read_bytes())
                 profiles.append(msgspec.json.decode(content, type=Profile))
             except (OSError, EOFError, msgspec.MsgspecError) as error:
                 raise SlowdustError(f"{path} is damaged: {error}") from error
-        return profiles
+        return joined_profiles(profiles)
 
 
 class Writer:
@@ -213,14 +213,15 @@ class Writer:
         except OSError as error:
             raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
-    def write_profile(self, profile: Profile, number: int) -> None:
-        """Replace the profile of its source and step, of the `number`-th contender."""
+    def write_profile(self, profile: Profile, number: int, start: int | None) -> None:
+        """Replace the profile of its source, step and start, of the `number`-th contender."""
         folder = self.folder.path / PROFILES
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise SlowdustError(f"cannot write {folder}: {error.strerror}") from error
-        name = f"{profile.test}@{profile.clients}-{number}-{profile.source}.json.gz"
+        source = profile.source if start is None else f"{profile.source}-{start}"
+        name = f"{profile.test}@{profile.clients}-{number}-{source}.json.gz"
         _replace(folder / name, gzip.compress(msgspec.json.encode(profile)))
 
     def append(self, *records: Slice) -> None:

@@ -5,6 +5,8 @@ The folder `perf/` of an experiment has a compressed JSON file for each.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -44,3 +46,37 @@ class Profile(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Call stack, the outermost function first, joined by ';' -> own cost per operation."""
     unnamed_objects: list[str] = []
     """Objects without symbols, whose functions have no names."""
+
+
+def joined_profiles(profiles: Iterable[Profile]) -> list[Profile]:
+    """Return one profile of each source, step and contender: the mean over all operations."""
+    groups: dict[tuple[str, str, int, str, str], list[Profile]] = defaultdict(list)
+    for profile in profiles:
+        place = (profile.benchmark, profile.test, profile.clients, profile.contender)
+        groups[*place, profile.source].append(profile)
+    return [_mean(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _mean(profiles: Sequence[Profile]) -> Profile:
+    """Return the costs of an operation, any of all that the profiles are about."""
+    own: dict[tuple[str, str], float] = defaultdict(float)
+    inclusive: dict[tuple[str, str], float] = defaultdict(float)
+    stacks: dict[str, float] = defaultdict(float)
+    operations = sum(profile.operations for profile in profiles)
+    for profile in profiles:
+        share = profile.operations / operations
+        for function in profile.functions:
+            own[function.name, function.object] += share * function.own
+            inclusive[function.name, function.object] += share * function.inclusive
+        for stack, cost in profile.stacks.items():
+            stacks[stack] += share * cost
+    return msgspec.structs.replace(
+        profiles[0],
+        operations=operations,
+        functions=[
+            FunctionCost(*function, cost, inclusive[function])
+            for function, cost in sorted(own.items(), key=lambda item: -item[1])
+        ],
+        stacks=dict(stacks),
+        unnamed_objects=sorted({name for each in profiles for name in each.unnamed_objects}),
+    )

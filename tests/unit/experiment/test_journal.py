@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -9,11 +11,14 @@ from slowdust.errors import UsageError
 from slowdust.experiment.journal import (
     check_same,
     check_same_allocator,
+    check_same_source,
     new_manifest,
 )
 from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest
+from slowdust.store.folder import Folder, writing
+from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, Manifest
+from tests.unit.synthetic_counts import synthetic_counts
 
 FACTS = ContenderFacts(
     name="mine",
@@ -92,3 +97,16 @@ def test_another_malloc_does_not_go_on() -> None:
     check_same_allocator(FACTS, "tcmalloc")
     with pytest.raises(UsageError, match="the malloc of mine is now tcmalloc, and was glibc"):
         check_same_allocator(before, "tcmalloc")
+
+
+def test_work_is_not_counted_by_another_source(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    by_pmu, by_valgrind = Counting(source="pmu"), Counting(source="valgrind")
+    check_same_source(folder, by_pmu)
+    with writing(folder) as writer:
+        writer.append_count(synthetic_counts(["mine"], ["insert"], source="valgrind")[0])
+        check_same_source(folder, by_valgrind)
+        check_same_source(folder, Counting(reason="Counting was switched off."))
+        message = "by valgrind, and would be counted by pmu now: write count = .valgrind."
+        with pytest.raises(UsageError, match=message):
+            check_same_source(folder, by_pmu)

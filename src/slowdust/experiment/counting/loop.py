@@ -14,22 +14,22 @@ from dataclasses import dataclass, field
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender
-from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession, Repeat
+from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession
+from slowdust.experiment.counting.starts import STARTS, counted_steps
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import ToPositions
 from slowdust.experiment.journal import Journal
-from slowdust.experiment.maintenance import carry_out
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.record import counts_of
+from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.formats.callgrind import read_profile
-from slowdust.instances.instance import InstanceError
-from slowdust.store.count import Count, CountPlace
+from slowdust.instances.callgrind import Callgrind
 from slowdust.units import Second, known
 
-INCARNATIONS = 2
-"""Starts of each server: what memory it gets, and where, moves instructions a little, too."""
 _WINDOW = 60_000_000
 """Instructions that a window should have: half a second under callgrind."""
 _PER_US = 3000
@@ -41,11 +41,12 @@ _LOOK_EVERY: Second = 0.2
 
 @dataclass
 class _Task:
-    """What is left to count on one contender in one incarnation."""
+    """What is left to count on one contender after one start."""
 
     contender: RunningContender
     number: int
-    incarnation: int
+    start: int
+    """Number of the server's start for counting, 1-based."""
     steps: list[PlannedStep]
     done: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -55,85 +56,85 @@ class CountingLoop:
     """Counts the work of every contender in every test, in incarnations of its own."""
 
     def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
-        sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), [1])
-        self._steps = [PlannedStep(test, clients) for test, clients in sequence]
-        self._data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
+        self._steps = counted_steps(spec)
+        data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
+        preparations = Preparations(contenders, journal.manifest.contenders, [], view)
+        self._tables = LoadedTables(contenders, data, preparations, view)
+        self._budget = spec.budget
         self._contenders = contenders
         self._journal = journal
         self._view = view
         self._lock = threading.Lock()
-        self._not_counted: set[str] = set()
-        """Contenders that failed once: another start would fail again, after minutes."""
+        self._failed: set[tuple[str, str]] = set()
+        """Contender and test that failed once: after another start they would again."""
 
     def run(self) -> None:
-        """Count what has not been counted yet; a contender that cannot be counted is a warning."""
-        for incarnation in range(1, INCARNATIONS + 1):
-            tasks = [task for task in self._tasks(incarnation) if task.steps]
-            if tasks:
-                self._count([task for task in tasks if self._load(task.contender)])
+        """Count what has not been counted yet; a step that cannot be counted is a warning."""
+        for start in range(1, STARTS + 1):
+            if any(task.steps for task in self._tasks(start)):
+                self._load(start)
+                self._count([task for task in self._tasks(start) if task.steps])
 
-    def _tasks(self, incarnation: int) -> list[_Task]:
+    def _tasks(self, start: int) -> list[_Task]:
+        """Return what is left to count after a start; nothing where the base cannot be counted."""
+        if self._contenders.all[0].failed is not None:
+            return []
         return [
-            _Task(contender, number, incarnation, self._missing(contender.name, incarnation))
+            _Task(contender, number, start, self._missing(contender.name, start))
             for number, contender in enumerate(self._contenders.all)
-            if contender.failed is None and contender.name not in self._not_counted
+            if contender.failed is None
         ]
 
-    def _missing(self, contender: str, incarnation: int) -> list[PlannedStep]:
-        """Return the steps of which the incarnation lacks a repeat on a contender."""
+    def _missing(self, contender: str, start: int) -> list[PlannedStep]:
+        """Return the steps of which the start lacks a repeat on a contender, and may have it."""
         places = [
             count.place
             for count in self._journal.counts
-            if (count.place.contender, count.place.incarnation) == (contender, incarnation)
+            if (count.place.contender, count.place.incarnation) == (contender, start)
         ]
         counted = {place.test for place in places if place.repeat == REPEATS - 1}
-        return [step for step in self._steps if step.test.name not in counted]
+        return [
+            step
+            for step in self._steps
+            if step.test.name not in counted and self._countable(contender, step)
+        ]
 
-    def _load(self, contender: RunningContender) -> bool:
-        """Prepare the tables by the server as usual, unless it forgets them at its end.
+    def _countable(self, contender: str, step: PlannedStep) -> bool:
+        """Return whether neither a contender nor the base failed in a step."""
+        names = (contender, self._contenders.names[0])
+        return not any((name, step.test.name) in self._failed for name in names)
 
-        Return whether that worked: what fails now takes nothing from the results of time.
-        """
-        try:
-            contender.server.stop()
-            if contender.keeps_tables:
-                self._view.phase(f"loading {contender.name} for the count")
-                contender.start()
-                self._prepare(contender, self._contenders.driver)
-            contender.server.stop()
-        except (TargetError, InstanceError) as error:
-            self._warn(contender, error)
-            contender.server.stop(Shutdown.AT_ONCE)
-            return False
-        return True
+    def _load(self, start: int) -> None:
+        """Prepare the tables by servers as usual, unless they forget them at their end."""
+        self._tables.note_writes()  # what a load does is drawn anew
+        if not any(contender.keeps_tables for contender in self._contenders.running()):
+            return
+        self._tables.start(start)
+        self._view.phase("ageing the data")
+        self._contenders.for_each(lambda contender: self._age(contender, self._contenders.driver))
+        if self._writes:
+            self._tables.maintain(self._budget)
+        self._contenders.stop()
 
-    def _warn(self, contender: RunningContender, error: Exception) -> None:
-        self._not_counted.add(contender.name)
-        self._contenders.warn(f"the work of {contender.name} was not counted: {error}")
+    @property
+    def _writes(self) -> bool:
+        return any(step.test.writes for step in self._steps)
 
-    def _prepare(self, contender: RunningContender, driver: Driver) -> None:
-        """Load a contender's tables, and let them age as the timed part did.
+    def _age(self, contender: RunningContender, driver: Driver) -> None:
+        """Write as often into a contender's tables as the timed part did.
 
         The first writes into tables just loaded split the pages of their indexes, which costs
         many times what a write costs later, and not at the same moment on each server.
         """
-        driver.load(contender.target, self._data, lambda done, total: None)
-        site, names = contender.server.site, self._data.names
-        rows = self._data.tables * self._data.rows
-        stages = contender.family.after_load(site, names)
-        carry_out(driver, contender.target, stages, rows, self._contenders.warn)
+        data = self._tables.data
         for step in self._steps:
-            if age := self._age(step):
+            if age := self._age_of(step):
                 session = f"{contender.name}|{step.key}|age"
-                test = step.test.driver_test
-                driver.open(session, contender.target, self._data, test=test, clients=1)
+                driver.open(session, contender.target, data, test=step.test.driver_test, clients=1)
                 driver.run(session, ToPositions([age]))
                 driver.close(session)
-        if any(step.test.writes for step in self._steps):
-            stages = contender.family.after_writes(site, names)
-            carry_out(driver, contender.target, stages, rows, self._contenders.warn)
 
-    def _age(self, step: PlannedStep) -> int:
+    def _age_of(self, step: PlannedStep) -> int:
         """Return the operations of a step that come before those that are counted.
 
         They are those of the first timed incarnation; none where operations use up rows.
@@ -171,58 +172,71 @@ class CountingLoop:
             for future in done:
                 error = future.exception()
                 if isinstance(error, (SlowdustError, OSError)):
-                    self._warn(futures[future].contender, error)
+                    self._contenders.drop(futures[future].contender, error)
                 elif error is not None:
                     raise error
+            if self._contenders.all[0].failed is not None:
+                for task in futures.values():
+                    task.stopped.set()  # without a base there is nothing to compare with
 
     def _count_one(self, task: _Task) -> None:
-        server = task.contender.server
+        contender = task.contender
         cpus = usable_cpus()
         try:
-            callgrind = server.start_under_callgrind()
+            callgrind = contender.server.start_under_callgrind()
             with Driver(cpus=[cpus[-1 - task.number % len(cpus)]]) as driver:
-                if not task.contender.keeps_tables:
-                    self._prepare(task.contender, driver)
+                if not contender.keeps_tables:
+                    self._tables.load_one(contender, driver, lambda done, total: None)
+                    self._age(contender, driver)
+                    if self._writes:
+                        self._tables.maintain_one(contender, driver)
                 for step in task.steps:
-                    session = CountedSession(
-                        driver, task.contender, step, task.incarnation, self._age(step)
-                    )
-                    repeats = session.repeats(callgrind, self._data, self._operations(step))
-                    texts: list[str] = []
-                    for number, repeat in enumerate(repeats):
-                        if task.stopped.is_set():
-                            return
-                        self._keep(task, step, number, repeat)
-                        texts.append(repeat.text)
-                    self._keep_profile(task, step, texts)
+                    if task.stopped.is_set():
+                        return
+                    if self._countable(contender.name, step):
+                        self._count_step(task, step, driver, callgrind)
                     task.done += 1
         finally:
-            server.stop()
+            contender.server.stop()
 
-    def _keep(self, task: _Task, step: PlannedStep, number: int, repeat: Repeat) -> None:
-        place = CountPlace(
-            benchmark=step.test.benchmark,
-            test=step.test.name,
-            clients=step.clients,
-            contender=task.contender.name,
-            incarnation=task.incarnation,
-            repeat=number,
-        )
-        with self._lock:
-            self._journal.add_count(Count(place=place, source="valgrind", run=repeat.run))
+    def _count_step(
+        self, task: _Task, step: PlannedStep, driver: Driver, callgrind: Callgrind
+    ) -> None:
+        """Count a step and keep what it cost; an error that the server answers with is a warning.
 
-    def _keep_profile(self, task: _Task, step: PlannedStep, texts: Sequence[str]) -> None:
-        """Keep the profile of all windows of a step together."""
+        Raises:
+            TargetError: the server has broken the connection.
+            InstanceError: it does not run any more.
+            CallgrindError: it does not take orders.
+        """
+        contender = task.contender
+        session = CountedSession(driver, contender, step, task.start, self._age_of(step))
+        operations = self._operations(step)
+        try:
+            repeats = list(session.repeats(callgrind, self._tables.data, operations))
+        except TargetError as error:
+            contender.server.check_alive()
+            if error.kind == "connection":
+                raise
+            with self._lock:
+                self._failed.add((contender.name, step.test.name))
+                name = f"{step.test.name} of {contender.name}"
+                self._contenders.warn(f"the work of {name} was not counted: {error}")
+            return
         profile = read_profile(
-            texts,
+            [repeat.text for repeat in repeats],
             benchmark=step.test.benchmark,
             test=step.test.name,
             clients=step.clients,
-            contender=task.contender.name,
-            operations=REPEATS * self._operations(step),
+            contender=contender.name,
+            operations=REPEATS * operations,
         )
+        runs = [repeat.run for repeat in repeats]
         with self._lock:
-            self._journal.keep_profile(profile)
+            # A step whose last count is there is not counted again: so its profile comes first.
+            self._journal.keep_profile(profile, task.start)
+            for count in counts_of(step, contender.name, task.start, "valgrind", runs):
+                self._journal.add_count(count)
 
     def _operations(self, step: PlannedStep) -> int:
         """Return the operations of a window: the same for all contenders and incarnations.
@@ -237,7 +251,8 @@ class CountingLoop:
         operations = earlier[0] if earlier else operations_of(self._cpu_us(step))
         if not step.test.consumes:
             return operations
-        return max(1, min(operations, self._data.tables * self._data.rows // WINDOWS_AT_MOST))
+        rows = self._tables.data.tables * self._tables.data.rows
+        return max(1, min(operations, rows // WINDOWS_AT_MOST))
 
     def _cpu_us(self, step: PlannedStep) -> float | None:
         """Return the base's CPU time in user mode per operation; None where none was measured."""

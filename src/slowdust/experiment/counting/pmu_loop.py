@@ -10,17 +10,16 @@ from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.perf import PerfError
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
+from slowdust.experiment.counting.starts import STARTS, counted_steps
 from slowdust.experiment.driver.protocol import Ran, Stop, ToPositions
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.record import counts_of
 from slowdust.experiment.slices.blocks import StepSessions
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
-from slowdust.store.count import Count, CountPlace
 from slowdust.units import Second
 
-INCARNATIONS = 2
-"""Starts of each server: what memory it gets, and where, moves the counts a little, too."""
 REPEATS = 3
 _WINDOW: Second = 0.1
 """The length of a window on the slowest contender, about."""
@@ -32,8 +31,7 @@ class PmuLoop:
 
     def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
         self._incarnations = UntimedIncarnations(spec, contenders, journal, view)
-        sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), [1])
-        self._steps = [PlannedStep(test, clients) for test, clients in sequence]
+        self._steps = counted_steps(spec)
         self._contenders = contenders
         self._journal = journal
         self._view = view
@@ -44,7 +42,7 @@ class PmuLoop:
 
     def run(self) -> None:
         """Count what has not been counted yet; a contender that cannot be counted is a warning."""
-        for incarnation in range(1, INCARNATIONS + 1):
+        for incarnation in range(1, STARTS + 1):
             if steps := [step for step in self._steps if self._is_missing(step, incarnation)]:
                 self._incarnations.run(incarnation, steps, partial(self._observe, incarnation))
 
@@ -64,9 +62,11 @@ class PmuLoop:
         run.age(run.positions)  # from here on all contenders do the same operations
         operations = self._operations(step, per_second, run)
         left = self._incarnations.operations_left(step, run)
-        if left is None or left >= self._windows * operations:
-            (position,) = run.positions
-            run.each(partial(self._count, _Work(step, incarnation, run, position, operations)))
+        if left is not None and left < self._windows * operations:
+            self._contenders.warn(f"{step.test.name} was not counted: it has used up its rows")
+            return
+        (position,) = run.positions
+        run.each(partial(self._count, _Work(step, incarnation, run, position, operations)))
 
     def _operations(self, step: PlannedStep, per_second: float, run: StepSessions) -> int:
         """Return the operations of a window: the same for all contenders and incarnations."""
@@ -98,16 +98,8 @@ class PmuLoop:
         except PerfError as error:
             self._contenders.warn(f"the work of {contender.name} was not counted: {error}")
             return
-        for repeat, counted in enumerate(runs):
-            place = CountPlace(
-                benchmark=work.step.test.benchmark,
-                test=work.step.test.name,
-                clients=work.step.clients,
-                contender=contender.name,
-                incarnation=work.incarnation,
-                repeat=repeat,
-            )
-            self._journal.add_count(Count(place=place, source="pmu", run=counted))
+        for count in counts_of(work.step, contender.name, work.incarnation, "pmu", runs):
+            self._journal.add_count(count)
 
 
 @dataclass(frozen=True)

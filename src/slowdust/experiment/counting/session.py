@@ -63,15 +63,17 @@ class CountedSession:
         self._driver.open(
             self._name, self._contender.target, data, test=test, clients=1, first=self._first
         )
-        # Without instrumentation this takes a tenth of the time.
-        self._run(_WARM_UP * operations)
-        callgrind.start(lambda: self._run(1))
-        self._window(callgrind, 1)  # is not kept: it has the end of the first order
-        for _ in range(REPEATS):
-            text = self._window(callgrind, operations)
-            yield Repeat(CountedRun(operations=operations, own=_events(text)), text)
-        callgrind.stop(lambda: self._run(1))
-        self._driver.close(self._name)
+        try:
+            # Without instrumentation this takes a tenth of the time.
+            self._run(_WARM_UP * operations)
+            callgrind.start(lambda: self._run(1))
+            self._window(callgrind, 1)  # is not kept: it has the end of the first order
+            for _ in range(REPEATS):
+                text = self._window(callgrind, operations)
+                yield Repeat(CountedRun(operations=operations, own=_events(text)), text)
+            callgrind.stop(lambda: self._run(1))
+        finally:
+            self._driver.close(self._name)
 
     def _window(self, callgrind: Callgrind, operations: int) -> str:
         if operations > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slowdust.analysis.preparation.facts import WRITES
 from slowdust.experiment.contenders import Contenders, RunningContender
-from slowdust.experiment.driver.process import Data
+from slowdust.experiment.driver.process import Data, Driver, OnProgress
 from slowdust.experiment.maintenance import SHORTEST_WAIT, longest_wait
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.view import View
@@ -66,10 +66,22 @@ class LoadedTables:
 
         self._preparations.until_alike(WRITES, self._incarnation, settle, self._rows)
 
+    def load_one(
+        self, contender: RunningContender, driver: Driver, on_progress: OnProgress
+    ) -> None:
+        """Load the tables of one contender anew by a driver."""
+        driver.load(contender.target, self.data, on_progress)
+        stages = contender.family.after_load(contender.server.site, self.data.names)
+        self._contenders.maintain(contender, stages, self._rows, driver)
+
+    def maintain_one(self, contender: RunningContender, driver: Driver) -> None:
+        """Carry out the maintenance of one contender after writes, by a driver."""
+        stages = contender.family.after_writes(contender.server.site, self.data.names)
+        self._contenders.maintain(contender, stages, self._rows, driver)
+
     def _maintain(self, contender: RunningContender) -> None:
         self._view.phase(f"maintenance of {contender.name} after the writes")
-        stages = contender.family.after_writes(contender.server.site, self.data.names)
-        self._contenders.maintain(contender, stages, self._rows)
+        self.maintain_one(contender, self._contenders.driver)
 
     def _load_all(self) -> None:
         self._contenders.for_each(self._load)
@@ -82,9 +94,7 @@ class LoadedTables:
 
     def _load(self, contender: RunningContender) -> None:
         self._view.phase(f"loading {contender.name}")
-        self._contenders.driver.load(contender.target, self.data, self._view.progress)
-        stages = contender.family.after_load(contender.server.site, self.data.names)
-        self._contenders.maintain(contender, stages, self._rows)
+        self.load_one(contender, self._contenders.driver, self._view.progress)
         self._contenders.measure_sizes(contender, self.data.names, self._rows)
         self._contenders.measure_buffer_pool(contender)
 

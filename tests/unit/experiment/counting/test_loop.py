@@ -1,0 +1,213 @@
+"""Counting where servers fail, on contenders that only pretend to be under callgrind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from slowdust.dbms.family import Shutdown
+from slowdust.errors import SlowdustError
+from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.counting import loop as counting_loop
+from slowdust.experiment.counting.loop import CountingLoop
+from slowdust.experiment.counting.session import REPEATS, Repeat
+from slowdust.experiment.counting.starts import STARTS, counted_steps
+from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.driver.protocol import Failed
+from slowdust.experiment.journal import Journal, new_manifest
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.slices.loop import method_of_slices
+from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.spec.spec import parse_spec
+from slowdust.instances.instance import InstanceError
+from slowdust.store.count import INSTRUCTIONS, CountedRun
+from slowdust.store.folder import Folder, writing
+from slowdust.store.manifest import BuildFacts, ContenderFacts
+
+TESTS = ("point-query", "delete", "insert")
+SPEC = parse_spec(
+    {"name": "x", "contenders": ["postgres@17.6", "postgres@18.4"], "tests": list(TESTS)}
+)
+BASE, OTHER = NAMES = ("postgres@17.6", "postgres@18.4")
+CALLGRIND = (
+    "version: 1\ncreator: callgrind-3.19.0\npid: 7\nthread: 1\npart: 1\n"
+    "desc: Trigger: Client Request: slowdust\npositions: line\nevents: Ir\nsummary: 40\n\n"
+    "ob=(1) /bin/postgres\nfl=(1) a.c\nfn=(1) work\n0 40\n\ntotals: 40\n"
+)
+REFUSED = TargetError(Failed(kind="server", message="the query is refused"))
+GONE = TargetError(Failed(kind="connection", message="the server closed the connection"))
+
+
+@dataclass
+class PretendedServer:
+    """A contender whose server does nothing, and forgets its tables."""
+
+    name: str
+    errors: dict[str, Exception] = field(default_factory=dict)
+    """Test -> what carrying out its operations raises."""
+    starts: int = 0
+    failed: str | None = None
+    keeps_tables: bool = False
+    instance: None = None
+    target: None = None
+
+    @property
+    def server(self) -> SimpleNamespace:
+        return SimpleNamespace(
+            start_under_callgrind=self._start,
+            stop=lambda how=Shutdown.ORDERLY: None,
+            check_alive=lambda: None,
+            log_tail=lambda _: [],
+        )
+
+    def _start(self) -> None:
+        self.starts += 1
+        if "start" in self.errors:
+            raise self.errors["start"]
+
+
+class PretendedSession:
+    """A session whose operations take ten instructions each."""
+
+    def __init__(
+        self, driver: Driver, contender: PretendedServer, step: PlannedStep, *of: object
+    ) -> None:
+        del driver, of
+        self._error = contender.errors.get(step.test.name)
+
+    def repeats(self, callgrind: object, data: object, operations: int) -> Iterator[Repeat]:
+        del callgrind, data
+        for _ in range(REPEATS):
+            if self._error is not None:
+                raise self._error
+            yield Repeat(CountedRun(operations=operations, own={INSTRUCTIONS: 40}), CALLGRIND)
+
+
+def pretended_driver(cpus: list[int]) -> AbstractContextManager[list[int]]:
+    return nullcontext(cpus)
+
+
+@dataclass
+class Outcome:
+    """What a count left behind."""
+
+    counted: dict[str, list[tuple[str, int]]]
+    """Contender -> its tests and starts, as they came."""
+    warnings: list[str]
+    servers: list[PretendedServer]
+    profiles: set[tuple[str, int, str]]
+
+
+def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *servers: PretendedServer) -> Outcome:
+    monkeypatch.setattr(counting_loop, "CountedSession", PretendedSession)
+    monkeypatch.setattr(counting_loop, "Driver", pretended_driver)
+    monkeypatch.setattr(counting_loop, "usable_cpus", lambda: [0])  # one after the other
+    monkeypatch.setattr(LoadedTables, "load_one", lambda *of: None)
+    monkeypatch.setattr(LoadedTables, "maintain_one", lambda *of: None)
+    view = PlainView()
+    all_ = cast("list[RunningContender]", list(servers))
+    contenders = Contenders(all_, cast("Driver", None), tmp_path, view)
+    facts = [
+        ContenderFacts(
+            name=server.name,
+            dbms="postgres",
+            build=BuildFacts(source="directory", version="17.6"),
+            config="default",
+            settings={},
+        )
+        for server in servers
+    ]
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+        manifest = new_manifest(SPEC, facts, method_of_slices(SPEC), "1", {})
+        journal = Journal(SPEC, writer, manifest)
+        contenders.on_failure(lambda contender: pytest.fail(f"{contender.name} has failed"))
+        contenders.on_warning(journal.warn)
+        with contenders.observing("counting the work"):
+            CountingLoop(SPEC, contenders, journal, view).run()
+        counted: dict[str, list[tuple[str, int]]] = {server.name: [] for server in servers}
+        for record in folder.read_counts():
+            if record.place.repeat == 0:
+                place = record.place.test, record.place.incarnation
+                counted[record.place.contender].append(place)
+        profiles = journal.profiled("callgrind")
+    assert all(server.failed is None for server in servers)
+    return Outcome(counted, journal.manifest.warnings, list(servers), profiles)
+
+
+def after_each_start(*tests: str) -> list[tuple[str, int]]:
+    return [(test, start) for start in range(1, STARTS + 1) for test in tests]
+
+
+def test_what_uses_up_rows_is_counted_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [step.test.name for step in counted_steps(SPEC)] == ["point-query", "insert", "delete"]
+    outcome = count(tmp_path, monkeypatch, *map(PretendedServer, NAMES))
+    assert outcome.counted[BASE] == after_each_start("point-query", "insert", "delete")
+    assert outcome.counted == dict.fromkeys(NAMES, outcome.counted[BASE])
+    assert outcome.profiles == {(test, 1, name) for test in TESTS for name in NAMES}
+    assert not outcome.warnings
+
+
+def test_a_test_that_is_refused_is_left_out_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = PretendedServer(BASE), PretendedServer(OTHER, {"insert": REFUSED})
+    outcome = count(tmp_path, monkeypatch, *servers)
+    assert outcome.counted[BASE] == after_each_start("point-query", "insert", "delete")
+    assert outcome.counted[OTHER] == after_each_start("point-query", "delete")
+    [warning] = outcome.warnings
+    assert warning == (
+        f"the work of insert of {OTHER} was not counted: server error: the query is refused"
+    )
+
+
+def test_what_the_base_refuses_is_not_counted_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = PretendedServer(BASE, {"insert": REFUSED}), PretendedServer(OTHER)
+    outcome = count(tmp_path, monkeypatch, *servers)
+    assert outcome.counted[OTHER] == after_each_start("point-query", "delete")
+
+
+@pytest.mark.parametrize("error", [GONE, InstanceError("it ended"), SlowdustError("no orders")])
+def test_a_server_that_fails_ends_its_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    servers = PretendedServer(BASE), PretendedServer(OTHER, {"insert": error})
+    outcome = count(tmp_path, monkeypatch, *servers)
+    assert outcome.counted[BASE] == after_each_start("point-query", "insert", "delete")
+    assert outcome.counted[OTHER] == [("point-query", 1)]
+    [warning] = outcome.warnings
+    assert warning.startswith(f"counting the work of {OTHER} failed: ")
+    assert str(error) in warning
+    assert servers[1].starts == 1
+
+
+def test_without_the_base_nothing_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = PretendedServer(BASE, {"start": InstanceError("it does not start")})
+    other = PretendedServer(OTHER)
+    outcome = count(tmp_path, monkeypatch, base, other)
+    assert other.starts <= 1, "no second start"
+    [warning] = outcome.warnings
+    assert warning == f"counting the work of {BASE} failed: it does not start"
+
+
+def test_a_failure_outside_of_the_servers_is_a_warning_too(tmp_path: Path) -> None:
+    contenders = Contenders([], cast("Driver", None), tmp_path, PlainView())
+    server = PretendedServer(BASE)
+    contenders.all = cast("list[RunningContender]", [server])
+    warnings: list[str] = []
+    contenders.on_warning(warnings.append)
+    with contenders.observing("sampling the functions"):
+        raise SlowdustError("perf is gone")
+    assert warnings == ["sampling the functions failed: perf is gone"]
+    assert server.failed is None
