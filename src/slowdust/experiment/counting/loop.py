@@ -23,6 +23,7 @@ from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import counts_of
 from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.slices.schedule import Action, Turn, maintenance_after
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
@@ -190,11 +191,15 @@ class CountingLoop:
                     self._age(contender, driver)
                     if self._writes:
                         self._tables.maintain_one(contender, driver)
-                for step in task.steps:
+                todo = [Turn(step, Action.MEASURE) for step in task.steps]
+                maintained = maintenance_after(todo)
+                for turn in todo:
                     if task.stopped.is_set():
                         return
-                    if self._countable(contender.name, step):
-                        self._count_step(task, step, driver, callgrind)
+                    if self._countable(contender.name, turn.step):
+                        self._count_step(task, turn.step, driver, callgrind)
+                    if turn is maintained:
+                        self._tables.maintain_one(contender, driver)
                     task.done += 1
         finally:
             contender.server.stop()
