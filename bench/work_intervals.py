@@ -2,7 +2,8 @@
 
     python -m bench.work_intervals [--experiments 1000]
 
-Prints the table of docs/statistics.md, "Work", from seeded counts of two contenders.
+Prints the table of docs/statistics.md, "Work", from seeded counts of two contenders. After two
+starts of the servers those steps are counted again that are undecided, as in an experiment.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slowdust.analysis.comparison.verdict import AMOUNTS
-from slowdust.analysis.work.estimate import counts_by_step, judge_work
+from slowdust.analysis.work.cost import step_of
+from slowdust.analysis.work.estimate import counts_by_step, judge_work, undecided_steps
+from slowdust.experiment.counting.starts import MOST_STARTS, STARTS
+from slowdust.store.count import Count
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 
 SMALLEST = ("--experiments", "1")
@@ -36,8 +40,41 @@ class Case:
     name: str
     tests: Sequence[str]
     noise: CountNoise
+    restless: CountNoise | None = None
+    """Noise of the last test, if it is another; the table is about that test then."""
+
+    @property
+    def judged(self) -> Sequence[str]:
+        """The tests that the table is about."""
+        return self.tests if self.restless is None else self.tests[-1:]
+
+    @property
+    def shown(self) -> CountNoise:
+        """The noise of the tests that the table is about."""
+        return self.restless or self.noise
+
+    def counts(self, truth: float, rng: np.random.Generator, repeats: int) -> list[Count]:
+        """Return the counts of one experiment, after as many starts as there may be."""
+        quiet = [test for test in self.tests if self.restless is None or test not in self.judged]
+        parts = [(quiet, self.noise)]
+        if self.restless is not None:
+            parts.append(([*self.judged], self.restless))
+        return [
+            count
+            for tests, noise in parts
+            for count in synthetic_counts(
+                ["a", "b"],
+                tests,
+                shifts={"b": truth},
+                noise=noise,
+                incarnations=MOST_STARTS,
+                repeats=repeats,
+                seed=rng,
+            )
+        ]
 
 
+RESTLESS = CountNoise(repeat=0.002, restart=0.06)
 CASES = (
     Case("reads", READS, CountNoise(repeat=0.001, restart=0.0005)),
     Case("reads", READS, CountNoise(repeat=0.002, restart=0.0005)),
@@ -45,6 +82,8 @@ CASES = (
     Case("reads, restarts of a write", READS, CountNoise(repeat=0.002, restart=0.003)),
     Case("writes", WRITES, CountNoise(repeat=0.002, restart=0.003)),
     Case("writes", WRITES, CountNoise(repeat=0.005, restart=0.003)),
+    Case("restless read", READS, CountNoise(repeat=0.001, restart=0.0005), RESTLESS),
+    Case("restless write", WRITES, CountNoise(repeat=0.002, restart=0.003), RESTLESS),
 )
 
 
@@ -60,6 +99,8 @@ class Tally:
     false: int = 0
     """Experiments with a `less`, or with a `more` though the contenders are equal."""
     widths: list[float] = field(default_factory=list)
+    starts: int = 0
+    """Starts after which the tests were counted, in all."""
 
     def row(self, experiments: int) -> str:
         """Return the cells of the table."""
@@ -68,53 +109,64 @@ class Tally:
         shares += [self.verdicts[verdict] / tests for verdict in ("more", "same", "unsure")]
         cells = [f"{shares[0]:.1%}", f"{np.median(self.widths):.2%}"]
         cells += [f"{share:.1%}" for share in shares[1:]]
-        return " | ".join((*cells, f"{self.false / experiments:.1%}"))
+        return " | ".join((*cells, f"{self.false / experiments:.1%}", f"{self.starts / tests:.1f}"))
 
 
-def tally(case: Case, truth: float, experiments: int, incarnations: int, repeats: int) -> Tally:
+def tally(case: Case, truth: float, experiments: int, most_starts: int, repeats: int) -> Tally:
     """Judge all experiments of one case and truth."""
     rng = np.random.default_rng(20261123)
     result = Tally()
     for _ in range(experiments):
-        counts = synthetic_counts(
-            ["a", "b"],
-            case.tests,
-            shifts={"b": truth},
-            noise=case.noise,
-            incarnations=incarnations,
-            repeats=repeats,
-            seed=rng,
-        )
-        judged = judge_work(counts_by_step(counts), ["a", "b"])
-        verdicts = [AMOUNTS[judgement.verdict] for judgement in judged]
+        counts = taken(case.counts(truth, rng, repeats), most_starts)
+        judgements = [
+            judgement
+            for judgement in judge_work(counts_by_step(counts), ["a", "b"])
+            if judgement.estimate.step.test in case.judged
+        ]
+        verdicts = [AMOUNTS[judgement.verdict] for judgement in judgements]
         result.verdicts.update(verdicts)
         result.false += "less" in verdicts or (truth == 1 and "more" in verdicts)
-        for interval in (judgement.estimate.interval for judgement in judged):
+        for estimate in (judgement.estimate for judgement in judgements):
+            interval = estimate.interval
             assert interval is not None, "every test has several pairs"
             result.held += interval.low <= truth <= interval.high
             result.beyond_one += interval.low > 1
             result.widths.append(float(np.log(interval.high / interval.low) / 2))
+            result.starts += estimate.incarnations
     return result
+
+
+def taken(counts: Sequence[Count], most_starts: int) -> list[Count]:
+    """Return the counts that an experiment takes: more starts only of what is undecided."""
+    own = [count for count in counts if count.place.incarnation <= STARTS]
+    for start in range(STARTS + 1, most_starts + 1):
+        undecided = undecided_steps(counts_by_step(own), ["a", "b"])
+        own += [
+            count
+            for count in counts
+            if count.place.incarnation == start and step_of(count) in undecided
+        ]
+    return own
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--experiments", type=int, default=1000, help="of each row")
-    parser.add_argument("--incarnations", type=int, default=2)
+    parser.add_argument("--most-starts", type=int, default=MOST_STARTS)
     parser.add_argument("--repeats", type=int, default=4)
     options = parser.parse_args(arguments)
     print(
         "| tests | repeat | restart | true ratio | covers | half-width | interval above 1 | more "
-        "| same | unsure | experiments with a false verdict |"
+        "| same | unsure | experiments with a false verdict | starts |"
     )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for case in CASES:
         for truth in TRUTHS:
-            own = tally(case, truth, options.experiments, options.incarnations, options.repeats)
+            own = tally(case, truth, options.experiments, options.most_starts, options.repeats)
             print(
-                f"| {len(case.tests)} {case.name} | {case.noise.repeat:.1%} "
-                f"| {case.noise.restart:.2%} | {truth:g} | {own.row(options.experiments)} |",
+                f"| {len(case.judged)} {case.name} | {case.shown.repeat:.1%} "
+                f"| {case.shown.restart:.2%} | {truth:g} | {own.row(options.experiments)} |",
                 flush=True,
             )
     return 0

@@ -9,13 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from slowdust.analysis.analyse import analyse
+from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result, Work
 from slowdust.analysis.work.cost import (
     background_per_operation,
     events_per_operation,
     instructions_per_operation,
 )
-from slowdust.analysis.work.estimate import counts_by_step
+from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
 from slowdust.analysis.work.results import TIME_BESIDE_WORK
 from slowdust.store.count import INSTRUCTIONS, Count, CountedRun
 from slowdust.store.manifest import Counting
@@ -303,3 +304,31 @@ def test_the_method_says_how_work_was_counted_or_why_not(counting: Counting, wor
 
 def test_an_experiment_that_did_not_count_says_nothing_of_it() -> None:
     assert "work" not in analyse(*synthetic_experiment([A, B], ["scan"], blocks=2)).method
+
+
+def test_what_differs_by_far_more_than_its_starts_needs_no_more_of_them() -> None:
+    noise = CountNoise(repeat=0.0002, restart=0.0001)
+    shifts = {"b": {"insert": 0.97, "update-one": 1.0}}
+    counts = synthetic_counts(["a", "b"], ["insert", "update-one"], shifts=shifts, noise=noise)
+    assert undecided_steps(counts_by_step(counts), ["a", "b"]) == set()
+
+
+def test_what_differs_by_little_more_than_its_starts_needs_a_third() -> None:
+    noise = CountNoise(repeat=0.0002, restart=0.003)
+    by_starts = {
+        starts: synthetic_counts(
+            ["a", "b"], ["insert"], shifts={"b": 1.05}, noise=noise, incarnations=starts, seed=3
+        )
+        for starts in (2, 4)
+    }
+    undecided = {
+        starts: undecided_steps(counts_by_step(counts), ["a", "b"])
+        for starts, counts in by_starts.items()
+    }
+    assert undecided == {2: {Step("micro", "insert", 1)}, 4: set()}
+
+
+def test_what_has_no_verdict_needs_another_start() -> None:
+    noise = CountNoise(repeat=0.002, restart=0.06)
+    counts = synthetic_counts(["a", "b"], ["insert"], noise=noise, incarnations=3, seed=2)
+    assert undecided_steps(counts_by_step(counts), ["a", "b"]) == {Step("micro", "insert", 1)}

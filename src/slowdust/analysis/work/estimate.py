@@ -4,7 +4,9 @@ The model is that of throughput (comparison/estimate.py): the log ratio of a rep
 of a block, so that the mean over the repeats of an incarnation is its location, and a start of the
 servers for counting is an incarnation. What differs is the prior of what a restart does, which is
 a tenth of that of throughput: other addresses make other hash chains and other page layouts, and
-writes also other splits of pages and other background work in the session's own process.
+writes also other splits of pages and other background work in the session's own process. And it has
+a long tail, since restarts that do nothing to most tests now and then move one by several percent,
+of which two starts say little: what they leave undecided is counted after more of them.
 """
 
 from __future__ import annotations
@@ -26,15 +28,19 @@ from slowdust.store.count import Count, Source
 WORK_MARGIN = 0.01
 """Largest change of instructions per operation that counts as the same work."""
 READ_RESTARTS = Expectation(
-    scale=0.001, prior_freedom=1.0, borrowed_freedom=8.0, outsider_share=0.4
+    scale=0.001, prior_freedom=0.3, borrowed_freedom=8.0, outsider_share=0.8
 )
 """Prior for tests that only read: restarts move the ratio of instructions by 0.1%, now and then by
-ten times as much, and one test by far more than another."""
+ten or a hundred times as much, and one test by far more than another."""
 WRITE_RESTARTS = Expectation(
-    scale=0.003, prior_freedom=1.0, borrowed_freedom=8.0, outsider_share=0.4
+    scale=0.003, prior_freedom=0.3, borrowed_freedom=8.0, outsider_share=0.8
 )
 """Prior for tests that write: 0.3%, and now and then much more, as with work of the background that
 a session takes over."""
+_AS_LARGE = 40.0
+"""How many times as large as half of what separates its first two starts a difference is that needs
+no third one. Where a restart moves a test by far more than it differs, the ratio of both has the
+distribution of Cauchy: chance makes it as large in 2 / (40 pi) = 1.6%."""
 
 Counts = Mapping[Step, Mapping[str, Sequence[Count]]]
 """Step -> contender -> its counts."""
@@ -86,6 +92,30 @@ def judge_work(counts: Counts, contenders: Sequence[str]) -> list[Judgement]:
         *estimate_all(writing, WRITE_RESTARTS),
     ]
     return judge_estimates(estimates, WORK_MARGIN)
+
+
+def undecided_steps(counts: Counts, contenders: Sequence[str]) -> set[Step]:
+    """Return the steps that another start of the servers may decide; `contenders[0]` is the base.
+
+    They are those without a verdict, and those that differ after two starts that are not nearly
+    alike.
+    """
+    return {
+        judgement.estimate.step
+        for judgement in judge_work(counts, contenders)
+        if _is_undecided(judgement)
+    }
+
+
+def _is_undecided(judgement: Judgement) -> bool:
+    estimate = judgement.estimate
+    if judgement.verdict in ("same", "unsure"):
+        return judgement.verdict == "unsure"
+    if estimate.ratio is None or estimate.restart_spread is None:
+        return True
+    half_apart = estimate.restart_spread / np.sqrt(2)
+    few = estimate.incarnations == 2
+    return few and abs(np.log(estimate.ratio)) < _AS_LARGE * half_apart
 
 
 def work_ratios(

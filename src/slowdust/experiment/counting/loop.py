@@ -15,7 +15,7 @@ from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession
-from slowdust.experiment.counting.starts import STARTS, counted_steps
+from slowdust.experiment.counting.starts import counted_steps, planned_starts
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import ToPositions
@@ -71,23 +71,26 @@ class CountingLoop:
 
     def run(self) -> None:
         """Count what has not been counted yet; a step that cannot be counted is a warning."""
-        for start in range(1, STARTS + 1):
-            if any(task.steps for task in self._tasks(start)):
+        for start, steps in planned_starts(self._steps, self._journal, self._contenders):
+            if self._tasks(start, steps):
                 self._load(start)
-                self._count([task for task in self._tasks(start) if task.steps])
+                self._count(self._tasks(start, steps))
 
-    def _tasks(self, start: int) -> list[_Task]:
+    def _tasks(self, start: int, steps: Sequence[PlannedStep]) -> list[_Task]:
         """Return what is left to count after a start; nothing where the base cannot be counted."""
         if self._contenders.all[0].failed is not None:
             return []
         return [
-            _Task(contender, number, start, self._missing(contender.name, start))
+            _Task(contender, number, start, missing)
             for number, contender in enumerate(self._contenders.all)
             if contender.failed is None
+            if (missing := self._missing(contender.name, start, steps))
         ]
 
-    def _missing(self, contender: str, start: int) -> list[PlannedStep]:
-        """Return the steps of which the start lacks a repeat on a contender, and may have it."""
+    def _missing(
+        self, contender: str, start: int, steps: Sequence[PlannedStep]
+    ) -> list[PlannedStep]:
+        """Return those of the steps of which a contender lacks a repeat, and may have it."""
         places = [
             count.place
             for count in self._journal.counts
@@ -96,7 +99,7 @@ class CountingLoop:
         counted = {place.test for place in places if place.repeat == REPEATS - 1}
         return [
             step
-            for step in self._steps
+            for step in steps
             if step.test.name not in counted and self._countable(contender, step)
         ]
 

@@ -10,7 +10,7 @@ from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.perf import PerfError
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
-from slowdust.experiment.counting.starts import STARTS, counted_steps
+from slowdust.experiment.counting.starts import counted_steps, planned_starts
 from slowdust.experiment.driver.protocol import Ran, Stop, ToPositions
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
@@ -42,9 +42,9 @@ class PmuLoop:
 
     def run(self) -> None:
         """Count what has not been counted yet; a contender that cannot be counted is a warning."""
-        for incarnation in range(1, STARTS + 1):
-            if steps := [step for step in self._steps if self._is_missing(step, incarnation)]:
-                self._incarnations.run(incarnation, steps, partial(self._observe, incarnation))
+        for start, steps in planned_starts(self._steps, self._journal, self._contenders):
+            if missing := [step for step in steps if self._is_missing(step, start)]:
+                self._incarnations.run(start, missing, partial(self._observe, start))
 
     def _is_missing(self, step: PlannedStep, incarnation: int) -> bool:
         """Return whether a contender lacks counts of a step in an incarnation."""

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
+
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
+from slowdust.units import Second
 
 STARTS = 2
 """Starts of each server: what memory it gets, and where, moves instructions a little, too."""
+MOST_STARTS = 5
+"""Starts for steps that fewer do not decide."""
+_PATIENCE: Second = 120.0
+"""Time in which starts beyond the first ones begin; as much as those took, if that is longer."""
 
 
 def counted_steps(spec: Spec) -> list[PlannedStep]:
@@ -17,3 +29,25 @@ def counted_steps(spec: Spec) -> list[PlannedStep]:
     sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), [1])
     steps = [PlannedStep(test, clients) for test, clients in sequence]
     return sorted(steps, key=lambda step: step.test.consumes)
+
+
+def planned_starts(
+    steps: Sequence[PlannedStep], journal: Journal, contenders: Contenders
+) -> Iterator[tuple[int, list[PlannedStep]]]:
+    """Yield the number of each start and its steps: all at first, then those still undecided."""
+    begun = time.monotonic()
+    for number in range(1, STARTS + 1):
+        yield number, list(steps)
+    now = time.monotonic()
+    deadline = now + max(_PATIENCE, now - begun)
+    for number in range(STARTS + 1, MOST_STARTS + 1):
+        names = [contender.name for contender in contenders.running()]
+        undecided = undecided_steps(counts_by_step(journal.counts), names)
+        again = [step for step in steps if _step(step) in undecided]
+        if not again or time.monotonic() > deadline:
+            return
+        yield number, again
+
+
+def _step(step: PlannedStep) -> Step:
+    return Step(step.test.benchmark, step.test.name, step.clients)

@@ -17,7 +17,7 @@ from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.counting import loop as counting_loop
 from slowdust.experiment.counting.loop import CountingLoop
 from slowdust.experiment.counting.session import REPEATS, Repeat
-from slowdust.experiment.counting.starts import STARTS, counted_steps
+from slowdust.experiment.counting.starts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.journal import Journal, new_manifest
@@ -52,6 +52,8 @@ class PretendedServer:
     name: str
     errors: dict[str, Exception] = field(default_factory=dict)
     """Test -> what carrying out its operations raises."""
+    restless: str | None = None
+    """A test that each start of the server makes 10% dearer or cheaper."""
     starts: int = 0
     failed: str | None = None
     keeps_tables: bool = False
@@ -77,17 +79,21 @@ class PretendedSession:
     """A session whose operations take ten instructions each."""
 
     def __init__(
-        self, driver: Driver, contender: PretendedServer, step: PlannedStep, *of: object
+        self, driver: Driver, contender: PretendedServer, step: PlannedStep, start: int, first: int
     ) -> None:
-        del driver, of
+        del driver, first
         self._error = contender.errors.get(step.test.name)
+        self._instructions = 40
+        if contender.restless == step.test.name:
+            self._instructions += 4 * (-1) ** start
 
     def repeats(self, callgrind: object, data: object, operations: int) -> Iterator[Repeat]:
         del callgrind, data
         for _ in range(REPEATS):
             if self._error is not None:
                 raise self._error
-            yield Repeat(CountedRun(operations=operations, own={INSTRUCTIONS: 40}), CALLGRIND)
+            own = {INSTRUCTIONS: self._instructions * operations}
+            yield Repeat(CountedRun(operations=operations, own=own), CALLGRIND)
 
 
 def pretended_driver(cpus: list[int]) -> AbstractContextManager[list[int]]:
@@ -153,6 +159,32 @@ def test_what_uses_up_rows_is_counted_last(tmp_path: Path, monkeypatch: pytest.M
     assert outcome.counted == dict.fromkeys(NAMES, outcome.counted[BASE])
     assert outcome.profiles == {(test, 1, name) for test in TESTS for name in NAMES}
     assert not outcome.warnings
+
+
+def test_what_starts_leave_undecided_is_counted_after_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = PretendedServer(BASE), PretendedServer(OTHER, restless="insert")
+    outcome = count(tmp_path, monkeypatch, *servers)
+    more = [("insert", start) for start in range(STARTS + 1, MOST_STARTS + 1)]
+    expected = [*after_each_start("point-query", "insert", "delete"), *more]
+    assert outcome.counted == dict.fromkeys(NAMES, expected)
+
+
+def test_more_starts_are_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slowdust.experiment.counting.starts._PATIENCE", -1.0)
+    servers = PretendedServer(BASE), PretendedServer(OTHER, restless="insert")
+    begun = 0.0
+
+    def later() -> float:
+        nonlocal begun
+        begun += 1.0
+        return begun
+
+    clock = SimpleNamespace(monotonic=later)
+    monkeypatch.setattr("slowdust.experiment.counting.starts.time", clock)
+    outcome = count(tmp_path, monkeypatch, *servers)
+    assert outcome.counted[OTHER][-1] == ("insert", STARTS + 1)
 
 
 def test_a_test_that_is_refused_is_left_out_alone(
