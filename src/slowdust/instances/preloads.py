@@ -16,16 +16,18 @@ _COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec
 INSTALL = "sudo apt install gcc libc6-dev"
 
 
-def compiled(name: str, purpose: str, libraries: Sequence[str] = ()) -> Path:
-    """Return the library made of `NAME.c` beside this module, from the cache where it is there.
+def compiled(
+    name: str, purpose: str, libraries: Sequence[str] = (), package: str = "slowdust.instances"
+) -> Path:
+    """Return the library made of `NAME.c` in a package, from the cache where it is there.
 
     `purpose` is the subject of a sentence on why it cannot be made: 'a calibration'. `libraries`
-    are the linker's options.
+    are the linker's options. The package is that of this module unless another one is named.
 
     Raises:
         SlowdustError: there is no C compiler, or it fails.
     """
-    source = resources.files(__package__).joinpath(f"{name}.c").read_bytes()
+    source = resources.files(package).joinpath(f"{name}.c").read_bytes()
     command = [*_COMPILER, "-x", "c", "-"]
     digest = hashlib.sha256(source + " ".join([*command, *libraries]).encode()).hexdigest()[:16]
     library = cache_root() / "preloads" / f"{name}-{digest}.so"

@@ -1,0 +1,253 @@
+"""How often 1% more instructions in a server are found, beside how often none are.
+
+    python -m bench.injected_work [--build postgres@17.6] [--experiments 6]
+
+Two servers of one build run under callgrind with a preloaded library (servers/burn.c) that counts
+down before each reply. One of them counts down as long as the wanted share of an operation takes;
+how many instructions that is has been counted before. A row has several experiments of two starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+import struct
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+from bench.clients.process import MissingProgramError
+from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
+from slowdust.analysis.work.cost import instructions_per_operation
+from slowdust.analysis.work.estimate import counts_by_step, judge_work
+from slowdust.dbms.environment import Environment
+from slowdust.experiment.claims.claim import WhenBusy, claimed
+from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.counting.session import WINDOWS_AT_MOST, CountedSession
+from slowdust.experiment.counting.starts import STARTS
+from slowdust.experiment.driver.placement import usable_cpus
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.plan import PlannedStep, plan
+from slowdust.experiment.record import counts_of
+from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.spec.spec import Spec, parse_spec
+from slowdust.instances.callgrind import Callgrind
+from slowdust.instances.preloads import compiled
+from slowdust.store.count import Count
+from slowdust.store.folder import Folder
+
+SMALLEST = (
+    *("--experiments", "1", "--rows", "1000", "--operations", "20"),
+    *("--tests", "point-query"),
+)
+TESTS = "point-query,random-points.10,range-covered-pk,update-index,update-nonindex,insert"
+SHARES = (0.0, 0.01)
+"""Shares of an operation's instructions that are injected."""
+_TRIAL_ROUNDS = 10_000
+"""Rounds of the library that show how many instructions an operation has for each of them."""
+
+
+class Burner:
+    """The file that tells a server's library how far to count down, and what that costs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rounds: dict[str, int] = {}
+        """Test -> the rounds that take as many instructions as one of its operations."""
+        self.set(0)
+
+    @property
+    def environment(self) -> Environment:
+        """The environment of the server."""
+        library = compiled("burn", "this benchmark", package="bench.servers")
+        return Environment(variables={"LD_PRELOAD": str(library), "SLOWDUST_BURN": str(self._path)})
+
+    def set(self, rounds: int) -> None:
+        """Let each reply of the server count down from so many rounds."""
+        if not self._path.exists():
+            self._path.touch()
+        with self._path.open("r+b") as file:
+            file.write(struct.pack("=Q", rounds))
+
+
+@dataclasses.dataclass
+class Server:
+    """One of the two contenders under callgrind."""
+
+    contender: RunningContender
+    burner: Burner
+    injects: bool
+    driver: Driver
+    callgrind: Callgrind
+    data: Data
+    operations: int
+    start: int
+    sessions: int = 0
+
+    def counts(self, step: PlannedStep, rounds: int) -> list[Count]:
+        """Count the windows of one session in which each reply counts down so many rounds."""
+        self.burner.set(rounds)
+        first = self.sessions * (WINDOWS_AT_MOST * self.operations + 3)
+        self.sessions += 1
+        session = CountedSession(self.driver, self.contender, step, self.start, first)
+        repeats = session.repeats(self.callgrind, self.data, self.operations)
+        runs = [repeat.run for repeat in repeats]
+        return counts_of(step, self.contender.name, self.start, "valgrind", runs)
+
+    def learn(self, step: PlannedStep) -> None:
+        """Learn how many rounds cost as much as an operation of a step, in the first start.
+
+        The other server does the same operations.
+        """
+        without, trial = (_cost(self.counts(step, rounds)) for rounds in (0, _TRIAL_ROUNDS))
+        rounds = round(without / ((trial - without) / _TRIAL_ROUNDS))
+        self.burner.rounds.setdefault(step.test.name, rounds)
+
+    def experiment(self, step: PlannedStep, share: float) -> list[Count]:
+        """Count a step with a share of its instructions injected, if this server injects."""
+        rounds = share * self.burner.rounds[step.test.name] if self.injects else 0
+        return self.counts(step, round(rounds))
+
+
+Place = tuple[float, int]
+"""Share that is injected and number of an experiment."""
+
+
+def _cost(counts: Sequence[Count]) -> float:
+    return median(instructions_per_operation(count) or 0.0 for count in counts)
+
+
+def count_all(server: Server, steps: Sequence[PlannedStep], places: Sequence[Place]) -> Counted:
+    """Count all experiments of one start on one server."""
+    counted: Counted = {place: [] for place in places}
+    for step in steps:
+        server.learn(step)
+        for place in places:
+            counted[place] += server.experiment(step, place[0])
+    return counted
+
+
+Counted = dict[Place, list[Count]]
+"""The counts of each experiment."""
+
+
+@contextmanager
+def burning(spec: Spec) -> Iterator[tuple[Contenders, LoadedTables, list[Burner]]]:
+    """Yield the contenders with their libraries, and their tables, which are not loaded yet."""
+    view = PlainView()
+    with (
+        tempfile.TemporaryDirectory() as path,
+        claimed(spec, WhenBusy.WAIT, view),
+        Driver() as driver,
+    ):
+        Path(path).chmod(0o755)  # the servers' account reads there
+        folder = Folder(Path(path))
+        folder.logs.mkdir()
+        resolved = resolve_contenders(spec, view)
+        burners = [Burner(Path(path) / f"burn{number}") for number in range(len(resolved))]
+        resolved = [
+            dataclasses.replace(contender, environment=burner.environment)
+            for contender, burner in zip(resolved, burners, strict=True)
+        ]
+        data = Data(spec.tables, spec.rows, spec.seed)
+        with create_contenders(resolved, driver, folder, view) as contenders:
+            preparations = Preparations(contenders, [], [], view)
+            yield contenders, LoadedTables(contenders, data, preparations, view), burners
+
+
+def take(spec: Spec, operations: int, places: Sequence[Place]) -> tuple[list[str], Counted]:
+    """Return the names of the two contenders, and the counts of all experiments."""
+    steps = plan(spec)
+    counted: Counted = {place: [] for place in places}
+    with burning(spec) as (contenders, tables, burners):
+        for start in range(1, STARTS + 1):
+            tables.note_writes()
+            tables.start(start)
+            contenders.stop()
+
+            def count(number: int, start: int = start) -> Counted:
+                contender = contenders.all[number]
+                cpus = usable_cpus()
+                callgrind = contender.server.start_under_callgrind()
+                with Driver(cpus=[cpus[-1 - number % len(cpus)]]) as driver:
+                    server = Server(
+                        contender,
+                        burners[number],
+                        number > 0,
+                        driver,
+                        callgrind,
+                        tables.data,
+                        operations,
+                        start,
+                    )
+                    try:
+                        return count_all(server, steps, places)
+                    finally:
+                        contender.server.stop()
+
+            with ThreadPoolExecutor(2) as pool:
+                for of_one in pool.map(count, range(2)):
+                    for place, counts in of_one.items():
+                        counted[place] += counts
+        return contenders.names, counted
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Count and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--build", default="postgres@17.6")
+    parser.add_argument("--tests", default=TESTS)
+    parser.add_argument("--experiments", type=int, default=6, help="of each row")
+    parser.add_argument("--operations", type=int, default=200, help="of a window")
+    parser.add_argument("--rows", type=int, default=100_000)
+    options = parser.parse_args(arguments)
+    if shutil.which("valgrind") is None:
+        raise MissingProgramError("valgrind is not installed")
+    spec = parse_spec(
+        {
+            "name": "bench",
+            "contenders": [options.build, options.build],
+            "tests": options.tests.split(","),
+            "rows": options.rows,
+        }
+    )
+    places = [(share, number) for share in SHARES for number in range(options.experiments)]
+    names, counted = take(spec, options.operations, places)
+    judged = {place: judge_work(counts_by_step(counts), names) for place, counts in counted.items()}
+    print(f"\n{options.build}, two starts, windows of {options.operations} operations\n")
+    print("| test | injected | ratio | interval above 1 | more | same | unsure |")
+    print("| --- | --: | --: | --: | --: | --: | --: |")
+    for step in plan(spec):
+        for share in SHARES:
+            of_step = [
+                judgement
+                for (injected, _), judgements in judged.items()
+                for judgement in judgements
+                if injected == share and judgement.estimate.step.test == step.test.name
+            ]
+            print(f"| {step.test.name} | {share:.1%} | {_row(of_step)} |", flush=True)
+    return 0
+
+
+def _row(judgements: Sequence[Judgement]) -> str:
+    """Return the cells of the experiments of one step with one share."""
+    estimates = [judgement.estimate for judgement in judgements]
+    ratios = [estimate.ratio for estimate in estimates if estimate.ratio is not None]
+    above = sum(each.interval is not None and each.interval.low > 1 for each in estimates)
+    verdicts = [AMOUNTS[judgement.verdict] for judgement in judgements]
+    number = len(judgements)
+    cells = [f"{min(ratios):.4f} to {max(ratios):.4f}", f"{above} of {number}"]
+    cells += [str(verdicts.count(verdict)) for verdict in ("more", "same", "unsure")]
+    return " | ".join(cells)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

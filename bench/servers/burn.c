@@ -1,0 +1,32 @@
+/* Makes a server carry out a known number of instructions more: preloaded, it counts down before
+ * each send, from the number in the file that SLOWDUST_BURN names. Only the benchmark writes it.
+ *
+ * Only system calls and symbols of the oldest C libraries of 64-bit Linux are used, since a server
+ * may bring a C library that is older than the one of the compiler.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static volatile const uint64_t *rounds;
+
+__attribute__((constructor)) static void attach(void) {
+    const char *path = getenv("SLOWDUST_BURN");
+    if (!path) return;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    void *address = mmap(NULL, sizeof(uint64_t), PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (address != MAP_FAILED) rounds = address;
+}
+
+ssize_t send(int fd, const void *data, size_t size, int flags) {
+    if (rounds)
+        for (uint64_t left = *rounds; left > 0; left--) __asm__ volatile("");
+    return syscall(SYS_sendto, fd, data, size, flags, NULL, 0);
+}
