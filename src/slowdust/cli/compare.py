@@ -41,6 +41,12 @@ _GENERAL = (
         "Count instructions per operation, after the timed part, with one client.  "
         "[auto: by the processor, else by valgrind]",
     ),
+    Option(
+        "--simulate",
+        None,
+        "Let valgrind simulate caches and branch prediction too, where it counts: several times "
+        "slower.",
+    ),
     Option("--cpus", "LIST", "CPUs to measure on: 2,3 or 2-3.  [all that may be used]"),
     Option(
         "--profile",

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from slowdust.benchmarks.model import Measuring
 from slowdust.benchmarks.steps import StepBenchmark
+from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contenders import Contenders
@@ -96,13 +97,16 @@ def counting_of(spec: Spec) -> Counting:
     """Return how the work of a specification's tests is counted, or why it is not.
 
     Raises:
-        SlowdustError: what is asked for cannot be had on this machine.
+        UsageError: what is asked for contradicts itself.
+        SlowdustError: it cannot be had on this machine.
     """
     if spec.is_calibration:
         return Counting(reason="A calibration counts no work.")
     if spec.configured_benchmark().measuring is Measuring.STEPS:
         return Counting(reason="The work of long steps is not counted.")
-    return choose_method(spec.count)
+    if spec.simulate and spec.count in ("pmu", "off"):
+        raise UsageError(f"caches are simulated by valgrind, not with --count {spec.count}")
+    return choose_method("valgrind" if spec.simulate else spec.count)
 
 
 def _loop_of(spec: Spec, contenders: Contenders, journal_of: OpenJournal, view: View) -> Loop:

@@ -40,6 +40,8 @@ _OPTIONS = (
     "--dump-line=no",
     "--collect-systime=yes",  # counts system calls, too
 )
+SIMULATION = ("--cache-sim=yes", "--branch-sim=yes")
+"""Options by which callgrind simulates caches, those of this machine, and branch prediction."""
 _HEADER_BYTES = 8192
 _LAUNCHING = re.compile(r"launching (/\S+)")
 
@@ -57,12 +59,13 @@ class Callgrind:
         account: Account,
         *,
         follow_children: bool,
+        options: Sequence[str],
         check_alive: Callable[[], None],
     ) -> None:
         """Make the directory, in which the account writes and nobody else.
 
-        `follow_children` is for servers whose sessions are processes of their own; `check_alive`
-        raises InstanceError when the server has ended.
+        `follow_children` is for servers whose sessions are processes of their own; `options` are
+        more of callgrind's; `check_alive` raises InstanceError when the server has ended.
 
         Raises:
             SlowdustError: valgrind is missing, or the library cannot be compiled.
@@ -84,6 +87,7 @@ class Callgrind:
         for path in (self._output, self._file):
             account.make_owner_of(path)
         self._children = follow_children
+        self._options = options
         self._check_alive = check_alive
         self._last = 0
 
@@ -92,7 +96,7 @@ class Callgrind:
         trace = f"--trace-children={'yes' if self._children else 'no'}"
         output = f"--callgrind-out-file={self._output}/%p"
         log = f"--log-file={self._output}/log.%p"
-        return [self._launcher, *_OPTIONS, trace, output, log, *server]
+        return [self._launcher, *_OPTIONS, *self._options, trace, output, log, *server]
 
     def variables(self, server: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of the server's environment."""

@@ -143,8 +143,8 @@ class Instance:
             self._end_callgrind()
             self._start(_START_TIMEOUT_S)
 
-    def start_under_callgrind(self) -> Callgrind:
-        """Start the server, which does not run, under callgrind.
+    def start_under_callgrind(self, options: Sequence[str] = ()) -> Callgrind:
+        """Start the server, which does not run, under callgrind with more of its options.
 
         Raises InstanceError as `start`, SlowdustError when callgrind cannot be used.
         """
@@ -154,6 +154,7 @@ class Instance:
             self.directory / "counts",
             self.account,
             follow_children=self._family.sessions_are_processes,
+            options=options,
             check_alive=self.check_alive,
         )
         self._start(_START_UNDER_CALLGRIND_S)

@@ -90,6 +90,7 @@ def test_compare_makes_an_experiment_of_its_options(slowdust: Slowdust, runs: Ru
         "margin": 0.05,
         "rate": {"per_second": 100.0, "arrivals": "uniform"},
         "count": "auto",
+        "simulate": False,
         "profile": False,
         "seed": 7,
         "set": {"fsync": "off"},

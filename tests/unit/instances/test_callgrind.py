@@ -23,7 +23,11 @@ pytestmark = pytest.mark.skipif(
 
 def instrument(folder: Path, check_alive: Callable[[], None]) -> Callgrind:
     return Callgrind(
-        folder / "counts", server_account(), follow_children=False, check_alive=check_alive
+        folder / "counts",
+        server_account(),
+        follow_children=False,
+        options=(),
+        check_alive=check_alive,
     )
 
 

@@ -83,6 +83,7 @@ INSERT = InsertBenchmark(
         "discard": _NOT_SLICED,
         "warmup": "the steps of insert begin with no warm-up",
         "count": "the work of long steps is not counted yet",
+        "simulate": "the work of long steps is not counted yet",
         "profile": "only the benchmarks of slices are sampled",
         "rate": "the rates of insert are those of its writers ([insert] rates)",
     },

@@ -28,7 +28,7 @@ from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.formats.callgrind import read_profile
-from slowdust.instances.callgrind import Callgrind
+from slowdust.instances.callgrind import SIMULATION, Callgrind
 from slowdust.units import Second, known
 
 _WINDOW = 60_000_000
@@ -62,6 +62,7 @@ class CountingLoop:
         preparations = Preparations(contenders, journal.manifest.contenders, [], view)
         self._tables = LoadedTables(contenders, data, preparations, view)
         self._budget = spec.budget
+        self._options = SIMULATION if spec.simulate else ()
         self._contenders = contenders
         self._journal = journal
         self._view = view
@@ -187,7 +188,7 @@ class CountingLoop:
         contender = task.contender
         cpus = usable_cpus()
         try:
-            callgrind = contender.server.start_under_callgrind()
+            callgrind = contender.server.start_under_callgrind(self._options)
             with Driver(cpus=[cpus[-1 - task.number % len(cpus)]]) as driver:
                 if not contender.keeps_tables:
                     self._tables.load_one(contender, driver, lambda done, total: None)

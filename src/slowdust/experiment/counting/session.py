@@ -18,10 +18,18 @@ REPEATS = 4
 """Windows of a step in one incarnation."""
 _WARM_UP = 2
 """Operations before the first window, as a multiple of those of a window."""
-WINDOWS_AT_MOST = _WARM_UP + REPEATS + 1
-"""Windows that the operations of a session would fill, with those between the windows."""
-_NAMES = {IR: INSTRUCTIONS, "sysCount": SYSTEM_CALLS}
-"""Event of callgrind -> its name in the records."""
+WINDOWS_AT_MOST = _WARM_UP + 1 + REPEATS + 1
+"""Windows that the operations of a session would fill, with the one that is not kept and those
+between the windows."""
+_NAMES = {
+    INSTRUCTIONS: (IR,),
+    SYSTEM_CALLS: ("sysCount",),
+    "simulated_i1_misses": ("I1mr",),
+    "simulated_d1_misses": ("D1mr", "D1mw"),
+    "simulated_ll_misses": ("ILmr", "DLmr", "DLmw"),
+    "simulated_branch_misses": ("Bcm", "Bim"),
+}
+"""Event in the records -> those of callgrind that it consists of."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +75,12 @@ class CountedSession:
             # Without instrumentation this takes a tenth of the time.
             self._run(_WARM_UP * operations)
             callgrind.start(lambda: self._run(1))
-            self._window(callgrind, 1)  # is not kept: it has the end of the first order
+            # A window that is not kept: it has the end of the first order, and where there are
+            # writes what the background left undone while many were carried out at once.
+            self._window(callgrind, operations if self._step.test.writes else 1)
             for _ in range(REPEATS):
                 text = self._window(callgrind, operations)
-                yield Repeat(CountedRun(operations=operations, own=_events(text)), text)
+                yield Repeat(CountedRun(operations=operations, own=events_of(text)), text)
             callgrind.stop(lambda: self._run(1))
         finally:
             self._driver.close(self._name)
@@ -86,6 +96,11 @@ class CountedSession:
         self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
 
 
-def _events(text: str) -> Events:
+def events_of(text: str) -> Events:
+    """Return the events of a window from what callgrind wrote of it."""
     totals = read_totals(text)
-    return {name: totals[key] for key, name in _NAMES.items() if key in totals}
+    return {
+        name: sum(totals[part] for part in parts)
+        for name, parts in _NAMES.items()
+        if totals.keys() >= set(parts)
+    }

@@ -62,6 +62,7 @@ class Spec(Table):
     seed: int = Field(1, ge=0, lt=2**53)
     rate: RateTable | None = None
     count: Wanted = "auto"
+    simulate: bool = False
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
     profile: bool = False
     set: Settings = Field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,7 +69,8 @@ class PretendedServer:
             log_tail=lambda _: [],
         )
 
-    def _start(self) -> None:
+    def _start(self, options: Sequence[str]) -> None:
+        del options
         self.starts += 1
         if "start" in self.errors:
             raise self.errors["start"]
