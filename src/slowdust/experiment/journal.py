@@ -26,6 +26,7 @@ from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import ContenderFacts, Manifest, Method, Plan, StepFailure
 from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
+from slowdust.store.waits import WaitWindow
 from slowdust.units import Second
 
 
@@ -67,6 +68,8 @@ class Journal:
         self._discard = spec.discard
         self.counts = writer.folder.read_counts()
         """Counts of work, those of an interrupted run included."""
+        self.waits = writer.folder.read_waits()
+        """Windows of waits, likewise."""
         by_place = {(step.test.name, step.clients): step for step in self.steps}
         for record in writer.folder.read_slices():
             if step := by_place.get((record.place.test, record.place.clients)):
@@ -103,6 +106,13 @@ class Journal:
             return  # of a step that was cut short
         self._writer.append_count(count)
         self.counts.append(count)
+
+    def add_waits(self, window: WaitWindow) -> None:
+        """Keep a window of waits unless there is one of its place."""
+        if any(earlier.place == window.place for earlier in self.waits):
+            return  # of a step that was cut short
+        self._writer.append_waits(window)
+        self.waits.append(window)
 
     def keep_profile(self, profile: Profile) -> None:
         """Keep the profile of a contender in a step, in place of an earlier one."""

@@ -29,6 +29,7 @@ from slowdust.experiment.slices.loop import SliceLoop
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
+from slowdust.experiment.waits.loop import WaitsLoop
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
 
@@ -79,6 +80,8 @@ def run_experiment(
             CountingLoop(spec, contenders, loop.journal, view).run()
         elif counting.source == "pmu":
             PmuLoop(spec, contenders, loop.journal, view).run()
+        if spec.waits:
+            WaitsLoop(spec, contenders, loop.journal, view).run()
         loop.journal.finish()
     return folder
 
