@@ -312,13 +312,13 @@ class Family(ABC):
         del site
         return ()
 
-    def waits(self, site: Site) -> Waits | None:
+    def waits(self, site: Site) -> Sequence[Waits]:
         """Return how a server with `options_when_observed` tells what its sessions wait for.
 
-        None where it cannot.
+        Empty where it cannot.
         """
         del site
-        return None
+        return ()
 
     @abstractmethod
     def settings_statement(self, site: Site) -> str:

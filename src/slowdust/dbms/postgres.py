@@ -262,10 +262,10 @@ class Postgres(Family):
         del site
         return physical.read_counters(rows)
 
-    def waits(self, site: Site) -> Waits:
+    def waits(self, site: Site) -> Sequence[Waits]:
         """Return the statement that shows the wait events of all sessions."""
         del site
-        return waits.WAITS
+        return (waits.WAITS,)
 
     def settings_statement(self, site: Site) -> str:
         """Ask for the settings that the server was given."""

@@ -12,8 +12,8 @@ import msgspec
 
 from slowdust.units import Microsecond, Second
 
-WaitSource = Literal["performance_schema", "pg_stat_activity"]
-"""`performance_schema` adds up each wait, `pg_stat_activity` is sampled."""
+WaitSource = Literal["performance_schema", "processlist", "pg_stat_activity"]
+"""`performance_schema` adds up each wait, the others are sampled."""
 
 WaitKind = Literal["lock", "latch", "io", "sync", "commit", "client", "other"]
 """`lock` on rows, tables and transactions; `latch` of the server's own memory: LWLocks, mutexes;
@@ -75,10 +75,10 @@ class WaitWindow(msgspec.Struct, kw_only=True, omit_defaults=True):
     place: WaitPlace
     operations: int
     seconds: Second
-    source: WaitSource | None = None
-    """Where `waits` come from; absent where the server cannot tell."""
+    sources: list[WaitSource] = []
+    """Where `waits` come from; empty where the server cannot tell."""
     samples: int | None = None
-    """Samples of all sessions; absent where each wait was added up."""
+    """Looks at one session each; absent where all waits were added up."""
     waits: list[Wait] = []
     blockers: dict[str, int] = {}
     """What the session at the head of the queue did while others waited for a lock -> samples."""

@@ -91,6 +91,7 @@ def test_compare_makes_an_experiment_of_its_options(slowdust: Slowdust, runs: Ru
         "rate": {"per_second": 100.0, "arrivals": "uniform"},
         "count": "auto",
         "profile": False,
+        "waits": False,
         "seed": 7,
         "set": {"fsync": "off"},
         "matrix": {"work_mem": ["4MB", "8MB"]},

@@ -9,10 +9,10 @@ from slowdust.units import Microsecond
 
 
 class Difference(msgspec.Struct, kw_only=True):
-    """A value beside the base's: the mean of the differences of neighbouring windows."""
+    """A value beside the base's: the trimmed mean of the differences of neighbouring windows."""
 
     base: float
-    """The base's value, the mean of its windows."""
+    """The base's value, the trimmed mean of its windows, as all values of `ContenderWaits` are."""
     change: float
     """Contender minus base."""
     low: float
@@ -74,10 +74,10 @@ class ContenderWaits(msgspec.Struct, kw_only=True, omit_defaults=True):
     time_us: Microsecond
     """Time of an operation while it was observed: clients * seconds / operations."""
     time_beside: Difference | None = None
-    source: WaitSource | None = None
-    """Where the events come from; absent where the server cannot tell."""
+    sources: list[WaitSource] = []
+    """Where the events come from; empty where the server cannot tell."""
     samples: int | None = None
-    """Samples of sessions; absent where each wait was added up."""
+    """Looks at one session each; absent where all waits were added up."""
     kinds: dict[WaitKind, Microsecond] = {}
     """Kind -> time per operation, the longest first, without the client's."""
     kinds_beside: dict[WaitKind, Difference] = {}

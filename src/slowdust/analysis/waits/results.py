@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model.waits import (
@@ -14,13 +13,15 @@ from slowdust.analysis.model.waits import (
     SyncCost,
     WaitCost,
 )
-from slowdust.analysis.waits.differences import Moment, difference
+from slowdust.analysis.waits.differences import Moment, difference, typical
 from slowdust.analysis.waits.words import describe, describe_change
 from slowdust.store.waits import WaitKind, WaitWindow
 from slowdust.units import Microsecond, known
 
 MOST_EVENTS = 10
 """Number of events that are listed by name."""
+LEAST_SHARE = 0.001
+"""Share of the time of an operation from which an event is listed by name."""
 _US_PER_S = 1e6
 _RUNNING = "running"
 
@@ -50,10 +51,12 @@ def _contender_waits(
     step: Step, contender: str, own: _Windows, base: _Windows | None
 ) -> ContenderWaits:
     first = next(iter(own.values()))
-    alike = base is not None and all(each.source == first.source for each in base.values())
+    alike = base is not None and all(each.sources == first.sources for each in base.values())
     compared = base if alike else None
     costs = _event_costs(own, compared)
-    listed, others = costs[:MOST_EVENTS], costs[MOST_EVENTS:]
+    time = _typical(own, time_us)
+    listed = [cost for cost in costs[:MOST_EVENTS] if _most_us(cost) >= LEAST_SHARE * time]
+    others = costs[len(listed) :]
     kinds, kinds_beside = _kinds(own, compared)
     waits = ContenderWaits(
         benchmark=step.benchmark,
@@ -61,9 +64,9 @@ def _contender_waits(
         clients=step.clients,
         contender=contender,
         windows=len(own),
-        time_us=_mean(own, time_us),
+        time_us=time,
         time_beside=_beside(own, base, time_us),
-        source=first.source,
+        sources=first.sources,
         samples=sum(known(each.samples for each in own.values())) or None,
         kinds=kinds,
         kinds_beside=kinds_beside,
@@ -84,8 +87,8 @@ def time_us(window: WaitWindow) -> Microsecond:
     return _US_PER_S * window.place.clients * window.seconds / window.operations
 
 
-def _mean(windows: _Windows, value: Callable[[WaitWindow], float]) -> float:
-    return fmean(value(window) for window in windows.values())
+def _typical(windows: _Windows, value: Callable[[WaitWindow], float]) -> float:
+    return typical(value(window) for window in windows.values())
 
 
 def _beside(
@@ -115,12 +118,16 @@ def _event_costs(own: _Windows, base: _Windows | None) -> list[WaitCost]:
             WaitCost(
                 event=event,
                 kind=kind,
-                us=_mean(own, us),
+                us=_typical(own, us),
                 times=_times(own, event),
                 beside=_beside(own, base, us),
             )
         )
-    return sorted(costs, key=lambda cost: -max(cost.us, cost.beside.base if cost.beside else 0))
+    return sorted(costs, key=_most_us, reverse=True)
+
+
+def _most_us(cost: WaitCost) -> Microsecond:
+    return max(cost.us, cost.beside.base if cost.beside else 0.0)
 
 
 def _times(own: _Windows, event: str) -> float | None:
@@ -152,7 +159,7 @@ def _kinds(
         def us(window: WaitWindow, kind: WaitKind = kind) -> float:
             return sum(w.us for w in window.waits if w.kind == kind) / window.operations
 
-        times[kind] = _mean(own, us)
+        times[kind] = _typical(own, us)
         if (compared := _beside(own, base, us)) is not None:
             beside[kind] = compared
     return dict(sorted(times.items(), key=lambda item: -item[1])), beside
@@ -172,13 +179,13 @@ def _syncs(own: _Windows, base: _Windows | None) -> SyncCost | None:
     calls: Counter[str] = Counter()
     for window in own.values():
         calls.update({call: each.calls for call, each in (window.syncs or {}).items()})
-    waited = sum(each.us for window in own.values() for each in (window.syncs or {}).values())
+    times = _us_of_a_sync(own)
     return SyncCost(
-        per_operation=_mean(own, _syncs_per_operation),
-        us=waited / calls.total() if calls else None,
+        per_operation=_typical(own, _syncs_per_operation),
+        us=typical(times.values()) if times else None,
         calls=[call for call, _ in calls.most_common()],
         per_operation_beside=_beside(own, timed, _syncs_per_operation),
-        us_beside=None if timed is None else difference(_us_of_a_sync(timed), _us_of_a_sync(own)),
+        us_beside=None if timed is None else difference(_us_of_a_sync(timed), times),
     )
 
 

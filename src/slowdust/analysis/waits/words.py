@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slowdust.analysis.model.waits import ContenderWaits, Difference, SyncCost
+from slowdust.analysis.model.waits import ContenderWaits, Difference, SessionStates, SyncCost
 from slowdust.store.waits import WaitKind
 from slowdust.units import Microsecond
 from slowdust.wording import listing, share
@@ -16,6 +16,12 @@ from slowdust.wording import listing, share
 LEAST_SHARE = 0.1
 """Share of the time of an operation, or of its change, from which a kind of waits is named."""
 _MOST_OF_A_KIND = 0.5
+_MOST_OF_TIME = 0.5
+"""Share of an operation's time; where the server tells of less, the kernel's view is named."""
+_FOR_CLIENT = frozenset(
+    ("epoll_wait", "epoll_pwait", "poll", "ppoll", "read", "recvfrom", "recvmsg", "select")
+)
+"""System calls in which a session may wait for its client."""
 _LEAST_CHANGE_OF_SYNC = 1.1
 """Ratio from which a change of the time of one fsync is told."""
 _KINDS: Mapping[WaitKind, str] = {
@@ -37,10 +43,10 @@ def describe(waits: ContenderWaits) -> str:
         if us >= LEAST_SHARE * waits.time_us
     ]
     parts = [f"it waits {listing(named)}"] if named else []
-    if not named and waits.source is not None:
-        parts.append("no kind of waits is a tenth")
-    if waits.sessions is not None:
-        parts += _of_sessions(waits, waits.sessions.run_us, waits.sessions.queue_us)
+    if (sessions := waits.sessions) is not None:
+        if sum(waits.kinds.values()) < _MOST_OF_TIME * waits.time_us:
+            parts += _asleep(waits, sessions)
+        parts += _of_sessions(waits, sessions.run_us, sessions.queue_us)
     if not parts:
         return ""
     return f"Of the {_time(waits.time_us)} of an operation {listing(parts)}.{_blockers(waits)}"
@@ -63,9 +69,7 @@ def describe_change(waits: ContenderWaits) -> str:
         if parts:
             more = "more" if whole.change > 0 else "less"
             time = _time(abs(whole.change))
-            clauses.append(
-                f"of the {time} {more} per operation that were observed {listing(parts)}"
-            )
+            clauses.append(f"of {time} {more} in the windows for waits {listing(parts)}")
     if waits.syncs is not None and (changed := _sync_change(waits.syncs)):
         clauses.append(changed)
     return ", ".join(clauses)
@@ -89,6 +93,15 @@ def _main_change(waits: ContenderWaits, kind: WaitKind) -> str:
 def _most(parts: Mapping[str, float], whole: float) -> str:
     named = [event for event, part in parts.items() if whole and part / whole >= _MOST_OF_A_KIND]
     return f" ({named[0]})" if named else ""
+
+
+def _asleep(waits: ContenderWaits, sessions: SessionStates) -> list[str]:
+    """Return 'sleeps 80% in futex', of a call that does not wait for the client."""
+    calls = ((call, us) for call, us in sessions.asleep_us.items() if call not in _FOR_CLIENT)
+    call, us = next(calls, ("", 0.0))
+    if us < LEAST_SHARE * waits.time_us:
+        return []
+    return [f"sleeps {share(us / waits.time_us)} in {call}"]
 
 
 def _of_sessions(

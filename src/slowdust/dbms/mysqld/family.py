@@ -248,9 +248,10 @@ class MysqldFamily(Family):
         """Return options that switch the Performance Schema on, in versions that know them."""
         return waits.OPTIONS if version_of(site.build) >= waits.SINCE else ()
 
-    def waits(self, site: Site) -> Waits | None:
+    def waits(self, site: Site) -> Sequence[Waits]:
         """Return the statements for the Performance Schema, whose older versions differ."""
-        return waits.WAITS if version_of(site.build) >= waits.SINCE else None
+        of_server = [waits.WAITS] if version_of(site.build) >= waits.SINCE else []
+        return [*_engine_of(site).waits(), *of_server]
 
     def settings_statement(self, site: Site) -> str:
         """Ask for all variables."""

@@ -3,7 +3,8 @@
 Only leaves are asked for: `wait/io/table` and `wait/lock/table` contain the waits of the storage
 engine, and the sockets wait for the client. A session that waits for a row lock of InnoDB, or for
 another thread to flush the log for it, has no event of its own: the status has the first, and the
-stage of the commit the second, with all else that a commit does.
+stage of the commit the second, with all else that a commit does. MyRocks tells who waits for a row
+lock in the list of sessions alone, which is sampled.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.dbms.family import Row
-from slowdust.dbms.waits import TotalledWaits
+from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
 from slowdust.store.waits import Wait, WaitKind
 
 SINCE = (5, 6, 0)
@@ -22,7 +23,6 @@ _INSTRUMENTS = {
     "wait/io/file/%": "ON",
     "wait/lock/metadata/%": "ON",
     "stage/sql/%commit%": "ON",
-    "stage/rocksdb/%": "ON",
 }
 """Instruments of the Performance Schema; of several patterns the longest decides."""
 _CONSUMERS = ("events-waits-current", "events-stages-current")
@@ -46,6 +46,12 @@ STATEMENTS = (
     _OF_SESSIONS.format(of="stages"),
     f"SHOW GLOBAL STATUS WHERE Variable_name IN ('{_ROW_LOCK_TIME}', '{_ROW_LOCK_WAITS}')",
 )
+_SESSIONS = (
+    "SELECT UNIX_TIMESTAMP(SYSDATE(6)), tid, state FROM information_schema.processlist "
+    "WHERE id <> CONNECTION_ID() AND command <> 'Daemon'"
+)
+_WAITS_FOR_ROW = "Waiting for row lock"
+_ROCKSDB_ROW_LOCK = "rocksdb/row lock"
 _PS_PER_US = 1e6
 _MS = 1e3
 _ROW_LOCK = "innodb/row lock"
@@ -74,10 +80,27 @@ def read(answers: Sequence[Sequence[Row]]) -> list[Wait]:
 def kind_of(name: str) -> WaitKind:
     """Return the kind of an instrument, 'wait/io/file/sql/binlog'."""
     if name.startswith("stage/"):
-        return "commit" if "commit" in name.lower() else "lock"
+        return "commit"
     if name.startswith("wait/io/"):
         return "io"
     return "latch" if name.startswith("wait/synch/") else "lock"
 
 
+def _read_sessions(rows: Sequence[Row]) -> list[SessionSample]:
+    """Read the rows of `_SESSIONS`."""
+    samples = []
+    for at, thread, state in rows:
+        waits = state == _WAITS_FOR_ROW
+        samples.append(
+            SessionSample(
+                at=float(at or 0),
+                process=int(thread or 0),
+                event=_ROCKSDB_ROW_LOCK if waits else None,
+                kind="lock" if waits else None,
+            )
+        )
+    return samples
+
+
 WAITS = TotalledWaits("performance_schema", STATEMENTS, read)
+ROCKSDB_ROW_LOCKS = SampledWaits("processlist", _SESSIONS, _read_sessions)

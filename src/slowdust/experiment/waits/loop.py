@@ -18,7 +18,7 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.blocks import StepSessions
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
-from slowdust.experiment.waits.window import Observer, RunSessions
+from slowdust.experiment.waits.window import Observer, PlannedWindow, RunSessions
 from slowdust.store.waits import WaitPlace
 from slowdust.units import Second
 
@@ -86,27 +86,28 @@ class WaitsLoop:
             return
         for repeat in range(REPEATS):
             observe = partial(
-                self._window, observer, _Window(step, run, incarnation, repeat, seconds)
+                self._window, observer, _Turn(step, run, incarnation, repeat, seconds)
             )
             run.each(observe, list if repeat % 2 == 0 else _backwards)
 
     def _window(
-        self, observer: Observer, window: _Window, contender: RunningContender, run: RunSessions
+        self, observer: Observer, turn: _Turn, contender: RunningContender, run: RunSessions
     ) -> None:
         place = WaitPlace(
-            benchmark=window.step.test.benchmark,
-            test=window.step.test.name,
-            clients=window.step.clients,
+            benchmark=turn.step.test.benchmark,
+            test=turn.step.test.name,
+            clients=turn.step.clients,
             contender=contender.name,
-            incarnation=window.incarnation,
-            repeat=window.repeat,
+            incarnation=turn.incarnation,
+            repeat=turn.repeat,
         )
-        serving = window.sessions.serving(contender)
-        self._journal.add_waits(observer.window(contender, place, serving, run, window.seconds))
+        serving = turn.sessions.serving(contender)
+        planned = PlannedWindow(place, contender, serving, turn.seconds)
+        self._journal.add_waits(observer.observe(planned, run))
 
 
 @dataclass(frozen=True)
-class _Window:
+class _Turn:
     """One window, which every contender has."""
 
     step: PlannedStep

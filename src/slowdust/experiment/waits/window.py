@@ -14,7 +14,7 @@ from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import ForSeconds, Ran, ResultSet, Stop
 from slowdust.probes.server.sessions import RUNNING, SessionSampler
 from slowdust.store.waits import Syncs, Wait, WaitPlace, WaitSource, WaitWindow
-from slowdust.units import Second
+from slowdust.units import Second, known
 
 _EVERY: Second = 0.005
 """Time between two samples of all sessions' wait events."""
@@ -26,11 +26,22 @@ RunSessions = Callable[[Stop], Ran]
 """A function that runs the operations of a contender's sessions."""
 
 
+@dataclass(frozen=True)
+class PlannedWindow:
+    """A window that is to be observed."""
+
+    place: WaitPlace
+    contender: RunningContender
+    serving: Sequence[int]
+    """The processes or threads that serve its sessions; empty if unknown."""
+    seconds: Second
+
+
 @dataclass
 class SeenWaits:
     """The part of a record that the server tells."""
 
-    source: WaitSource | None = None
+    source: WaitSource
     samples: int | None = None
     waits: list[Wait] = field(default_factory=list)
     blockers: dict[str, int] = field(default_factory=dict)
@@ -43,82 +54,85 @@ class Observer:
         self._driver = driver
         self._sampling = sampling
 
-    def window(
-        self,
-        contender: RunningContender,
-        place: WaitPlace,
-        serving: Sequence[int],
-        run: RunSessions,
-        seconds: Second,
-    ) -> WaitWindow:
-        """Observe a contender's sessions, which the processes or threads `serving` serve.
+    def observe(self, window: PlannedWindow, run: RunSessions) -> WaitWindow:
+        """Observe a contender's sessions while `run` lets them carry out operations.
 
         Raises:
             TargetError: the server fails.
         """
-        sessions = SessionSampler(serving)
+        contender, sessions = window.contender, SessionSampler(window.serving)
 
         def observed() -> Ran:
             with sessions:
-                return run(ForSeconds(seconds))
+                return run(ForSeconds(window.seconds))
 
+        seen: list[SeenWaits] = []
+        for told in contender.family.waits(contender.server.site):
+            if isinstance(told, SampledWaits):
+                observed = self._sampled(window, told, observed, seen)
+            else:
+                observed = self._totalled(window, told, observed, seen)
         syncs = _sync_totals(contender)
-        told = contender.family.waits(contender.server.site)
-        if isinstance(told, TotalledWaits):
-            ran, seen = self._totalled(contender, told, observed)
-        elif isinstance(told, SampledWaits):
-            ran, seen = self._sampled(contender, told, observed, seconds, serving)
-        else:
-            ran, seen = observed(), SeenWaits()
+        ran = observed()
         contender.refuse_fatal_errors(ran.errors, "operations that were observed")
         return WaitWindow(
-            place=place,
+            place=window.place,
             operations=ran.operations,
             seconds=ran.seconds,
-            source=seen.source,
-            samples=seen.samples,
-            waits=sorted(seen.waits, key=lambda wait: -wait.us),
-            blockers=seen.blockers,
+            sources=[each.source for each in seen],
+            samples=next(iter(known(each.samples for each in seen)), None),
+            waits=sorted((w for each in seen for w in each.waits), key=lambda wait: -wait.us),
+            blockers={event: n for each in seen for event, n in each.blockers.items()},
             syncs=_syncs_between(syncs, _sync_totals(contender)),
-            sessions=sessions.time() if serving else None,
+            sessions=sessions.time() if window.serving else None,
         )
 
     def _totalled(
-        self, contender: RunningContender, told: TotalledWaits, run: Callable[[], Ran]
-    ) -> tuple[Ran, SeenWaits]:
-        before = self._totals(contender, told)
-        ran = run()
-        return ran, SeenWaits(
-            source=told.source, waits=waits_between(before, self._totals(contender, told))
-        )
+        self,
+        window: PlannedWindow,
+        told: TotalledWaits,
+        run: Callable[[], Ran],
+        seen: list[SeenWaits],
+    ) -> Callable[[], Ran]:
+        """Return `run` between two readings of the totals."""
 
-    def _totals(self, contender: RunningContender, told: TotalledWaits) -> list[Wait]:
-        answers = self._driver.sql(contender.target, told.statements)
-        return told.read([answer.rows for answer in answers])
+        def totals() -> list[Wait]:
+            answers = self._driver.sql(window.contender.target, told.statements)
+            return told.read([answer.rows for answer in answers])
+
+        def observed() -> Ran:
+            before = totals()
+            ran = run()
+            seen.append(SeenWaits(told.source, waits=waits_between(before, totals())))
+            return ran
+
+        return observed
 
     def _sampled(
         self,
-        contender: RunningContender,
+        window: PlannedWindow,
         told: SampledWaits,
         run: Callable[[], Ran],
-        seconds: Second,
-        serving: Sequence[int],
-    ) -> tuple[Ran, SeenWaits]:
-        def sample() -> list[ResultSet]:
-            return self._sampling.sample(
-                contender.target, told.statement, _EVERY, seconds + _CONNECTING
-            )
+        seen: list[SeenWaits],
+    ) -> Callable[[], Ran]:
+        """Return `run` with samples beside it."""
 
-        with ThreadPoolExecutor(1) as pool:
-            sampling = pool.submit(sample)
-            time.sleep(_CONNECTING)
-            ran = run()
-            samples = [told.read(result.rows) for result in sampling.result()]
-        in_window = [
-            [each for each in sample if ran.started <= each.at <= ran.started + ran.seconds]
-            for sample in samples
-        ]
-        return ran, seen_in_samples(told.source, in_window, serving, ran)
+        def sample() -> list[ResultSet]:
+            target, length = window.contender.target, window.seconds + _CONNECTING
+            return self._sampling.sample(target, told.statement, _EVERY, length)
+
+        def observed() -> Ran:
+            with ThreadPoolExecutor(1) as pool:
+                sampling = pool.submit(sample)
+                time.sleep(_CONNECTING)
+                ran = run()
+                samples = [told.read(result.rows) for result in sampling.result()]
+            end = ran.started + ran.seconds
+            in_window = [[x for x in sample if ran.started <= x.at <= end] for sample in samples]
+            seen.append(seen_in_samples(told.source, in_window, window.serving, ran.seconds))
+            return ran
+
+        return observed
 
 
 def waits_between(before: Iterable[Wait], after: Iterable[Wait]) -> list[Wait]:
@@ -137,7 +151,7 @@ def seen_in_samples(
     source: WaitSource,
     samples: Sequence[Sequence[SessionSample]],
     serving: Sequence[int],
-    ran: Ran,
+    seconds: Second,
 ) -> SeenWaits:
     """Return the time of each event: its share of the samples, of the time of all sessions.
 
@@ -151,9 +165,9 @@ def seen_in_samples(
     ]
     looks = sum(len(sample) for sample in kept)
     if not looks:
-        return SeenWaits(source=source, samples=0)
+        return SeenWaits(source, samples=0)
     sessions = looks / sum(1 for sample in kept if sample)
-    us_of_a_look = _US_PER_S * ran.seconds * sessions / looks
+    us_of_a_look = _US_PER_S * seconds * sessions / looks
     events = Counter(
         (each.event, each.kind)
         for sample in kept
@@ -161,7 +175,7 @@ def seen_in_samples(
         if each.event is not None and each.kind is not None
     )
     return SeenWaits(
-        source=source,
+        source,
         samples=looks,
         waits=[
             Wait(event=event, kind=kind, us=number * us_of_a_look)
