@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slowdust.analysis.model import ContenderWaits, Difference
+from slowdust.analysis.waits.words import FEWEST_SYNCS
 from slowdust.wording import amount, share, signed_amount
 
 _MOST_CALLS = 3
@@ -12,8 +13,8 @@ def facts(waits: ContenderWaits) -> list[str]:
     """Return sentences about the calls of fsync, and about how the server's threads slept."""
     sentences = []
     if (syncs := waits.syncs) is not None:
-        if syncs.us is None:
-            sentences.append("It called no fsync.")
+        if syncs.us is None or syncs.per_operation < FEWEST_SYNCS:
+            sentences.append(f"Fewer than {FEWEST_SYNCS:g} calls of fsync per operation.")
         else:
             sentences.append(
                 f"{amount(syncs.per_operation)} calls of {' and '.join(syncs.calls)} per operation"

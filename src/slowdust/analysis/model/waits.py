@@ -60,6 +60,7 @@ class SessionStates(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time in which they could have run and had no CPU."""
     asleep_us: dict[str, Microsecond] = {}
     """System call -> time asleep in it, estimated from samples; the longest first."""
+    asleep_beside: dict[str, Difference] = {}
 
 
 class ContenderWaits(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -75,7 +75,7 @@ def _contender_waits(
         others_us=sum(cost.us for cost in others),
         blockers=_blockers(own),
         syncs=_syncs(own, base),
-        sessions=_sessions(own),
+        sessions=_sessions(own, base),
     )
     waits.words = describe(waits)
     waits.words_of_change = describe_change(waits)
@@ -202,23 +202,39 @@ def _us_of_a_sync(windows: _Windows) -> dict[Moment, float]:
     }
 
 
-def _sessions(own: _Windows) -> SessionStates | None:
-    seen = [(window, window.sessions) for window in own.values() if window.sessions is not None]
+def _sessions(own: _Windows, base: _Windows | None) -> SessionStates | None:
+    seen = {moment: window for moment, window in own.items() if window.sessions is not None}
     if not seen:
         return None
-    operations = sum(window.operations for window, _ in seen)
-    states: Counter[str] = Counter()
-    for _, sessions in seen:
-        states.update(sessions.states)
-    whole = sum(time_us(window) * window.operations for window, _ in seen) / operations
-    run = known(sessions.run_us for _, sessions in seen)
-    queue = known(sessions.queue_us for _, sessions in seen)
+    before = {m: w for m, w in (base or {}).items() if w.sessions is not None}
+    sessions = known(window.sessions for window in seen.values())
+    operations = sum(window.operations for window in seen.values())
+    run = known(each.run_us for each in sessions)
+    queue = known(each.queue_us for each in sessions)
+    calls = Counter[str]()
+    for each in sessions:
+        calls.update(each.states)
+    asleep: dict[str, Microsecond] = {}
+    beside: dict[str, Difference] = {}
+    for call in (state for state, _ in calls.most_common() if state != _RUNNING):
+
+        def us(window: WaitWindow, call: str = call) -> float:
+            return _asleep_us(window, call)
+
+        asleep[call] = _typical(seen, us)
+        if (compared := _beside(seen, before or None, us)) is not None:
+            beside[call] = compared
     return SessionStates(
         run_us=sum(run) / operations if run else None,
         queue_us=sum(queue) / operations if queue else None,
-        asleep_us={
-            state: whole * number / states.total()
-            for state, number in states.most_common()
-            if state != _RUNNING
-        },
+        asleep_us=asleep,
+        asleep_beside=beside,
     )
+
+
+def _asleep_us(window: WaitWindow, call: str) -> Microsecond:
+    """Return the time asleep in a system call, of an operation's: its share of the samples."""
+    sessions = window.sessions
+    if sessions is None or not sessions.samples:
+        return 0.0
+    return time_us(window) * sessions.states.get(call, 0) / sessions.samples

@@ -1,7 +1,8 @@
 """Waits in words: what most of an operation's time is, and what a change of it consists of.
 
 A difference is told only where its interval excludes 0. Kinds of waits, not events, are added up
-for a share, and the event behind most of a kind is named with it.
+for a share, and the event behind most of a kind is named with it. Where the server tells of less
+than half, the system call in which its threads sleep most is named as well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _FOR_CLIENT = frozenset(
     ("epoll_wait", "epoll_pwait", "poll", "ppoll", "read", "recvfrom", "recvmsg", "select")
 )
 """System calls in which a session may wait for its client."""
+FEWEST_SYNCS = 0.01
+"""Calls of fsync per operation from which their time is told: rarer ones are the background's."""
 _LEAST_CHANGE_OF_SYNC = 1.1
 """Ratio from which a change of the time of one fsync is told."""
 _KINDS: Mapping[WaitKind, str] = {
@@ -66,6 +69,8 @@ def describe_change(waits: ContenderWaits) -> str:
             f"{min(part, 1.0):.0%} is waiting for {_KINDS[kind]}{_main_change(waits, kind)}"
             for part, kind in sorted(named, reverse=True)
         ]
+        if sum(part for part, _ in named) < _MOST_OF_TIME and waits.sessions is not None:
+            parts += _change_asleep(waits.sessions, whole)
         if parts:
             more = "more" if whole.change > 0 else "less"
             time = _time(abs(whole.change))
@@ -96,12 +101,23 @@ def _most(parts: Mapping[str, float], whole: float) -> str:
 
 
 def _asleep(waits: ContenderWaits, sessions: SessionStates) -> list[str]:
-    """Return 'sleeps 80% in futex', of a call that does not wait for the client."""
+    """Return 'it sleeps 80% in futex', of a call that does not wait for the client."""
     calls = ((call, us) for call, us in sessions.asleep_us.items() if call not in _FOR_CLIENT)
     call, us = next(calls, ("", 0.0))
     if us < LEAST_SHARE * waits.time_us:
         return []
-    return [f"sleeps {share(us / waits.time_us)} in {call}"]
+    return [f"it sleeps {share(us / waits.time_us)} in {call}"]
+
+
+def _change_asleep(sessions: SessionStates, whole: Difference) -> list[str]:
+    """Return '90% is sleep in pread64', of the call with most of a change of the time."""
+    parts = [
+        (beside.change / whole.change, call)
+        for call, beside in sessions.asleep_beside.items()
+        if beside.is_certain and call not in _FOR_CLIENT
+    ]
+    part, call = max(parts, default=(0.0, ""))
+    return [f"{min(part, 1.0):.0%} is sleep in {call}"] if part >= LEAST_SHARE else []
 
 
 def _of_sessions(
@@ -128,6 +144,8 @@ def _sync_change(syncs: SyncCost) -> str:
     """Return 'one fdatasync takes 2.1 ms, 0.11 ms on the base'; empty where it is the same."""
     beside = syncs.us_beside
     if syncs.us is None or beside is None or not _has_changed(beside):
+        return ""
+    if syncs.per_operation < FEWEST_SYNCS:
         return ""
     name = syncs.calls[0] if len(syncs.calls) == 1 else "fsync"
     return (
