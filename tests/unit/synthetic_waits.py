@@ -24,6 +24,7 @@ RUN_US: Microsecond = 50.0
 def synthetic_waits(
     times: Mapping[str, Mapping[str, Microsecond]],
     *,
+    test: str = "update-one",
     clients: int = 4,
     noise: float = 0.05,
     incarnations: int = 2,
@@ -48,7 +49,7 @@ def synthetic_waits(
                 whole = 1e6 * seconds * clients
                 place = WaitPlace(
                     benchmark="micro",
-                    test="update-one",
+                    test=test,
                     clients=clients,
                     contender=contender,
                     incarnation=incarnation,
@@ -62,7 +63,11 @@ def synthetic_waits(
                         sources=["pg_stat_activity"],
                         samples=LOOKS * clients,
                         waits=[
-                            Wait(event=event, kind=kind_of(event), us=whole * seen / looks.sum())
+                            Wait(
+                                event=event,
+                                kind=kind_of(event),
+                                us=float(whole * seen / looks.sum()),
+                            )
                             for event, seen in zip(events, looks[1:], strict=True)
                             if seen
                         ],
@@ -71,7 +76,9 @@ def synthetic_waits(
                         else {
                             "fdatasync": Syncs(
                                 calls=operations,
-                                us=operations * sync_us[contender] * random.lognormal(0.0, noise),
+                                us=float(
+                                    operations * sync_us[contender] * random.lognormal(0.0, noise)
+                                ),
                             )
                         },
                         sessions=SessionTime(
