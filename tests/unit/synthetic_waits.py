@@ -43,10 +43,6 @@ def synthetic_waits(
     for incarnation in range(1, incarnations + 1):
         for repeat in range(repeats):
             for contender, events in times.items():
-                true = [RUN_US, *(us * random.lognormal(0.0, noise) for us in events.values())]
-                looks = random.multinomial(LOOKS * clients, np.array(true) / sum(true))
-                operations = round(1e6 * seconds * clients / sum(true))
-                whole = 1e6 * seconds * clients
                 place = WaitPlace(
                     benchmark="micro",
                     test=test,
@@ -55,38 +51,42 @@ def synthetic_waits(
                     incarnation=incarnation,
                     repeat=repeat,
                 )
-                windows.append(
-                    WaitWindow(
-                        place=place,
-                        operations=operations,
-                        seconds=seconds,
-                        sources=["pg_stat_activity"],
-                        samples=LOOKS * clients,
-                        waits=[
-                            Wait(
-                                event=event,
-                                kind=kind_of(event),
-                                us=float(whole * seen / looks.sum()),
-                            )
-                            for event, seen in zip(events, looks[1:], strict=True)
-                            if seen
-                        ],
-                        syncs=None
-                        if sync_us is None
-                        else {
-                            "fdatasync": Syncs(
-                                calls=operations,
-                                us=float(
-                                    operations * sync_us[contender] * random.lognormal(0.0, noise)
-                                ),
-                            )
-                        },
-                        sessions=SessionTime(
-                            run_us=RUN_US * operations,
-                            queue_us=0.0,
-                            samples=10,
-                            states={"running": 1, "epoll_wait": 9},
-                        ),
-                    )
-                )
+                moved = {event: us * random.lognormal(0.0, noise) for event, us in events.items()}
+                window = _window(place, moved, seconds, random)
+                if sync_us is not None:
+                    us = sync_us[contender] * random.lognormal(0.0, noise) * window.operations
+                    window.syncs = {"fdatasync": Syncs(calls=window.operations, us=float(us))}
+                windows.append(window)
     return windows
+
+
+def _window(
+    place: WaitPlace,
+    times: Mapping[str, Microsecond],
+    seconds: Second,
+    random: np.random.Generator,
+) -> WaitWindow:
+    """Return a window in which operations have these times, as samples show them."""
+    true = np.array([RUN_US, *times.values()])
+    whole = 1e6 * seconds * place.clients
+    operations = round(whole / true.sum())
+    samples = LOOKS * place.clients
+    _, *seen = random.multinomial(samples, true / true.sum()).tolist()
+    return WaitWindow(
+        place=place,
+        operations=operations,
+        seconds=seconds,
+        sources=["pg_stat_activity"],
+        samples=samples,
+        waits=[
+            Wait(event=event, kind=kind_of(event), us=whole * looks / samples)
+            for event, looks in zip(times, seen, strict=True)
+            if looks
+        ],
+        sessions=SessionTime(
+            run_us=RUN_US * operations,
+            queue_us=0.0,
+            samples=10,
+            states={"running": 1, "epoll_wait": 9},
+        ),
+    )

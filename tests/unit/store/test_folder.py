@@ -194,6 +194,7 @@ def test_windows_of_waits_are_read_as_written_without_a_torn_line(tmp_path: Path
     folder = Folder(tmp_path / "x")
     assert folder.read_waits() == [], "an older experiment has none"
     with writing(folder) as writer:
+        writer.append(record(0))
         writer.append_waits(first)
         writer.append_waits(second)
     file = folder.path / "waits.ndjson"
