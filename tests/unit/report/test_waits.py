@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv as csv_format
 import json as json_format
 from collections.abc import Mapping
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
-from slowdust.report import html, json
+from slowdust.report import csv, html, json
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice
 from slowdust.store.waits import WaitWindow
@@ -57,6 +58,18 @@ def test_json_has_what_was_observed_and_nothing_else() -> None:
     assert "time_beside" not in base
     assert "syncs" not in newer
     assert newer["waits"][0]["beside"]["base"] > 0
+
+
+def test_csv_has_a_column_for_each_kind() -> None:
+    windows = synthetic_waits(SLOWER_DISK, sync_us={BASE: 90.0, NEWER: 2090.0}, noise=0.01)
+    report, _ = observed(windows)
+    base, newer = csv_format.DictReader(csv.render(report).splitlines())
+    assert float(newer["waits_sync_us"]) > 10 * float(base["waits_sync_us"])
+    assert float(newer["syncs_us"]) > 1900
+    assert base["waits_io_us"] == "", "nobody saw any"
+    plain, _ = plain_experiment()
+    first = next(csv_format.DictReader(csv.render(plain).splitlines()))
+    assert first["waits_sync_us"] == ""
 
 
 def test_without_windows_nothing_is_said_of_waits() -> None:
