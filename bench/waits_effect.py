@@ -31,7 +31,7 @@ def rows(build: str, test: str, pairs: int, table_rows: int) -> Iterator[Row]:
         Driver() as sampling,
     ):
         plain, telling = servers.contenders
-        observer = Observer(servers.driver, sampling)
+        observer = Observer(servers.driver, sampling, servers.all.warn)
         on_but_not_read = alternate(
             lambda: servers.qps(telling, SLICE), lambda: servers.qps(plain, SLICE), pairs
         )

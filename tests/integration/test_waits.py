@@ -70,7 +70,7 @@ def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWind
         place, RunningContender(resolved, instance), opened.server_processes, seconds
     )
     with Driver() as sampling:
-        seen = Observer(driver, sampling).observe(planned, partial(driver.run, "s"))
+        seen = Observer(driver, sampling, pytest.fail).observe(planned, partial(driver.run, "s"))
     driver.close("s")
     return seen
 

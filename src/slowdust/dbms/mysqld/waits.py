@@ -27,11 +27,14 @@ _INSTRUMENTS = {
 """Instruments of the Performance Schema; of several patterns the longest decides."""
 _CONSUMERS = ("events-waits-current", "events-stages-current")
 OPTIONS = (
-    "--performance-schema=ON",
-    *(f"--performance-schema-instrument={name}={value}" for name, value in _INSTRUMENTS.items()),
-    *(f"--performance-schema-consumer-{name}=ON" for name in _CONSUMERS),
+    "--loose-performance-schema=ON",
+    *(
+        f"--loose-performance-schema-instrument={name}={value}"
+        for name, value in _INSTRUMENTS.items()
+    ),
+    *(f"--loose-performance-schema-consumer-{name}=ON" for name in _CONSUMERS),
 )
-"""Options with which a server adds up the waits of its sessions."""
+"""Options with which a server adds up the waits of its sessions, unless it was built without."""
 
 _OF_SESSIONS = (
     "SELECT e.event_name, SUM(e.count_star), SUM(e.sum_timer_wait) "

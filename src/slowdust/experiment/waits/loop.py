@@ -48,7 +48,7 @@ class WaitsLoop:
             if steps:
                 self._contenders.for_each(self._prepare)
                 with Driver() as sampling:
-                    observer = Observer(self._contenders.driver, sampling)
+                    observer = Observer(self._contenders.driver, sampling, self._contenders.warn)
                     observe = partial(self._observe, observer, incarnation)
                     self._incarnations.run(incarnation, steps, observe)
 

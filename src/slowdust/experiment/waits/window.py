@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
 from slowdust.experiment.contenders import RunningContender
-from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import ForSeconds, Ran, ResultSet, Stop
 from slowdust.probes.server.sessions import RUNNING, SessionSampler
 from slowdust.store.waits import Syncs, Wait, WaitPlace, WaitSource, WaitWindow
@@ -21,6 +22,8 @@ _EVERY: Second = 0.005
 _CONNECTING: Second = 0.05
 """Time from the order to sample to the beginning of the window, in which the sampler connects."""
 _US_PER_S = 1e6
+
+_Answer = TypeVar("_Answer")
 
 RunSessions = Callable[[Stop], Ran]
 """A function that runs the operations of a contender's sessions."""
@@ -50,9 +53,11 @@ class SeenWaits:
 class Observer:
     """Observes windows, by the driver that runs the operations and another one that samples."""
 
-    def __init__(self, driver: Driver, sampling: Driver) -> None:
+    def __init__(self, driver: Driver, sampling: Driver, warn: Callable[[str], None]) -> None:
+        """`warn` gets a sentence where a server does not tell its waits."""
         self._driver = driver
         self._sampling = sampling
+        self._warn = warn
 
     def observe(self, window: PlannedWindow, run: RunSessions) -> WaitWindow:
         """Observe a contender's sessions while `run` lets them carry out operations.
@@ -101,9 +106,11 @@ class Observer:
             return told.read([answer.rows for answer in answers])
 
         def observed() -> Ran:
-            before = totals()
+            before = self._if_told(window, totals)
             ran = run()
-            seen.append(SeenWaits(told.source, waits=waits_between(before, totals())))
+            after = self._if_told(window, totals)
+            if before is not None and after is not None:
+                seen.append(SeenWaits(told.source, waits=waits_between(before, after)))
             return ran
 
         return observed
@@ -126,13 +133,31 @@ class Observer:
                 sampling = pool.submit(sample)
                 time.sleep(_CONNECTING)
                 ran = run()
-                samples = [told.read(result.rows) for result in sampling.result()]
+                results = self._if_told(window, sampling.result)
+            if results is None:
+                return ran
+            samples = [told.read(result.rows) for result in results]
             end = ran.started + ran.seconds
             in_window = [[x for x in sample if ran.started <= x.at <= end] for sample in samples]
             seen.append(seen_in_samples(told.source, in_window, window.serving, ran.seconds))
             return ran
 
         return observed
+
+    def _if_told(self, window: PlannedWindow, ask: Callable[[], _Answer]) -> _Answer | None:
+        """Return what a server answers; None, and a warning, where it does not know the question.
+
+        Raises:
+            TargetError: it cannot be asked.
+        """
+        try:
+            return ask()
+        except TargetError as error:
+            if error.kind == "connection":
+                raise
+            name = window.contender.name
+            self._warn(f"{name} does not tell all that its sessions wait for: {error}")
+            return None
 
 
 def waits_between(before: Iterable[Wait], after: Iterable[Wait]) -> list[Wait]:
