@@ -5,6 +5,7 @@ import pytest
 
 from slowdust.analysis.waits.differences import Moment, difference
 from slowdust.analysis.waits.results import waits_of
+from slowdust.store.waits import Wait
 from tests.unit.synthetic_waits import RUN_US, synthetic_waits
 
 OLD, NEW = "postgres@15.8", "postgres@17.6"
@@ -112,6 +113,30 @@ def test_windows_are_paired_by_their_numbers() -> None:
     assert beside.change == pytest.approx(7)
     assert beside.base == pytest.approx(200.0), "the windows 1 to 3, which both have"
     assert beside.is_certain
+
+
+def test_what_a_commit_contains_is_not_added_to_it() -> None:
+    windows = synthetic_waits({OLD: {"LWLock/WALWrite": 900.0, "Lock/tuple": 50.0}}, noise=0.01)
+    for window in windows:
+        commit = next(wait for wait in window.waits if wait.kind == "commit")
+        window.waits.append(Wait(event="IO/WalWrite", kind="io", us=0.8 * commit.us))
+    (old,) = waits_of(windows, OLD, [OLD])
+    assert "for commits (LWLock/WALWrite)." in old.words
+    assert "files" not in old.words
+
+
+def test_a_system_call_is_named_where_the_server_tells_little() -> None:
+    windows = synthetic_waits({OLD: {"IO/DataFileRead": 10.0}, NEW: {"IO/DataFileRead": 10.0}})
+    for window in windows:
+        assert window.sessions is not None
+        slower = window.place.contender == NEW
+        window.operations //= 4 if slower else 1
+        window.sessions.states = {"running": 20, "pread64": 75 if slower else 0, "epoll_wait": 5}
+        window.sessions.samples = 100 if slower else 25
+        window.waits = []
+    _, new = waits_of(windows, OLD, [OLD, NEW])
+    assert "it sleeps 75% in pread64" in new.words
+    assert "100% is sleep in pread64" in new.words_of_change
 
 
 def test_a_stall_in_one_window_changes_little() -> None:

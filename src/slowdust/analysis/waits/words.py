@@ -17,6 +17,8 @@ from slowdust.wording import listing, share
 LEAST_SHARE = 0.1
 """Share of the time of an operation, or of its change, from which a kind of waits is named."""
 _MOST_OF_A_KIND = 0.5
+_WHOLE = 1.05
+"""Sum of shares that are parts of one whole, at most, with the error of the sampling."""
 _MOST_OF_TIME = 0.5
 """Share of an operation's time; where the server tells of less, the kernel's view is named."""
 _FOR_CLIENT = frozenset(
@@ -40,19 +42,19 @@ _KINDS: Mapping[WaitKind, str] = {
 
 def describe(waits: ContenderWaits) -> str:
     """Return 'Of the 850 µs of an operation it waits 76% for locks (Lock/transactionid).'."""
-    named = [
-        f"{share(us / waits.time_us)} for {_KINDS[kind]}{_main_event(waits, kind)}"
-        for kind, us in waits.kinds.items()
-        if us >= LEAST_SHARE * waits.time_us
+    shares = {kind: us / waits.time_us for kind, us in waits.kinds.items()}
+    parts = [
+        f"{share(part)} for {_KINDS[kind]}{_main_event(waits, kind)}"
+        for kind, part in _not_contained(shares)
     ]
-    parts = [f"it waits {listing(named)}"] if named else []
-    if (sessions := waits.sessions) is not None:
-        if sum(waits.kinds.values()) < _MOST_OF_TIME * waits.time_us:
-            parts += _asleep(waits, sessions)
-        parts += _of_sessions(waits, sessions.run_us, sessions.queue_us)
-    if not parts:
-        return ""
-    return f"Of the {_time(waits.time_us)} of an operation {listing(parts)}.{_blockers(waits)}"
+    if parts:
+        parts = [f"it waits {listing(parts)}"]
+    if waits.sessions is not None and sum(shares.values()) < _MOST_OF_TIME:
+        parts += _asleep(waits, waits.sessions)
+    time = f"the {_time(waits.time_us)} of an operation"
+    sentences = [f"Of {time} {listing(parts)}."] if parts else []
+    sentences += [*_blockers(waits), *_of_sessions(waits, "that time" if parts else time)]
+    return " ".join(sentences)
 
 
 def describe_change(waits: ContenderWaits) -> str:
@@ -60,16 +62,17 @@ def describe_change(waits: ContenderWaits) -> str:
     clauses = []
     whole = waits.time_beside
     if whole is not None and whole.is_certain:
-        named = [
-            (beside.change / whole.change, kind)
+        shares = {
+            kind: beside.change / whole.change
             for kind, beside in waits.kinds_beside.items()
-            if beside.is_certain and beside.change / whole.change >= LEAST_SHARE
-        ]
+            if beside.is_certain
+        }
+        named = _not_contained(shares)
         parts = [
             f"{min(part, 1.0):.0%} is waiting for {_KINDS[kind]}{_main_change(waits, kind)}"
-            for part, kind in sorted(named, reverse=True)
+            for kind, part in named
         ]
-        if sum(part for part, _ in named) < _MOST_OF_TIME and waits.sessions is not None:
+        if sum(part for _, part in named) < _MOST_OF_TIME and waits.sessions is not None:
             parts += _change_asleep(waits.sessions, whole)
         if parts:
             more = "more" if whole.change > 0 else "less"
@@ -78,6 +81,19 @@ def describe_change(waits: ContenderWaits) -> str:
     if waits.syncs is not None and (changed := _sync_change(waits.syncs)):
         clauses.append(changed)
     return ", ".join(clauses)
+
+
+def _not_contained(shares: Mapping[WaitKind, float]) -> list[tuple[WaitKind, float]]:
+    """Return the kinds that are named, the largest share first.
+
+    One with which the shares would be more than the whole is contained in another one: the
+    writes of a binlog in a commit.
+    """
+    named: list[tuple[WaitKind, float]] = []
+    for kind, part in sorted(shares.items(), key=lambda item: -item[1]):
+        if part >= LEAST_SHARE and (not named or part + sum(p for _, p in named) <= _WHOLE):
+            named.append((kind, part))
+    return named
 
 
 def _main_event(waits: ContenderWaits, kind: WaitKind) -> str:
@@ -120,24 +136,31 @@ def _change_asleep(sessions: SessionStates, whole: Difference) -> list[str]:
     return [f"{min(part, 1.0):.0%} is sleep in {call}"] if part >= LEAST_SHARE else []
 
 
-def _of_sessions(
-    waits: ContenderWaits, run: Microsecond | None, queue: Microsecond | None
-) -> list[str]:
-    parts = []
-    if run is not None and run >= LEAST_SHARE * waits.time_us:
-        parts.append(f"its server runs {share(run / waits.time_us)}")
-    if queue is not None and queue >= LEAST_SHARE * waits.time_us:
-        parts.append(f"is in the queue for a CPU {share(queue / waits.time_us)}")
-    return parts
+def _of_sessions(waits: ContenderWaits, time: str) -> list[str]:
+    """Return a sentence about what sessions do while they do not sleep; nothing if that is little.
+
+    `time` are the words for the time of an operation.
+    """
+    if (sessions := waits.sessions) is None:
+        return []
+    parts = [
+        f"{words} {share(us / waits.time_us)}"
+        for words, us in (
+            ("run", sessions.run_us),
+            ("are in the queue for a CPU", sessions.queue_us),
+        )
+        if us is not None and us >= LEAST_SHARE * waits.time_us
+    ]
+    return [f"By the kernel its sessions {listing(parts)} of {time}."] if parts else []
 
 
-def _blockers(waits: ContenderWaits) -> str:
-    """Return a sentence about what holds up those that wait for a lock; empty without any."""
+def _blockers(waits: ContenderWaits) -> list[str]:
+    """Return a sentence about what holds up those that wait for a lock; nothing without any."""
     if not waits.blockers or waits.kinds.get("lock", 0.0) < LEAST_SHARE * waits.time_us:
-        return ""
+        return []
     event, part = next(iter(waits.blockers.items()))
     doing = "was running" if event == "running" else f"waited for {event}"
-    return f" In {part:.0%} of the samples the session that held the lock {doing}."
+    return [f"In {part:.0%} of the samples the session that held the lock {doing}."]
 
 
 def _sync_change(syncs: SyncCost) -> str:
