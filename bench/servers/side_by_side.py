@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,8 @@ class SideBySide:
 
     driver: Driver
     all: Contenders
+    serving: Mapping[str, Sequence[int]]
+    """Contender -> processes or threads of its server that serve its client."""
 
     @property
     def contenders(self) -> list[RunningContender]:
@@ -59,8 +61,13 @@ class SideBySide:
 
 
 @contextmanager
-def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide]:
-    """Start the builds, load `rows` rows, and open one client of the test on each."""
+def side_by_side(
+    builds: list[str], test: str, rows: int, observed: Collection[int] = ()
+) -> Iterator[SideBySide]:
+    """Start the builds, load `rows` rows, and open one client of the test on each.
+
+    Servers at the places `observed` in the list of builds tell what their sessions wait for.
+    """
     spec = parse_spec({"name": "bench", "contenders": builds, "tests": [test], "rows": rows})
     data = Data(spec.tables, spec.rows, spec.seed)
     view = PlainView()
@@ -73,9 +80,13 @@ def side_by_side(builds: list[str], test: str, rows: int) -> Iterator[SideBySide
         folder.logs.mkdir()
         resolved = resolve_contenders(spec, view)
         with create_contenders(resolved, driver, folder, view) as contenders:
+            for place in observed:
+                contenders.all[place].server.observe_waits()
             preparations = Preparations(contenders, [], [], view)
             LoadedTables(contenders, data, preparations, view).start(1)
+            serving = {}
             for contender in contenders.running():
-                driver.open(contender.name, contender.target, data, test=test, clients=1)
+                opened = driver.open(contender.name, contender.target, data, test=test, clients=1)
+                serving[contender.name] = opened.server_processes
                 driver.run(contender.name, ForSeconds(WARM_UP))
-            yield SideBySide(driver, contenders)
+            yield SideBySide(driver, contenders, serving)

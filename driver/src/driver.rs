@@ -60,6 +60,10 @@ impl Driver {
                 id: job.id,
                 results: sql::run(&job)?.into_iter().map(rows_of).collect(),
             }),
+            Command::Sample(job) => Ok(Event::Rows {
+                id: job.id,
+                results: sql::sample(&job)?.into_iter().map(rows_of).collect(),
+            }),
         }
     }
 
@@ -237,6 +241,17 @@ mod tests {
         for (line, field) in [(close, "force"), (run, "burst"), (sql, "tls")] {
             let (_, message) = usage_error_of(&line);
             assert!(message.as_str().unwrap().contains(field), "{message}");
+        }
+    }
+
+    #[test]
+    fn samples_need_a_pause() {
+        let target = json!({"dbms": "postgres", "socket": "/", "port": 1, "user": "u",
+                            "database": "d"});
+        for (every, seconds) in [(0.0, 1.0), (1.0, -1.0)] {
+            let (_, message) = usage_error_of(&json!({"id": 1, "command": "sample",
+                "target": target, "statement": "s", "every": every, "seconds": seconds}));
+            assert_eq!(message, json!("every and seconds have to be positive"));
         }
     }
 

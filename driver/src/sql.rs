@@ -1,8 +1,11 @@
 //! Statements outside of any measurement.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::protocol::job::Sql;
+use crate::measure;
+use crate::protocol::job::{Sample, Sql};
 use crate::wire::{self, Failure, Table};
 
 /// Run the statements, each in its own transaction, over at most `parallel` connections; return the
@@ -25,6 +28,29 @@ pub fn run(job: &Sql) -> Result<Vec<Table>, Failure> {
     });
     results.sort_by_key(|(place, _)| *place);
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Execute a statement at regular times, and return its results in their order. An execution that is
+/// late delays none of those that follow it; times that have passed meanwhile are left out.
+pub fn sample(job: &Sample) -> Result<Vec<Table>, Failure> {
+    if !measure::is_duration(job.every) || !measure::is_duration(job.seconds) {
+        return Err(Failure::usage("every and seconds have to be positive"));
+    }
+    let every = Duration::from_secs_f64(job.every);
+    let mut connection = wire::connect(&job.target)?;
+    measure::prefer_punctual_sleep();
+    let begun = Instant::now();
+    let end = begun + Duration::from_secs_f64(job.seconds);
+    let mut next = begun;
+    let mut results = Vec::new();
+    while next < end {
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+        results.push(connection.query(&job.statement)?);
+        while next <= Instant::now() {
+            next += every;
+        }
+    }
+    Ok(results)
 }
 
 type Placed = (usize, Result<Table, Failure>);

@@ -17,6 +17,7 @@ pub enum Command {
     Perform(Perform),
     Close(Close),
     Sql(Sql),
+    Sample(Sample),
 }
 
 impl Command {
@@ -31,6 +32,7 @@ impl Command {
             Self::Perform(command) => command.id,
             Self::Close(command) => command.id,
             Self::Sql(command) => command.id,
+            Self::Sample(command) => command.id,
         }
     }
 }
@@ -181,6 +183,19 @@ pub struct Sql {
     pub statements: Vec<String>,
     /// Largest number of connections at once.
     pub parallel: u32,
+}
+
+/// Executes one statement again and again, over a connection of its own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    pub id: u64,
+    pub target: Target,
+    pub statement: String,
+    /// Time from the beginning of one execution to that of the next.
+    pub every: Second,
+    /// Time after which no execution begins.
+    pub seconds: Second,
 }
 
 /// Drops and creates the tables of a benchmark of long steps, empty and without secondary indexes.

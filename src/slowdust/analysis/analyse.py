@@ -28,11 +28,13 @@ from slowdust.analysis.story.notes import notes_about_report
 from slowdust.analysis.story.reasons import add_reasons
 from slowdust.analysis.story.tldr import tldr_of
 from slowdust.analysis.versions import find_contender, lines_of
+from slowdust.analysis.waits.results import waits_of
 from slowdust.analysis.work.results import add_work, notes_about_work
 from slowdust.store.count import Count
 from slowdust.store.manifest import Manifest
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
+from slowdust.store.waits import WaitWindow
 
 
 def analyse(
@@ -43,6 +45,7 @@ def analyse(
     counts: Sequence[Count] = (),
     *,
     profiles: Sequence[Profile] = (),
+    waits: Sequence[WaitWindow] = (),
 ) -> Report:
     """Judge an experiment relative to `base`, the manifest's unless named.
 
@@ -64,7 +67,8 @@ def analyse(
     add_work(results, counts, contenders)
     functions = function_changes(profiles, base, contenders)
     add_explanations(results, slices, contenders)
-    add_reasons(results, base, functions)
+    observed = waits_of(waits, base, contenders)
+    add_reasons(results, base, functions, observed)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     report = Report(
         experiment=manifest.experiment,
@@ -82,6 +86,7 @@ def analyse(
         memory=memory_of(results, infos),
         plan_differences=differences,
         function_changes=functions,
+        waits=observed,
         calibration=calibration_of(manifest, slices),
         host=manifest.host,
         noise=noise_of(slices, contenders),

@@ -54,6 +54,11 @@ _GENERAL = (
         "Sample where the servers' CPU time goes, by perf, after what is timed: functions and "
         "call stacks.",
     ),
+    Option(
+        "--waits",
+        None,
+        "Observe what the servers wait for, after what is timed: locks, files, the disk.",
+    ),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
 _GENERAL_NAMES = {option.name for option in _GENERAL}

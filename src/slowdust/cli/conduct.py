@@ -50,7 +50,8 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
     manifest = folder.read_manifest()
     slices = folder.read_slices()
     profiles = folder.read_profiles()
-    report = analyse(manifest, slices, counts=folder.read_counts(), profiles=profiles)
+    counts, waits = folder.read_counts(), folder.read_waits()
+    report = analyse(manifest, slices, counts=counts, profiles=profiles, waits=waits)
     page = folder.path / "report.html"
     page.write_text(html.render(report, slices, profiles))
     if report.calibration is not None:

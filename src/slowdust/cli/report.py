@@ -53,7 +53,15 @@ def command(
     slices = folder.read_slices()
     manifest = folder.read_manifest()
     counts, profiles = folder.read_counts(), folder.read_profiles()
-    report = analyse(manifest, slices, base, bands or DEFAULT_BANDS, counts, profiles=profiles)
+    report = analyse(
+        manifest,
+        slices,
+        base,
+        bands or DEFAULT_BANDS,
+        counts,
+        profiles=profiles,
+        waits=folder.read_waits(),
+    )
     if classic is not None:
         from slowdust.report.classic.files import write_classic
 

@@ -27,6 +27,7 @@ from slowdust.dbms.settings import (
     setting_name,
     size_config,
 )
+from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
 from slowdust.units import Second
 
@@ -305,6 +306,19 @@ class Family(ABC):
     @abstractmethod
     def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
         """Read the totals of the server's work, by quantity; only their differences count."""
+
+    def options_when_observed(self, site: Site) -> Sequence[str]:
+        """Return options at the end of the command of a server that tells its sessions' waits."""
+        del site
+        return ()
+
+    def waits(self, site: Site) -> Sequence[Waits]:
+        """Return how a server with `options_when_observed` tells what its sessions wait for.
+
+        Empty where it cannot.
+        """
+        del site
+        return ()
 
     @abstractmethod
     def settings_statement(self, site: Site) -> str:

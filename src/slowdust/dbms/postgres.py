@@ -23,9 +23,10 @@ from slowdust.dbms.family import (
     WaitUntil,
 )
 from slowdust.dbms.in_force import InForce
-from slowdust.dbms.postmaster import in_force, physical
+from slowdust.dbms.postmaster import in_force, physical, waits
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
+from slowdust.dbms.waits import Waits
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.units import Second
 
@@ -260,6 +261,11 @@ class Postgres(Family):
         """Read the sums."""
         del site
         return physical.read_counters(rows)
+
+    def waits(self, site: Site) -> Sequence[Waits]:
+        """Return the statement that shows the wait events of all sessions."""
+        del site
+        return (waits.WAITS,)
 
     def settings_statement(self, site: Site) -> str:
         """Ask for the settings that the server was given."""

@@ -33,6 +33,7 @@ from slowdust.store.manifest import (
 )
 from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
+from slowdust.store.waits import WaitWindow
 from slowdust.units import Second
 
 
@@ -90,6 +91,8 @@ class Journal:
         self._discard = spec.discard
         self.counts = writer.folder.read_counts()
         """Counts of work, those of an interrupted run included."""
+        self.waits = writer.folder.read_waits()
+        """Windows of waits, likewise."""
         by_place = {(step.test.name, step.clients): step for step in self.steps}
         for record in writer.folder.read_slices():
             if step := by_place.get((record.place.test, record.place.clients)):
@@ -127,6 +130,13 @@ class Journal:
         """
         self._writer.append_count(count)
         self.counts = latest_counts([*self.counts, count])
+
+    def add_waits(self, window: WaitWindow) -> None:
+        """Keep a window of waits unless there is one of its place."""
+        if any(earlier.place == window.place for earlier in self.waits):
+            return  # of a step that was cut short
+        self._writer.append_waits(window)
+        self.waits.append(window)
 
     def keep_profile(self, profile: Profile, start: int | None = None) -> None:
         """Keep the profile of a contender in a step, in place of an earlier one of the same start.

@@ -32,6 +32,7 @@ from slowdust.experiment.slices.loop import SliceLoop
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
+from slowdust.experiment.waits.loop import WaitsLoop
 from slowdust.store.count import Source
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
@@ -89,6 +90,9 @@ def run_experiment(
         if counting.source is not None:
             with contenders.observing("counting the work"):
                 _COUNTING[counting.source](spec, contenders, loop.journal, view).run()
+        if spec.waits:
+            with contenders.observing("observing the waits"):
+                WaitsLoop(spec, contenders, loop.journal, view).run()
         loop.journal.finish()
     return folder
 

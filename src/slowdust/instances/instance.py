@@ -33,6 +33,7 @@ from slowdust.instances.delays import DelayFile
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.rundir import RunDirectory
+from slowdust.instances.syncs import SYNC_DELAY, SyncFile, sync_library
 from slowdust.places import DATA_VARIABLE
 from slowdust.units import known
 
@@ -72,6 +73,10 @@ class Instance:
         self.environment = environment
         self.delay: DelayFile | None = None
         """The delay before its replies; None unless it was made with a delay library."""
+        self.syncs: SyncFile | None = None
+        """The calls by which it waits for the disk; None where they are not timed."""
+        self._observed = False
+        """Whether its next start is with what tells the waits of its sessions."""
         self.callgrind: Callgrind | None = None
         """The instrument under which the server was started last; None for a start as usual."""
         self._attached_before = 0
@@ -128,6 +133,8 @@ class Instance:
         try:
             if delay_library is not None:
                 instance.delay = DelayFile(delay_library, directory / "delay", account)
+            if SYNC_DELAY in environment.variables:
+                instance.syncs = SyncFile(sync_library(), directory / "syncs", account)
             instance._create_data()
         except OSError as error:
             raise InstanceError(f"{name}: cannot write its files: {error}") from error
@@ -142,6 +149,16 @@ class Instance:
             self._clear_remains()
             self._end_callgrind()
             self._start(_START_TIMEOUT_S)
+
+    def observe_waits(self) -> None:
+        """Let the starts from now on be such that the server tells what its sessions wait for.
+
+        Raises SlowdustError where the library that times the waits for the disk cannot be made;
+        all else is told nevertheless.
+        """
+        self._observed = True
+        if self.syncs is None:
+            self.syncs = SyncFile(sync_library(), self.directory / "syncs", self.account)
 
     def start_under_callgrind(self, options: Sequence[str] = ()) -> Callgrind:
         """Start the server, which does not run, under callgrind with more of its options.
@@ -281,6 +298,8 @@ class Instance:
 
     def _launch(self) -> None:
         command = self._family.server_command(self._site)
+        if self._observed:
+            command += self._family.options_when_observed(self._site)
         self._run.record_program(Path(command[0]))
         variables = self._server_variables()
         if self.callgrind is not None:
@@ -297,6 +316,8 @@ class Instance:
 
     def _server_variables(self) -> dict[str, str]:
         variables = self.environment.server_variables
+        if self.syncs is not None:
+            variables = self.syncs.variables(variables)
         if self.delay is None:
             return variables
         return preloading(variables, self.delay.library) | self.delay.variables

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import (
     AllTimeRatio,
+    ContenderWaits,
     MetricComparison,
     Needed,
     Report,
@@ -21,6 +22,7 @@ from slowdust.store.count import KERNEL_INSTRUCTIONS, SYSTEM_CALLS
 from slowdust.store.latency import LatencyUs
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
+from slowdust.store.waits import WaitKind
 
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
@@ -48,6 +50,8 @@ _METRICS = tuple(metric.key for metric in METRICS)
 _COMPARED = [
     (quantity.key, field) for quantity in COMPARED for field in MetricComparison.__struct_fields__
 ]
+_WAITS: tuple[WaitKind, ...] = ("lock", "latch", "io", "sync", "commit", "other")
+_SYNCS = ("syncs_per_operation", "syncs_us")
 
 COLUMNS = (
     "experiment",
@@ -58,6 +62,9 @@ COLUMNS = (
     *(f"per_op_{key}" for key in _METRICS),
     *(f"per_op_relative_{key}" for key in _METRICS),
     *(f"compared_{key}_{field}" for key, field in _COMPARED),
+    "waits_time_us",
+    *(f"waits_{kind}_us" for kind in _WAITS),
+    *_SYNCS,
     "notes",
 )
 """All columns. Every file has them, so that those of several experiments can be put together."""
@@ -68,12 +75,16 @@ def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Pr
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
+    observed = {
+        (each.benchmark, each.test, each.clients, each.contender): each for each in report.waits
+    }
     for result in report.results:
-        writer.writerow([report.experiment, report.base, *_row(result)])
+        waits = observed.get((result.benchmark, result.test, result.clients, result.contender))
+        writer.writerow([report.experiment, report.base, *_row(result, waits)])
     return text.getvalue()
 
 
-def _row(result: Result) -> list[object]:
+def _row(result: Result, waits: ContenderWaits | None) -> list[object]:
     return [
         *(getattr(result, name) for name in _PLAIN),
         *(getattr(getattr(result, part), name, None) for part, name in _FIELDS),
@@ -81,5 +92,17 @@ def _row(result: Result) -> list[object]:
         *(result.per_op.get(key) for key in _METRICS),
         *((result.per_op_relative or {}).get(key) for key in _METRICS),
         *(getattr(result.compared.get(key), field, None) for key, field in _COMPARED),
+        *_waits(waits),
         "; ".join(result.notes),
+    ]
+
+
+def _waits(waits: ContenderWaits | None) -> list[object]:
+    if waits is None:
+        return [None] * (1 + len(_WAITS) + len(_SYNCS))
+    return [
+        waits.time_us,
+        *(waits.kinds.get(kind) for kind in _WAITS),
+        waits.syncs.per_operation if waits.syncs else None,
+        waits.syncs.us if waits.syncs else None,
     ]

@@ -4,6 +4,7 @@
     manifest.json     contenders, builds, host, plans; replaced atomically
     slices.ndjson     one record a slice, appended and synced before the next slice starts
     counts.ndjson     one record a count, appended and synced as slices are
+    waits.ndjson      one record a window of waits, likewise
     perf/             one profile a file: functions and call stacks
     logs/             the servers' logs
 
@@ -19,7 +20,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import msgspec
 
@@ -29,11 +30,13 @@ from slowdust.store.earlier import slice_of_schema_1
 from slowdust.store.manifest import Manifest
 from slowdust.store.profile import Profile, joined_profiles
 from slowdust.store.slice import SCHEMA, Slice
+from slowdust.store.waits import WaitWindow
 
 SPEC_FILE = "experiment.toml"
 MANIFEST_FILE = "manifest.json"
 SLICES_FILE = "slices.ndjson"
 COUNTS_FILE = "counts.ndjson"
+WAITS_FILE = "waits.ndjson"
 PROFILES = "perf"
 LOGS = "logs"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
@@ -42,6 +45,9 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
 
 _BEGINNING = b'{"place":'
 """Beginning of a record of today's schema."""
+
+
+_Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
 class _SchemaOnly(msgspec.Struct):
@@ -155,15 +161,26 @@ class Folder:
         Raises:
             SlowdustError: a line that is not the last is damaged.
         """
+        return latest_counts(self._read(COUNTS_FILE, Count))
+
+    def read_waits(self) -> list[WaitWindow]:
+        """Return all complete windows of waits; an incomplete last line is ignored.
+
+        Raises:
+            SlowdustError: a line that is not the last is damaged.
+        """
+        return self._read(WAITS_FILE, WaitWindow)
+
+    def _read(self, name: str, kind: type[_Record]) -> list[_Record]:
         try:
-            content = (self.path / COUNTS_FILE).read_bytes()
+            content = (self.path / name).read_bytes()
         except FileNotFoundError:
             return []
         complete = content[: content.rfind(b"\n") + 1]
         try:
-            return latest_counts(msgspec.json.Decoder(Count).decode_lines(complete))
+            return msgspec.json.Decoder(kind).decode_lines(complete)
         except msgspec.MsgspecError as error:
-            raise SlowdustError(f"{self.path / COUNTS_FILE} is damaged: {error}") from error
+            raise SlowdustError(f"{self.path / name} is damaged: {error}") from error
 
     def read_profiles(self) -> list[Profile]:
         """Return the profiles, in the order of their files' names; those of several starts as one.
@@ -203,13 +220,20 @@ class Writer:
 
     def append_count(self, count: Count) -> None:
         """Append a count; it is on disk when this returns."""
-        path = self.folder.path / COUNTS_FILE
+        self._append(COUNTS_FILE, count)
+
+    def append_waits(self, window: WaitWindow) -> None:
+        """Append a window of waits; it is on disk when this returns."""
+        self._append(WAITS_FILE, window)
+
+    def _append(self, name: str, record: msgspec.Struct) -> None:
+        path = self.folder.path / name
         try:
-            with path.open("a+b") as counts:
-                _cut_incomplete_line(counts)
-                counts.write(msgspec.json.encode(count) + b"\n")
-                counts.flush()
-                os.fdatasync(counts.fileno())
+            with path.open("a+b") as records:
+                _cut_incomplete_line(records)
+                records.write(msgspec.json.encode(record) + b"\n")
+                records.flush()
+                os.fdatasync(records.fileno())
         except OSError as error:
             raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 

@@ -6,10 +6,12 @@ import re
 import numpy as np
 import pytest
 
+from slowdust.analysis.analyse import analyse
 from slowdust.analysis.explanation.times import log_mean
 from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, Result
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment
+from tests.unit.synthetic_waits import synthetic_waits
 
 
 def explanation_of(result: Result) -> Explanation:
@@ -123,6 +125,26 @@ def test_a_slower_flush_is_waiting_with_what_is_written() -> None:
     assert explanation.main == ["waiting"]
     assert "KB written per operation 2.0X" in explanation.words
     assert "more IO" in explanation.words
+
+
+def test_observed_waits_say_what_the_waiting_is_for() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=60.0)})
+    windows = synthetic_waits(
+        {BASE: {"IO/WalSync": 100.0}, OTHER: {"IO/WalSync": 2100.0}},
+        sync_us={BASE: 90.0, OTHER: 2090.0},
+        test=TEST,
+        clients=1,
+    )
+    report = analyse(manifest, slices, waits=windows)
+    (result,) = (each for each in report.results if each.contender == OTHER)
+    explanation = explanation_of(result)
+
+    assert explanation.main == ["waiting"]
+    assert (
+        "is waiting for the disk (IO/WalSync), one fdatasync takes 2.1 ms, 9" in explanation.words
+    )
+    assert "proves no cause" not in explanation.words
+    assert "not measured" not in explanation.words
 
 
 def test_waiting_that_nothing_else_moves_with_proves_no_cause() -> None:

@@ -92,6 +92,7 @@ def test_compare_makes_an_experiment_of_its_options(slowdust: Slowdust, runs: Ru
         "count": "auto",
         "simulate": False,
         "profile": False,
+        "waits": False,
         "seed": 7,
         "set": {"fsync": "off"},
         "matrix": {"work_mem": ["4MB", "8MB"]},

@@ -25,6 +25,7 @@ from slowdust.experiment.driver.protocol import (
     Prepare,
     Rate,
     Run,
+    Sample,
     Sql,
     ToPositions,
 )
@@ -64,6 +65,7 @@ COMMANDS: list[Command] = [
     Run(session="s", stop=ToPositions([3, 4]), rate=Rate(100.0, "poisson")),
     Close(session="s"),
     Sql(target=TARGET, statements=["CHECKPOINT"]),
+    Sample(target=TARGET, statement="SELECT 1", every=0.01, seconds=1.0),
 ]
 
 

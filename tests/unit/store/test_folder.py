@@ -10,6 +10,7 @@ from slowdust.store.latency import Histogram, LatencyUs
 from slowdust.store.manifest import Manifest, Method
 from slowdust.store.measured import Measured
 from slowdust.store.slice import SCHEMA, Place, Slice
+from tests.unit.synthetic_waits import synthetic_waits
 
 
 def record(block: int) -> Slice:
@@ -186,3 +187,19 @@ def test_records_of_the_first_schema_are_read_beside_those_of_today(tmp_path: Pa
     inserts = earlier.step.roles["insert"]
     assert inserts.archived == ArchivedRole(rate=3.0, response=LatencyUs(max=7.0), buckets=[1, 2])
     assert earlier.step.samples[0].uses == {"server": {"cpu_s": 0.2}}
+
+
+def test_windows_of_waits_are_read_as_written_without_a_torn_line(tmp_path: Path) -> None:
+    first, second = synthetic_waits({"a": {"IO/WalSync": 10.0}}, incarnations=1, repeats=2)
+    folder = Folder(tmp_path / "x")
+    assert folder.read_waits() == [], "an older experiment has none"
+    with writing(folder) as writer:
+        writer.append(record(0))
+        writer.append_waits(first)
+        writer.append_waits(second)
+    file = folder.path / "waits.ndjson"
+    file.write_bytes(file.read_bytes()[:-20])
+    assert folder.read_waits() == [first]
+    with writing(folder) as writer:
+        writer.append_waits(second)
+    assert folder.read_waits() == [first, second]

@@ -34,6 +34,13 @@ from slowdust.analysis.model.result import (
     Writers,
 )
 from slowdust.analysis.model.steps import BUCKETS_US, RoleReport, Stall, StepRun
+from slowdust.analysis.model.waits import (
+    ContenderWaits,
+    Difference,
+    SessionStates,
+    SyncCost,
+    WaitCost,
+)
 
 __all__ = [
     "BUCKETS_US",
@@ -43,8 +50,10 @@ __all__ = [
     "Basis",
     "ChangeCounts",
     "ContenderInfo",
+    "ContenderWaits",
     "Course",
     "CourseKind",
+    "Difference",
     "Explanation",
     "Fate",
     "FunctionChange",
@@ -61,10 +70,13 @@ __all__ = [
     "ResponseTime",
     "Result",
     "RoleReport",
+    "SessionStates",
     "Stall",
     "StepRun",
+    "SyncCost",
     "TestConcurrency",
     "Verdict",
+    "WaitCost",
     "Work",
     "Writers",
 ]

@@ -9,6 +9,7 @@ from slowdust.analysis.model.courses import GroupChanges, TestConcurrency
 from slowdust.analysis.model.functions import FunctionChanges
 from slowdust.analysis.model.result import Result
 from slowdust.analysis.model.steps import StepRun
+from slowdust.analysis.model.waits import ContenderWaits
 from slowdust.store.manifest import StepFailure
 from slowdust.units import Second
 
@@ -119,6 +120,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     plan_differences: list[PlanDifference] = []
     function_changes: list[FunctionChanges] = []
     """Functions beside the base's, by step, then contender; empty where there are no profiles."""
+    waits: list[ContenderWaits] = []
+    """What servers waited for, by step, then contender; empty where they were not observed."""
     calibration: Calibration | None = None
     """What the host can tell, where a build was compared with itself to learn that."""
     host: dict[str, str] = {}

@@ -15,6 +15,7 @@ from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
+    ContenderWaits,
     Explanation,
     FunctionChange,
     FunctionChanges,
@@ -63,11 +64,21 @@ TITLES: Mapping[PartName, str] = {
 """Parts as rows and columns name them, in the order in which these stand."""
 
 
-def add_reasons(results: Sequence[Result], base: str, functions: Sequence[FunctionChanges]) -> None:
+def add_reasons(
+    results: Sequence[Result],
+    base: str,
+    functions: Sequence[FunctionChanges],
+    waits: Sequence[ContenderWaits] = (),
+) -> None:
     """Set the words of the explanation of each result that is faster or slower.
 
-    `functions` with exact costs name the functions that its instructions went into.
+    `functions` with exact costs name the functions that its instructions went into, `waits` what
+    its waiting is for.
     """
+    observed = {
+        (Step(each.benchmark, each.test, each.clients), each.contender): each.words_of_change
+        for each in waits
+    }
     counted = {
         (Step(each.benchmark, each.test, each.clients), each.contender): each.functions
         for each in functions
@@ -79,7 +90,8 @@ def add_reasons(results: Sequence[Result], base: str, functions: Sequence[Functi
         if explanation is None or base_result is None or result.verdict not in ("faster", "slower"):
             continue
         own = counted.get((_step(result), result.contender), ())
-        explanation.words = _words(result, explanation, base_result, own)
+        waiting = observed.get((_step(result), result.contender), "")
+        explanation.words = _words(result, explanation, base_result, own, waiting)
 
 
 def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
@@ -122,7 +134,11 @@ def _step(result: Result) -> Step:
 
 
 def _words(
-    result: Result, explanation: Explanation, base: Result, functions: Sequence[FunctionChange]
+    result: Result,
+    explanation: Explanation,
+    base: Result,
+    functions: Sequence[FunctionChange],
+    waiting: str,
 ) -> str:
     if PLAN_DIFFERS in result.notes:
         return OTHER_PLAN
@@ -134,11 +150,13 @@ def _words(
     waits = _WITH_WAITING & {*explanation.main}
     evidence = [each for each in explain(result, base) if waits and each.cause is not Cause.CPU]
     clauses = [
-        f"{_clause(part, result, functions)}{_aim(part, evidence)} "
+        f"{_clause(part, result, functions)}{_aim(part, evidence, waiting)} "
         f"({part.change / explanation.change:.0%} of the change)"
         for part in main
     ]
-    if evidence:
+    if waits and waiting:
+        clauses.append(waiting)
+    elif evidence:
         clauses.append(_points_to(evidence))
     elif not _WITH_INSTRUCTIONS & {*explanation.main}:
         clauses.append("which on a shared machine proves no cause")
@@ -163,9 +181,9 @@ def _clause(part: Part, result: Result, functions: Sequence[FunctionChange]) -> 
     return f"{CPU_TIMES[part.name]} per {unit}{in_one} is {change(part.us / part.base_us)}"
 
 
-def _aim(part: Part, evidence: Sequence[Movement]) -> str:
+def _aim(part: Part, evidence: Sequence[Movement], waiting: str) -> str:
     """Return what a wait is for, where nothing that was measured tells."""
-    return _UNMEASURED if part.name == "waiting" and not evidence else ""
+    return _UNMEASURED if part.name == "waiting" and not evidence and not waiting else ""
 
 
 def _in_functions(functions: Sequence[FunctionChange]) -> str:

@@ -85,6 +85,7 @@ INSERT = InsertBenchmark(
         "count": "the work of long steps is not counted yet",
         "simulate": "the work of long steps is not counted yet",
         "profile": "only the benchmarks of slices are sampled",
+        "waits": "only the waits of benchmarks of slices are observed",
         "rate": "the rates of insert are those of its writers ([insert] rates)",
     },
     guide=_GUIDE,

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.dbms.family import Row, Site, Stage, Statements, WaitUntil, WithSettings
-from slowdust.dbms.mysqld import physical
+from slowdust.dbms.mysqld import physical, waits
 from slowdust.dbms.mysqld.instance_options import data_directory
 from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.waits import Waits
 from slowdust.units import Second
 
 _LONGEST_WAIT: Second = 300.0
@@ -65,6 +66,10 @@ class Engine(ABC):
 
     def before_sizes(self) -> list[Stage]:
         """Return the stages without which ANALYZE would miss stored rows."""
+        return []
+
+    def waits(self) -> list[Waits]:
+        """Return how its waits are told that the Performance Schema does not have."""
         return []
 
     @abstractmethod
@@ -173,6 +178,10 @@ class Rocksdb(Engine):
     def before_sizes(self) -> list[Stage]:
         """Flush the memtable, since ANALYZE reads only the sorted files."""
         return [Statements(("SET GLOBAL rocksdb_force_flush_memtable_now = 1",))]
+
+    def waits(self) -> list[Waits]:
+        """Return samples of the list of sessions, which shows who waits for a row lock."""
+        return [waits.ROCKSDB_ROW_LOCKS]
 
     def data_bytes(self, site: Site) -> int:
         """Return the size of the sorted files, which all tables share."""

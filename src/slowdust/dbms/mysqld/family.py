@@ -14,7 +14,7 @@ from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth
 from slowdust.dbms.family import Family, Row, Run, Shutdown, Site, Sizes, Stage, Statements
 from slowdust.dbms.in_force import InForce
-from slowdust.dbms.mysqld import in_force, physical
+from slowdust.dbms.mysqld import in_force, physical, waits
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
 from slowdust.dbms.mysqld.instance_options import (
     data_directory,
@@ -28,6 +28,7 @@ from slowdust.dbms.mysqld.layout import find_plugin, sql_file, version_of
 from slowdust.dbms.mysqld.options import as_arguments, option_file
 from slowdust.dbms.mysqld.settings_check import HELP, accepted_settings
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.waits import Waits
 from slowdust.errors import SlowdustError, UsageError
 
 ROCKSDB_PLUGIN = "ha_rocksdb.so"
@@ -242,6 +243,15 @@ class MysqldFamily(Family):
         """Read them by kind."""
         del site
         return physical.read_counters(rows)
+
+    def options_when_observed(self, site: Site) -> Sequence[str]:
+        """Return options that switch the Performance Schema on, in versions that know them."""
+        return waits.OPTIONS if version_of(site.build) >= waits.SINCE else ()
+
+    def waits(self, site: Site) -> Sequence[Waits]:
+        """Return the statements for the Performance Schema, whose older versions differ."""
+        of_server = [waits.WAITS] if version_of(site.build) >= waits.SINCE else []
+        return [*_engine_of(site).waits(), *of_server]
 
     def settings_statement(self, site: Site) -> str:
         """Ask for all variables."""

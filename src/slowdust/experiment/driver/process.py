@@ -209,6 +209,13 @@ class Driver:
         command = protocol.Sql(target=target, statements=list(statements), parallel=parallel)
         return self._ask(command, protocol.Rows, limit).results
 
+    def sample(
+        self, target: Target, statement: str, every: Second, seconds: Second
+    ) -> list[protocol.ResultSet]:
+        """Execute a statement at regular times for so long; return its results in their order."""
+        command = protocol.Sample(target=target, statement=statement, every=every, seconds=seconds)
+        return self._ask(command, protocol.Rows, seconds + _GRACE).results
+
     def _ask(
         self,
         command: protocol.Command,

@@ -135,7 +135,18 @@ class Sql(_Command, kw_only=True, tag="sql"):
     parallel: int = 1
 
 
-Command = Load | Open | Explain | Run | Create | Prepare | Perform | Close | Sql
+class Sample(_Command, kw_only=True, tag="sample"):
+    """Execute one statement again and again, over a connection of its own."""
+
+    target: Target
+    statement: str
+    every: Second
+    """Time from the beginning of one execution to that of the next."""
+    seconds: Second
+    """Time after which no execution begins."""
+
+
+Command = Load | Open | Explain | Run | Create | Prepare | Perform | Close | Sql | Sample
 
 
 class AnyEvent(msgspec.Struct, kw_only=True, tag_field="event"):

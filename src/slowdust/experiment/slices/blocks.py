@@ -161,11 +161,18 @@ class StepSessions:
         stop = ToPositions(positions)
         self._contenders.for_each(lambda contender: self._run(contender, stop))
 
-    def each(self, observe: Callable[[RunningContender, Callable[[Stop], Ran]], None]) -> None:
-        """Let `observe` run one contender after the other; it gets what runs the contender."""
-        self._contenders.for_each(
-            lambda contender: observe(contender, partial(self._run, contender))
-        )
+    def each(
+        self,
+        observe: Callable[[RunningContender, Callable[[Stop], Ran]], None],
+        order: Callable[[list[RunningContender]], list[RunningContender]] = list,
+    ) -> None:
+        """Let `observe` run one contender after the other; it gets what runs the contender.
+
+        `order` puts those that have not failed into another order.
+        """
+        for contender in order(self._contenders.running()):
+            with self._contenders.guard(contender):
+                observe(contender, partial(self._run, contender))
         self._age_equally()
 
     def serving(self, contender: RunningContender) -> list[int]:

@@ -65,6 +65,7 @@ class Spec(Table):
     simulate: bool = False
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
     profile: bool = False
+    waits: bool = False
     set: Settings = Field(default_factory=dict)
 
     @field_validator("contenders", mode="before")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, TypeVar
 
 from markupsafe import Markup
 
@@ -21,9 +21,12 @@ from slowdust.analysis.model import (
 from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
 from slowdust.analysis.story.unsure import what_decides
+from slowdust.report import waits
 from slowdust.report.html import numbers
 
 Band = Literal["slower", "faster", "between"]
+
+_Value = TypeVar("_Value")
 
 ABSENT = Markup('<span class="absent" title="not measured">&ndash;</span>')
 
@@ -138,7 +141,7 @@ def _breakable(name: str) -> Markup:
     )
 
 
-def or_absent(form: Callable[[float], str]) -> Callable[[float | None], str | Markup]:
+def or_absent(form: Callable[[_Value], str]) -> Callable[[_Value | None], str | Markup]:
     """Return a form that shows None, a value that was not measured, as a dash."""
     return lambda value: ABSENT if value is None else form(value)
 
@@ -152,6 +155,7 @@ amount = or_absent(wording.amount)
 signed_amount = or_absent(wording.signed_amount)
 share = or_absent(wording.share)
 """A ratio in words: 'up 30%', '2.1X'."""
+change_of_wait = or_absent(waits.change)
 work_ratio = or_absent(numbers.work_ratio)
 percent = or_absent(numbers.percent)
 size = or_absent(numbers.size)

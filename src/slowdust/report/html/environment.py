@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from slowdust import wording
 from slowdust.analysis.story.unsure import what_decides
+from slowdust.report import waits
 from slowdust.report.html import cells, numbers
 
 
@@ -49,6 +50,8 @@ def environment() -> Environment:
         count=cells.count,
         counted=wording.counted,
         change=cells.change,
+        change_of_wait=cells.change_of_wait,
+        facts_of_waits=waits.facts,
         duration=numbers.duration,
         interval=cells.interval,
         judged_interval=cells.judged_interval,

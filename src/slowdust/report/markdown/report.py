@@ -8,7 +8,7 @@ from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report import calibration
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown import contenders, functions, hardware, parts, rates, steps
+from slowdust.report.markdown import contenders, functions, hardware, parts, rates, steps, waits
 from slowdust.report.markdown.table import table
 from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.store.profile import Profile
@@ -127,6 +127,7 @@ SECTIONS = (
     hardware.per_operation,
     hardware.counters,
     hardware.latency,
+    waits.waits,
     functions.function_changes,
     steps.failed_steps,
     steps.writers,

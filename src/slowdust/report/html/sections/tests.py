@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.metrics import Metric, shown_metrics
-from slowdust.analysis.model import FunctionChanges, PlanDifference
+from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDifference
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import timed_slices
@@ -92,6 +92,8 @@ class TestView:
     """The view of a long step, which has no charts of slices."""
     counters: tuple[str, ...]
     """The hardware counters of which any contender's can be compared with the base's."""
+    waits: tuple[ContenderWaits, ...]
+    """What servers waited for, each contender's."""
     functions: tuple[FunctionChanges, ...]
     """Changes of functions, a table for each contender beside the base."""
     flames: FlameGraphs | None
@@ -147,6 +149,11 @@ def _test_view(
         operation=per,
         step=step,
         counters=tuple(dict.fromkeys(counted)),
+        waits=tuple(
+            waits
+            for waits in page.report.waits
+            if row.step == (waits.benchmark, waits.test, waits.clients)
+        ),
         functions=tuple(
             changes
             for changes in page.report.function_changes

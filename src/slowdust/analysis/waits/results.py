@@ -1,0 +1,240 @@
+"""The waits of each contender in each step, per operation and beside the base's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.model.waits import (
+    ContenderWaits,
+    Difference,
+    SessionStates,
+    SyncCost,
+    WaitCost,
+)
+from slowdust.analysis.waits.differences import Moment, difference, typical
+from slowdust.analysis.waits.words import describe, describe_change
+from slowdust.store.waits import WaitKind, WaitWindow
+from slowdust.units import Microsecond, known
+
+MOST_EVENTS = 10
+"""Number of events that are listed by name."""
+LEAST_SHARE = 0.001
+"""Share of the time of an operation from which an event is listed by name."""
+_US_PER_S = 1e6
+_RUNNING = "running"
+
+_Windows = Mapping[Moment, WaitWindow]
+
+
+def waits_of(
+    windows: Sequence[WaitWindow], base: str, contenders: Sequence[str]
+) -> list[ContenderWaits]:
+    """Return the waits of every contender that was observed, by step, then as in `contenders`."""
+    steps: dict[Step, dict[str, dict[Moment, WaitWindow]]] = {}
+    for window in windows:
+        place = window.place
+        if window.operations:
+            by_contender = steps.setdefault(Step(place.benchmark, place.test, place.clients), {})
+            moment = Moment(place.incarnation, place.repeat)
+            by_contender.setdefault(place.contender, {})[moment] = window
+    return [
+        _contender_waits(step, name, own, by_contender.get(base) if name != base else None)
+        for step, by_contender in steps.items()
+        for name in contenders
+        if (own := by_contender.get(name)) is not None
+    ]
+
+
+def _contender_waits(
+    step: Step, contender: str, own: _Windows, base: _Windows | None
+) -> ContenderWaits:
+    first = next(iter(own.values()))
+    alike = base is not None and all(each.sources == first.sources for each in base.values())
+    compared = base if alike else None
+    costs = _event_costs(own, compared)
+    time = _typical(own, time_us)
+    listed = [cost for cost in costs[:MOST_EVENTS] if _most_us(cost) >= LEAST_SHARE * time]
+    others = costs[len(listed) :]
+    kinds, kinds_beside = _kinds(own, compared)
+    waits = ContenderWaits(
+        benchmark=step.benchmark,
+        test=step.test,
+        clients=step.clients,
+        contender=contender,
+        windows=len(own),
+        time_us=time,
+        time_beside=_beside(own, base, time_us),
+        sources=first.sources,
+        samples=sum(known(each.samples for each in own.values())) or None,
+        kinds=kinds,
+        kinds_beside=kinds_beside,
+        waits=listed,
+        others=len(others),
+        others_us=sum(cost.us for cost in others),
+        blockers=_blockers(own),
+        syncs=_syncs(own, base),
+        sessions=_sessions(own, base),
+    )
+    waits.words = describe(waits)
+    waits.words_of_change = describe_change(waits)
+    return waits
+
+
+def time_us(window: WaitWindow) -> Microsecond:
+    """Return the time of an operation in a window."""
+    return _US_PER_S * window.place.clients * window.seconds / window.operations
+
+
+def _typical(windows: _Windows, value: Callable[[WaitWindow], float]) -> float:
+    return typical(value(window) for window in windows.values())
+
+
+def _beside(
+    own: _Windows, base: _Windows | None, value: Callable[[WaitWindow], float]
+) -> Difference | None:
+    if base is None:
+        return None
+    return difference(*({m: value(w) for m, w in windows.items()} for windows in (base, own)))
+
+
+def _event_costs(own: _Windows, base: _Windows | None) -> list[WaitCost]:
+    """Return the costs of all events of both but the client's, by the larger of the two times."""
+    kinds: dict[str, WaitKind] = {
+        wait.event: wait.kind
+        for windows in (base or {}, own)
+        for window in windows.values()
+        for wait in window.waits
+        if wait.kind != "client"
+    }
+    costs = []
+    for event, kind in kinds.items():
+
+        def us(window: WaitWindow, event: str = event) -> float:
+            return sum(w.us for w in window.waits if w.event == event) / window.operations
+
+        costs.append(
+            WaitCost(
+                event=event,
+                kind=kind,
+                us=_typical(own, us),
+                times=_times(own, event),
+                beside=_beside(own, base, us),
+            )
+        )
+    return sorted(costs, key=_most_us, reverse=True)
+
+
+def _most_us(cost: WaitCost) -> Microsecond:
+    return max(cost.us, cost.beside.base if cost.beside else 0.0)
+
+
+def _times(own: _Windows, event: str) -> float | None:
+    """Return how often an event was waited for per operation; None where it was sampled."""
+    counted = [
+        (wait.times, window.operations)
+        for window in own.values()
+        for wait in window.waits
+        if wait.event == event and wait.times is not None
+    ]
+    operations = sum(window.operations for window in own.values())
+    return sum(times for times, _ in counted) / operations if counted else None
+
+
+def _kinds(
+    own: _Windows, base: _Windows | None
+) -> tuple[dict[WaitKind, Microsecond], dict[WaitKind, Difference]]:
+    kinds = {
+        wait.kind
+        for windows in (base or {}, own)
+        for window in windows.values()
+        for wait in window.waits
+        if wait.kind != "client"
+    }
+    times: dict[WaitKind, Microsecond] = {}
+    beside: dict[WaitKind, Difference] = {}
+    for kind in kinds:
+
+        def us(window: WaitWindow, kind: WaitKind = kind) -> float:
+            return sum(w.us for w in window.waits if w.kind == kind) / window.operations
+
+        times[kind] = _typical(own, us)
+        if (compared := _beside(own, base, us)) is not None:
+            beside[kind] = compared
+    return dict(sorted(times.items(), key=lambda item: -item[1])), beside
+
+
+def _blockers(own: _Windows) -> dict[str, float]:
+    samples: Counter[str] = Counter()
+    for window in own.values():
+        samples.update(window.blockers)
+    return {event: number / samples.total() for event, number in samples.most_common()}
+
+
+def _syncs(own: _Windows, base: _Windows | None) -> SyncCost | None:
+    if any(window.syncs is None for window in own.values()):
+        return None
+    timed = None if base is None or any(w.syncs is None for w in base.values()) else base
+    calls: Counter[str] = Counter()
+    for window in own.values():
+        calls.update({call: each.calls for call, each in (window.syncs or {}).items()})
+    times = _us_of_a_sync(own)
+    return SyncCost(
+        per_operation=_typical(own, _syncs_per_operation),
+        us=typical(times.values()) if times else None,
+        calls=[call for call, _ in calls.most_common()],
+        per_operation_beside=_beside(own, timed, _syncs_per_operation),
+        us_beside=None if timed is None else difference(_us_of_a_sync(timed), times),
+    )
+
+
+def _syncs_per_operation(window: WaitWindow) -> float:
+    return sum(each.calls for each in (window.syncs or {}).values()) / window.operations
+
+
+def _us_of_a_sync(windows: _Windows) -> dict[Moment, float]:
+    """Return the time of one call in each window that has any."""
+    return {
+        moment: sum(each.us for each in syncs.values()) / calls
+        for moment, window in windows.items()
+        if (syncs := window.syncs) and (calls := sum(each.calls for each in syncs.values()))
+    }
+
+
+def _sessions(own: _Windows, base: _Windows | None) -> SessionStates | None:
+    seen = {moment: window for moment, window in own.items() if window.sessions is not None}
+    if not seen:
+        return None
+    before = {m: w for m, w in (base or {}).items() if w.sessions is not None}
+    sessions = known(window.sessions for window in seen.values())
+    operations = sum(window.operations for window in seen.values())
+    run = known(each.run_us for each in sessions)
+    queue = known(each.queue_us for each in sessions)
+    calls = Counter[str]()
+    for each in sessions:
+        calls.update(each.states)
+    asleep: dict[str, Microsecond] = {}
+    beside: dict[str, Difference] = {}
+    for call in (state for state, _ in calls.most_common() if state != _RUNNING):
+
+        def us(window: WaitWindow, call: str = call) -> float:
+            return _asleep_us(window, call)
+
+        asleep[call] = _typical(seen, us)
+        if (compared := _beside(seen, before or None, us)) is not None:
+            beside[call] = compared
+    return SessionStates(
+        run_us=sum(run) / operations if run else None,
+        queue_us=sum(queue) / operations if queue else None,
+        asleep_us=asleep,
+        asleep_beside=beside,
+    )
+
+
+def _asleep_us(window: WaitWindow, call: str) -> Microsecond:
+    """Return the time asleep in a system call, of an operation's: its share of the samples."""
+    sessions = window.sessions
+    if sessions is None or not sessions.samples:
+        return 0.0
+    return time_us(window) * sessions.states.get(call, 0) / sessions.samples

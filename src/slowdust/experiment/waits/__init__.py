@@ -1,0 +1,1 @@
+"""Observation of what servers wait for, apart from all timing."""

@@ -1,0 +1,147 @@
+"""What real servers wait for: locks, the disk, and a disk that is slower by a known time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from slowdust.analysis.waits.results import waits_of
+from slowdust.dbms.environment import Environment
+from slowdust.experiment.contenders import ResolvedContender, RunningContender
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.protocol import ForSeconds
+from slowdust.experiment.journal import open_journal
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.slices.loop import method_of_slices
+from slowdust.experiment.spec.spec import parse_spec
+from slowdust.experiment.waits import loop as waits_loop
+from slowdust.experiment.waits.window import Observer, PlannedWindow
+from slowdust.instances.instance import Instance
+from slowdust.instances.syncs import SYNC_DELAY
+from slowdust.store.folder import Folder, writing
+from slowdust.store.waits import WaitKind, WaitPlace, WaitWindow
+from tests.integration.conftest import GetBuildOf, MakeInstance
+
+ROWS = 2000
+CLIENTS = 8
+DELAY_US = 4000
+DURABLE: Mapping[str, Mapping[str, str]] = {
+    "postgres": {"synchronous_commit": "on"},
+    # With a binlog, the row stays locked until it is on disk.
+    "innodb": {"innodb_flush_log_at_trx_commit": "1", "log_bin": "on", "sync_binlog": "1"},
+    "rocksdb": {"rocksdb_flush_log_at_trx_commit": "1"},
+}
+"""DBMS or engine -> settings with which every commit waits for the disk."""
+
+
+@contextmanager
+def observed(instance: Instance) -> Iterator[Driver]:
+    """A driver with an open session `s` of update-one on a server that tells its waits."""
+    instance.observe_waits()
+    instance.start()
+    with Driver() as driver:
+        data = Data(1, ROWS, 1)
+        driver.load(instance.target(), data, lambda done, total: None)
+        yield driver
+
+
+def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWindow:
+    """Observe the session of all clients, all of which update the same row."""
+    opened = driver.open(
+        "s", instance.target(), Data(1, ROWS, 1), test="update-one", clients=CLIENTS
+    )
+    driver.run("s", ForSeconds(0.2))
+    place = WaitPlace(
+        benchmark="micro",
+        test="update-one",
+        clients=CLIENTS,
+        contender="c",
+        incarnation=1,
+        repeat=0,
+    )
+    site = instance.site
+    resolved = ResolvedContender("c", site.build, site.engine, instance.environment, None)  # type: ignore[arg-type]
+    planned = PlannedWindow(
+        place, RunningContender(resolved, instance), opened.server_processes, seconds
+    )
+    with Driver() as sampling:
+        seen = Observer(driver, sampling, pytest.fail).observe(planned, partial(driver.run, "s"))
+    driver.close("s")
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("named", "engine", "event"),
+    [
+        ("postgres@17.6", None, "Lock/transactionid"),
+        ("mysql@9.7.4", "innodb", "innodb/row lock"),
+        ("mysql@5.6.24", "innodb", "innodb/row lock"),
+        ("mariadb@10.11.18", "rocksdb", "rocksdb/row lock"),
+    ],
+)
+def test_clients_of_one_row_wait_for_its_lock_and_for_the_disk(
+    builds: GetBuildOf, make_instance: MakeInstance, named: str, engine: str | None, event: str
+) -> None:
+    dbms, version = named.split("@")
+    settings = DURABLE[engine or dbms]
+    # Each commit takes so long that what else happens on the machine does not matter.
+    slow = Environment(variables={SYNC_DELAY: str(DELAY_US)})
+    instance = make_instance(builds(dbms, version), settings, engine=engine, environment=slow)
+    with observed(instance) as driver:
+        seen = window(instance, driver)
+    (waits,) = waits_of([seen], "c", ["c"])
+    kinds: dict[WaitKind, float] = waits.kinds
+    assert kinds["lock"] > 0.4 * waits.time_us
+    assert waits.waits[0].event == event
+    assert waits.syncs is not None
+    assert waits.syncs.us is not None
+    assert DELAY_US < waits.syncs.us < 10 * DELAY_US
+    assert 0.3 < waits.syncs.per_operation < 3
+    assert waits.sessions is not None
+    assert waits.sessions.run_us is not None
+    assert 0 < waits.sessions.run_us < waits.time_us
+    assert waits.sessions.asleep_us
+
+
+def test_a_disk_that_is_slower_by_a_known_time_is_named(
+    data_root: Path, builds: GetBuildOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds("postgres", "17.6")
+    monkeypatch.setattr(waits_loop, "INCARNATIONS", 1)
+    slower = f"postgres@17.6+{SYNC_DELAY}={DELAY_US}"
+    spec = parse_spec(
+        {
+            "name": "syncs",
+            "contenders": ["postgres@17.6", slower],
+            "set": {"synchronous_commit": "on"},
+            "rows": ROWS,
+            "tests": ["update-nonindex"],
+            "warmup": 0.1,
+        }
+    )
+    view, folder = PlainView(), Folder(data_root / "results" / "syncs")
+    with ExitStack() as stack:
+        writer = stack.enter_context(writing(folder))
+        driver = stack.enter_context(Driver())
+        resolved = resolve_contenders(spec, view)
+        running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
+        journal = open_journal(spec, writer, running, view, method_of_slices(spec))
+        waits_loop.WaitsLoop(spec, running, journal, view).run()
+        waits_loop.WaitsLoop(spec, running, journal, view).run()  # nothing is missing any more
+    windows = folder.read_waits()
+    assert len(windows) == 2 * waits_loop.REPEATS
+    first, second = running.names
+    _, slow = waits_of(windows, first, [first, second])
+    assert slow.syncs is not None
+    assert slow.syncs.per_operation == pytest.approx(1.0, abs=0.2)
+    beside = slow.syncs.us_beside
+    assert beside is not None
+    assert beside.is_certain
+    assert 0.9 * DELAY_US < beside.change < 3 * DELAY_US
+    assert "is waiting for the disk (IO/WalSync)" in slow.words_of_change
+    assert "one fdatasync takes" in slow.words_of_change

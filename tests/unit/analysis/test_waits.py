@@ -1,0 +1,154 @@
+"""Waits of contenders beside the base's, on records whose true times are known."""
+
+import numpy as np
+import pytest
+
+from slowdust.analysis.waits.differences import Moment, difference
+from slowdust.analysis.waits.results import waits_of
+from slowdust.store.waits import Wait
+from tests.unit.synthetic_waits import RUN_US, synthetic_waits
+
+OLD, NEW = "postgres@15.8", "postgres@17.6"
+
+
+def test_a_slower_disk_is_named_with_the_time_of_one_call() -> None:
+    windows = synthetic_waits(
+        {OLD: {"IO/WalSync": 100.0}, NEW: {"IO/WalSync": 2100.0}},
+        sync_us={OLD: 90.0, NEW: 2090.0},
+    )
+    old, new = waits_of(windows, OLD, [OLD, NEW])
+    assert (old.contender, old.time_beside, old.words_of_change) == (OLD, None, "")
+    assert old.time_us == pytest.approx(RUN_US + 100, rel=0.05)
+    assert new.time_us == pytest.approx(RUN_US + 2100, rel=0.05)
+    (cost,) = new.waits
+    assert cost.beside is not None
+    assert cost.beside.low < 2000 < cost.beside.high
+    assert cost.times is None, "it was sampled"
+    assert new.syncs is not None
+    assert new.syncs.per_operation == pytest.approx(1.0)
+    assert "is waiting for the disk (IO/WalSync)" in new.words_of_change
+    assert "one fdatasync takes 2.1 ms, 9" in new.words_of_change
+
+
+def test_of_several_causes_each_has_its_share() -> None:
+    events = {"Lock/transactionid": 1000.0, "LWLock/WALWrite": 400.0, "IO/DataFileRead": 5.0}
+    longer = {"Lock/transactionid": 1800.0, "LWLock/WALWrite": 600.0, "IO/DataFileRead": 5.0}
+    windows = synthetic_waits({OLD: events, NEW: longer}, noise=0.01, clients=16)
+    _, new = waits_of(windows, OLD, [OLD, NEW])
+    assert [cost.event for cost in new.waits] == list(events)
+    assert "80% is waiting for locks (Lock/transactionid)" in new.words_of_change
+    assert "20% is waiting for commits (LWLock/WALWrite)" in new.words_of_change
+    assert "files" not in new.words_of_change
+    assert "for locks (Lock/transactionid)" in new.words
+
+
+def test_the_same_waits_are_seldom_told_apart() -> None:
+    random = np.random.default_rng(5)
+    events = {"Lock/transactionid": 1000.0, "IO/WalSync": 50.0, "LWLock/BufferMapping": 3.0}
+    trials = 150
+    certain = dict.fromkeys(events, 0)
+    for _ in range(trials):
+        windows = synthetic_waits({OLD: events, NEW: events}, seed=random)
+        _, new = waits_of(windows, OLD, [OLD, NEW])
+        for cost in new.waits:
+            certain[cost.event] += cost.beside is not None and cost.beside.is_certain
+    # One in a hundred is expected; 8 or more of 150 would be chance in three of ten thousand.
+    assert all(number < 8 for number in certain.values()), certain
+
+
+def test_a_small_difference_is_found_in_time() -> None:
+    windows = synthetic_waits(
+        {OLD: {"IO/WalSync": 100.0}, NEW: {"IO/WalSync": 130.0}}, clients=16, noise=0.03
+    )
+    _, new = waits_of(windows, OLD, [OLD, NEW])
+    assert new.waits[0].beside is not None
+    assert new.waits[0].beside.is_certain
+
+
+def test_an_event_that_the_base_lacks_was_measured_there_as_none() -> None:
+    windows = synthetic_waits({OLD: {}, NEW: {"Lock/tuple": 500.0}})
+    _, new = waits_of(windows, OLD, [OLD, NEW])
+    assert new.waits[0].beside is not None
+    assert new.waits[0].beside.base == 0
+
+
+def test_events_of_other_servers_are_not_compared() -> None:
+    windows = synthetic_waits({OLD: {"Lock/tuple": 500.0}, "mysql@9.7.4": {"Lock/tuple": 500.0}})
+    for window in windows:
+        if window.place.contender != OLD:
+            window.sources = ["performance_schema"]
+    _, other = waits_of(windows, OLD, [OLD, "mysql@9.7.4"])
+    assert other.time_beside is not None
+    assert other.waits[0].beside is None
+    assert other.kinds_beside == {}
+
+
+def test_without_any_source_there_are_still_syncs_and_states() -> None:
+    windows = synthetic_waits({OLD: {"IO/WalSync": 100.0}}, sync_us={OLD: 90.0})
+    for window in windows:
+        window.sources, window.waits, window.samples = [], [], None
+    (old,) = waits_of(windows, OLD, [OLD])
+    assert (old.waits, old.kinds, old.samples) == ([], {}, None)
+    assert old.syncs is not None
+    assert old.sessions is not None
+    assert old.sessions.asleep_us == {"epoll_wait": pytest.approx(0.9 * old.time_us, rel=0.01)}
+
+
+def test_what_was_not_counted_is_absent() -> None:
+    (old,) = waits_of(synthetic_waits({OLD: {"IO/WalSync": 100.0}}), OLD, [OLD])
+    assert old.syncs is None
+
+
+def test_two_windows_have_no_interval() -> None:
+    values = {Moment(1, 0): 1.0, Moment(1, 1): 2.0}
+    assert difference(values, values) is None
+
+
+def test_windows_are_paired_by_their_numbers() -> None:
+    base = {Moment(1, repeat): 100.0 * repeat for repeat in range(4)}
+    contender = {Moment(1, repeat): 100.0 * repeat + 7 for repeat in range(1, 5)}
+    beside = difference(base, contender)
+    assert beside is not None
+    # Windows drift far more than the contenders differ: neighbours do not.
+    assert beside.change == pytest.approx(7)
+    assert beside.base == pytest.approx(200.0), "the windows 1 to 3, which both have"
+    assert beside.is_certain
+
+
+def test_what_a_commit_contains_is_not_added_to_it() -> None:
+    windows = synthetic_waits({OLD: {"LWLock/WALWrite": 900.0, "Lock/tuple": 50.0}}, noise=0.01)
+    for window in windows:
+        commit = next(wait for wait in window.waits if wait.kind == "commit")
+        window.waits.append(Wait(event="IO/WalWrite", kind="io", us=0.8 * commit.us))
+    (old,) = waits_of(windows, OLD, [OLD])
+    assert "for commits (LWLock/WALWrite)." in old.words
+    assert "files" not in old.words
+
+
+def test_a_system_call_is_named_where_the_server_tells_little() -> None:
+    windows = synthetic_waits({OLD: {"IO/DataFileRead": 10.0}, NEW: {"IO/DataFileRead": 10.0}})
+    for window in windows:
+        assert window.sessions is not None
+        slower = window.place.contender == NEW
+        window.operations //= 4 if slower else 1
+        window.sessions.states = {"running": 20, "pread64": 75 if slower else 0, "epoll_wait": 5}
+        window.sessions.samples = 100 if slower else 25
+        window.waits = []
+    _, new = waits_of(windows, OLD, [OLD, NEW])
+    assert "it sleeps 75% in pread64" in new.words
+    assert "100% is sleep in pread64" in new.words_of_change
+
+
+def test_a_stall_in_one_window_changes_little() -> None:
+    windows = synthetic_waits(
+        {OLD: {"IO/WalSync": 100.0}, NEW: {"IO/WalSync": 2100.0}},
+        sync_us={OLD: 90.0, NEW: 2090.0},
+    )
+    stalled = windows[6].syncs
+    assert stalled is not None
+    stalled["fdatasync"].us *= 500
+    _, new = waits_of(windows, OLD, [OLD, NEW])
+    assert new.syncs is not None
+    assert new.syncs.us_beside is not None
+    assert new.syncs.us_beside.is_certain
+    assert new.syncs.us_beside.change == pytest.approx(2000, rel=0.1)
