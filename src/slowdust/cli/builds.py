@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,16 +101,18 @@ def get_builds(
         raise UsageError("--from and --sha256 are for one archive: name only one build with them")
     for name in names:
         kind, version = _parts(name)
-        progress = functools.partial(_print_phase, name)
-        if kind == allocators.KIND:
-            if has_archive:
-                raise UsageError(f"--from and --sha256 are for builds: leave them out for {name}")
-            _get_allocator(version, progress)
-        elif has_archive:
-            build = server_builds.resolve_archive(kind, version, location, sha256, progress)
-            _print_build(build)
-        else:
-            _print_build(_resolved(name, repo, progress))
+        if kind == allocators.KIND and has_archive:
+            raise UsageError(f"--from and --sha256 are for builds: leave them out for {name}")
+        with _watched(name) as progress:
+            if kind == allocators.KIND:
+                line = _allocator(version, progress)
+            elif has_archive:
+                line = _fetched(
+                    server_builds.resolve_archive(kind, version, location, sha256, progress)
+                )
+            else:
+                line = _fetched(_resolved(name, repo, progress))
+        click.echo(line)
 
 
 @command.command("show", short_help="Show where a cached build comes from and how it was made.")
@@ -162,20 +164,20 @@ def remove_builds(names: Sequence[str]) -> None:
             _remove_build(kind, version)
 
 
-def _get_allocator(name: str, progress: server_builds.Progress) -> None:
+def _allocator(name: str, progress: server_builds.Progress) -> str:
     path = allocators.library(name, progress)
     record = allocators.cached(name)
     assert record is not None
-    _print_fetched(f"{allocators.KIND}@{name}", record, path)
+    return _describe(f"{allocators.KIND}@{name}", record, path)
 
 
-def _print_build(build: server_builds.Build) -> None:
-    _print_fetched(f"{build.dbms}@{build.version}", build.facts, build.root)
+def _fetched(build: server_builds.Build) -> str:
+    return _describe(_name(build.dbms, build.version, build.facts), build.facts, build.root)
 
 
-def _print_fetched(name: str, facts: BuildFacts | allocators.Record, path: Path) -> None:
+def _describe(name: str, facts: BuildFacts | allocators.Record, path: Path) -> str:
     sha256 = f"sha256 {facts.sha256[:12]}" if facts.sha256 else "no sha256"
-    click.echo(f"{name}: {facts.version} from {facts.source}, {sha256}, in {path}")
+    return f"{name}: {facts.version} from {facts.source}, {sha256}, in {path}"
 
 
 def _resolved(name: str, repo: str | None, progress: server_builds.Progress) -> server_builds.Build:
@@ -189,14 +191,17 @@ def _resolved(name: str, repo: str | None, progress: server_builds.Progress) -> 
 def _compiled(dbms: str, name: str) -> dict[Path, cache.Record]:
     """Return the compiled builds that a name stands for, by folder; one for each content."""
     records = cache.compiled_records(dbms)
-    return {folder: record for folder, record in records.items() if _name_of(record) == name}
+    return {
+        folder: record
+        for folder, record in records.items()
+        if _name(dbms, record.version, record.facts) == name
+    }
 
 
-def _name_of(record: cache.Record) -> str:
-    """Write the name of a cached build, with flags that are not the default ones."""
-    facts = record.facts.compiled
-    flags = f"+{facts.flags}" if facts and facts.flags != DEFAULT_FLAGS else ""
-    return f"{record.dbms}@{record.version}{flags}"
+def _name(dbms: str, version: str, facts: BuildFacts) -> str:
+    """Write the name of a build, with flags that are not the default ones."""
+    flags = facts.compiled.flags if facts.compiled else DEFAULT_FLAGS
+    return f"{dbms}@{version}" + (f"+{flags}" if flags != DEFAULT_FLAGS else "")
 
 
 def _facts_of(name: str, folder: Path, record: cache.Record) -> dict[str, str]:
@@ -253,8 +258,13 @@ def _remove_build(dbms: str, version: str) -> None:
     click.echo(f"{dbms}@{version}: removed from the cache")
 
 
-def _print_phase(name: str, phase: str) -> None:
-    click.echo(f"{name}: {phase}", err=True)
+@contextmanager
+def _watched(name: str) -> Iterator[server_builds.Progress]:
+    """Show the phases of a build: in a terminal on a line, else on lines of standard error."""
+    from slowdust.experiment.live import watching
+
+    with watching() as view:
+        yield lambda phase: view.phase(f"{name}: {phase}")
 
 
 def _catalog_rows() -> Iterator[_Row]:
@@ -279,8 +289,8 @@ def _catalog_rows() -> Iterator[_Row]:
 def _compiled_rows() -> Iterator[_Row]:
     for dbms in known_dbms():
         for record in cache.compiled_records(dbms).values():
-            version = _name_of(record).partition("@")[2]
             facts = record.facts
+            version = _name(dbms, record.version, facts).partition("@")[2]
             yield _Row(dbms, version, "compiled", record.disk_bytes, facts.version, facts.source)
 
 

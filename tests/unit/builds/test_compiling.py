@@ -169,7 +169,7 @@ def test_sources_of_another_dbms_are_refused(repository: Path) -> None:
         resolve("mysql", "git:one", print, Choices(str(repository)))
 
 
-def test_interrupted_build_ends_its_compilers(repository: Path) -> None:
+def test_interrupted_build_ends_its_compilers(repository: Path, open_dir: Path) -> None:
     write(repository, {"configure": "#!/bin/sh\necho $$ > pid\nsleep 300 & echo $! >> pid\nwait\n"})
     commit(repository, "Take long", "slow")
 
@@ -179,7 +179,7 @@ def test_interrupted_build_ends_its_compilers(repository: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         resolve("postgres", "git:slow", interrupt, Choices(str(repository)))
-    (pids,) = (cache.cache_root() / "trees").rglob("pid")
+    (pids,) = (open_dir / "cache/trees").rglob("pid")
     for pid in pids.read_text().split():
         status = Path(f"/proc/{pid}/stat")
         assert not status.exists() or ") Z " in status.read_text()

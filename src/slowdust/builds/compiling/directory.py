@@ -45,7 +45,8 @@ def _files(root: Path) -> list[str]:
 def _is_file(path: Path) -> bool:
     if path.is_dir():
         raise SlowdustError(
-            f"{path} is a submodule: name its clone's commit, {'DBMS@git:REF'}, instead of files"
+            f"{path} is a submodule, of which a directory has no list of files: commit what you "
+            "changed, and write DBMS@git:REF"
         )
     return path.is_file()
 
