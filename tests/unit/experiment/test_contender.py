@@ -125,6 +125,8 @@ def test_flags_are_for_what_is_compiled() -> None:
         name.with_parts({"flags": "o9"})
     with pytest.raises(UsageError, match="one set of flags, not o2 and o3"):
         parse_contender("postgres@git:master+o2+o3")
+    with pytest.raises(UsageError, match=r"'\+o7' is neither a set of flags \(o2, "):
+        parse_contender("postgres@git:master+o7")
     with pytest.raises(UsageError, match=r"'\+o3' is not an environment"):
         parse_contender("postgres@17.6+o3")
 

@@ -152,10 +152,16 @@ def _without_flags(additions: str) -> tuple[str | None, str]:
     """Return the set of flags, and the rest of what follows a name: ('o3', '+jemalloc')."""
     _, *parts = additions.split("+")
     flags = [part for part in parts if part in FLAG_SETS]
+    others = [part for part in parts if part not in FLAG_SETS]
     if len(flags) > 1:
         raise UsageError(f"a build has one set of flags, not {' and '.join(flags)}")
-    rest = "".join(f"+{part}" for part in parts if part not in FLAG_SETS)
-    return (flags[0] if flags else None), rest
+    for part in others:
+        if part not in ALLOCATORS and "=" not in part:
+            raise UsageError(
+                f"'+{part}' is neither a set of flags ({', '.join(FLAG_SETS)}) nor an environment "
+                f"({', '.join(ALLOCATORS)} or NAME=VALUE)"
+            )
+    return (flags[0] if flags else None), "".join(f"+{part}" for part in others)
 
 
 def _checked_flags(name: ContenderName, flags: str | None) -> str | None:
