@@ -25,7 +25,7 @@ BEFORE = (
 )
 """The beginning of `standard_ExecutorRun`."""
 ADDED = "	for (volatile int turn = 0; turn < 2000; turn++)\n		;\n\n"
-"""At least 3 instructions a turn, for every statement."""
+"""The fewest instructions that every statement has more: 3 a turn."""
 LEAST_INSTRUCTIONS = 3 * 2000
 
 SPEC = """
