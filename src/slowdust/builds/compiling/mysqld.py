@@ -9,8 +9,6 @@ from slowdust.builds.compiling.recipe import Recipe, Step, Workshop
 _PREFIX = "usr/local/mysql"
 _NEEDS = {"cmake": "cmake", "perl": "perl"}
 _COMMON = (
-    # The defines of a release, without its flags: those are of the set.
-    "-DCMAKE_BUILD_TYPE=None",
     f"-DCMAKE_INSTALL_PREFIX=/{_PREFIX}",
     "-DINSTALL_LAYOUT=STANDALONE",
     "-DWITH_UNIT_TESTS=OFF",
@@ -69,13 +67,15 @@ def _recipe(workshop: Workshop, own: tuple[str, ...]) -> Recipe:
 
 def _compiler(workshop: Workshop) -> list[str]:
     compiler, flags = workshop.compiler, workshop.flags
-    # Without NDEBUG the assertions are compiled in.
+    # The type decides what the project defines; its own options are replaced by those of the set.
+    kind = "Debug" if flags.assertions else "Release"
     options = " ".join([*flags.options, *([] if flags.assertions else ["-DNDEBUG"])])
     result = [
+        f"-DCMAKE_BUILD_TYPE={kind}",
         f"-DCMAKE_C_COMPILER={compiler.c}",
         f"-DCMAKE_CXX_COMPILER={compiler.cxx}",
-        f"-DCMAKE_C_FLAGS={options}",
-        f"-DCMAKE_CXX_FLAGS={options}",
+        f"-DCMAKE_C_FLAGS_{kind.upper()}={options}",
+        f"-DCMAKE_CXX_FLAGS_{kind.upper()}={options}",
     ]
     if flags.archiver != "ar":
         result.append(f"-DCMAKE_AR={shutil.which(flags.archiver) or flags.archiver}")

@@ -73,6 +73,7 @@ class Runner:
         self._extent = Extent()
         self._began = time.monotonic()
         self._shown = 0.0
+        self._phase = ""
 
     def count(self, steps: list[Step]) -> None:
         """Count what the steps will compile, where they can tell it beforehand."""
@@ -100,7 +101,8 @@ class Runner:
         Raises SlowdustError with the log's last lines when it fails. Whatever else ends this, such
         as Ctrl-C, ends the compilers too.
         """
-        self._show(step)
+        if step.phase != self._phase:
+            self._show(step)
         with self._log.open("ab") as log:
             log.write(f"$ {shlex.join(step.command)}\n".encode())
             log.flush()
@@ -152,7 +154,7 @@ class Runner:
                     self._show(step)
 
     def _show(self, step: Step) -> None:
-        self._shown = time.monotonic()
+        self._shown, self._phase = time.monotonic(), step.phase
         extent = str(self._extent) if step.phase == "compiling" else ""
         self._progress(f"{step.phase}{extent}, {format_duration(round(self._shown - self._began))}")
 
