@@ -7,9 +7,9 @@ import dataclasses
 from slowdust.builds import cache, directories
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
 from slowdust.builds.compiling.compile import Choices, compiled
-from slowdust.builds.compiling.revision import is_source
 from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build, Progress
+from slowdust.builds.revisions.revision import is_source
 from slowdust.builds.sources import archive
 from slowdust.errors import UsageError
 

@@ -16,7 +16,7 @@ from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.builds.compiling.compile import LOG, OBJECTS
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS
-from slowdust.builds.compiling.revision import is_source
+from slowdust.builds.revisions.revision import is_source
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.store.manifest import BuildFacts

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds.compiling.directory import sources_at
-from slowdust.builds.compiling.repository import commit_of
-from slowdust.builds.compiling.revision import Revision
-from slowdust.builds.compiling.tree import update
+from slowdust.builds.revisions.directory import sources_at
+from slowdust.builds.revisions.repository import commit_of
+from slowdust.builds.revisions.revision import Revision
+from slowdust.builds.revisions.tree import update
 from slowdust.errors import SlowdustError, UsageError
 from tests.unit.builds.source_projects import commit, git, write
 

@@ -14,17 +14,18 @@ import msgspec
 from slowdust.accounts import server_account
 from slowdust.builds import cache, staging
 from slowdust.builds.catalog import catalog_of
-from slowdust.builds.compiling import mysqld, postgres, tree
+from slowdust.builds.compiling import mysqld, postgres
 from slowdust.builds.compiling.compiler import find_compiler
-from slowdust.builds.compiling.directory import sources_at
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FlagSet, flag_set
 from slowdust.builds.compiling.missing import check_programs
 from slowdust.builds.compiling.objects import object_files
 from slowdust.builds.compiling.recipe import Compiler, Recipe, Workshop
-from slowdust.builds.compiling.repository import commit_of
-from slowdust.builds.compiling.revision import GIT, Revision
 from slowdust.builds.compiling.running import COMPILER_CACHE, Runner
 from slowdust.builds.model import Build, Progress, Unpacked
+from slowdust.builds.revisions import tree
+from slowdust.builds.revisions.directory import sources_at
+from slowdust.builds.revisions.repository import commit_of
+from slowdust.builds.revisions.revision import GIT, Revision
 from slowdust.errors import UsageError
 from slowdust.places import cache_root
 from slowdust.store.manifest import Compiled

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slowdust.builds.compiling.flags import FLAG_SETS, flag_set
-from slowdust.builds.compiling.revision import DIRECTORY, GIT, is_source
+from slowdust.builds.revisions.revision import DIRECTORY, GIT, is_source
 from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
 from slowdust.errors import UsageError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from slowdust.benchmarks.options import Table
-from slowdust.builds.compiling.revision import DIRECTORY
+from slowdust.builds.revisions.revision import DIRECTORY
 from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
 from slowdust.experiment.spec.matrix import (
     Combination,

@@ -9,8 +9,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from slowdust.builds.compiling.revision import DIRECTORY, Revision, git
 from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.revisions.revision import DIRECTORY, Revision, git
 from slowdust.builds.unpacking import unpack
 from slowdust.errors import SlowdustError, UsageError
 

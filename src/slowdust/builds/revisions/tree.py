@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-from slowdust.builds.compiling.revision import Revision
+from slowdust.builds.revisions.revision import Revision
 from slowdust.builds.unpacking import open_to_all
 
 SOURCE = "source"

@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 from slowdust.builds import staging
-from slowdust.builds.compiling.revision import GIT, Revision, git
 from slowdust.builds.model import Progress
+from slowdust.builds.revisions.revision import GIT, Revision, git
 from slowdust.builds.unpacking import Tree
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root
