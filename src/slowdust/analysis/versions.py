@@ -22,6 +22,7 @@ _NAMED = re.compile(
 )
 """A contender that is named by its version: `mysql@9.7.4+jemalloc`, a matrix's points behind it."""
 _PARTS = re.compile(r"(?P<engine>/[^:+]+)?(?::(?P<config>[^+]*))?(?P<additions>.*)")
+_DIGITS_OF_A_COMMIT = 12
 _FEWEST_DIGITS, _ALL_DIGITS = 4, 64
 """Digits of a sha256 in a label."""
 
@@ -32,7 +33,7 @@ class Release:
 
     version: str
     build: str = ""
-    """The contender's name if that is no version: a directory of binaries."""
+    """The contender's name if that is no version, a directory of binaries; or its commit."""
     sha256: str = ""
     """Checksum of a `build`'s binary, which may be another tomorrow."""
 
@@ -75,7 +76,7 @@ def parts_of(facts: ContenderFacts) -> LineParts:
     return LineParts(
         system=f"{facts.dbms}/{facts.engine}" if facts.engine else facts.dbms,
         config=facts.config,
-        additions="".join(f"+{part}" for part in facts.environment),
+        additions="".join(f"+{part}" for part in [*_flags(facts), *facts.environment]),
         rest=rest,
     )
 
@@ -83,9 +84,18 @@ def parts_of(facts: ContenderFacts) -> LineParts:
 def release_of(facts: ContenderFacts) -> Release:
     """Return the version of its line that a contender is."""
     version = facts.build.version.removeprefix(f"{facts.dbms} ")
+    compiled = facts.build.compiled
+    if compiled is not None and compiled.commit is not None:
+        # Many commits are of one version.
+        return Release(version, compiled.commit[:_DIGITS_OF_A_COMMIT], facts.build.sha256 or "")
     if _NAMED.fullmatch(facts.name):
         return Release(version)
     return Release(version, facts.name, facts.build.sha256 or "")
+
+
+def _flags(facts: ContenderFacts) -> list[str]:
+    compiled = facts.build.compiled
+    return [] if compiled is None else [compiled.flags]
 
 
 def find_contender(wanted: str, contenders: Sequence[ContenderFacts]) -> str:

@@ -6,22 +6,28 @@ import dataclasses
 
 from slowdust.builds import cache, directories
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
+from slowdust.builds.compiling.compile import Choices, compiled
 from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build, Progress
+from slowdust.builds.revisions.revision import is_source
 from slowdust.builds.sources import archive
 from slowdust.errors import UsageError
 
-__all__ = ["Build", "Progress", "from_directory", "resolve", "resolve_archive"]
+__all__ = ["Build", "Choices", "Progress", "from_directory", "resolve", "resolve_archive"]
 
 
-def resolve(dbms: str, version: str, progress: Progress) -> Build:
+def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None = None) -> Build:
     """Return the build of `DBMS@VERSION`, fetched into the cache if it is not there yet.
+
+    `git:REF` and `source:PATH` are versions that are compiled, as `choices` say.
 
     `version` is a version of the catalog ('17.6'), the beginning of one ('17': the newest of
     them), one that is in the cache, or the name of a registered directory. A cached build needs no
     network. Raises UsageError for an unknown version, SlowdustError when no source has it.
     """
     catalog = catalog_of(dbms)
+    if is_source(version):
+        return compiled(dbms, version, choices or Choices(), progress)
     directory = directories.registered(dbms).get(version)
     if directory is not None:
         return dataclasses.replace(from_directory(directory), version=version)

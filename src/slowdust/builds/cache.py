@@ -1,8 +1,12 @@
-"""The cache of fetched builds: `builds/DBMS/VERSION/` with the binaries and `build.json`."""
+"""The cache of builds: a folder each with the binaries and `build.json`.
+
+Fetched ones are in `builds/DBMS/VERSION/`, those compiled from source in `compiled/DBMS/CONTENT/`.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +20,7 @@ from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.builds.unpacking import open_to_all
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root
-from slowdust.store.manifest import BuildFacts
+from slowdust.store.manifest import BuildFacts, Compiled
 
 _RECORD = "build.json"
 _BINARIES = "binaries"
@@ -42,8 +46,12 @@ class Record(msgspec.Struct, kw_only=True):
 
 def cached(dbms: str, version: str) -> Record | None:
     """Read the record of a build; None when the build is not in the cache."""
+    return _read(fetched_folder(dbms, version), f"{dbms}@{version}")
+
+
+def _read(folder: Path, name: str) -> Record | None:
     try:
-        content = (_folder(dbms, version) / _RECORD).read_bytes()
+        content = (folder / _RECORD).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -51,7 +59,6 @@ def cached(dbms: str, version: str) -> Record | None:
     try:
         return msgspec.json.decode(content, type=Record)
     except msgspec.DecodeError as error:
-        name = f"{dbms}@{version}"
         raise SlowdustError(
             f"the cache's record of {name} is damaged: {error}: run 'slowdust builds remove {name}'"
         ) from error
@@ -62,28 +69,85 @@ def versions(dbms: str) -> list[str]:
     return [path.parent.name for path in (cache_root() / "builds" / dbms).glob(f"[!.]*/{_RECORD}")]
 
 
+def binaries(folder: Path) -> Path:
+    """Return the directory of the binaries in a build's folder of the cache."""
+    return folder / _BINARIES
+
+
+def fetched_folder(dbms: str, version: str) -> Path:
+    """Return the folder of a fetched build."""
+    return cache_root() / "builds" / dbms / version
+
+
 def load(dbms: str, version: str) -> Build | None:
     """Load a build and check its server; None when the build is not in the cache."""
     record = cached(dbms, version)
-    return _checked(record) if record else None
+    return _checked(record, fetched_folder(dbms, version)) if record else None
 
 
 def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
     """Return the build of an entry, from the cache or else from the first source that has it."""
     build = load(entry.dbms, entry.version)
     if build is None:
-        with staging.lock(_folder(entry.dbms, entry.version)):
+        with staging.lock(fetched_folder(entry.dbms, entry.version)):
             record = cached(entry.dbms, entry.version) or _fetch(catalog, entry, progress)
-            build = _checked(record)
+            build = _checked(record, fetched_folder(entry.dbms, entry.version))
     return build
 
 
 def remove(dbms: str, version: str) -> None:
     """Delete a build from the cache; raise SlowdustError when it is not there."""
-    folder = _folder(dbms, version)
+    folder = fetched_folder(dbms, version)
     with staging.lock(folder):
         if not folder.exists():
             raise SlowdustError(f"{dbms}@{version} is not in the cache {cache_root()}")
+        staging.delete(folder)
+
+
+def compiled_folder(dbms: str, key: str) -> Path:
+    """Return the folder of a build that is compiled; `key` names what decides about its binaries.
+
+    The caller takes the lock of the folder.
+    """
+    return cache_root() / "compiled" / dbms / key
+
+
+def compiled_records(dbms: str) -> dict[Path, Record]:
+    """Return the records of all compiled builds of a DBMS, by folder."""
+    folders = (cache_root() / "compiled" / dbms).glob(f"[!.]*/{_RECORD}")
+    records = {path.parent: _read(path.parent, str(path.parent)) for path in sorted(folders)}
+    return {folder: record for folder, record in records.items() if record is not None}
+
+
+def load_compiled(folder: Path) -> Build | None:
+    """Load a compiled build and check its server; None when it is not in the cache."""
+    record = _read(folder, str(folder))
+    return _checked(record, folder) if record else None
+
+
+def fill_compiled(
+    folder: Path,
+    catalog: Catalog,
+    version: str,
+    facts: Compiled,
+    make: Callable[[Path], Unpacked],
+) -> None:
+    """Fill the folder of a compiled build; `make` leaves its binaries in the folder it is given.
+
+    The caller holds the lock. Raises SlowdustError when the server does not run here.
+    """
+
+    def fill(staged: Path) -> None:
+        record = _kept(catalog, version, make(staged), staged)
+        record.facts.compiled = facts
+        _write(record, staged)
+
+    staging.fill(folder, fill)
+
+
+def remove_compiled(folder: Path) -> None:
+    """Delete a compiled build from the cache."""
+    with staging.lock(folder):
         staging.delete(folder)
 
 
@@ -91,14 +155,27 @@ def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
     def make(folder: Path) -> Record:
         download = folder / _DOWNLOAD
         unpacked = sources.provide_first(_name(entry), entry.origins, download, progress)
-        open_to_all(unpacked.binaries)
-        unpacked = _moved(unpacked, folder / _BINARIES)
+        record = _kept(catalog, entry.version, unpacked, folder)
         shutil.rmtree(download, ignore_errors=True)
-        record = _recorded(catalog, entry, unpacked)
-        (folder / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+        if record.facts.version != entry.version:
+            raise SlowdustError(
+                f"{unpacked.source} is not {_name(entry)}: its server reports version "
+                f"{record.facts.version}"
+            )
+        _write(record, folder)
         return record
 
-    return staging.fill(_folder(entry.dbms, entry.version), make)
+    return staging.fill(fetched_folder(entry.dbms, entry.version), make)
+
+
+def _kept(catalog: Catalog, version: str, unpacked: Unpacked, folder: Path) -> Record:
+    """Move binaries to their place in a folder of the cache, and return their record."""
+    open_to_all(unpacked.binaries)
+    return _recorded(catalog, version, _moved(unpacked, folder / _BINARIES))
+
+
+def _write(record: Record, folder: Path) -> None:
+    (folder / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
 
 
 def _moved(unpacked: Unpacked, place: Path) -> Unpacked:
@@ -111,7 +188,7 @@ def _moved(unpacked: Unpacked, place: Path) -> Unpacked:
     return Unpacked(place, unpacked.source, runtime)
 
 
-def _recorded(catalog: Catalog, entry: Entry, unpacked: Unpacked) -> Record:
+def _recorded(catalog: Catalog, version: str, unpacked: Unpacked) -> Record:
     binaries, runtime = unpacked.binaries, unpacked.runtime
 
     def relative(path: Path) -> str:
@@ -119,10 +196,10 @@ def _recorded(catalog: Catalog, entry: Entry, unpacked: Unpacked) -> Record:
 
     server = find_server(binaries, catalog.server)
     if server is None:
-        raise SlowdustError(f"{unpacked.source} contains no {entry.dbms} server")
-    record = Record(
-        dbms=entry.dbms,
-        version=entry.version,
+        raise SlowdustError(f"{unpacked.source} contains no {catalog.dbms} server")
+    return Record(
+        dbms=catalog.dbms,
+        version=version,
         fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         server=relative(server),
         disk_bytes=sum(p.lstat().st_size for p in binaries.rglob("*") if not p.is_dir()),
@@ -130,16 +207,10 @@ def _recorded(catalog: Catalog, entry: Entry, unpacked: Unpacked) -> Record:
         loader=relative(runtime.loader) if runtime.loader else None,
         libraries=list(map(relative, runtime.libraries)),
     )
-    if record.facts.version != entry.version:
-        raise SlowdustError(
-            f"{unpacked.source} is not {_name(entry)}: its server reports version "
-            f"{record.facts.version}"
-        )
-    return record
 
 
-def _checked(record: Record) -> Build:
-    root = _folder(record.dbms, record.version) / _BINARIES
+def _checked(record: Record, folder: Path) -> Build:
+    root = folder / _BINARIES
     server = root / record.server
     if not server.is_file() or sha256_of(server) != record.facts.sha256:
         name = f"{record.dbms}@{record.version}"
@@ -159,10 +230,6 @@ def _checked(record: Record) -> Build:
             libraries=tuple(root / path for path in record.libraries),
         ),
     )
-
-
-def _folder(dbms: str, version: str) -> Path:
-    return cache_root() / "builds" / dbms / version
 
 
 def _name(entry: Entry) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,11 @@ import click
 from slowdust import builds as server_builds
 from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
+from slowdust.builds.compiling.compile import LOG, OBJECTS
+from slowdust.builds.compiling.flags import DEFAULT_FLAGS
+from slowdust.builds.revisions.revision import is_source
 from slowdust.errors import UsageError
+from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.store.manifest import BuildFacts
 from slowdust.versions import version_order
 
@@ -37,7 +41,7 @@ class _Row:
     dbms: str
     version: str
     state: str
-    """The state: cached, available or directory."""
+    """The state: cached, available, compiled or directory."""
     disk_bytes: int | None = None
     prints: str | None = None
     source: str | None = None
@@ -46,8 +50,8 @@ class _Row:
 @command.command("list", short_help="List cached, available and registered builds.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
-    """List the cached builds, the builds that can be fetched, and the registered directories."""
-    rows = [*_catalog_rows(), *_directory_rows(), *_allocator_rows()]
+    """List cached, compiled and available builds, and the registered directories."""
+    rows = [*_catalog_rows(), *_compiled_rows(), *_directory_rows(), *_allocator_rows()]
     if as_json:
         click.echo(json.dumps({"schema": 1, "builds": [_without_unknown(row) for row in rows]}))
         return
@@ -69,7 +73,10 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
 @click.argument("names", nargs=-1, required=True, metavar=_NAMES_METAVAR)
 @click.option("--from", "location", metavar="FILE|URL", help="Use this archive of the binaries.")
 @click.option("--sha256", metavar="HEX", help="The archive's SHA-256, where none is published.")
-def get_builds(names: Sequence[str], location: str | None, sha256: str | None) -> None:
+@click.option("--repo", metavar="DIRECTORY|URL", help="The repository of DBMS@git:REF.")
+def get_builds(
+    names: Sequence[str], location: str | None, sha256: str | None, repo: str | None
+) -> None:
     """Fetch builds and memory allocators into the cache, after which they need no network.
 
     `slowdust builds list` shows every DBMS and version; with --from other versions are possible
@@ -80,6 +87,11 @@ def get_builds(names: Sequence[str], location: str | None, sha256: str | None) -
     slowdust builds get allocator@jemalloc
     slowdust builds get mysql@8.0.40 --from mysql-8.0.40-linux-glibc2.28-x86_64.tar.xz
     slowdust builds get mysql@8.0.40 --sha256 HEX
+    slowdust builds get postgres@git:REL_17_6+o3 --repo ./postgres
+    slowdust builds get mariadb@source:./server
+
+    DBMS@git:REF and DBMS@source:PATH, a directory or an archive, are compiled here; +FLAGS is one
+    of the sets of compiler flags o2, o2nofp, o3, lto and debug (docs/builds-from-source.md).
 
     Where a vendor publishes no SHA-256 of its archives, as MySQL for 5.7 to 9.4, give the one that
     you trust, or a file that you have verified.
@@ -89,16 +101,38 @@ def get_builds(names: Sequence[str], location: str | None, sha256: str | None) -
         raise UsageError("--from and --sha256 are for one archive: name only one build with them")
     for name in names:
         kind, version = _parts(name)
-        progress = functools.partial(_print_phase, name)
-        if kind == allocators.KIND:
-            if has_archive:
-                raise UsageError(f"--from and --sha256 are for builds: leave them out for {name}")
-            _get_allocator(version, progress)
-        elif has_archive:
-            build = server_builds.resolve_archive(kind, version, location, sha256, progress)
-            _print_build(build)
-        else:
-            _print_build(server_builds.resolve(kind, version, progress))
+        if kind == allocators.KIND and has_archive:
+            raise UsageError(f"--from and --sha256 are for builds: leave them out for {name}")
+        with _watched(name) as progress:
+            if kind == allocators.KIND:
+                line = _allocator(version, progress)
+            elif has_archive:
+                line = _fetched(
+                    server_builds.resolve_archive(kind, version, location, sha256, progress)
+                )
+            else:
+                line = _fetched(_resolved(name, repo, progress))
+        click.echo(line)
+
+
+@command.command("show", short_help="Show where a cached build comes from and how it was made.")
+@click.argument("name", metavar="DBMS@VERSION")
+def show_build(name: str) -> None:
+    """Show the record of a cached build: origin, flags, compiler, checksum and sizes.
+
+    \b
+    slowdust builds show postgres@17.6
+    slowdust builds show postgres@git:REL_17_6+o3
+    """
+    dbms, version = _parts(name)
+    compiled = _compiled(dbms, name)
+    found = list(compiled.items())
+    if not found and (record := cache.cached(dbms, version)) is not None:
+        found = [(cache.fetched_folder(dbms, version), record)]
+    if not found:
+        raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
+    for folder, record in found:
+        _print_aligned([*_facts_of(name, folder, record).items()])
 
 
 @command.command("add", short_help="Register a directory of binaries.")
@@ -130,23 +164,89 @@ def remove_builds(names: Sequence[str]) -> None:
             _remove_build(kind, version)
 
 
-def _get_allocator(name: str, progress: server_builds.Progress) -> None:
+def _allocator(name: str, progress: server_builds.Progress) -> str:
     path = allocators.library(name, progress)
     record = allocators.cached(name)
     assert record is not None
-    _print_fetched(f"{allocators.KIND}@{name}", record, path)
+    return _describe(f"{allocators.KIND}@{name}", record, path)
 
 
-def _print_build(build: server_builds.Build) -> None:
-    _print_fetched(f"{build.dbms}@{build.version}", build.facts, build.root)
+def _fetched(build: server_builds.Build) -> str:
+    return _describe(_name(build.dbms, build.version, build.facts), build.facts, build.root)
 
 
-def _print_fetched(name: str, facts: BuildFacts | allocators.Record, path: Path) -> None:
+def _describe(name: str, facts: BuildFacts | allocators.Record, path: Path) -> str:
     sha256 = f"sha256 {facts.sha256[:12]}" if facts.sha256 else "no sha256"
-    click.echo(f"{name}: {facts.version} from {facts.source}, {sha256}, in {path}")
+    return f"{name}: {facts.version} from {facts.source}, {sha256}, in {path}"
+
+
+def _resolved(name: str, repo: str | None, progress: server_builds.Progress) -> server_builds.Build:
+    contender = parse_contender(name)
+    if contender.dbms is None or contender.version is None:
+        raise UsageError(f"{name!r} is not a build: write DBMS@VERSION, for example postgres@17.6")
+    choices = server_builds.Choices(repo, contender.flags)
+    return server_builds.resolve(contender.dbms, contender.version, progress, choices)
+
+
+def _compiled(dbms: str, name: str) -> dict[Path, cache.Record]:
+    """Return the compiled builds that a name stands for, by folder; one for each content."""
+    records = cache.compiled_records(dbms)
+    return {
+        folder: record
+        for folder, record in records.items()
+        if _name(dbms, record.version, record.facts) == name
+    }
+
+
+def _name(dbms: str, version: str, facts: BuildFacts) -> str:
+    """Write the name of a build, with flags that are not the default ones."""
+    flags = facts.compiled.flags if facts.compiled else DEFAULT_FLAGS
+    return f"{dbms}@{version}" + (f"+{flags}" if flags != DEFAULT_FLAGS else "")
+
+
+def _facts_of(name: str, folder: Path, record: cache.Record) -> dict[str, str]:
+    facts, compiled = record.facts, record.facts.compiled
+    made: dict[str, str | None] = {}
+    if compiled is not None:
+        made = {
+            "sources": compiled.place,
+            "ref": compiled.ref,
+            "commit": compiled.commit,
+            "subject": compiled.subject,
+            "content": compiled.content,
+            "flags": f"{compiled.flags}: {' '.join(compiled.options)}",
+            "compiler": compiled.compiler,
+            "log": str(folder / LOG),
+            "objects": str(folder / OBJECTS),
+        }
+    shown = {
+        "build": name,
+        "version": facts.version,
+        **(made or {"source": facts.source}),
+        "made" if compiled else "fetched": record.fetched,
+        "server": str(cache.binaries(folder) / record.server),
+        "sha256": facts.sha256,
+        "size of the server": _bytes(facts.binary_bytes),
+        "size without symbols": _bytes(facts.stripped_bytes),
+        "size of all files": _bytes(record.disk_bytes),
+    }
+    return {label: value for label, value in shown.items() if value is not None}
+
+
+def _bytes(count: int | None) -> str | None:
+    return None if count is None else f"{count:,} bytes"
 
 
 def _remove_build(dbms: str, version: str) -> None:
+    name = f"{dbms}@{version}"
+    if is_source(version):
+        folders = list(_compiled(dbms, name))
+        if not folders:
+            raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
+        for folder in folders:
+            cache.remove_compiled(folder)
+        click.echo(f"{name}: removed from the cache; its objects stay for the next commit")
+        return
     catalog = catalog_of(dbms)
     if version in directories.registered(dbms):
         directories.forget(dbms, version)
@@ -158,8 +258,13 @@ def _remove_build(dbms: str, version: str) -> None:
     click.echo(f"{dbms}@{version}: removed from the cache")
 
 
-def _print_phase(name: str, phase: str) -> None:
-    click.echo(f"{name}: {phase}", err=True)
+@contextmanager
+def _watched(name: str) -> Iterator[server_builds.Progress]:
+    """Show the phases of a build: in a terminal on a line, else on lines of standard error."""
+    from slowdust.experiment.live import watching
+
+    with watching() as view:
+        yield lambda phase: view.phase(f"{name}: {phase}")
 
 
 def _catalog_rows() -> Iterator[_Row]:
@@ -179,6 +284,14 @@ def _catalog_rows() -> Iterator[_Row]:
                     record.facts.version,
                     record.facts.source,
                 )
+
+
+def _compiled_rows() -> Iterator[_Row]:
+    for dbms in known_dbms():
+        for record in cache.compiled_records(dbms).values():
+            facts = record.facts
+            version = _name(dbms, record.version, facts).partition("@")[2]
+            yield _Row(dbms, version, "compiled", record.disk_bytes, facts.version, facts.source)
 
 
 def _allocator_rows() -> Iterator[_Row]:

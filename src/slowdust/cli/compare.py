@@ -10,6 +10,7 @@ import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
+from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli.options import no_wait_option, results_option
 from slowdust.wording import listing
 
@@ -58,6 +59,13 @@ _GENERAL = (
         "--waits",
         None,
         "Observe what the servers wait for, after what is timed: locks, files, the disk.",
+    ),
+    Option("--repo", "DIRECTORY|URL", "The repository of contenders like postgres@git:REF."),
+    Option(
+        "--flags",
+        "LIST",
+        "Sets of compiler flags, each a contender, for those that are built from source: "
+        f"{', '.join(FLAG_SETS)}.  [{DEFAULT_FLAGS}]",
     ),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
@@ -124,6 +132,8 @@ def command(
     slowdust compare mariadb@10.11.18/innodb mariadb@10.11.18/rocksdb
     slowdust compare mysql@9.7.4+glibc mysql@9.7.4+jemalloc
     slowdust compare postgres@17.6 ./pg-patched --tests 'point*,range*' --budget 5m
+    slowdust compare postgres@git:master~1 postgres@git:master --repo ./postgres
+    slowdust compare postgres@git:master --repo ./postgres --flags o2,o3
     """
     from slowdust.cli.conduct import conduct
     from slowdust.experiment.journal import StartMode

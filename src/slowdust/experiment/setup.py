@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from slowdust import builds
-from slowdust.builds import Build, allocators
+from slowdust.builds import Build, Choices, allocators
 from slowdust.dbms import engine_names, family
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contenders import Contenders, ResolvedContender, RunningContender
@@ -31,7 +31,7 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
         SlowdustError: a build cannot be had.
     """
     planned = [_with_allocator(contender, view) for contender in spec.planned_contenders()]
-    pairs = [(contender, _build(contender.name, view)) for contender in planned]
+    pairs = [(contender, _build(contender.name, spec, view)) for contender in planned]
     names = distinct([contender.title(build.version) for contender, build in pairs])
     return [
         _resolved(name, contender, build, spec)
@@ -75,14 +75,19 @@ def _with_allocator(planned: PlannedContender, view: View) -> PlannedContender:
     return dataclasses.replace(planned, name=name)
 
 
-def _build(name: ContenderName, view: View) -> Build:
+def _build(name: ContenderName, spec: Spec, view: View) -> Build:
     if name.directory is not None:
         if name.directory.name in engine_names() and not name.directory.exists():
             raise UsageError(f"'{name.written}': {ENGINE_OF_A_DIRECTORY}")
         return builds.from_directory(name.directory)
     assert name.dbms is not None
     assert name.version is not None
-    return builds.resolve(name.dbms, name.version, view.phase)
+    choices = Choices(repository=spec.repo, flags=name.flags)
+
+    def progress(phase: str) -> None:
+        view.phase(f"{name.text}: {phase}")
+
+    return builds.resolve(name.dbms, name.version, progress, choices)
 
 
 def _resolved(name: str, planned: PlannedContender, build: Build, spec: Spec) -> ResolvedContender:

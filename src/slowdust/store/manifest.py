@@ -11,6 +11,26 @@ from slowdust.store.preparation import Preparation, ServerCounters
 from slowdust.units import Second
 
 
+class Compiled(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How a build was compiled from source."""
+
+    place: str
+    """The repository's path or URL, or the path of the directory or archive."""
+    content: str
+    """The hash of git's tree, or the SHA-256 of the sources' names and contents."""
+    flags: str
+    """The name of the set of flags: 'o2nofp'."""
+    options: list[str]
+    """The options of the compiler that it stands for."""
+    compiler: str
+    """The first line that the compiler prints about itself."""
+    ref: str | None = None
+    """The name by which the commit was asked for; with the next two, None without a repository."""
+    commit: str | None = None
+    subject: str | None = None
+    """The first line of the commit's message."""
+
+
 class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Provenance and fingerprint of a build."""
 
@@ -22,6 +42,8 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Checksum of the binary; like the next, absent for archived runs."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
+    compiled: Compiled | None = None
+    """How it was compiled, if it was."""
 
 
 class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -10,7 +10,7 @@ from slowdust.analysis.versions import (
     sorted_releases,
 )
 from slowdust.errors import UsageError
-from slowdust.store.manifest import BuildFacts, ContenderFacts
+from slowdust.store.manifest import BuildFacts, Compiled, ContenderFacts
 
 
 def facts(
@@ -132,3 +132,28 @@ def test_a_name_that_several_contenders_have_is_none() -> None:
     with pytest.raises(UsageError, match=r"9\.7\.5 is not a contender; those are: mysql@9"):
         find_contender("9.7.5", contenders)
     assert find_contender("9.7.4+jemalloc", contenders) == "mysql@9.7.4+jemalloc"
+
+
+def test_commits_of_one_version_are_releases_of_the_line_of_their_flags() -> None:
+    def compiled(ref: str, flags: str) -> ContenderFacts:
+        contender = facts(f"mysql@git:{ref}+{flags}")
+        contender.build.compiled = Compiled(
+            place="/src",
+            content=ref,
+            flags=flags,
+            options=[],
+            compiler="gcc",
+            ref=ref,
+            commit=ref * 20,
+            subject="Change",
+        )
+        return contender
+
+    first, second, other = compiled("aa", "o2"), compiled("bb", "o2"), compiled("aa", "o3")
+    lines = lines_of([first, second, other])
+    assert list(lines) == ["mysql+o2", "mysql+o3"]
+    assert [release.title for release in lines["mysql+o2"]] == [
+        "9.7.4 aaaaaaaaaaaa",
+        "9.7.4 bbbbbbbbbbbb",
+    ]
+    assert find_contender("git:bb+o2", [first, second]) == second.name

@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,53 @@ def test_says_what_it_cannot_run(written: str, why: str) -> None:
 def test_numbers_repeated_contenders() -> None:
     assert distinct(["a", "b", "a", "a"]) == ["a", "b", "a#2", "a#3"]
     assert distinct(["a", "a#2", "a"]) == ["a", "a#2", "a#3"]
+
+
+@pytest.mark.parametrize(
+    ("written", "parts"),
+    [
+        ("postgres@git:REL_17_6", {"version": "git:REL_17_6"}),
+        ("postgres@git:REL_17_6+o3", {"version": "git:REL_17_6", "flags": "o3"}),
+        (
+            "postgres@git:HEAD~1:small+jemalloc+lto",
+            {"version": "git:HEAD~1", "config": "small", "flags": "lto"},
+        ),
+        ("mysql@git:feature/fast", {"version": "git:feature/fast"}),
+        ("mysql@git:feature/fast/innodb", {"version": "git:feature/fast", "engine": "innodb"}),
+        ("mariadb@source:./server/rocksdb", {"version": "source:./server", "engine": "rocksdb"}),
+        (
+            "postgres@source:/src/pg.tar.gz:small",
+            {"version": "source:/src/pg.tar.gz", "config": "small"},
+        ),
+    ],
+)
+def test_takes_a_contender_apart_that_is_compiled(written: str, parts: dict[str, str]) -> None:
+    name = parse_contender(written)
+    open_parts = dict.fromkeys(("version", "engine", "config", "flags"))
+    assert {part: getattr(name, part) for part in open_parts} == {**open_parts, **parts}
+    assert name.environment.written == (["jemalloc"] if "jemalloc" in written else [])
+    assert parse_contender(name.text) == dataclasses.replace(name, written=name.text)
+
+
+def test_flags_are_for_what_is_compiled() -> None:
+    name = parse_contender("postgres@git:master")
+    assert name.with_parts({"flags": "o3"}).text == "postgres@git:master+o3"
+    with pytest.raises(UsageError, match="names its flags already"):
+        parse_contender("postgres@git:master+lto").with_parts({"flags": "o3"})
+    with pytest.raises(UsageError, match="is not compiled here, so it cannot have the flags o3"):
+        parse_contender("postgres@17.6").with_parts({"flags": "o3"})
+    with pytest.raises(UsageError, match="unknown flags 'o9'"):
+        name.with_parts({"flags": "o9"})
+    with pytest.raises(UsageError, match="one set of flags, not o2 and o3"):
+        parse_contender("postgres@git:master+o2+o3")
+    with pytest.raises(UsageError, match=r"'\+o7' is neither a set of flags \(o2, "):
+        parse_contender("postgres@git:master+o7")
+    with pytest.raises(UsageError, match=r"'\+o3' is not an environment"):
+        parse_contender("postgres@17.6+o3")
+
+
+def test_sources_are_where_they_were_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = parse_contender("postgres@source:pg:small+o3").at_absolute_path()
+    assert name.text == f"postgres@source:{tmp_path}/pg:small+o3"
+    assert parse_contender("postgres@git:master").at_absolute_path().version == "git:master"

@@ -60,6 +60,22 @@ def test_a_directory_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.Monke
     assert contender.name == "mine:small"
 
 
+def test_flags_are_an_axis_of_what_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = options(flags="o2,o3", repo=".", settings=["work_mem=1MB", "work_mem=2MB"])
+    spec = spec_from_options(["postgres@git:master"], given)
+    assert spec.repo == str(tmp_path)
+    assert [contender.title("git:master") for contender in spec.planned_contenders()] == [
+        f"postgres@git:master+{flags} work_mem={size}"
+        for size in ("1mb", "2mb")
+        for flags in ("o2", "o3")
+    ]
+    with pytest.raises(UsageError, match="is not compiled here"):
+        spec_from_options(["postgres@17.6"], options(flags="o3"))
+
+
 def test_slap_has_tests_of_its_own_in_its_own_order() -> None:
     spec = spec_from_options(["a@1"], options(benchmark="slap", tests="update*,range-pk*"))
     assert [test.name for test in spec.chosen_tests()] == [

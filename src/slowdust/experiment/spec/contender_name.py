@@ -1,6 +1,7 @@
 """The name of a contender.
 
-`DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, or `DIRECTORY[:CONFIG][+ENV...]`.
+`DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, or `DIRECTORY[:CONFIG][+ENV...]`. A VERSION that is
+compiled, `git:REF` or `source:PATH`, may be followed by the name of a set of compiler flags: `+o3`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from slowdust.builds.compiling.flags import FLAG_SETS, flag_set
+from slowdust.builds.revisions.revision import DIRECTORY, GIT, is_source
+from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
 from slowdust.errors import UsageError
 
 _CONFIG = r"(?::(?P<config>[A-Za-z0-9._/-]+))?"
 _NAMED = re.compile(
-    r"(?P<dbms>[a-z]+)@(?P<version>[A-Za-z0-9._-]+)(?:/(?P<engine>[a-z]+))?"
+    rf"(?P<dbms>[a-z]+)@(?:(?P<source>(?:{GIT}|{DIRECTORY})[^\s:+|]+)"
+    r"|(?P<version>[A-Za-z0-9._-]+)(?:/(?P<engine>[a-z]+))?)"
     rf"{_CONFIG}(?P<environment>(?:\+[^+|\s]+)*)"
 )
 _SURE_ENVIRONMENT = rf"\+(?:{'|'.join(ALLOCATORS)}|[A-Za-z_][A-Za-z0-9_]*=[^+|\s]*)"
@@ -43,6 +48,8 @@ class ContenderName:
     engine: str | None = None
     config: str | None = None
     """The name of its configuration; None for the benchmark's."""
+    flags: str | None = None
+    """The name of the set of flags with which it is compiled; None for the default."""
     environment: Environment = field(default_factory=Environment)
 
     @property
@@ -51,7 +58,8 @@ class ContenderName:
         build = f"{self.dbms}@{self.version}" if self.directory is None else str(self.directory)
         engine = f"/{self.engine}" if self.engine else ""
         config = f":{self.config}" if self.config else ""
-        return "".join((build, engine, config, *(f"+{part}" for part in self.environment.written)))
+        additions = [*filter(None, [self.flags]), *self.environment.written]
+        return "".join((build, engine, config, *(f"+{part}" for part in additions)))
 
     def at_version(self, version: str | None) -> str:
         """Return the name as written, with a version: `postgres@17` becomes `postgres@17.10`."""
@@ -59,15 +67,25 @@ class ContenderName:
             return self.written
         return self.written.replace(f"@{self.version}", f"@{version}", 1)
 
-    def with_parts(self, parts: Mapping[str, str]) -> ContenderName:
-        """Return the name with an `engine`, `config` or `environment` that it leaves open.
+    def at_absolute_path(self) -> ContenderName:
+        """Return the name with its directory of binaries or sources wherever one is then."""
+        if self.directory is not None:
+            return replace(self, directory=self.directory.absolute())
+        if self.version is not None and self.version.startswith(DIRECTORY):
+            path = Path(self.version.removeprefix(DIRECTORY)).expanduser().absolute()
+            return replace(self, version=f"{DIRECTORY}{path}")
+        return self
 
-        A part that is empty stays open. Raises UsageError for a part that the name has already, and
-        for the engine of a directory.
+    def with_parts(self, parts: Mapping[str, str]) -> ContenderName:
+        """Return the name with an `engine`, `config`, `flags` or `environment` that it leaves open.
+
+        A part that is empty stays open. Raises UsageError for a part that the name has already, for
+        the engine of a directory, and for flags of what is not compiled.
         """
         own = {
             "engine": self.engine,
             "config": self.config,
+            "flags": self.flags,
             "environment": self.environment.written,
         }
         for part in parts:
@@ -79,6 +97,7 @@ class ContenderName:
             self,
             engine=parts.get("engine") or self.engine,
             config=parts.get("config") or self.config,
+            flags=_checked_flags(self, parts.get("flags")) or self.flags,
         )
         environment = parts.get("environment")
         added = f"+{environment.removeprefix('+')}" if environment else ""
@@ -106,14 +125,52 @@ def parse_contender(written: str) -> ContenderName:
             f"'{written}' is not a contender: write DBMS@VERSION[/ENGINE][:CONFIG][+ENV...], for "
             f"example postgres@17.6, or a directory with binaries (./build)"
         )
+    version, engine = named["version"], named["engine"]
+    additions = named["environment"]
+    flags = None
+    if named["source"] is not None:
+        version, engine = _without_engine(named["source"])
+        flags, additions = _without_flags(additions)
     return ContenderName(
         written,
         dbms=named["dbms"],
-        version=named["version"],
-        engine=named["engine"],
+        version=version,
+        engine=engine,
         config=named["config"],
-        environment=_environment(written, named["environment"]),
+        flags=flags,
+        environment=_environment(written, additions),
     )
+
+
+def _without_engine(source: str) -> tuple[str, str | None]:
+    """Return a source's version and engine; a ref or path may have '/' too."""
+    version, slash, last = source.rpartition("/")
+    return (version, last) if slash and last in engine_names() else (source, None)
+
+
+def _without_flags(additions: str) -> tuple[str | None, str]:
+    """Return the set of flags, and the rest of what follows a name: ('o3', '+jemalloc')."""
+    _, *parts = additions.split("+")
+    flags = [part for part in parts if part in FLAG_SETS]
+    others = [part for part in parts if part not in FLAG_SETS]
+    if len(flags) > 1:
+        raise UsageError(f"a build has one set of flags, not {' and '.join(flags)}")
+    for part in others:
+        if part not in ALLOCATORS and "=" not in part:
+            raise UsageError(
+                f"'+{part}' is neither a set of flags ({', '.join(FLAG_SETS)}) nor an environment "
+                f"({', '.join(ALLOCATORS)} or NAME=VALUE)"
+            )
+    return (flags[0] if flags else None), "".join(f"+{part}" for part in others)
+
+
+def _checked_flags(name: ContenderName, flags: str | None) -> str | None:
+    if flags and (name.version is None or not is_source(name.version)):
+        raise UsageError(
+            f"'{name.written}' is not compiled here, so it cannot have the flags {flags}: write "
+            "DBMS@git:REF or DBMS@source:PATH"
+        )
+    return flag_set(flags).name if flags else None
 
 
 def _environment(written: str, text: str) -> Environment:

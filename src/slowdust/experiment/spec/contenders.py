@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from slowdust.benchmarks.options import Table
+from slowdust.builds.revisions.revision import DIRECTORY
 from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
 from slowdust.experiment.spec.matrix import (
     Combination,
@@ -58,11 +58,13 @@ def as_table(item: object) -> object:
     if not isinstance(table, dict) or not isinstance(table.get("contender"), str):
         return table
     written = table["contender"]
-    if not written.startswith(("./", "../", "~")) and written not in {".", ".."}:
+    is_relative = written.startswith(("./", "../", "~")) or written in {".", ".."}
+    if not is_relative and f"@{DIRECTORY}" not in written:
         return table
     name = parse_contender(written)
-    assert name.directory is not None
-    absolute = dataclasses.replace(name, directory=name.directory.absolute())
+    absolute = name.at_absolute_path()
+    if absolute == name:
+        return table
     alias = table.get("name") or written.lstrip("./~") or "build"
     return {**table, "contender": absolute.text, "name": alias}
 

@@ -1,8 +1,8 @@
 """Settings and matrices of an experiment file: the cross product of axes becomes contenders.
 
 An axis is named after what it varies: a setting of the server, or a part of the contender
-(`engine`, `config`, `environment`). Its points are a list of values, or a table of named points
-that vary several things at once:
+(`engine`, `config`, `flags`, `environment`). Its points are a list of values, or a table of named
+points that vary several things at once:
 
     [matrix]
     innodb_doublewrite = ["OFF", "ON"]
@@ -26,7 +26,7 @@ from slowdust.dbms.settings import setting_name
 MOST_COMBINATIONS = 64
 """Contenders from which on a matrix is taken for a mistake: all are up side by side."""
 
-PARTS = ("engine", "config", "environment")
+PARTS = ("engine", "config", "flags", "environment")
 """The parts of a contender that an axis can vary beside settings of its server."""
 
 

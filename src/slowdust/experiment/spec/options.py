@@ -15,7 +15,7 @@ from slowdust.experiment.spec.spec import Spec, parse_spec
 
 _PLAIN = (
     "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
-    "count", "simulate", "profile", "waits",
+    "count", "simulate", "profile", "waits", "repo",
 )  # fmt: skip
 
 
@@ -48,7 +48,15 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     settings = options.get("settings")
     if isinstance(settings, Sequence):
         data |= _settings([_setting(str(pair)) for pair in settings])
+    if (flags := options.get("flags")) is not None:
+        data["matrix"] = {**_matrix(data), "flags": split_list(str(flags))}
     return parse_spec(data)
+
+
+def _matrix(data: Mapping[str, object]) -> Mapping[str, object]:
+    matrix = data.get("matrix", {})
+    assert isinstance(matrix, Mapping)
+    return matrix
 
 
 def _name(contenders: Sequence[str]) -> str:

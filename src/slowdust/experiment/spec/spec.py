@@ -66,6 +66,7 @@ class Spec(Table):
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
     profile: bool = False
     waits: bool = False
+    repo: str | None = None
     set: Settings = Field(default_factory=dict)
 
     @field_validator("contenders", mode="before")
@@ -74,6 +75,12 @@ class Spec(Table):
         if isinstance(value, list):
             return [as_table(item) for item in value]
         return value
+
+    @field_validator("repo")
+    @classmethod
+    def _repository_where_it_is(cls, value: str | None) -> str | None:
+        path = Path(value).expanduser() if value else None
+        return str(path.absolute()) if path and path.is_dir() else value
 
     @field_validator("clients")
     @classmethod

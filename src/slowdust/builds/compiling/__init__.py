@@ -1,0 +1,1 @@
+"""Servers that are built from source: sets of flags, recipes, and the run of their commands."""

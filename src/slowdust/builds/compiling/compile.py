@@ -1,0 +1,191 @@
+"""A build from source: compiled once for its content, its flags and the compiler."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from slowdust.accounts import server_account
+from slowdust.builds import cache, staging
+from slowdust.builds.catalog import catalog_of
+from slowdust.builds.compiling import mysqld, postgres
+from slowdust.builds.compiling.compiler import find_compiler
+from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FlagSet, flag_set
+from slowdust.builds.compiling.missing import check_programs
+from slowdust.builds.compiling.objects import object_files
+from slowdust.builds.compiling.recipe import Compiler, Recipe, Workshop
+from slowdust.builds.compiling.running import COMPILER_CACHE, Runner
+from slowdust.builds.model import Build, Progress, Unpacked
+from slowdust.builds.revisions import tree
+from slowdust.builds.revisions.directory import sources_at
+from slowdust.builds.revisions.repository import commit_of
+from slowdust.builds.revisions.revision import GIT, Revision
+from slowdust.errors import UsageError
+from slowdust.places import cache_root
+from slowdust.store.manifest import Compiled
+
+_RECIPES: Mapping[str, Callable[[Workshop], Recipe]] = {
+    "mariadb": mysqld.mariadb,
+    "mysql": mysqld.mysql,
+    "postgres": postgres.recipe,
+}
+_SIGNS = {
+    "mariadb": ("CMakeLists.txt", "sql"),
+    "mysql": ("CMakeLists.txt", "sql"),
+    "postgres": ("configure", "src/backend"),
+}
+"""DBMS -> paths by which its sources are known."""
+LOG = "build.log"
+OBJECTS = "objects.json"
+"""Files beside the binaries: what the build printed, and its object files."""
+_BUILD, _INSTALL, _CONFIGURED = "build", "install", "configured"
+_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a version that is compiled leaves open."""
+
+    repository: str | None = None
+    """A clone or a URL, for `git:REF`."""
+    flags: str | None = None
+    """The name of a set of flags; None for the default."""
+
+
+def compiled(dbms: str, version: str, choices: Choices, progress: Progress) -> Build:
+    """Return the build of `DBMS@git:REF` or `DBMS@source:PATH`, compiled if it is not cached.
+
+    Raises UsageError for a DBMS that has no recipe, unknown sources or flags; SlowdustError when
+    something is not installed, or when the build fails.
+    """
+    if dbms not in _RECIPES:
+        raise UsageError(f"{dbms} cannot be built from source: only {', '.join(_RECIPES)} can")
+    flags, compiler = flag_set(choices.flags or DEFAULT_FLAGS), find_compiler()
+    revision = (
+        commit_of(choices.repository, version, progress)
+        if version.startswith(GIT)
+        else sources_at(version)
+    )
+    facts = _facts(revision, flags, compiler)
+    place = cache.compiled_folder(dbms, _key(revision.content, flags, compiler))
+    build = cache.load_compiled(place)
+    if build is None:
+        with staging.lock(place):
+            build = cache.load_compiled(place)
+            if build is None:
+                work = _Work(dbms, version, revision, flags, compiler, progress)
+                cache.fill_compiled(place, catalog_of(dbms), version, facts, work.fill)
+                build = cache.load_compiled(place)
+    assert build is not None
+    # Another commit may have the same content: the one that was asked for is reported.
+    shown = msgspec.structs.replace(build.facts, source=describe(facts), compiled=facts)
+    return dataclasses.replace(build, version=version, source=shown.source, facts=shown)
+
+
+def describe(facts: Compiled) -> str:
+    """Describe how a build was made: 'git v2 0123456789ab "Add it" of /src, o2, gcc 12.2.0'."""
+    where = facts.place
+    if facts.commit is not None:
+        where = f'git {facts.ref} {facts.commit[:_DIGITS]} "{facts.subject}" of {where}'
+    return f"{where}, {facts.flags}, {facts.compiler}"
+
+
+def _facts(revision: Revision, flags: FlagSet, compiler: Compiler) -> Compiled:
+    return Compiled(
+        place=revision.place,
+        content=revision.content,
+        flags=flags.name,
+        options=list(flags.options),
+        compiler=compiler.version,
+        ref=revision.ref,
+        commit=revision.commit,
+        subject=revision.subject,
+    )
+
+
+def _key(content: str, flags: FlagSet, compiler: Compiler) -> str:
+    """Return the name of a folder of the cache for what decides about the binaries."""
+    return f"{content[:_DIGITS]}-{flags.name}-{_digest(*flags.options, compiler.version)}"
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The making of one build in the tree of its repository, flags and compiler."""
+
+    dbms: str
+    version: str
+    revision: Revision
+    flags: FlagSet
+    compiler: Compiler
+    progress: Progress
+
+    def fill(self, folder: Path) -> Unpacked:
+        """Compile, and put the binaries, the log and the list of objects into a folder."""
+        revision = self.revision
+        name = f"{self.flags.name}-{_digest(revision.place, self.compiler.version)}"
+        place = cache_root() / "trees" / self.dbms / name
+        with staging.lock(place):
+            place.mkdir(exist_ok=True)
+            place.chmod(0o755)
+            self.progress(f"exporting {revision.ref or 'the sources'} of {revision.place}")
+            tree.update(place, revision)
+            installed = self._made(place)
+            binaries = folder / "installed"
+            shutil.copytree(installed, binaries, symlinks=True)
+            shutil.rmtree(place / _INSTALL)
+            shutil.copy(place / LOG, folder / LOG)
+            objects = msgspec.json.encode(object_files(place / _BUILD))
+            (folder / OBJECTS).write_bytes(msgspec.json.format(objects))
+        return Unpacked(binaries, describe(_facts(revision, self.flags, self.compiler)))
+
+    def _made(self, place: Path) -> Path:
+        """Configure, compile and install in a tree; return the directory of the installation."""
+        source, build, install = place / tree.SOURCE, place / _BUILD, place / _INSTALL
+        self._check(source)
+        workshop = Workshop(source, build, install, self.flags, self.compiler)
+        recipe = _RECIPES[self.dbms](workshop)
+        check_programs(recipe.needs)
+        shutil.rmtree(install, ignore_errors=True)
+        runner = self._runner(place, (build, install))
+        configured = place / _CONFIGURED
+        wanted = "\n".join(recipe.configure.command)
+        if not configured.exists() or configured.read_text() != wanted:
+            configured.unlink(missing_ok=True)
+            shutil.rmtree(build)
+            runner = self._runner(place, (build, install))
+            runner.run(recipe.configure)
+            configured.write_text(wanted)
+        runner.count([*recipe.steps])
+        for step in recipe.steps:
+            runner.run(step)
+        return install / recipe.installed
+
+    def _runner(self, place: Path, owned: tuple[Path, ...]) -> Runner:
+        """Return what runs the commands as the servers' user, who owns the given directories."""
+        account = server_account()
+        log = place / LOG
+        log.write_bytes(b"")
+        caches = [cache_root() / COMPILER_CACHE] if self.compiler.launcher else []
+        for folder in (*owned, *caches):
+            folder.mkdir(exist_ok=True)
+            account.make_owner_of(folder)
+        return Runner(account, place / _BUILD, log, self.progress)
+
+    def _check(self, source: Path) -> None:
+        """Raise UsageError where the sources are not of the DBMS."""
+        missing = [path for path in _SIGNS[self.dbms] if not (source / path).exists()]
+        if missing:
+            raise UsageError(
+                f"{self.version} of {self.revision.place} has no sources of {self.dbms}: there is "
+                f"no {missing[0]}"
+            )

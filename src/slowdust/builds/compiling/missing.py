@@ -1,0 +1,50 @@
+"""Compilers and libraries that this machine lacks, and the command that brings each."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+
+from slowdust.errors import SlowdustError
+
+_LOOKED_AT = 200
+"""Lines at the end of a log, among which the reason of a failure is."""
+_REMEDIES = (
+    (r"C compiler cannot create executables|stdio\.h: No such file", "gcc libc6-dev"),
+    (r"No CMAKE_CXX_COMPILER could be found|CMAKE_CXX_COMPILER-NOTFOUND", "g++"),
+    (r"[Cc]urses (?:library )?not found|Could NOT find Curses|curses\.h", "libncurses-dev"),
+    (r"Cannot find (?:appropriate )?system libraries for SSL|Could NOT find OpenSSL", "libssl-dev"),
+    (r"Could NOT find GnuTLS|gnutls/gnutls\.h", "libgnutls28-dev"),
+    (r"Could NOT find BISON|\bbison\b.*(?:missing|not found|required)", "bison"),
+    (r"\bflex\b.*(?:missing|not found|required)", "flex"),
+    (r"rpc/rpc\.h|Could not find rpc|libtirpc", "libtirpc-dev"),
+    (r"rpcgen", "rpcsvc-proto"),
+    (r"libaio\.h|Could NOT find.*[Aa]io|aio library", "libaio-dev"),
+    (r"ICU library not found", "libicu-dev"),
+    (r"readline library not found", "libreadline-dev"),
+    (r"zlib library not found|Could NOT find ZLIB", "zlib1g-dev"),
+    (r"[Pp]kg-config not found|Could NOT find PkgConfig", "pkg-config"),
+    (r"lto-wrapper|plugin needed to handle lto", "gcc binutils"),
+)
+"""Pattern of a line of a log -> packages of Debian."""
+
+
+def check_programs(needs: Mapping[str, str]) -> None:
+    """Raise SlowdustError when a program is not installed; `needs` is program -> package."""
+    absent = [program for program in needs if shutil.which(program) is None]
+    if absent:
+        packages = " ".join(dict.fromkeys(needs[program] for program in absent))
+        raise SlowdustError(
+            f"building from source needs {', '.join(absent)}, not installed here: install it, "
+            f"for example by `sudo apt install {packages}`"
+        )
+
+
+def remedy(log: Sequence[str]) -> str | None:
+    """Return what to install according to the last lines of a log; None where that is not known."""
+    text = "\n".join(log[-_LOOKED_AT:])
+    for pattern, packages in _REMEDIES:
+        if re.search(pattern, text):
+            return f"this may bring what it needs: `sudo apt install {packages}`"
+    return None

@@ -1,0 +1,1 @@
+"""Sources of a build: commits, directories and archives, and the tree that follows them."""

@@ -1,0 +1,135 @@
+"""Commits of git repositories: local clones, and URLs of which a mirror is kept in the cache."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+from slowdust.builds import staging
+from slowdust.builds.model import Progress
+from slowdust.builds.revisions.revision import GIT, Revision, git
+from slowdust.builds.unpacking import Tree
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import cache_root
+
+_URL = re.compile(r"[a-z][a-z0-9+]*://|[^/]+@[^/]+:")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def commit_of(repository: str | None, version: str, progress: Progress) -> Revision:
+    """Return the commit that `git:REF` names in a repository.
+
+    Raises UsageError without a repository, or when it has no such commit.
+    """
+    ref = version.removeprefix(GIT)
+    if repository is None:
+        raise UsageError(
+            f"{version} needs a repository: give --repo a clone or a URL (`repo` in a file)"
+        )
+    is_url = _URL.match(repository) is not None
+    folder, commit = _fetched(repository, ref, progress) if is_url else _local(repository, ref)
+    tree = git(folder, "rev-parse", f"{commit}^{{tree}}").strip()
+    return Revision(
+        place=repository if is_url else str(folder),
+        content=tree,
+        export=functools.partial(_export, folder, commit),
+        ref=ref,
+        commit=commit,
+        subject=git(folder, "log", "-1", "--format=%s", commit).strip(),
+    )
+
+
+def _local(repository: str, ref: str) -> tuple[Path, str]:
+    folder = Path(repository).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"{repository} is no clone of a repository: it does not exist")
+    commit = _commit(folder, ref) or _commit(folder, f"origin/{ref}")
+    if commit is None:
+        raise UsageError(_no_commit(folder, ref))
+    return folder, commit
+
+
+def _commit(folder: Path, ref: str) -> str | None:
+    """Return the hash of a commit; None when the repository has none of that name."""
+    arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
+    try:
+        return git(folder, *arguments).strip()
+    except SlowdustError:
+        return None
+
+
+def _no_commit(folder: Path, ref: str) -> str:
+    git(folder, "rev-parse", "--git-dir")  # a directory that is no repository has git's message
+    names = git(folder, "for-each-ref", "--count=8", "--sort=-creatordate", "--format=%(refname)")
+    known = [name.split("/", 2)[2] for name in names.splitlines()]
+    return f"{folder} has no commit {ref}; the newest names in it are {', '.join(known) or 'none'}"
+
+
+def _fetched(url: str, ref: str, progress: Progress) -> tuple[Path, str]:
+    """Return the mirror of a URL and a commit in it, fetched where it may have moved."""
+    name = re.sub(r"[^A-Za-z0-9]+", "-", url).strip("-")[-40:]
+    digest = hashlib.sha256(url.encode()).hexdigest()[:8]
+    mirror = cache_root() / "repositories" / f"{name}-{digest}"
+    with staging.lock(mirror):
+        if not mirror.exists():
+            mirror.mkdir()
+            git(mirror, "init", "--quiet", "--bare")
+        if _COMMIT.fullmatch(ref) and (commit := _commit(mirror, ref)):
+            return mirror, commit
+        progress(f"fetching {ref} of {url}")
+        try:
+            # The history is not needed, and long.
+            git(mirror, "fetch", "--quiet", "--depth=1", "--", url, ref)
+            return mirror, git(mirror, "rev-parse", "FETCH_HEAD^{commit}").strip()
+        except SlowdustError:
+            # Only names and whole hashes can be asked for; REF~1 needs the history.
+            progress(f"fetching all of {url}, which has no name {ref}")
+            unshallow = ["--unshallow"] if (mirror / "shallow").exists() else []
+            git(mirror, "fetch", "--quiet", *unshallow, "--", url, "+refs/*:refs/*")
+        commit = _commit(mirror, ref)
+    if commit is None:
+        raise UsageError(f"{url} has no commit {ref}")
+    return mirror, commit
+
+
+def _export(repository: Path, commit: str, folder: Path) -> None:
+    """Write the files of a commit into a new folder, with those of its submodules."""
+    command = ["git", "archive", "--format=tar", commit]
+    with subprocess.Popen(command, cwd=repository, stdout=subprocess.PIPE) as archive:
+        assert archive.stdout is not None
+        tree = Tree(folder)
+        tree.add_stream(archive.stdout, f"commit {commit[:12]}")
+        tree.finish()
+        archive.stdout.read()  # what follows the archive's end
+    if archive.returncode != 0:
+        raise SlowdustError(f"git cannot export commit {commit[:12]} of {repository}")
+    for path, linked in _submodules(repository, commit):
+        _export(_submodule(repository, folder, path), linked, folder / path)
+
+
+def _submodules(repository: Path, commit: str) -> list[tuple[str, str]]:
+    """Return path and commit of each submodule."""
+    entries = git(repository, "ls-tree", "-r", "-z", "--full-tree", commit).split("\0")
+    links = [entry.partition("\t") for entry in entries if entry.startswith("160000 ")]
+    return [(path, left.split()[2]) for left, _, path in links]
+
+
+def _submodule(repository: Path, folder: Path, path: str) -> Path:
+    """Return the repository of a submodule, which lies in a clone that has checked it out."""
+    settings = git(folder, "config", "--file", ".gitmodules", "--list").splitlines()
+    names = [
+        key.removeprefix("submodule.").removesuffix(".path")
+        for key, _, value in (line.partition("=") for line in settings)
+        if key.endswith(".path") and value == path
+    ]
+    directory = repository / git(repository, "rev-parse", "--git-common-dir").strip()
+    module = directory / "modules" / names[0] if names else None
+    if module is None or not module.is_dir():
+        raise SlowdustError(
+            f"the submodule {path} is not in {repository}: give --repo a clone in which "
+            "`git submodule update --init --recursive` was run"
+        )
+    return module

@@ -1,0 +1,259 @@
+"""Builds from source: of small projects that are built as the servers are."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tarfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slowdust.builds import Build, Choices, cache, resolve
+from slowdust.builds.compiling.compile import LOG, OBJECTS
+from slowdust.builds.compiling.flags import FLAG_SETS
+from slowdust.errors import SlowdustError, UsageError
+from tests.unit.builds.source_projects import (
+    VERSION,
+    commit,
+    mysqld_sources,
+    postgres_sources,
+    write,
+)
+
+needs_compiler = pytest.mark.skipif(
+    not all(map(shutil.which, ("gcc", "g++", "make", "cmake", "git"))),
+    reason="compilers, make, cmake and git are needed",
+)
+pytestmark = needs_compiler
+
+
+@pytest.fixture(autouse=True)
+def own_places(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache and a data directory of the test's own."""
+    monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
+    monkeypatch.setenv("SLOWDUST_DATA", str(open_dir / "data"))
+    monkeypatch.setattr("slowdust.builds.compiling.running._SHOWN_EVERY", 0.5)
+
+
+@pytest.fixture
+def repository(open_dir: Path) -> Path:
+    """Two commits of a server: `one`, and `two`, whose version is another."""
+    folder = postgres_sources(open_dir / "repository")
+    commit(folder, "Begin", "one")
+    write(folder, {"src/backend/version.c": VERSION.replace("15.18", "15.19")})
+    commit(folder, "Release another", "two")
+    return folder
+
+
+def build(
+    repository: Path, ref: str, flags: str | None = None, shown: list[str] | None = None
+) -> Build:
+    progress = ([] if shown is None else shown).append
+    return resolve("postgres", f"git:{ref}", progress, Choices(str(repository), flags))
+
+
+def log_of(build: Build) -> str:
+    return (build.root.parent / LOG).read_text()
+
+
+def test_commit_is_built_with_its_provenance(repository: Path) -> None:
+    shown: list[str] = []
+    built = build(repository, "one", shown=shown)
+
+    assert (built.dbms, built.version, built.facts.version) == ("postgres", "git:one", "15.18")
+    facts = built.facts.compiled
+    assert facts is not None
+    assert (facts.ref, facts.subject, facts.flags) == ("one", "Begin", "o2")
+    assert facts.commit is not None
+    assert facts.commit[:12] in built.source
+    assert '"Begin"' in built.source
+    assert "gcc" in facts.compiler
+    assert built.server.stat().st_uid == built.root.stat().st_uid, "no other user may change it"
+    phases = [re.split(r"\W", phase)[0] for phase in shown]
+    assert phases[:3] == ["exporting", "configuring", "compiling"]
+    assert phases[-1] == "installing"
+
+
+def test_next_commit_compiles_what_changed(repository: Path) -> None:
+    first = build(repository, "one")
+    second = build(repository, "two")
+    assert (first.facts.version, second.facts.version) == ("15.18", "15.19")
+    assert first.facts.sha256 != second.facts.sha256
+    compiled = re.findall(r"gcc -O2 -c -o (\S+)", log_of(second))
+    assert compiled == ["version.o"]
+    assert re.findall(r"gcc -O2 -c -o (\S+)", log_of(first)) == ["main.o", "version.o"]
+
+
+def test_binaries_do_not_depend_on_what_was_compiled_before(repository: Path) -> None:
+    first = build(repository, "one")
+    build(repository, "two")
+    cache.remove_compiled(first.root.parent)
+    assert build(repository, "one").facts.sha256 == first.facts.sha256
+
+
+def test_content_is_compiled_once(repository: Path) -> None:
+    first = build(repository, "two")
+    commit(repository, "Say no more", "three")
+    shown: list[str] = []
+    same = build(repository, "three", shown=shown)
+    assert shown == []
+    assert same.server == first.server
+    assert same.facts.compiled is not None
+    assert (same.facts.compiled.ref, same.facts.compiled.subject) == ("three", "Say no more")
+
+
+def test_flags_are_other_builds(repository: Path) -> None:
+    plain, vectors = build(repository, "one"), build(repository, "one", "o3")
+    assert plain.root != vectors.root
+    assert "gcc -O3 -c" in log_of(vectors)
+    with pytest.raises(UsageError, match="unknown flags 'o9': choose o2, o2nofp"):
+        build(repository, "one", "o9")
+
+
+@pytest.mark.parametrize("flags", FLAG_SETS.values(), ids=FLAG_SETS)
+def test_all_sets_of_flags_build(repository: Path, flags: object) -> None:
+    name = getattr(flags, "name", "")
+    built = build(repository, "one", name)
+    facts = built.facts.compiled
+    assert facts is not None
+    assert f"gcc {' '.join(facts.options)} -c" in log_of(built)
+
+
+def test_objects_are_listed(repository: Path) -> None:
+    built = build(repository, "one")
+    objects = msgspec.json.decode((built.root.parent / OBJECTS).read_bytes())
+    assert [entry["path"] for entry in objects] == ["src/backend/main.o", "src/backend/version.o"]
+    assert all(entry["disk_bytes"] > 500 for entry in objects)
+
+
+def test_failure_shows_the_end_of_the_log(repository: Path) -> None:
+    write(repository, {"src/backend/main.c": "#include <absent.h>\n"})
+    commit(repository, "Break it", "broken")
+    with pytest.raises(SlowdustError) as error:
+        build(repository, "broken")
+    text = str(error.value)
+    assert text.startswith("compiling failed: make ended with code 2")
+    assert "absent.h: No such file or directory" in text
+    log = re.search(r"The log is (\S+);", text)
+    assert log is not None
+    assert "absent.h" in Path(log[1]).read_text()
+    assert build(repository, "one").facts.version == "15.18", "the next build is not disturbed"
+
+
+def test_missing_library_is_named_with_its_package(repository: Path) -> None:
+    write(
+        repository,
+        {"configure": "#!/bin/sh\necho 'configure: error: zlib library not found'\nexit 1\n"},
+    )
+    commit(repository, "Need zlib", "zlib")
+    with pytest.raises(SlowdustError, match="sudo apt install zlib1g-dev"):
+        build(repository, "zlib")
+
+
+def test_missing_program_is_named_with_its_package(
+    repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = open_dir / "bin"
+    programs.mkdir()
+    for name in ("git", "gcc", "g++", "perl", "as", "ld"):
+        if path := shutil.which(name):
+            (programs / name).symlink_to(path)
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(SlowdustError, match=r"needs make, .*`sudo apt install make`"):
+        build(repository, "one")
+
+
+def test_sources_of_another_dbms_are_refused(repository: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no sources of mysql: there is no CMakeLists\.txt"):
+        resolve("mysql", "git:one", print, Choices(str(repository)))
+
+
+def test_interrupted_build_ends_its_compilers(repository: Path, open_dir: Path) -> None:
+    write(repository, {"configure": "#!/bin/sh\necho $$ > pid\nsleep 300 & echo $! >> pid\nwait\n"})
+    commit(repository, "Take long", "slow")
+
+    def interrupt(phase: str) -> None:
+        if phase == "configuring, 1s":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        resolve("postgres", "git:slow", interrupt, Choices(str(repository)))
+    (pids,) = (open_dir / "cache/trees").rglob("pid")
+    for pid in pids.read_text().split():
+        status = Path(f"/proc/{pid}/stat")
+        assert not status.exists() or ") Z " in status.read_text()
+
+
+def test_directory_is_built_as_it_is(repository: Path) -> None:
+    write(repository, {"src/backend/version.c": VERSION.replace("15.18", "15.20")})
+    version = f"source:{repository}"
+    built = resolve("postgres", version, print)
+    assert (built.version, built.facts.version) == (version, "15.20")
+    assert built.facts.compiled is not None
+    assert built.facts.compiled.commit is None
+    write(repository, {"src/backend/version.c": VERSION.replace("15.18", "15.21")})
+    assert resolve("postgres", version, print).facts.version == "15.21"
+
+
+def test_archive_is_built_without_its_folder(repository: Path, open_dir: Path) -> None:
+    archive = open_dir / "postgres-15.19.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(repository, "postgres-15.19")
+    assert resolve("postgres", f"source:{archive}", print).facts.version == "15.19"
+
+
+def test_path_of_sources_that_is_absent(open_dir: Path) -> None:
+    with pytest.raises(UsageError, match="is no directory or archive of sources"):
+        resolve("postgres", f"source:{open_dir / 'absent'}", print)
+
+
+@pytest.mark.parametrize(("dbms", "version"), [("mysql", "8.4.3"), ("mariadb", "11.4.5-MariaDB")])
+def test_cmake_builds_with_the_flags_of_the_set(open_dir: Path, dbms: str, version: str) -> None:
+    folder = mysqld_sources(open_dir / "repository", version)
+    commit(folder, "Begin", "one")
+    built = resolve(dbms, "git:one", print, Choices(str(folder), "o3"))
+    assert built.facts.version == version.partition("-")[0]
+    assert "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -DNDEBUG" in log_of(built)
+    with pytest.raises(SlowdustError, match="does not print its version"):
+        # It has assertions, with which this one prints nothing.
+        resolve(dbms, "git:one", print, Choices(str(folder), "debug"))
+
+
+MESON = """#!/bin/sh
+case $1 in
+setup) echo "Compiler: $CC"; cp "$3/server" server ;;
+install)
+    for destination in "$@"; do :; done
+    mkdir -p "$destination/usr/local/pgsql/bin"
+    cp server "$destination/usr/local/pgsql/bin/postgres" ;;
+esac
+"""
+NINJA = """#!/bin/sh
+echo "[1/1200] Compiling C object a.o"
+sleep 1.5
+echo "[900/1200] Compiling C object b.o"
+sleep 1.5
+"""
+SERVER = "#!/bin/sh\necho 'postgres (PostgreSQL) 18.4'\n"
+
+
+def test_meson_builds_postgres_where_it_is_installed(
+    open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs, folder = open_dir / "bin", open_dir / "repository"
+    write(programs, {"meson": MESON, "ninja": NINJA, "bison": "#!/bin/sh", "flex": "#!/bin/sh"})
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    postgres_sources(folder)
+    write(folder, {"meson.build": "", "server": SERVER})
+    commit(folder, "Begin", "one")
+    shown: list[str] = []
+    built = build(folder, "one", "debug", shown)
+    assert built.facts.version == "18.4"
+    log = log_of(built)
+    assert "-Dc_args=-Og -g -fno-omit-frame-pointer" in log
+    assert "-Dcassert=true" in log
+    assert "Compiler: " in log
+    assert any(phase.startswith("compiling 900 of 1,200, ") for phase in shown)
