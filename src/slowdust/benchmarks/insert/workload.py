@@ -13,6 +13,8 @@ from slowdust.errors import UsageError
 from slowdust.store.manifest import Method, StepsMethod
 from slowdust.units import Second
 
+INDEXES = 3
+"""Secondary indexes of a table, each created by a statement of its own."""
 _INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
 _BESIDE_THE_TABLES = 1.0
 """Files of the sorts that make indexes, and rows that are deleted and still there: so many times
@@ -73,11 +75,12 @@ class InsertWorkload(Workload):
         rows = self._inserted(known, clients)
         match known.kind:
             case Kind.INDEX:
-                return StepWork({"kind": "index"}, 0, 0)
+                return StepWork({"kind": "index"}, 0, 0, operations=INDEXES)
             case Kind.LOAD | Kind.REPLACE:
                 command = {"rows": rows, "rows_per_commit": self._rows_per_commit[step]}
                 deleted = rows if known.kind is Kind.REPLACE else 0
-                return StepWork({"kind": known.kind.value, **command}, rows, deleted)
+                commits = -(-rows // self._rows_per_commit[step])
+                return StepWork({"kind": known.kind.value, **command}, rows, deleted, commits)
             case Kind.RANGE_QUERY | Kind.POINT_QUERY:
                 query = {
                     "kind": "query",
@@ -86,7 +89,7 @@ class InsertWorkload(Workload):
                     "writes_per_second": float(known.rate or 0),
                     "rows_per_commit": self._rows_per_commit["q"],
                 }
-                return StepWork(query, rows, rows)
+                return StepWork(query, rows, rows, operations=None)
 
     def add_to(self, method: Method, levels: Sequence[int]) -> None:
         """Write what the manifest says of the workload, for the numbers of clients."""

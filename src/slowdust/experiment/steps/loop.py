@@ -1,31 +1,37 @@
 """The loop of benchmarks that are measured in long steps.
 
 An incarnation starts the servers, makes the tables, and goes through the steps: each is carried
-out on every contender in turn before the next begins, and who begins alternates by step and by
-incarnation. A contender that does not finish a step goes on with the next one, on a server that is
-started again, unless the step made the tables that the next ones need.
+out on every contender before the next begins. Contenders take turns, after each chunk of the step
+or after all of it; while one has its turn in a chunk, the others' servers stand still. Who begins
+alternates by step and by incarnation. A contender that does not finish a step goes on with the next
+one, on a server that is started again, unless the step made the tables that the next ones need.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from slowdust.benchmarks.steps import Maintenance, Server, StepBenchmark, Workload
 from slowdust.dbms.family import Shutdown, Stage
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender, explain_failure
 from slowdust.experiment.driver.process import TargetError
-from slowdust.experiment.driver.protocol import Create, Partitions
+from slowdust.experiment.driver.protocol import Create, Partitions, Until
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.maintenance import longest_wait
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.steps.chunks import CHUNK, counted_ends, pilot_end, timed_ends
+from slowdust.experiment.steps.chunks import turns as chunk_turns
 from slowdust.experiment.steps.forecast import Forecast
-from slowdust.experiment.steps.step import ContenderTurn, StepRunner, Tables, long_step
+from slowdust.experiment.steps.freezer import Freezer
+from slowdust.experiment.steps.measurement import Measurement
+from slowdust.experiment.steps.step import StepRunner
+from slowdust.experiment.steps.turn import ContenderTurn, Tables, long_step
 from slowdust.experiment.view import Status, View
 from slowdust.instances.instance import InstanceError
 from slowdust.store.manifest import Method, StepFailure
@@ -149,12 +155,18 @@ class StepLoop:
         tables = self._make_tables(steps, level)
         for place, step in enumerate(steps):
             order = turn_order(len(self._contenders.all), place, number)
-            for slot, index in enumerate(order):
-                contender = self._contenders.all[index]
-                if contender in self._present():
-                    turn = ContenderTurn(step, number, contender, slot, tables[contender.name])
-                    with self._contenders.guard(contender):
-                        self._turn(turn)
+            turns = [
+                ContenderTurn(step, number, contender, slot, tables[contender.name])
+                for slot, index in enumerate(order)
+                if (contender := self._contenders.all[index]) in self._present()
+            ]
+            begun = time.monotonic()
+            if self._workload.settings.turns == "chunks":
+                self._in_chunks(turns)
+            else:
+                for turn in turns:
+                    self._whole(turn)
+            self._forecast.took(step, (time.monotonic() - begun) / max(1, len(turns)))
             self.journal.end_turn(step, self._forecast.elapsed)
             self._view.step_done(self._status(step, number))
 
@@ -173,14 +185,68 @@ class StepLoop:
                 self._contenders.driver.create(command)
         return {contender.name: Tables(names) for contender in self._contenders.all}
 
-    def _turn(self, turn: ContenderTurn) -> None:
-        begun = time.monotonic()
-        try:
-            record = self._measure(turn)
-        except (TargetError, InstanceError) as error:
-            self._fail(turn, explain_failure(turn.contender, error), time.monotonic() - begun)
-            self._revive(turn, has_tables=not turn.test.makes_tables)
-            return
+    def _whole(self, turn: ContenderTurn) -> None:
+        """Carry out a step on one contender from its beginning to its end."""
+        with self._failing(turn):
+            measurement = self._begin(turn)
+            self._view.phase(self._describe(turn))
+            measurement.perform(None, self._view.progress)
+            self._end(measurement)
+
+    def _in_chunks(self, turns: Sequence[ContenderTurn]) -> None:
+        """Carry out a step on all contenders, which take turns chunk by chunk.
+
+        While one has its turn, the servers of the others stand still.
+        """
+        under_way: dict[int, Measurement] = {}
+        with Freezer([turn.contender for turn in turns], self._warn) as freezer:
+            for index, turn in enumerate(turns):
+                with self._failing(turn):
+                    freezer.let_run(turn.contender)
+                    under_way[index] = self._begin(turn)
+            ends = self._ends(under_way, freezer)
+            for place in chunk_turns(range(len(turns)), len(ends)):
+                measurement = under_way.pop(place.contender, None)
+                if measurement is None:
+                    continue
+                turn = measurement.turn
+                self._view.phase(f"{self._describe(turn)}, chunk {place.chunk + 1} of {len(ends)}")
+                with self._failing(turn):
+                    freezer.let_run(turn.contender)
+                    measurement.perform_chunk(place, ends[place.chunk], self._view.progress)
+                    under_way[place.contender] = measurement
+            for _, measurement in sorted(under_way.items()):
+                with self._failing(measurement.turn):
+                    freezer.let_run(measurement.turn.contender)
+                    self._end(measurement)
+
+    def _ends(self, under_way: dict[int, Measurement], freezer: Freezer) -> list[Until]:
+        """Return the ends of the chunks of a step, by how fast the first contender works.
+
+        A contender that fails is no longer under way.
+        """
+        for index, measurement in list(under_way.items()):
+            turn = measurement.turn
+            work = self._runner.work(turn.step)
+            if work.operations is None:
+                return timed_ends(self._workload.seconds, CHUNK)
+            pilot = pilot_end(work.operations)
+            with self._failing(turn):
+                freezer.let_run(turn.contender)
+                seconds = measurement.perform(pilot, self._view.progress)
+                return counted_ends(work.operations, pilot.operations / seconds, CHUNK)
+            del under_way[index]
+        return []
+
+    def _begin(self, turn: ContenderTurn) -> Measurement:
+        self._view.phase(f"preparing {self._describe(turn)}")
+        plans = self._runner.prepare(turn)
+        self.journal.add_plans(turn.step, turn.contender.name, plans)
+        return self._runner.begin(turn, self._present())
+
+    def _end(self, measurement: Measurement) -> None:
+        """Keep the record of a step, and bring the contender to where the next one begins."""
+        turn, record = measurement.turn, measurement.finish()
         try:
             self._complete(turn, record)
         except (TargetError, InstanceError) as error:
@@ -192,14 +258,17 @@ class StepLoop:
             self._revive(turn, has_tables=True)
         finally:
             self.journal.add(turn.step, record)  # what was measured stays measured
-        self._forecast.took(turn.step, time.monotonic() - begun)
 
-    def _measure(self, turn: ContenderTurn) -> Slice:
-        self._view.phase(f"preparing {self._describe(turn)}")
-        plans = self._runner.prepare(turn)
-        self.journal.add_plans(turn.step, turn.contender.name, plans)
-        self._view.phase(self._describe(turn))
-        return self._runner.perform(turn, self._present(), self._view.progress)
+    @contextmanager
+    def _failing(self, turn: ContenderTurn) -> Iterator[None]:
+        """Record that a contender failed in a step, and start its server again for the next one."""
+        begun = time.monotonic()
+        with self._contenders.guard(turn.contender):
+            try:
+                yield
+            except (TargetError, InstanceError) as error:
+                self._fail(turn, explain_failure(turn.contender, error), time.monotonic() - begun)
+                self._revive(turn, has_tables=not turn.test.makes_tables)
 
     def _complete(self, turn: ContenderTurn, record: Slice) -> None:
         """Add the tables' rows and sizes to the record, and pay the step's debt."""
