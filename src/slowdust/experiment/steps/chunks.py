@@ -52,7 +52,7 @@ def counted_ends(operations: int, per_second: float, length: Second) -> list[Unt
     return [UntilOperations(operations * number // count) for number in range(1, count + 1)]
 
 
-def turns(order: Sequence[int], chunks: int) -> Iterator[Turn]:
+def chunk_turns(order: Sequence[int], chunks: int) -> Iterator[Turn]:
     """Yield the turns of the contenders of these indices: A B B A, then B A A B.
 
     An odd number of chunks has blocks of one chunk of each contender.
