@@ -106,6 +106,7 @@ class InsertWorkload(Workload):
             partitions=self.settings.partitions,
             long_transaction_s=self.settings.long_transaction,
             statements=self.settings.statements,
+            turns=self.settings.turns,
         )
         method.tables = self.settings.tables(max(levels))
         method.rows = max(method.steps.rows.values())
