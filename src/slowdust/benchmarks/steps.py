@@ -115,6 +115,8 @@ class Workload(ABC):
     """Restarts of the servers that are planned where the user does not say how many."""
     seconds: Second
     """Length of a step that ends after a time."""
+    chunk: Second
+    """Length of a chunk, after which another contender has its turn."""
 
     @abstractmethod
     def work(self, step: str, clients: int) -> StepWork:

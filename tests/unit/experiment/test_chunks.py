@@ -10,7 +10,7 @@ from slowdust.probes.window import WindowUse
 
 
 @pytest.mark.parametrize(
-    ("seconds", "length", "count"), [(4.0, 0.5, 8), (1.0, 0.5, 4), (1800.0, 0.5, 240)]
+    ("seconds", "length", "count"), [(4.0, 0.5, 8), (1.0, 0.5, 4), (1800.0, 1.0, 1200)]
 )
 def test_a_step_of_a_given_time_has_an_even_number_of_equal_chunks(
     seconds: float, length: float, count: int
@@ -25,14 +25,14 @@ def test_chunks_of_counted_work_take_about_as_long_and_have_all_of_it() -> None:
     ends = counted_ends(4000, 1000.0, 0.5)
     assert ends == [UntilOperations(500 * number) for number in range(1, 9)]
     assert counted_ends(7, 1000.0, 0.5)[-1] == UntilOperations(7)
-    assert len(counted_ends(1_000_000, 1.0, 0.5)) == 240
+    assert len(counted_ends(1_000_000, 1.0, 0.5)) == 1200
 
 
 def test_each_of_a_few_operations_is_a_chunk() -> None:
     assert counted_ends(3, 1000.0, 0.5) == [UntilOperations(n) for n in (1, 2, 3)]
 
 
-@pytest.mark.parametrize(("operations", "end"), [(3, 1), (8000, 33), (10_000_000, 1000)])
+@pytest.mark.parametrize(("operations", "end"), [(3, 1), (8000, 6), (10_000_000, 1000)])
 def test_the_pilot_ends_within_the_first_chunk(operations: int, end: int) -> None:
     assert pilot_end(operations) == UntilOperations(end)
     first = counted_ends(operations, 0.001, 0.5)[0]

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from slowdust.experiment.driver.protocol import Until, UntilOperations, UntilSeconds
 from slowdust.units import Second
 
-CHUNK: Second = 0.5
-"""Length of a chunk: short beside the machine's slow and fast seconds, long beside the change of
-turns, which takes some milliseconds."""
 _FEWEST = 4
 """Chunks of a step: two blocks at the least, so that their noise is known."""
-_MOST = 240
+_MOST = 1200
 _WHOLE_OPERATIONS = 4
 """Up to so many operations, indexes of a table say, each is a chunk."""
 _MOST_OF_PILOT = 1000

@@ -9,7 +9,7 @@ from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.protocol import Until
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.steps.aftermath import Aftermath
-from slowdust.experiment.steps.chunks import CHUNK, chunk_turns, counted_ends, pilot_end, timed_ends
+from slowdust.experiment.steps.chunks import chunk_turns, counted_ends, pilot_end, timed_ends
 from slowdust.experiment.steps.freezer import Freezer
 from slowdust.experiment.steps.measurement import Measurement
 from slowdust.experiment.steps.step import StepRunner
@@ -96,12 +96,14 @@ class Turns:
             turn = measurement.turn
             work = self._runner.work(turn.step)
             if work.operations is None:
-                return timed_ends(self._workload.seconds, CHUNK)
+                return timed_ends(self._workload.seconds, self._workload.chunk)
             pilot = pilot_end(work.operations)
             with self._aftermath.failing(turn):
                 freezer.let_run(turn.contender)
                 seconds = measurement.perform(pilot, self._view.progress)
-                return counted_ends(work.operations, pilot.operations / seconds, CHUNK)
+                return counted_ends(
+                    work.operations, pilot.operations / seconds, self._workload.chunk
+                )
             del under_way[index]
         return []
 
