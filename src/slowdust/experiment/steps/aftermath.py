@@ -64,14 +64,18 @@ class Aftermath:
             self._journal.add(turn.step, record)  # what was measured stays measured
 
     @contextmanager
-    def failing(self, turn: ContenderTurn) -> Iterator[None]:
-        """Record that a contender failed in a step, and start its server again for the next one."""
+    def failing(self, turn: ContenderTurn, before: Second = 0.0) -> Iterator[None]:
+        """Record that a contender failed in a step, and start its server again for the next one.
+
+        `before` is the time of its step before this part of it.
+        """
         begun = time.monotonic()
         with self._contenders.guard(turn.contender):
             try:
                 yield
             except (TargetError, InstanceError) as error:
-                self._fail(turn, explain_failure(turn.contender, error), time.monotonic() - begun)
+                after = before + time.monotonic() - begun
+                self._fail(turn, explain_failure(turn.contender, error), after)
                 self._revive(turn, has_tables=not turn.test.makes_tables)
 
     def _complete(self, turn: ContenderTurn, record: Slice) -> None:

@@ -40,7 +40,7 @@ class Measurement:
         self._rows_before = rows_before
         self._samples: list[Sample] = []
         self._chunks: list[Chunk] = []
-        self._seconds: Second = 0.0
+        self.seconds: Second = 0.0
         """The time of all parts so far."""
         self._use: WindowUse | None = None
         self._performed: Performed | None = None
@@ -61,9 +61,9 @@ class Measurement:
             performed = self._driver.perform(turn.session, until, limit, on_progress)
         use = self._window.close()
         # The wall clock at which the step would have begun, had it run without a break.
-        begun = sampler.began - self._seconds
+        begun = sampler.began - self.seconds
         self._samples += sampler.samples(begun)
-        self._seconds += performed.chunk_seconds
+        self.seconds += performed.chunk_seconds
         self._use = use if self._use is None else self._use + use
         self._performed = performed
         return performed.chunk_seconds
@@ -81,7 +81,7 @@ class Measurement:
                 slot=place.slot,
                 started=started,
                 amount=self._amount() - sum(chunk.amount for chunk in self._chunks),
-                seconds=self._seconds - sum(chunk.seconds for chunk in self._chunks),
+                seconds=self.seconds - sum(chunk.seconds for chunk in self._chunks),
             )
         )
 
@@ -145,7 +145,7 @@ class Measurement:
             case Counted.ROWS:
                 count, seconds = main.rows or 0, performed.seconds
         if self._chunks:
-            seconds = self._seconds
+            seconds = self.seconds
         return count, count / seconds if seconds else 0.0
 
 

@@ -78,7 +78,7 @@ class Turns:
                     continue
                 turn = measurement.turn
                 self._view.phase(f"{self._describe(turn)}, chunk {place.chunk + 1} of {len(ends)}")
-                with self._aftermath.failing(turn):
+                with self._aftermath.failing(turn, measurement.seconds):
                     freezer.let_run(turn.contender)
                     measurement.perform_chunk(place, ends[place.chunk], self._view.progress)
                     under_way[place.contender] = measurement
