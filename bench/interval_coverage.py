@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from bench.coverage.choices import disagreement, discoveries, halves, restarts, totals
+from bench.coverage.chunks import chunks
 from bench.coverage.intervals import coverage, other_noise, power
 from bench.coverage.long_steps import long_steps
 from bench.coverage.stopping import early_stop
@@ -31,6 +32,7 @@ TABLES: dict[str, tuple[Callable[[int], None], float]] = {
     "halves": (halves, 0.5),
     "disagreement": (disagreement, 0.5),
     "long-steps": (long_steps, 2.0),
+    "chunks": (chunks, 0.5),
 }
 """Name -> the function that prints it, and the share of the experiments that it needs."""
 

@@ -143,6 +143,16 @@ impl Client {
         self.tally = Tally::default();
     }
 
+    /// Go on with the slice or step in a window that opens at this time.
+    pub fn resume(&mut self, at: Nanosecond) {
+        self.finished = at;
+    }
+
+    /// Return whether the client's work is at its end, and not only at that of a chunk.
+    pub fn is_over(&self, pace: &Pace, clock: &impl Clock) -> bool {
+        pace.is_over(clock, self.finished, self.position)
+    }
+
     /// Compose the next operation and send its first request.
     fn begin<C: Clock>(
         &mut self,

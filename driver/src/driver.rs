@@ -102,8 +102,9 @@ impl Driver {
             return Err(wrong_kind(&job.session, "run"));
         };
         let id = job.id;
-        let performed =
-            step.perform(id, |done, total| emit(&Event::Progress { id, done, total }))?;
+        let performed = step.perform(job, |done, total| {
+            emit(&Event::Progress { id, done, total })
+        })?;
         Ok(Event::Performed(Box::new(performed)))
     }
 

@@ -7,10 +7,11 @@ mod report;
 mod threads;
 
 use self::connections::StepConnection;
-use crate::measure::is_duration;
+use self::threads::{Chunk, ChunkRun};
+use crate::measure::{is_duration, nanoseconds, End, Nanosecond};
 use crate::protocol::event::{Performed, Plan, Seat};
-use crate::protocol::job::{Prepare, Statements};
-use crate::wire::{self, Failure};
+use crate::protocol::job::{Perform, Prepare, Statements, Until};
+use crate::wire::{self, Failure, Traffic};
 use crate::workload::statement::abbreviate;
 use crate::workload::{self, Executions, LongStep};
 
@@ -19,7 +20,19 @@ pub struct Step {
     job: Prepare,
     work: Box<dyn LongStep>,
     connections: Vec<StepConnection>,
-    performed: bool,
+    progress: StepProgress,
+}
+
+/// What of a step is done.
+#[derive(Default)]
+struct StepProgress {
+    /// The step's own time: that in which a chunk of it ran.
+    elapsed: Nanosecond,
+    /// Unix time at which its first window opened.
+    started: Option<f64>,
+    /// The traffic before that.
+    traffic_before: Traffic,
+    over: bool,
 }
 
 impl Step {
@@ -31,29 +44,70 @@ impl Step {
             connections: connections::open(&job, work.as_ref())?,
             job,
             work,
-            performed: false,
+            progress: StepProgress::default(),
         })
     }
 
-    /// Run the step to its end. `progress` is called every second with the work done and all work.
+    /// Run the step from where it is, to its end or to that of a chunk. `progress` is called every
+    /// second with the work done and all work.
     pub fn perform(
         &mut self,
-        id: u64,
+        job: &Perform,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<Performed, Failure> {
-        if self.performed {
+        if self.progress.over {
             return Err(Failure::usage(
                 "this step was already performed: prepare another one",
             ));
         }
-        self.performed = true;
-        let before = report::traffic(&self.connections);
+        let chunk = Chunk {
+            begin: self.progress.elapsed,
+            end: job.until.map(|until| self.end_of(until)).transpose()?,
+        };
+        if self.progress.started.is_none() {
+            self.progress.traffic_before = report::traffic(&self.connections);
+        }
+        self.progress.over = true; // a step that fails has no next chunk
         let work = &self.work;
-        let run = threads::run(&mut self.connections, |elapsed| {
+        let run = threads::run(&mut self.connections, chunk, |elapsed| {
             let (done, total) = work.progress(elapsed);
             progress(done, total);
         })?;
-        Ok(report::report(self, id, before, &run))
+        self.advance(chunk, &run);
+        Ok(report::report(self, job.id, chunk, &run))
+    }
+
+    fn end_of(&self, until: Until) -> Result<End, Failure> {
+        match until {
+            Until::Operations(count) if self.work.end().is_none() => Ok(End::Position(count)),
+            Until::Operations(_) => Err(Failure::usage(
+                "this step ends by time, and so do its chunks",
+            )),
+            Until::Seconds(seconds) if is_duration(seconds) => {
+                Ok(End::Cutoff(nanoseconds(seconds)))
+            }
+            Until::Seconds(_) => Err(Failure::usage("a chunk ends at a positive time")),
+        }
+    }
+
+    fn advance(&mut self, chunk: Chunk, run: &ChunkRun) {
+        for (connection, result) in self.connections.iter_mut().zip(&run.results) {
+            connection.used = connection.used + result.used;
+            connection.traffic = result.traffic;
+            connection.last_completion = result.last_completion;
+        }
+        let ends = match chunk.end {
+            Some(End::At(time) | End::Cutoff(time)) => time,
+            Some(End::Position(_)) | None => 0,
+        };
+        let main = self
+            .connections
+            .iter()
+            .filter(|main| self.work.is_main(main.role));
+        let last = main.map(|main| main.last_completion).max().unwrap_or(0);
+        self.progress.elapsed = self.progress.elapsed.max(ends).max(last);
+        self.progress.started.get_or_insert(run.started);
+        self.progress.over = run.is_over();
     }
 
     /// Return the plan of each statement that has one, over the first table, without executing it.

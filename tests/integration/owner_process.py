@@ -21,6 +21,8 @@ with RunDirectory.open("child") as run:
     settings = family(dbms).settings("small", {}, 1, engine=engine)
     instance = Instance.create(run, "a", build, settings, engine=engine)
     instance.start()
+    if "frozen" in sys.argv:
+        instance.freeze()
     if "no-watchdog" in sys.argv:
         run._watchdog.kill()
         run._watchdog.wait()

@@ -53,7 +53,7 @@ def synthetic_pairs(
             with_zero=0,
             numbers=tuple(range(1, 1 + incarnations)),
             totals={},
-            long_steps=True,
+            parts="steps",
         )
         for step, of_step in enumerate(rates)
         for contender in range(1, contenders)

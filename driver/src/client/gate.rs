@@ -4,7 +4,7 @@
 //! several statements is woken once for all of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ pub struct Gate {
     wake_policy: WakePolicy,
     inserted: AtomicU64,
     deleted: AtomicU64,
-    /// True if the inserter has ended.
+    /// True if the inserter has ended, or is at the end of its chunk.
     closed: AtomicBool,
     inserter: Waiter,
     deleter: Waiter,
@@ -72,6 +72,14 @@ pub struct Gate {
 pub enum GateSide {
     Inserter(Arc<Gate>),
     Deleter(Arc<Gate>),
+}
+
+impl GateSide {
+    /// Let both sides go on after the end of a chunk.
+    pub fn open(&self) {
+        let (Self::Inserter(gate) | Self::Deleter(gate)) = self;
+        gate.closed.store(false, Ordering::SeqCst);
+    }
 }
 
 pub struct InserterSide<'a>(pub &'a Gate);
@@ -114,7 +122,7 @@ impl Gate {
         self.inserter.wake_unless(|| self.keeps_inserter());
     }
 
-    /// Tell the deleter that the inserter has ended.
+    /// Tell the deleter that the inserter has ended, or is at the end of its chunk.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.deleter.wake_unless(|| self.keeps_deleter());
@@ -168,7 +176,8 @@ impl StartCondition for DeleterSide<'_> {
 /// A thread that may have to wait.
 #[derive(Default)]
 struct Waiter {
-    thread: OnceLock<Thread>,
+    /// The thread that waited last: each chunk of a step has its own.
+    thread: Mutex<Option<Thread>>,
     waiting: AtomicBool,
 }
 
@@ -176,7 +185,7 @@ impl Waiter {
     /// Wait while `blocked`. The flag is set before the last look at the condition, and other threads
     /// look at the flag after they have changed the condition: one of both sees the other.
     fn wait_while(&self, blocked: impl Fn() -> bool, at_most: Option<Duration>) {
-        self.thread.get_or_init(thread::current);
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current());
         self.waiting.store(true, Ordering::SeqCst);
         if blocked() {
             match at_most {
@@ -193,7 +202,8 @@ impl Waiter {
             && !blocked()
             && self.waiting.swap(false, Ordering::SeqCst)
         {
-            if let Some(thread) = self.thread.get() {
+            let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(thread) = thread.as_ref() {
                 thread.unpark();
             }
         }

@@ -45,6 +45,8 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Pace {
     end: End,
+    /// The end of the chunk under way, if it is not that of the work.
+    pause: Option<End>,
     schedule: Option<Schedule>,
     responses: Responses,
 }
@@ -69,10 +71,13 @@ pub enum End {
     Position(u64),
 }
 
+const ENDLESS: End = End::Position(u64::MAX);
+
 impl Pace {
     pub fn new(end: End, schedule: Option<Schedule>) -> Self {
         Self {
             end,
+            pause: None,
             schedule,
             responses: Responses::SinceDue,
         }
@@ -80,7 +85,7 @@ impl Pace {
 
     /// Return the pace of a client that ends only when another one has ended.
     pub fn endless() -> Self {
-        Self::new(End::Position(u64::MAX), None)
+        Self::new(ENDLESS, None)
     }
 
     /// Return the pace of a writer in the background, which catches up until the cutoff when it is
@@ -88,17 +93,46 @@ impl Pace {
     pub fn background(cutoff: Nanosecond, schedule: Schedule) -> Self {
         Self {
             end: End::Cutoff(cutoff),
+            pause: None,
             schedule: Some(schedule),
             responses: Responses::SinceBegin,
         }
     }
 
+    /// End the work at the end of a chunk, if that comes first: at a time, or where the work ends
+    /// with a position, at a position.
+    pub fn pause(&mut self, at: Option<End>) {
+        self.pause = match (at, self.end) {
+            (Some(End::Position(_)), End::At(_) | End::Cutoff(_) | ENDLESS) => None,
+            // In a closed loop the next operation begins when the last one has finished.
+            (Some(End::Cutoff(time)), End::At(_)) => Some(End::At(time)),
+            (at, _) => at,
+        };
+    }
+
+    /// Return whether the work is at its end, and not only at that of a chunk. A client that ends
+    /// only when another one has ended is always at its end.
+    pub fn is_over(&self, clock: &impl Clock, finished: Nanosecond, position: u64) -> bool {
+        self.end == ENDLESS || self.reaches(self.end, clock, finished, position)
+    }
+
+    fn reaches(&self, end: End, clock: &impl Clock, finished: Nanosecond, position: u64) -> bool {
+        let begins = || self.schedule.as_ref().map_or(finished, Schedule::due);
+        match end {
+            End::At(time) => begins() >= time,
+            End::Cutoff(time) => begins() >= time || clock.now() >= time,
+            End::Position(last) => position >= last,
+        }
+    }
+
     /// Return the time from which no operation may begin that is not due before it.
     pub fn deadline(&self) -> Option<Nanosecond> {
-        match self.end {
+        let ends = [Some(self.end), self.pause];
+        let times = ends.into_iter().flatten().filter_map(|end| match end {
             End::At(time) | End::Cutoff(time) => Some(time),
             End::Position(_) => None,
-        }
+        });
+        times.min()
     }
 
     /// Return the start of the response time of an operation that was due at `due` and begins
@@ -116,12 +150,8 @@ impl Pace {
     /// cutoff.
     pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
         let due = self.schedule.as_ref().map(Schedule::due);
-        let over = match self.end {
-            End::At(time) => due.unwrap_or(finished) >= time,
-            End::Cutoff(time) => due.unwrap_or(finished) >= time || clock.now() >= time,
-            End::Position(last) => position >= last,
-        };
-        if over {
+        let reaches = |end| self.reaches(end, clock, finished, position);
+        if reaches(self.end) || self.pause.is_some_and(reaches) {
             return Next::Stop;
         }
         match (due, &mut self.schedule) {
@@ -305,6 +335,28 @@ mod tests {
             5,
             "lateness counts in an open loop"
         );
+    }
+
+    #[test]
+    fn a_chunk_ends_before_the_work_does_and_the_next_one_goes_on() {
+        let mut pace = Pace::background(100_000_000, uniform(100.0, 0, 1));
+        pace.pause(Some(End::Cutoff(15_000_000)));
+        let (first, second) = (StoppedClock(12_000_000), StoppedClock(16_000_000));
+        assert_eq!(pace.next(&first, 0, 0), Next::Begin(Some(0)));
+        assert_eq!(pace.next(&first, 0, 1), Next::Begin(Some(10_000_000)));
+        assert_eq!(pace.next(&first, 12_000_000, 2), Next::Stop);
+        assert_eq!(pace.deadline(), Some(15_000_000));
+        assert!(!pace.is_over(&second, 12_000_000, 2));
+        assert!(pace.is_over(&StoppedClock(100_000_000), 12_000_000, 2));
+        pace.pause(None);
+        assert_eq!(pace.next(&second, 16_000_000, 2), Next::Wait(20_000_000));
+        let mut counted = Pace::new(End::Position(3), None);
+        counted.pause(Some(End::Position(2)));
+        assert_eq!(counted.next(&first, 0, 2), Next::Stop);
+        assert!(!counted.is_over(&first, 0, 2) && counted.is_over(&first, 0, 3));
+        let mut endless = Pace::endless();
+        endless.pause(Some(End::Position(2)));
+        assert_eq!(endless.next(&first, 0, 2), Next::Begin(None));
     }
 
     #[test]

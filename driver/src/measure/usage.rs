@@ -1,5 +1,7 @@
 //! The CPU time and the context switches of the driver's threads.
 
+use std::ops::Add;
+
 use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeVal;
 use rustix::time::{clock_gettime, ClockId};
@@ -48,6 +50,20 @@ impl ThreadUse {
             system: cpu * (1.0 - user_share),
             voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
             involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+        }
+    }
+}
+
+impl Add for ThreadUse {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu + other.cpu,
+            user: self.user + other.user,
+            system: self.system + other.system,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The window of a measurement. All times of the measurement count from its opening.
+//! The window of a measurement. All times of the measurement count from its opening, without those
+//! between windows.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,22 +11,34 @@ use crate::wire::Failure;
 #[derive(Default)]
 pub struct Window {
     clock: OnceLock<WindowClock>,
+    /// The time of the measurement before this window, which is one of several.
+    before: Nanosecond,
 }
 
 /// The clock of an open window.
 #[derive(Clone, Copy)]
 pub struct WindowClock {
     opened: Instant,
+    before: Nanosecond,
     /// Unix time at which the window opened.
     pub started: f64,
 }
 
 impl Window {
+    /// Return a window that goes on with a measurement that has taken this time so far.
+    pub fn after(before: Nanosecond) -> Self {
+        Self {
+            clock: OnceLock::new(),
+            before,
+        }
+    }
+
     pub fn clock(&self) -> WindowClock {
         *self.clock.get_or_init(|| WindowClock {
             started: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0.0, |age| age.as_secs_f64()),
+            before: self.before,
             opened: Instant::now(),
         })
     }
@@ -33,7 +46,7 @@ impl Window {
 
 impl Clock for WindowClock {
     fn now(&self) -> Nanosecond {
-        self.opened.elapsed().as_nanos() as Nanosecond
+        self.before + self.opened.elapsed().as_nanos() as Nanosecond
     }
 
     /// Sleep until `time`, or until another thread unparks this one.

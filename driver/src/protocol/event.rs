@@ -113,11 +113,18 @@ pub struct Seat {
     pub cpu: u32,
 }
 
-/// Measurements of one step of a benchmark.
+/// Measurements of one step of a benchmark since its beginning, and of the last chunk. All times are
+/// the step's own, without those between its chunks.
 #[derive(Serialize, JsonSchema)]
 pub struct Performed {
     pub id: u64,
     pub session: String,
+    /// Whether the step is at its end.
+    pub over: bool,
+    /// Time of the last chunk, from its beginning to the last completion of the main roles; where it
+    /// ends by time, that of their statements at the sum of the rates of all connections, each to its
+    /// own last completion.
+    pub chunk_seconds: Second,
     /// Unix time at which the window opened.
     pub started: f64,
     /// Time from there to the last completion of the step's main roles: inserts and deletes,

@@ -290,10 +290,24 @@ pub enum Query {
     Point,
 }
 
-/// Carries out the step of a session, to its end.
+/// Carries out the step of a session from where it is, to its end or to that of a chunk.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Perform {
     pub id: u64,
     pub session: String,
+    /// End of the chunk. Absent: that of the step.
+    #[serde(default)]
+    pub until: Option<Until>,
+}
+
+/// The end of a chunk of a step. The step's own time stands still between two chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Until {
+    /// The step's own time since its beginning from which no operation begins.
+    Seconds(Second),
+    /// Each client's number of commits, or of indexes created, since the beginning of the step. For
+    /// work that ends with a number of them.
+    Operations(u64),
 }

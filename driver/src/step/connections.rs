@@ -3,9 +3,9 @@
 use super::long_transaction::LongTransaction;
 use crate::client::gate::GateSide;
 use crate::client::{Client, Place};
-use crate::measure::{nanoseconds, Pace, Recorder};
+use crate::measure::{nanoseconds, Nanosecond, Pace, Recorder, ThreadUse};
 use crate::protocol::job::{Prepare, Statements};
-use crate::wire::{self, Connection, Failure};
+use crate::wire::{self, Connection, Failure, Traffic};
 use crate::workload::{LongStep, Role, RoleConnection};
 
 const TRANSACTION: Role = "transaction";
@@ -20,6 +20,12 @@ pub struct StepConnection {
     pub server_process: Option<u32>,
     pub task: Task,
     pub recorder: Recorder,
+    /// The use of its threads in all chunks.
+    pub used: ThreadUse,
+    /// Its traffic until its last completion, that of connecting included.
+    pub traffic: Traffic,
+    /// The step's own time at its last completion.
+    pub last_completion: Nanosecond,
     /// The statements that it sends, with `?`.
     pub statements: Vec<String>,
 }
@@ -64,6 +70,9 @@ pub fn open(job: &Prepare, work: &dyn LongStep) -> Result<Vec<StepConnection>, F
             statements: transaction.statements(),
             task: Task::LongTransaction(transaction),
             recorder: Recorder::new(),
+            used: ThreadUse::default(),
+            traffic: Traffic::default(),
+            last_completion: 0,
         });
     }
     Ok(connections)
@@ -92,6 +101,9 @@ fn connect(job: &Prepare, work: RoleConnection) -> Result<StepConnection, Failur
         server_process,
         task: Task::Client(Box::new(paced)),
         recorder: Recorder::new(),
+        used: ThreadUse::default(),
+        traffic: Traffic::default(),
+        last_completion: 0,
         statements: work.statements,
     })
 }

@@ -15,17 +15,26 @@ use crate::client::blocking::{self, run_when};
 use crate::client::gate::{DeleterSide, GateSide, InserterSide};
 use crate::client::Context;
 use crate::measure::{
-    prefer_punctual_sleep, stay_on, Clock, Nanosecond, Pace, Recorder, ThreadUse, Window,
+    prefer_punctual_sleep, stay_on, Clock, End, Nanosecond, Pace, Recorder, ThreadUse, Window,
     WindowClock,
 };
-use crate::wire::{Connection, Failure, Traffic};
+use crate::wire::{Failure, Traffic};
 
 /// The interval between checks whether a server has closed a connection whose thread sleeps.
 const CHECK: Duration = Duration::from_millis(200);
 const CHECKS_PER_PROGRESS: u32 = 5;
 
-/// The window of a step, and the results of its connections.
-pub struct StepRun {
+/// A chunk of a step, which may be all of it.
+#[derive(Clone, Copy)]
+pub struct Chunk {
+    /// The step's own time at its beginning.
+    pub begin: Nanosecond,
+    /// Its end; None: that of the step.
+    pub end: Option<End>,
+}
+
+/// The window of a chunk, and the results of its connections.
+pub struct ChunkRun {
     /// Unix time at which the window opened.
     pub started: f64,
     /// One result for each connection.
@@ -37,7 +46,19 @@ pub struct StepRun {
 pub struct ConnectionResult {
     pub used: ThreadUse,
     pub traffic: Traffic,
+    /// Operations that it completed.
+    pub operations: u64,
+    /// The step's own time at its last completion, which may have been in an earlier chunk.
     pub last_completion: Nanosecond,
+    /// Whether its work is at its end.
+    pub over: bool,
+}
+
+impl ChunkRun {
+    /// Return whether the step is at its end.
+    pub fn is_over(&self) -> bool {
+        self.results.iter().all(|result| result.over)
+    }
 }
 
 /// Signals that end the work of threads before their own end.
@@ -49,25 +70,47 @@ struct Signals {
     over: AtomicBool,
 }
 
-/// Run a thread for each connection until all are at their end; the first failure ends them all.
-/// `progress` is called every second with the time since the window opened.
+/// Run a thread for each connection until all are at the end of the chunk; the first failure ends them
+/// all. `progress` is called every second with the step's own time.
 pub fn run(
     connections: &mut [StepConnection],
+    chunk: Chunk,
+    progress: impl FnMut(Nanosecond),
+) -> Result<ChunkRun, Failure> {
+    for connection in &mut *connections {
+        connection.task.begin_chunk(chunk);
+    }
+    let window = Window::after(chunk.begin);
+    let mut run = run_threads(connections, &window, progress)?;
+    if run.is_over() {
+        for (connection, result) in connections.iter_mut().zip(&mut run.results) {
+            if let Task::LongTransaction(transaction) = &mut connection.task {
+                transaction.finish(&window.clock(), &mut connection.recorder)?;
+                result.last_completion = transaction.last;
+            }
+        }
+    }
+    Ok(run)
+}
+
+fn run_threads(
+    connections: &mut [StepConnection],
+    window: &Window,
     mut progress: impl FnMut(Nanosecond),
-) -> Result<StepRun, Failure> {
+) -> Result<ChunkRun, Failure> {
     let descriptors = descriptors(connections)?;
     let tasks = connections.iter().map(|connection| &connection.task);
     let is_long = |task: &&Task| matches!(task, Task::LongTransaction(_));
     let long_transactions = tasks.filter(is_long).count();
     let barrier = Barrier::new(connections.len() + 1);
-    let (window, signals) = (Window::default(), Signals::default());
+    let signals = Signals::default();
     let (report, reports) = mpsc::channel();
     std::thread::scope(|scope| {
         let threads: Vec<_> = connections
             .iter_mut()
             .enumerate()
             .map(|(place, connection)| {
-                let (barrier, window, signals) = (&barrier, &window, &signals);
+                let (barrier, signals) = (&barrier, &signals);
                 let report = report.clone();
                 let handle = scope.spawn(move || {
                     prefer_punctual_sleep();
@@ -90,7 +133,7 @@ pub fn run(
             signals: &signals,
         };
         let clock = window.clock();
-        Ok(StepRun {
+        Ok(ChunkRun {
             results: threads.wait(&reports, || progress(clock.now()))?,
             started: clock.started,
         })
@@ -201,25 +244,47 @@ fn run_connection(
     clock: &WindowClock,
     signals: &Signals,
 ) -> Result<ConnectionResult, Failure> {
-    let before = ThreadUse::now();
-    let result = |connection: &dyn Connection, last_completion| ConnectionResult {
-        used: ThreadUse::now().since(before),
-        traffic: connection.traffic(),
-        last_completion,
-    };
+    let (use_before, operations_before) = (ThreadUse::now(), connection.recorder.operations);
     let recorder = &mut connection.recorder;
-    match &mut connection.task {
+    let (last_completion, over) = match &mut connection.task {
         Task::LongTransaction(transaction) => {
-            let last = transaction.run(clock, recorder, &signals.over)?;
-            Ok(result(transaction.session.as_ref(), last))
+            transaction.run(clock, recorder, &signals.over)?;
+            (transaction.last, true)
         }
         Task::Client(paced) => {
-            paced.client.open_window();
             paced.run(&mut Context { clock, recorder }, signals)?;
             let client = &paced.client;
-            let result = result(client.connection(), client.tally.last_completion);
-            paced.catch_up(clock, signals)?;
-            Ok(result)
+            (
+                client.tally.last_completion,
+                client.is_over(&paced.pace, clock),
+            )
+        }
+    };
+    let result = ConnectionResult {
+        used: ThreadUse::now().since(use_before),
+        traffic: connection.connection().traffic(),
+        operations: connection.recorder.operations - operations_before,
+        last_completion,
+        over,
+    };
+    if let (Task::Client(paced), true) = (&mut connection.task, over) {
+        paced.catch_up(clock, signals)?;
+    }
+    Ok(result)
+}
+
+impl Task {
+    /// Make ready for a chunk.
+    fn begin_chunk(&mut self, chunk: Chunk) {
+        match self {
+            Self::LongTransaction(transaction) => transaction.pause(chunk.end),
+            Self::Client(paced) => {
+                paced.pace.pause(chunk.end);
+                paced.client.resume(chunk.begin);
+                if let Some(gate) = &paced.gate {
+                    gate.open();
+                }
+            }
         }
     }
 }

@@ -63,6 +63,8 @@ class StepWork:
     inserted: int
     """Rows that the client inserts, if it keeps pace."""
     deleted: int
+    operations: int | None
+    """Commits of its inserts, or indexes that it creates; None where time ends the step."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ class StepTable(Table):
     long_transaction: Duration | None = None
     """How long a transaction is held open beside the work, before it is begun anew; None: none."""
     statements: Literal["prepared", "text"] = "prepared"
+    turns: Literal["chunks", "whole-steps"] = "chunks"
+    """What a contender does of a step before the next one's turn."""
 
     @field_validator("partitions")
     @classmethod
@@ -111,6 +115,8 @@ class Workload(ABC):
     """Restarts of the servers that are planned where the user does not say how many."""
     seconds: Second
     """Length of a step that ends after a time."""
+    chunk: Second
+    """Length of a chunk, after which another contender has its turn."""
 
     @abstractmethod
     def work(self, step: str, clients: int) -> StepWork:

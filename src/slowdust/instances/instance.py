@@ -30,6 +30,7 @@ from slowdust.instances.allocators import (
 )
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.delays import DelayFile
+from slowdust.instances.freezing import freeze, thaw
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.rundir import RunDirectory
@@ -85,6 +86,7 @@ class Instance:
         self._allocator: str | None = None
         self._family = family_of(site.build.dbms)
         self._process: subprocess.Popen[bytes] | None = None
+        self._frozen = False
         self._log_offset = 0
 
     @classmethod
@@ -199,6 +201,7 @@ class Instance:
         process = self._process
         if process is None:
             return
+        self.thaw()
         timeout = _ORDERLY_STOP_S if shutdown is Shutdown.ORDERLY else _FORCED_STOP_S
         for number in self._family.stop_signals[shutdown]:
             process.send_signal(number)  # to a child not waited for: never to another process
@@ -209,6 +212,22 @@ class Instance:
         if process.poll() is None:
             raise self._error(f"does not end (process {process.pid})")
         self._process = None
+
+    def freeze(self) -> None:
+        """Let all processes of the server stand still until `thaw`; it may have ended.
+
+        Raises:
+            SlowdustError: they do not stop.
+        """
+        if self._process is not None:
+            self._frozen = True
+            freeze(self._process.pid)
+
+    def thaw(self) -> None:
+        """Let the server go on if it stands still."""
+        if self._process is not None and self._frozen:
+            thaw(self._process.pid)
+        self._frozen = False
 
     def alive(self) -> bool:
         """Return whether the server runs."""

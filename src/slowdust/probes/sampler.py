@@ -74,8 +74,14 @@ class Sampler:
 
     def __enter__(self) -> Sampler:
         self._last = self._read()
+        self._began = self._last.at
         self._thread.start()
         return self
+
+    @property
+    def began(self) -> float:
+        """Unix time of the first reading; known after the entry."""
+        return self._began
 
     def __exit__(self, *error: object) -> None:
         self._end.set()

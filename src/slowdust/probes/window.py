@@ -11,6 +11,9 @@ from slowdust.probes.probe import AnyProbe, attempt, use_between
 from slowdust.store.measured import Use
 from slowdust.units import Second
 
+STATES = {"vsz_bytes", "rss_bytes", "processes", "cpus", "threads"}
+"""Quantities that are a state at the end of a window, and not an amount."""
+
 
 @dataclass(kw_only=True)
 class WindowUse:
@@ -21,6 +24,26 @@ class WindowUse:
     """Time from before the first probe's first reading to after its last: it contains the slice."""
     skipped: list[str]
     """Probes that could not be read, and parts of uses (`server.io`) that are absent."""
+
+    def __add__(self, later: WindowUse) -> WindowUse:
+        """Return the use of two windows of the same probes; what one of them lacks is absent."""
+        return WindowUse(
+            uses={
+                name: _added(use, later.uses[name])
+                for name, use in self.uses.items()
+                if name in later.uses
+            },
+            seconds=self.seconds + later.seconds,
+            skipped=sorted({*self.skipped, *later.skipped}),
+        )
+
+
+def _added(use: Use, later: Use) -> Use:
+    return {
+        quantity: later[quantity] if quantity in STATES else amount + later[quantity]
+        for quantity, amount in use.items()
+        if quantity in later
+    }
 
 
 class Window:

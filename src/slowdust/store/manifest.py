@@ -107,6 +107,9 @@ class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time for which a transaction is held open beside the work."""
     statements: str = "prepared"
     """`prepared` or `text`."""
+    turns: str = "whole-steps"
+    """Turns of the contenders: after `chunks` of a step, while the servers of the others stand
+    still, or after `whole-steps`."""
 
 
 class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -72,6 +72,21 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
         return None if total is None else total / self.seconds
 
 
+class Chunk(msgspec.Struct, kw_only=True):
+    """A part of a long step, in which the servers of all other contenders stood still."""
+
+    block: int
+    """Number within the step, 0-based: chunks of one block are compared."""
+    slot: int
+    """Position within its block, 0-based (A B B A: 0 1 2 3)."""
+    started: float
+    """Unix time of its beginning."""
+    amount: int
+    """What the step's rate counts."""
+    seconds: Second
+    """Time of the main role in it."""
+
+
 class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Part of a slice that only a long step has."""
 
@@ -80,6 +95,8 @@ class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
     target: float | None = None
     """Rows per second that all inserters, and all deleters, had to keep; None if unpaced."""
     samples: list[Sample] = []
+    chunks: list[Chunk] = []
+    """The chunks in which contenders took turns; empty of a step that ran whole."""
     rows_expected: int | None = None
     """Rows in all tables at the end of the step, if inserts and deletes kept pace."""
     rows_counted: int | None = None

@@ -27,7 +27,7 @@ def pairs(*values: float, test: str = "l.i0") -> BlockRatios:
         with_zero=0,
         numbers=tuple(range(1, 1 + len(values))),
         totals={},
-        long_steps=True,
+        parts="steps",
     )
 
 
@@ -153,7 +153,7 @@ def test_each_incarnation_gives_a_pair() -> None:
     _, slices = insert_experiment(["a", "b"], ["l.i0", "qr100"], incarnations=3)
 
     for ratios in block_ratios(slices, "a", ["a", "b"]):
-        assert ratios.long_steps
+        assert ratios.parts == "steps"
         assert [len(of_incarnation) for of_incarnation in ratios.by_incarnation] == [1, 1, 1]
         assert ratios.incomplete == 0
 

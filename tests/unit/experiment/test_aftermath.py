@@ -21,7 +21,8 @@ from slowdust.experiment.journal import Journal, new_manifest
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.steps.loop import StepLoop
-from slowdust.experiment.steps.step import ContenderTurn, StepRunner
+from slowdust.experiment.steps.step import StepRunner
+from slowdust.experiment.steps.turn import ContenderTurn
 from slowdust.instances.instance import InstanceError
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Method
@@ -61,6 +62,7 @@ class PretendedServer:
     buffer_pool_bytes: None = None
     settings_in_force: dict[str, InForce] = field(default_factory=dict)
     starts: int = 0
+    failed: None = None
 
     def settings_not_as_given(self) -> list[str]:
         return []
@@ -71,6 +73,8 @@ class PretendedServer:
             site=None,
             allocator=None,
             stop=lambda _: None,
+            freeze=lambda: None,
+            thaw=lambda: None,
             check_alive=lambda: None,
             log_tail=lambda _: [],
         )
@@ -121,6 +125,28 @@ class PretendedContenders:
         del contenders, limit
 
 
+@dataclass
+class PretendedMeasurement:
+    """The measurement of a step that does nothing, in any number of chunks."""
+
+    turn: ContenderTurn
+    record: Slice
+
+    def perform(self, until: object, on_progress: object) -> float:
+        del until, on_progress
+        return 1.0
+
+    def perform_chunk(self, place: object, until: object, on_progress: object) -> None:
+        del place, until, on_progress
+
+    def finish(self) -> Slice:
+        self.turn.tables.rows = self.turn.tables.written = 1000
+        assert self.record.step is not None
+        self.record.step.table_bytes = None
+        self.record.step.settled_s = None
+        return self.record
+
+
 def pretend_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     _, slices = insert_experiment([NAME])
     by_test = {record.place.test: record for record in slices}
@@ -129,23 +155,18 @@ def pretend_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
         del self, turn
         return []
 
-    def perform(
-        self: StepRunner, turn: ContenderTurn, idle: list[RunningContender], on_progress: object
-    ) -> Slice:
-        del self, idle, on_progress
-        turn.tables.rows = turn.tables.written = 1000
-        record = by_test[turn.test.name]
-        assert record.step is not None
-        record.step.table_bytes = None
-        record.step.settled_s = None
-        return record
+    def begin(
+        self: StepRunner, turn: ContenderTurn, idle: list[RunningContender]
+    ) -> PretendedMeasurement:
+        del self, idle
+        return PretendedMeasurement(turn, by_test[turn.test.name])
 
     def count_rows(self: StepRunner, turn: ContenderTurn) -> int:
         del self, turn
         return 1000
 
     monkeypatch.setattr(StepRunner, "prepare", prepare)
-    monkeypatch.setattr(StepRunner, "perform", perform)
+    monkeypatch.setattr(StepRunner, "begin", begin)
     monkeypatch.setattr(StepRunner, "count_rows", count_rows)
 
 

@@ -9,7 +9,8 @@ from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.steps.forecast import Forecast
 from slowdust.experiment.steps.loop import turn_order
-from slowdust.experiment.steps.step import Tables, _complete
+from slowdust.experiment.steps.measurement import _complete
+from slowdust.experiment.steps.turn import Tables
 from slowdust.probes.window import WindowUse
 from slowdust.store.measured import Use
 from slowdust.store.step import Sample
@@ -47,7 +48,7 @@ def test_tables_keep_their_size_and_count_what_was_ever_inserted(
 ) -> None:
     held = Tables(tables)
     for inserted_rows, deleted_rows in ((200, 0), (60, 60), (40, 40)):
-        held.grow(StepWork({}, inserted_rows, deleted_rows), 2)
+        held.grow(StepWork({}, inserted_rows, deleted_rows, None), 2)
     assert held.rows == 400
     assert held.inserted == inserted
 

@@ -15,8 +15,10 @@ weight, those of the experiment's other steps and contenders: a power prior (Ibr
 restarts contradict the others' counts alone: a robust mixture (Schmidli et al. 2014, Biometrics
 70). docs/statistics.md has the formulas and how often the intervals hold.
 
-Long steps have one pair in each incarnation, so that restarts and noise cannot be separated: u_i
-is both, v_i next to nothing, and the prior on tau is that of long steps (`posterior.LONG_STEPS`).
+Chunks of long steps have the ratio of totals for m_i, since a step does its work once: what is rare
+in it is part of it. Long steps that run whole have one pair in each incarnation, so that restarts
+and noise cannot be separated: u_i is both, v_i next to nothing, and the prior on tau is that of
+long steps (`posterior.LONG_STEPS`).
 
 The typical ratio leaves out what is rare, stalls of one contender included. So the ratio of totals
 stands beside it (`AllTime`): the same model with ln(operations / time) of a whole incarnation as
@@ -35,6 +37,7 @@ import numpy as np
 from slowdust.analysis.comparison.location import FloatArray, Location, Pooled, difference, pool
 from slowdust.analysis.comparison.mixture import Mixture, Symmetric
 from slowdust.analysis.comparison.posterior import (
+    CHUNKS,
     LONG_STEPS,
     RESTARTS,
     TAU_GRID,
@@ -42,7 +45,7 @@ from slowdust.analysis.comparison.posterior import (
     Locations,
     weigh_restarts,
 )
-from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.analysis.comparison.relative import BlockRatios, Parts, Step
 
 STEP_NOISE = 0.001
 """Least noise of a pair of long steps: the clock, the last statement and whole seconds of a load.
@@ -144,9 +147,18 @@ def estimate_all(cells: Sequence[BlockRatios], restarts: Expectation = RESTARTS)
     The result has the order of `cells`.
     """
     usable = [cell for cell in cells if cell.blocks >= 2 or _has_totals(cell)]
-    short = _solve([cell for cell in usable if not cell.long_steps], _slices, restarts)
-    long = _solve([cell for cell in usable if cell.long_steps], _pairs, LONG_STEPS)
-    solved = {id(cell): estimate for cell, estimate in [*short, *long]}
+    ways: dict[Parts, tuple[Callable[[BlockRatios], _Located], Expectation]] = {
+        "slices": (_slices, restarts),
+        "chunks": (_chunks, CHUNKS),
+        "steps": (_pairs, LONG_STEPS),
+    }
+    solved = {
+        id(cell): estimate
+        for parts, (locate, expected) in ways.items()
+        for cell, estimate in _solve(
+            [cell for cell in usable if cell.parts == parts], locate, expected
+        )
+    }
     return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
 
 
@@ -220,7 +232,9 @@ def _solve(
 
 def _all_time(cells: Sequence[BlockRatios], weight: FloatArray) -> dict[int, AllTime]:
     """Return the ratios of totals by index of the cell, where they are known."""
-    indices = [index for index, cell in enumerate(cells) if _has_totals(cell)]
+    indices = [
+        index for index, cell in enumerate(cells) if cell.parts == "slices" and _has_totals(cell)
+    ]
     if not indices:
         return {}
     with_totals = [cells[index] for index in indices]
@@ -303,6 +317,11 @@ class _Located:
 def _slices(cell: BlockRatios) -> _Located:
     """Return the typical ratios; of a cell that has none, those of totals."""
     return _located(cell.typical if cell.blocks >= 2 else cell.all_time)
+
+
+def _chunks(cell: BlockRatios) -> _Located:
+    """Return the ratios of totals: all that a step did, in all of its time."""
+    return _located(cell.all_time if _has_totals(cell) else cell.typical)
 
 
 def _located(locations: Mapping[int, Location]) -> _Located:

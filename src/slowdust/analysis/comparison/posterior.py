@@ -36,6 +36,8 @@ class Expectation:
 
 RESTARTS = Expectation(scale=0.015, prior_freedom=4.0, borrowed_freedom=8.0, outsider_share=0.2)
 """Prior for many short blocks with known noise: a restart moves rqps by a percent or two."""
+CHUNKS = Expectation(scale=0.02, prior_freedom=3.0, borrowed_freedom=8.0, outsider_share=0.3)
+"""Prior for long steps in chunks: tau is what a restart and new tables do."""
 LONG_STEPS = Expectation(scale=0.05, prior_freedom=2.0, borrowed_freedom=8.0, outsider_share=0.4)
 """Prior for a pair of long steps in each incarnation: tau is all scatter, restart and noise, from
 1% to 15% on a shared machine. Loads, indexes and queries have less in common with each other than

@@ -3,18 +3,19 @@
 A positive quantity of each slice is compared: its throughput unless another is named.
 
 Within a block every contender is measured twice, in an order and then its reverse, so that a
-drift of the machine that is linear over the block cancels in the sum of its two halves. Long steps
-are measured once in an incarnation: their block is one slice of each, and a drift cancels only on
-average over steps and incarnations, since every other one has the contenders in reverse.
+drift of the machine that is linear over the block cancels in the sum of its two halves. The same
+holds for the chunks of a long step. Long steps that run whole are measured once in an incarnation:
+their block is one slice of each, and a drift cancels only on average over steps and incarnations,
+since every other one has the contenders in reverse.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,11 @@ def step_of(record: Slice) -> Step:
     return Step(record.place.benchmark, record.place.test, record.place.clients)
 
 
+Parts = Literal["slices", "chunks", "steps"]
+"""What blocks consist of: slices, chunks of long steps, or long steps, of which a block is a pair,
+the only one of its incarnation."""
+
+
 @dataclass(frozen=True)
 class BlockRatios:
     """ln(quantity of the contender / of the base) of the complete blocks of one step."""
@@ -64,8 +70,7 @@ class BlockRatios:
     totals: dict[int, BlockTotals]
     """Totals of the blocks by number of the incarnation, with those left out because of a 0;
     empty for long steps, archived runs and every quantity but the throughput."""
-    long_steps: bool = False
-    """Whether a block is a pair of long steps, the only one of its incarnation."""
+    parts: Parts = "slices"
 
     @property
     def blocks(self) -> int:
@@ -112,9 +117,11 @@ class _Part:
 class _Blocks:
     """Blocks of one step."""
 
-    parts: dict[_Place, dict[str, list[_Part]]]
-    """Place -> contender -> its slices."""
-    long_steps: bool
+    parts: dict[_Place, dict[str, list[_Part]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+    """Place -> contender -> its slices, chunks or long step."""
+    kind: Parts = "slices"
 
 
 def throughput(record: Slice) -> float:
@@ -165,20 +172,37 @@ def block_ratios(
     steps: dict[Step, _Blocks] = {}
     for record in slices:
         step = step_of(record)
-        if step not in steps:
-            steps[step] = _Blocks(defaultdict(lambda: defaultdict(list)), record.step is not None)
+        blocks = steps.setdefault(step, _Blocks())
+        blocks.kind = _kind(record, quantity)
         if (step, record.place.contender) not in missed:
-            place = _Place(record.place.incarnation, record.place.block)
-            amount, seconds = total_of(record) if quantity is throughput else (None, None)
-            steps[step].parts[place][record.place.contender].append(
-                _Part(record.place.slot, quantity(record), amount, seconds)
-            )
+            for place, part in _parts(record, quantity):
+                blocks.parts[place][record.place.contender].append(part)
     return [
         _pair(step, blocks, base, contender)
         for step, blocks in steps.items()
         for contender in contenders
         if contender != base
     ]
+
+
+def _kind(record: Slice, quantity: Callable[[Slice], float]) -> Parts:
+    if record.step is None:
+        return "slices"
+    return "chunks" if record.step.chunks and quantity is throughput else "steps"
+
+
+def _parts(record: Slice, quantity: Callable[[Slice], float]) -> Iterator[tuple[_Place, _Part]]:
+    """Yield the parts of a record that are compared, each with its place."""
+    incarnation = record.place.incarnation
+    if record.step is not None and _kind(record, quantity) == "chunks":
+        for chunk in record.step.chunks:
+            rate = chunk.amount / chunk.seconds if chunk.seconds else 0.0
+            place = _Place(incarnation, chunk.block)
+            yield place, _Part(chunk.slot, rate, chunk.amount, chunk.seconds)
+        return
+    amount, seconds = total_of(record) if quantity is throughput else (None, None)
+    place = _Place(incarnation, record.place.block)
+    yield place, _Part(record.place.slot, quantity(record), amount, seconds)
 
 
 def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios:
@@ -203,7 +227,7 @@ def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios
         with_zero=sum(map(len, complete.values())) - sum(map(len, ratios.values())),
         numbers=tuple(ratios),
         totals=_totals(complete),
-        long_steps=blocks.long_steps,
+        parts=blocks.kind,
     )
 
 

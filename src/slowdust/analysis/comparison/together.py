@@ -75,7 +75,7 @@ def common_moves(cells: Sequence[BlockRatios], margin: float) -> list[CommonMove
     Student's t over the tests decides, the largest move of a contender first, then among the other
     incarnations. Long steps have no restarts of their own.
     """
-    short = [cell for cell in cells if not cell.long_steps]
+    short = [cell for cell in cells if cell.parts == "slices"]
     moves = []
     for contender in dict.fromkeys(cell.contender for cell in short):
         means = [

@@ -93,6 +93,8 @@ def _workload(method: StepsMethod) -> str:
         parts.append(counted(method.partitions, "partition"))
     if method.long_transaction_s is not None:
         parts.append(f"a transaction held open for {method.long_transaction_s:g} s")
+    if method.turns != "whole-steps":
+        parts.append(f"turns after {method.turns}")
     if method.statements != "prepared":
         parts.append(f"statements as {method.statements}")
     return "; ".join(parts)

@@ -139,6 +139,12 @@ def _known_value(label: str, value: float | None, form: str, unit: str = "") -> 
     return {} if value is None else {label: f"{value:{form}}{unit}"}
 
 
+_TURNS = {
+    "chunks": "after each chunk of a step; meanwhile the servers of the others stand still",
+    "whole-steps": "after each step",
+}
+
+
 def _steps(method: StepsMethod) -> dict[str, str]:
     facts = {
         "workload": method.workload,
@@ -147,6 +153,7 @@ def _steps(method: StepsMethod) -> dict[str, str]:
         "steps with queries": f"{method.seconds:g} s",
         "tables": "one for all clients" if method.shared_table else "one for each client",
         "statements": method.statements,
+        "turns": _TURNS.get(method.turns, method.turns),
     }
     if method.partitions:
         facts["partitions of each table"] = str(method.partitions)

@@ -41,6 +41,11 @@ def _notes_about_steps(report: Report) -> list[str]:
     most = max((run.incarnation for run in report.step_runs), default=0)
     if most != 1 or len(report.contenders) < 2:
         return []
+    if any(result.low is not None for result in report.results):
+        return [
+            "One incarnation: the intervals allow for what a restart of the servers and new tables "
+            "usually change, and not for what they changed here; more incarnations show it."
+        ]
     return [
         "One incarnation: each step was measured once on each contender, so that nothing says how "
         "far a second measurement would be from it. There are relative rates, but neither "

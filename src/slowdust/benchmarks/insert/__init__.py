@@ -54,7 +54,14 @@ class InsertBenchmark(StepBenchmark):
         """Return the workload that suits all of the servers: each gets as many rows."""
         preset = PRESETS[self.settings.workload]
         seconds = self.settings.seconds or preset.seconds
-        return InsertWorkload(self.settings, preset.incarnations, seconds, servers, preset)
+        return InsertWorkload(
+            settings=self.settings,
+            incarnations=preset.incarnations,
+            seconds=seconds,
+            chunk=preset.chunk,
+            servers=servers,
+            preset=preset,
+        )
 
     def test(self, name: str) -> InsertStep | None:
         """Return the step of that name, also at an unusual rate; None where there is none."""

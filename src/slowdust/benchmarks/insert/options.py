@@ -75,6 +75,12 @@ OPTIONS = (
     Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
     Option("--partitions", "INTEGER", "partitions of each table, by primary-key ranges.  [none]"),
     Option("--long-transaction", "TIME", "hold a transaction open so long, again and again."),
+    Option(
+        "--whole-steps",
+        None,
+        "each contender runs a step to its end before the next one begins it.",
+        sets=("turns", "whole-steps"),
+    ),
     Option("--statements", "[prepared|text]", "plan statements once, or each time.  [prepared]"),
 )
 """Options of `slowdust compare`."""

@@ -13,6 +13,8 @@ from slowdust.errors import UsageError
 from slowdust.store.manifest import Method, StepsMethod
 from slowdust.units import Second
 
+INDEXES = 3
+"""Secondary indexes of a table, each created by a statement of its own."""
 _INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
 _BESIDE_THE_TABLES = 1.0
 """Files of the sorts that make indexes, and rows that are deleted and still there: so many times
@@ -33,16 +35,20 @@ class Preset:
     first: float
     second: float
     seconds: Second
+    chunk: Second
     incarnations: int
 
 
+# Chunks are short beside the machine's slow and fast seconds and long beside the change of turns,
+# which takes some milliseconds. Where pages are written all the time, the kernel goes on to write
+# those of a server that stands still: there chunks are long beside that.
 # What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
 # cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
 PRESETS = {
-    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 3),
-    "cached": Preset(0.5, 0, 2.0, 0.5, 1800.0, 2),
-    "less-io-bound": Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2),
-    "more-io-bound": Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2),
+    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 0.25, 3),
+    "cached": Preset(0.5, 0, 2.0, 0.5, 1800.0, 0.5, 2),
+    "less-io-bound": Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2.0, 2),
+    "more-io-bound": Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2.0, 2),
 }
 
 
@@ -73,11 +79,12 @@ class InsertWorkload(Workload):
         rows = self._inserted(known, clients)
         match known.kind:
             case Kind.INDEX:
-                return StepWork({"kind": "index"}, 0, 0)
+                return StepWork({"kind": "index"}, 0, 0, operations=INDEXES)
             case Kind.LOAD | Kind.REPLACE:
                 command = {"rows": rows, "rows_per_commit": self._rows_per_commit[step]}
                 deleted = rows if known.kind is Kind.REPLACE else 0
-                return StepWork({"kind": known.kind.value, **command}, rows, deleted)
+                commits = -(-rows // self._rows_per_commit[step])
+                return StepWork({"kind": known.kind.value, **command}, rows, deleted, commits)
             case Kind.RANGE_QUERY | Kind.POINT_QUERY:
                 query = {
                     "kind": "query",
@@ -86,7 +93,7 @@ class InsertWorkload(Workload):
                     "writes_per_second": float(known.rate or 0),
                     "rows_per_commit": self._rows_per_commit["q"],
                 }
-                return StepWork(query, rows, rows)
+                return StepWork(query, rows, rows, operations=None)
 
     def add_to(self, method: Method, levels: Sequence[int]) -> None:
         """Write what the manifest says of the workload, for the numbers of clients."""
@@ -103,6 +110,7 @@ class InsertWorkload(Workload):
             partitions=self.settings.partitions,
             long_transaction_s=self.settings.long_transaction,
             statements=self.settings.statements,
+            turns=self.settings.turns,
         )
         method.tables = self.settings.tables(max(levels))
         method.rows = max(method.steps.rows.values())

@@ -190,9 +190,19 @@ class Driver:
         _place(command, [seat.process for seat in seats], [seat.cpu for seat in seats])
         return prepared
 
-    def perform(self, session: str, limit: Second, on_progress: OnProgress) -> protocol.Performed:
-        """Carry out a session's step; `limit` is the longest time without progress."""
-        return self._ask(protocol.Perform(session=session), protocol.Performed, limit, on_progress)
+    def perform(
+        self,
+        session: str,
+        until: protocol.Until | None,
+        limit: Second,
+        on_progress: OnProgress,
+    ) -> protocol.Performed:
+        """Carry out a session's step from where it is, to its end or to that of a chunk.
+
+        `limit` is the longest time without progress.
+        """
+        command = protocol.Perform(session=session, until=until)
+        return self._ask(command, protocol.Performed, limit, on_progress)
 
     def close(self, session: str) -> None:
         """Close the session's connections."""

@@ -115,10 +115,27 @@ class Prepare(_Command, kw_only=True, tag="prepare"):
     """CPUs on which the clients' connections have their threads; None: wherever they are put."""
 
 
+class UntilSeconds(msgspec.Struct):
+    """The end of a chunk, in the step's own time since its beginning."""
+
+    seconds: Second
+
+
+class UntilOperations(msgspec.Struct):
+    """The end of a chunk, in commits or indexes of each client since the step's beginning."""
+
+    operations: int
+
+
+Until = UntilSeconds | UntilOperations
+
+
 class Perform(_Command, kw_only=True, tag="perform"):
-    """Carry out a session's step, to its end."""
+    """Carry out a session's step from where it is, to its end or to that of a chunk."""
 
     session: str
+    until: Until | None = None
+    """None: the end of the step."""
 
 
 class Close(_Command, kw_only=True, tag="close"):
@@ -234,9 +251,13 @@ class Prepared(AnyEvent, kw_only=True, tag="prepared"):
 
 
 class Performed(AnyEvent, kw_only=True, tag="performed"):
-    """The measurements of one long step."""
+    """The measurements of one long step since its beginning, in its own time."""
 
     session: str
+    over: bool
+    """Whether the step is at its end, and not only at that of a chunk."""
+    chunk_seconds: Second
+    """Time of the main roles in the last chunk."""
     started: float
     seconds: Second
     bytes_sent: int

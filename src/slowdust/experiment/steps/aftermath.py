@@ -1,0 +1,192 @@
+"""What follows a long step on a contender: counts, sizes, maintenance, and a server that failed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from slowdust.benchmarks.steps import Maintenance, Workload
+from slowdust.dbms.family import Shutdown, Stage
+from slowdust.errors import SlowdustError
+from slowdust.experiment.contenders import Contenders, RunningContender, explain_failure
+from slowdust.experiment.driver.process import TargetError
+from slowdust.experiment.journal import Journal
+from slowdust.experiment.maintenance import longest_wait
+from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.steps.measurement import Measurement
+from slowdust.experiment.steps.step import StepRunner
+from slowdust.experiment.steps.turn import ContenderTurn, long_step
+from slowdust.experiment.view import View
+from slowdust.instances.instance import InstanceError
+from slowdust.store.manifest import StepFailure
+from slowdust.store.slice import Slice
+from slowdust.units import Second
+
+_BETWEEN_TURNS: Second = 10.0
+"""Longest time for a contender to become idle after its turn, before the next one's begins."""
+_FULL_STEP: Second = 1800.0
+"""Length of a timed step from which on the wait after the writes applies unscaled."""
+
+
+class Aftermath:
+    """Brings contenders from the end of one step to where the next one begins."""
+
+    def __init__(
+        self,
+        contenders: Contenders,
+        runner: StepRunner,
+        workload: Workload,
+        journal: Journal,
+        view: View,
+    ) -> None:
+        self._contenders = contenders
+        self._runner = runner
+        self._workload = workload
+        self._journal = journal
+        self._view = view
+        self.without_tables: set[str] = set()
+        """Names of the contenders that sit out the rest of an incarnation."""
+
+    def keep(self, measurement: Measurement) -> None:
+        """Keep the record of a step, and bring the contender to where the next one begins."""
+        turn, record = measurement.turn, measurement.finish()
+        try:
+            self._complete(turn, record)
+        except (TargetError, InstanceError) as error:
+            self.warn(
+                f"{turn.contender.name} finished {turn.step.key} of incarnation "
+                f"{turn.incarnation}, and failed in what follows it: "
+                f"{explain_failure(turn.contender, error)}"
+            )
+            self._revive(turn, has_tables=True)
+        finally:
+            self._journal.add(turn.step, record)  # what was measured stays measured
+
+    @contextmanager
+    def failing(self, turn: ContenderTurn, before: Second = 0.0) -> Iterator[None]:
+        """Record that a contender failed in a step, and start its server again for the next one.
+
+        `before` is the time of its step before this part of it.
+        """
+        begun = time.monotonic()
+        with self._contenders.guard(turn.contender):
+            try:
+                yield
+            except (TargetError, InstanceError) as error:
+                after = before + time.monotonic() - begun
+                self._fail(turn, explain_failure(turn.contender, error), after)
+                self._revive(turn, has_tables=not turn.test.makes_tables)
+
+    def _complete(self, turn: ContenderTurn, record: Slice) -> None:
+        """Add the tables' rows and sizes to the record, and pay the step's debt."""
+        detail, contender, tables = record.step, turn.contender, turn.tables
+        assert detail is not None
+        self._view.phase(f"counting the rows of {contender.name}")
+        detail.rows_counted = self._runner.count_rows(turn)
+        self._check_rows(turn, detail.rows_counted)
+        self._view.phase(f"measuring the size of {contender.name}")
+        self._contenders.measure_sizes(contender, tables.names, tables.rows)
+        sizes = contender.sizes
+        assert sizes is not None
+        detail.data_bytes = sizes.data_bytes
+        detail.table_bytes = sizes.table_bytes
+        detail.index_bytes = sizes.index_bytes
+        detail.settled_s = self._settle(turn)
+
+    def _check_rows(self, turn: ContenderTurn, counted: int) -> None:
+        """Warn of rows that neither the step nor the driver's own count explains."""
+        tables = turn.tables
+        where = f"after {turn.step.key} of incarnation {turn.incarnation}"
+        if counted != tables.written:
+            self.warn(
+                f"{turn.contender.name} has {counted:,} rows {where}, and by what was inserted and "
+                f"deleted it should have {tables.written:,}"
+            )
+        elif counted != tables.rows:
+            self.warn(
+                f"{turn.contender.name} has {counted:,} rows {where}, and should have "
+                f"{tables.rows:,}"
+            )
+        tables.rows = counted
+
+    def _settle(self, turn: ContenderTurn) -> Second:
+        """Pay the step's debt before another contender's turn; return how long that took."""
+        begun = time.monotonic()
+        limit = _BETWEEN_TURNS
+        stages: list[Stage] = []
+        contender, tables = turn.contender, turn.tables
+        due = self._maintenance(turn.step)
+        match due:
+            case Maintenance.AFTER_LOAD:
+                stages = contender.family.after_load(contender.server.site, tables.names)
+            case Maintenance.AFTER_WRITES:
+                stages = contender.family.after_writes(contender.server.site, tables.names)
+                limit = max(limit, longest_wait(tables.rows, self._workload.seconds / _FULL_STEP))
+            case Maintenance.AFTER_STEP:
+                stages = contender.family.after_step(contender.server.site, tables.names)
+        if stages:
+            self._view.phase(f"maintenance of {contender.name} after {turn.test.name}")
+            self._contenders.maintain(contender, stages, tables.rows)
+        self._wait_until_idle(contender, limit)
+        if due is Maintenance.AFTER_LOAD:
+            self._journal.record_servers(self._contenders)
+        return time.monotonic() - begun
+
+    def _maintenance(self, step: PlannedStep) -> Maintenance:
+        """Return the maintenance that follows a step: after the writes only behind the last."""
+        due = long_step(step).maintenance
+        steps = self._steps(step)
+        later = steps[steps.index(step) + 1 :]
+        if due is Maintenance.AFTER_WRITES and any(long_step(s).maintenance is due for s in later):
+            return Maintenance.AFTER_STEP
+        return due
+
+    def _wait_until_idle(self, contender: RunningContender, limit: Second) -> None:
+        self._view.phase(f"waiting until {contender.name} is idle")
+        self._contenders.wait_until_idle([contender], limit)
+
+    def _fail(self, turn: ContenderTurn, reason: str, after: Second) -> None:
+        failure = StepFailure(
+            test=turn.test.name,
+            clients=turn.step.clients,
+            contender=turn.contender.name,
+            incarnation=turn.incarnation,
+            reason=reason,
+            after_s=after,
+        )
+        self._journal.fail(failure)
+        self._view.warning(f"{turn.step.key} of incarnation {turn.incarnation} failed: {reason}")
+
+    def _revive(self, turn: ContenderTurn, *, has_tables: bool) -> None:
+        """Start the contender again for the next step, or let it sit out the rest."""
+        contender = turn.contender
+        contender.server.stop(Shutdown.AT_ONCE)
+        with suppress(SlowdustError):  # its session may have ended with the server
+            self._contenders.driver.close(turn.session)
+        if not has_tables or not contender.keeps_tables:
+            self.without_tables.add(contender.name)
+            self._view.warning(
+                f"{contender.name} sits out the rest of incarnation {turn.incarnation}: its tables "
+                f"are not complete"
+            )
+            return
+        self._view.phase(f"starting {contender.name} again")
+        contender.start()
+        turn.tables.rows = self._runner.count_rows(turn)
+        self._wait_until_idle(contender, _BETWEEN_TURNS)
+        steps = self._steps(turn.step)
+        if later := [step.key for step in steps[steps.index(turn.step) + 1 :]]:
+            self.warn(
+                f"{contender.name} in incarnation {turn.incarnation}: its server was started again "
+                f"after {turn.step.key}, before these steps: {', '.join(later)}"
+            )
+
+    def warn(self, text: str) -> None:
+        """Show a warning, and keep it for the report."""
+        self._journal.warn(text)
+        self._view.warning(text)
+
+    def _steps(self, step: PlannedStep) -> list[PlannedStep]:
+        """Return all steps with as many clients."""
+        return [other for other in self._journal.steps if other.clients == step.clients]
