@@ -34,7 +34,7 @@ from slowdust.instances.freezing import freeze, thaw
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.rundir import RunDirectory
-from slowdust.instances.syncs import SYNC_DELAY, SyncFile, sync_library
+from slowdust.instances.syncs import SYNC_DELAY, SyncFile, check_delay, sync_library
 from slowdust.places import DATA_VARIABLE
 from slowdust.units import known
 
@@ -113,6 +113,7 @@ class Instance:
         access = access or Access.make()
         environment = environment or Environment()
         preloaded = known([environment.library, delay_library])
+        check_delay(environment.variables)
         check_loadable([*build.runtime.libraries, *preloaded])
         family_of(build.dbms).check_access(build, access)
         if environment.allocator is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.dbms.environment import preloading
+from slowdust.errors import UsageError
 from slowdust.instances.preloads import compiled
 from slowdust.store.waits import Syncs
 
@@ -25,6 +26,13 @@ _CALLS = ("fsync", "fdatasync", "sync_file_range")
 _WORD = 8
 _LINE_WORDS = 8
 _BYTES = _WORD * _LINE_WORDS * (1 + len(_CALLS))
+
+
+def check_delay(variables: Mapping[str, str]) -> None:
+    """Raise UsageError for a delay that the library would take for another one, or for none."""
+    delay = variables.get(SYNC_DELAY)
+    if delay is not None and not (delay.isascii() and delay.isdigit()):
+        raise UsageError(f"{SYNC_DELAY}={delay}: write microseconds as a whole number")
 
 
 def sync_library() -> Path:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from slowdust.accounts import server_account
-from slowdust.instances.syncs import SYNC_DELAY, SyncFile, sync_library
+from slowdust.errors import UsageError
+from slowdust.instances.syncs import SYNC_DELAY, SyncFile, check_delay, sync_library
 
 DELAY_US = 20_000
 SYNCS = """
@@ -69,3 +70,11 @@ def test_a_file_that_has_become_shorter_cannot_be_read(file: SyncFile, open_dir:
     os.truncate(open_dir / "syncs", 8)
     with pytest.raises(OSError, match="shorter"):
         file.totals()
+
+
+@pytest.mark.parametrize("delay", ["2ms", "-1", "0.5", "", "²"])
+def test_a_delay_is_a_whole_number(delay: str) -> None:
+    check_delay({SYNC_DELAY: "2000"})
+    check_delay({})
+    with pytest.raises(UsageError, match="write microseconds"):
+        check_delay({SYNC_DELAY: delay})

@@ -1,10 +1,21 @@
 """Waits of one window, from what the server answered."""
 
+from types import SimpleNamespace
+from typing import Any, Literal
+
 import pytest
 
+from slowdust.dbms.mysqld.waits import WAITS
 from slowdust.dbms.waits import SessionSample
-from slowdust.experiment.waits.window import seen_in_samples, waits_between
-from slowdust.store.waits import Wait, WaitKind
+from slowdust.experiment.driver.process import TargetError
+from slowdust.experiment.driver.protocol import Failed
+from slowdust.experiment.waits.window import (
+    Observer,
+    PlannedWindow,
+    seen_in_samples,
+    waits_between,
+)
+from slowdust.store.waits import Wait, WaitKind, WaitPlace, WaitWindow
 
 
 def total(event: str, us: float, times: int) -> Wait:
@@ -59,3 +70,43 @@ def test_the_head_of_a_queue_is_who_holds_up_the_others() -> None:
 def test_no_sample_is_not_no_wait() -> None:
     seen = seen_in_samples("pg_stat_activity", [], [1], 1.0)
     assert (seen.samples, seen.waits) == (0, [])
+
+
+class Refusing:
+    """A driver whose server answers each question with an error."""
+
+    def __init__(self, kind: Literal["server", "connection"]) -> None:
+        self._failed = Failed(kind=kind, message="no such table")
+
+    def sql(self, *question: object) -> object:
+        raise TargetError(self._failed)
+
+
+def observe_by(driver: Refusing, warnings: list[str]) -> WaitWindow:
+    family = SimpleNamespace(waits=lambda site: [WAITS])
+    server = SimpleNamespace(site=None, syncs=None)
+    contender: Any = SimpleNamespace(
+        name="c", target=None, family=family, server=server, refuse_fatal_errors=lambda *_: None
+    )
+    place = WaitPlace(
+        benchmark="micro", test="scan", clients=1, contender="c", incarnation=1, repeat=0
+    )
+    ran: Any = SimpleNamespace(operations=7, seconds=0.5, errors={})
+    both: Any = driver
+    observer = Observer(both, both, warnings.append)
+    return observer.observe(PlannedWindow(place, contender, [], 0.5), lambda stop: ran)
+
+
+def test_a_server_that_does_not_know_the_question_is_warned_of() -> None:
+    warnings: list[str] = []
+    window = observe_by(Refusing("server"), warnings)
+    assert (window.operations, window.sources, window.waits) == (7, [], [])
+    assert (window.syncs, window.sessions) == (None, None)
+    assert set(warnings) == {
+        "c does not tell all that its sessions wait for: server error: no such table"
+    }
+
+
+def test_a_server_that_is_gone_is_not() -> None:
+    with pytest.raises(TargetError):
+        observe_by(Refusing("connection"), [])
