@@ -17,9 +17,9 @@ def facts(waits: ContenderWaits) -> list[str]:
             sentences.append(f"Fewer than {FEWEST_SYNCS:g} calls of fsync per operation.")
         else:
             sentences.append(
-                f"{amount(syncs.per_operation)} calls of {' and '.join(syncs.calls)} per operation"
-                f"{_beside(syncs.per_operation_beside)}, {amount(syncs.us)} µs each"
-                f"{_beside(syncs.us_beside)}."
+                f"Calls of {' and '.join(syncs.calls)} per operation: "
+                f"{amount(syncs.per_operation)}{_beside(syncs.per_operation_beside)}, "
+                f"{amount(syncs.us)} µs each{_beside(syncs.us_beside)}."
             )
     if waits.sessions is not None and waits.sessions.asleep_us:
         asleep = [

@@ -34,7 +34,7 @@ def test_markdown_has_the_events_of_each_beside_the_base() -> None:
     report, _ = observed(windows)
     text = section(markdown.render(report), "Waits")
     assert f"### update-one, 4 clients: {BASE}" in text
-    assert any("1 calls of fdatasync per operation (base 1), 2," in line for line in text)
+    assert any("Calls of fdatasync per operation: 1 (base 1), 2," in line for line in text)
     rows = [row for row in table_rows(text) if row[0] == "`IO/WalSync`"]
     of_base, of_newer = rows
     assert of_base[2] == "-", "the base is beside nothing"
