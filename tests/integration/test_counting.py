@@ -27,7 +27,7 @@ incarnations = 1
 count = "valgrind"
 """
 COUNTS = 2 * STARTS * REPEATS
-"""Counts of a test on two contenders."""
+"""Counts of a test on two contenders, at least."""
 
 
 needs_valgrind = pytest.mark.skipif(
@@ -74,7 +74,8 @@ def instructions(workplace: Workplace, test: str) -> dict[str, list[float]]:
 
 def check_alike(workplace: Workplace, test: str) -> None:
     base, contender = instructions(workplace, test).values()
-    assert len(base) == len(contender) == STARTS * REPEATS
+    assert len(base) >= STARTS * REPEATS
+    assert len(contender) >= STARTS * REPEATS
     assert min(base) > 10_000
     assert median(contender) / median(base) == pytest.approx(1, abs=0.01)
 
@@ -84,7 +85,7 @@ def test_a_postgres_beside_itself_works_as_much_after_a_kill_too(
     workplace: Workplace, builds: GetBuildOf
 ) -> None:
     builds("postgres", "17.6")
-    write_spec(workplace, "postgres@17.6", "update-index", "point-query")
+    write_spec(workplace, "postgres@17.6", "update-nonindex", "point-query")
     process = workplace.start("run", "counted.toml")
     wait_until(lambda: len(lines(workplace)) >= REPEATS, "a few counts are on disk")
     process.send_signal(signal.SIGKILL)
@@ -95,10 +96,10 @@ def test_a_postgres_beside_itself_works_as_much_after_a_kill_too(
     workplace.run("run", "results/counted/experiment.toml", "--resume")
     after = lines(workplace)
     assert after[: len(before)] == before
-    places = [json.dumps(json.loads(line)["place"]) for line in after]
-    assert len(places) == len(set(places)) == 2 * COUNTS
+    places = {json.dumps(json.loads(line)["place"]) for line in after}
+    assert len(places) >= 2 * COUNTS, "more where two starts decide nothing"
     check_alike(workplace, "point-query")
-    check_alike(workplace, "update-index")
+    check_alike(workplace, "update-nonindex")
     assert workplace.manifest("counted")["counting"]["source"] == "valgrind"
     assert workplace.nothing_is_left()
 
