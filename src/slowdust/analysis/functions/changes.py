@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.functions.sampling import beyond_sampling, partition
 from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
 from slowdust.store.profile import Profile
 
@@ -62,7 +63,8 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
 
     A function is joined by its name and its object; libraries of several versions are one object
     (`libcrypto.so.1.1`, `libcrypto.so.3`), and so are the server programs of MySQL and MariaDB.
-    An object that has no symbols in one of the two is joined as a whole.
+    An object that has no symbols in one of the two is joined as a whole. Of samples only changes
+    that sampling does not explain are listed by name.
     """
     unnamed = {p.contender: p.unnamed_objects for p in (base, contender) if p.unnamed_objects}
     whole = {_object(name) for names in unnamed.values() for name in names}
@@ -73,7 +75,8 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
         _changes(before, after, total - base_total),
         key=lambda change: (-abs(change.change), change.name, change.object),
     )
-    listed, others = changes[:MOST_FUNCTIONS], changes[MOST_FUNCTIONS:]
+    is_listed = beyond_sampling(base, contender, len(changes))
+    listed, others = partition(changes, is_listed, MOST_FUNCTIONS)
     return FunctionChanges(
         benchmark=contender.benchmark,
         test=contender.test,
@@ -81,6 +84,8 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
         contender=contender.contender,
         source=contender.source,
         unit=contender.unit,
+        base_samples=base.samples,
+        samples=contender.samples,
         base_total=base_total,
         total=total,
         functions=listed,

@@ -46,14 +46,18 @@ class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     source: ProfileSource
     unit: str
     """`instructions`, exact, or `ns`, the CPU time of samples."""
+    base_samples: int | None = None
+    """Number of samples of the base's profile; absent, as the next, where all was counted."""
+    samples: int | None = None
     base_total: float
     """Cost of an operation on the base: the sum of own costs."""
     total: float
     """Cost of an operation on the contender."""
     functions: list[FunctionChange]
-    """The largest changes, of either sign, the largest first."""
+    """The largest changes, of either sign, the largest first; of samples only those that the error
+    of sampling does not explain."""
     others: int = 0
-    """Number of functions with smaller changes."""
+    """Number of functions with other changes."""
     others_change: float = 0.0
     """Sum of their changes."""
     unnamed: dict[str, list[str]] = {}

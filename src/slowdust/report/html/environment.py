@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from slowdust import wording
 from slowdust.analysis.story.unsure import what_decides
+from slowdust.report.functions import COSTS, sampling_of
 from slowdust.report.html import cells, numbers
 
 
@@ -24,6 +25,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(
+        cost=COSTS.__getitem__,
+        sampling_of=sampling_of,
         amount=cells.amount,
         share=cells.share,
         signed_amount=cells.signed_amount,
