@@ -20,6 +20,16 @@ Basis = Literal["typical", "all time"]
 """The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 
+def bound_nearer_1(low: float | None, high: float | None) -> float | None:
+    """Return the bound nearer 1 of the interval of a ratio.
+
+    None without an interval, and for one that includes 1.
+    """
+    if low is None or high is None or low <= 1 <= high:
+        return None
+    return low if low > 1 else high
+
+
 class MetricComparison(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A metric, or a percentile of response times, relative to the base's: paired by blocks."""
 
@@ -116,6 +126,11 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Number of counts, over all incarnations."""
     incarnations: int
 
+    @property
+    def bound(self) -> float | None:
+        """The bound nearer 1 of its interval; None without an interval that excludes 1."""
+        return bound_nearer_1(self.low, self.high)
+
 
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
@@ -206,10 +221,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
 
         None without an interval that excludes 1.
         """
-        low, high = self.judged_interval
-        if low is None or high is None or low <= 1 <= high:
-            return None
-        return low if low > 1 else high
+        return bound_nearer_1(*self.judged_interval)
 
     def lies_beyond(self, margin: float) -> bool:
         """Return whether all of the interval is beyond the margin, on one side of 1."""

@@ -39,6 +39,7 @@ def environment() -> Environment:
         sureness=cells.sureness,
         rate_and_outlook=cells.rate_and_outlook,
         what_decides=what_decides,
+        amount_class=cells.amount_class,
         work_band=cells.work_band,
         work_sureness=cells.work_sureness,
         work_icon=cells.work_icon,
