@@ -121,6 +121,7 @@ def explained(
         ratio, low, high = instructions
         result.work = Work(
             source="valgrind",
+            clients=result.clients,
             instructions=1e5 * ratio,
             ratio=ratio,
             low=low,

@@ -108,6 +108,8 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     source: Source
     """`valgrind` or `pmu`: two sources are never compared."""
+    clients: int
+    """Number of clients with which it was counted."""
     instructions: float
     """Instructions in user mode per operation: of the session's own process or thread by valgrind,
     of all of the server's processes by a PMU."""

@@ -36,7 +36,7 @@ LEAST_SHARE = 0.1
 FEWEST_TOGETHER = 2
 """Changed tests from which a sentence says what their changes have in common."""
 
-_UNMEASURED = " for what is not measured here, as a flush, the network or a CPU that others use"
+_UNMEASURED = " for what is not measured here, such as a flush, the network or a CPU in other use"
 _WITH_WAITING: frozenset[PartName] = frozenset(("waiting", "server"))
 _WITH_INSTRUCTIONS: frozenset[PartName] = frozenset(("instructions", "time per instruction"))
 
@@ -44,7 +44,7 @@ CPU_TIMES: Mapping[PartName, str] = {
     "user CPU": "server user CPU",
     "system CPU": "server system CPU",
     "server CPU": "server CPU",
-    "other server CPU": "server CPU beside the instructions",
+    "other server CPU": "server CPU that the session's instructions do not explain",
     "client CPU": "client CPU",
     "server": "time outside the client",
 }
@@ -61,6 +61,11 @@ TITLES: Mapping[PartName, str] = {
     "server": "server CPU and waiting",
 }
 """Parts as rows and columns name them, in the order in which these stand."""
+_PLAN = "another plan"
+_STALLS = "stalls"
+_NO_PART = "no part is sure"
+_WITHOUT_PART = (_PLAN, _STALLS, _NO_PART)
+"""What is said of the changes of which no part of the time is the largest."""
 
 
 def add_reasons(results: Sequence[Result], base: str, functions: Sequence[FunctionChanges]) -> None:
@@ -78,43 +83,44 @@ def add_reasons(results: Sequence[Result], base: str, functions: Sequence[Functi
         explanation, base_result = result.explanation, steps.get(_step(result))
         if explanation is None or base_result is None or result.verdict not in ("faster", "slower"):
             continue
-        own = counted.get((_step(result), result.contender), ())
+        own: Sequence[FunctionChange] = ()
+        if result.work is not None:
+            step = _step(result)._replace(clients=result.work.clients)
+            own = counted.get((step, result.contender), ())
         explanation.words = _words(result, explanation, base_result, own)
 
 
 def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
     """Return a sentence about the largest parts of the changed results, which have these labels.
 
-    Those that a plan or stalls explain are left out.
+    Nothing where no part of any of them is sure.
     """
-    explained = [
-        (label, result.explanation)
-        for label, result in labelled
-        if result.explanation is not None and result.explanation.words and _has_parts(result)
-    ]
-    if len(explained) < FEWEST_TOGETHER:
+    by_kind: dict[str, list[str]] = {kind: [] for kind in (*TITLES.values(), *_WITHOUT_PART)}
+    for label, result in labelled:
+        if result.explanation is not None and result.explanation.words:
+            by_kind[_kind_of_change(result, result.explanation)].append(label)
+    parts = [_in_tests(kind, by_kind[kind]) for kind in TITLES.values() if by_kind[kind]]
+    total = sum(map(len, by_kind.values()))
+    if total < FEWEST_TOGETHER or not parts:
         return []
-    by_part: dict[PartName | None, list[str]] = {name: [] for name in (*TITLES, None)}
-    for label, explanation in explained:
-        by_part[explanation.main[0] if explanation.main else None].append(label)
-    largest = [
-        f"{TITLES[name]} in {len(labels)} ({shortened(labels)})"
-        for name, labels in by_part.items()
-        if name is not None and labels
-    ]
-    if not largest:
-        return []
-    unknown = by_part[None]
-    rest = f"; in {len(unknown)} none is sure ({shortened(unknown)})" if unknown else ""
+    others = [f"; {_in_tests(kind, by_kind[kind])}" for kind in _WITHOUT_PART if by_kind[kind]]
     return [
-        f"Of {len(explained)} tests that changed, the largest part of the change is "
-        f"{listing(largest)}{rest}."
+        f"Of {total} tests that changed, the largest part of the change is "
+        f"{listing(parts)}{''.join(others)}."
     ]
 
 
-def _has_parts(result: Result) -> bool:
-    """Return whether parts of an operation's time explain it, and not its plan or stalls."""
-    return result.basis == "typical" and PLAN_DIFFERS not in result.notes
+def _kind_of_change(result: Result, explanation: Explanation) -> str:
+    """Return the title of the largest part of a change, or what stands in its place."""
+    if PLAN_DIFFERS in result.notes:
+        return _PLAN
+    if result.basis == "all time":
+        return _STALLS
+    return TITLES[explanation.main[0]] if explanation.main else _NO_PART
+
+
+def _in_tests(kind: str, labels: Sequence[str]) -> str:
+    return f"{kind} in {len(labels)} ({shortened(labels)})"
 
 
 def _step(result: Result) -> Step:
@@ -153,14 +159,14 @@ def _clause(part: Part, result: Result, functions: Sequence[FunctionChange]) -> 
         assert result.work is not None and result.work.ratio is not None, "they were counted"
         return f"{result.work.ratio:.2f}X instructions per {unit}{_in_functions(functions)}"
     if part.name == "time per instruction":
-        longer = "longer" if part.change > 0 else "less long"
-        return f"each instruction took {longer}: the clock, the caches or a neighbour"
+        time = "more" if part.change > 0 else "less"
+        return f"each instruction took {time} time: the clock, the caches or a neighbour"
     if part.name == "waiting":
         return f"it waits {_more_us(part)} per {unit}"
     if not part.base_us or part.us is None:
         return f"{CPU_TIMES[part.name]} per {unit} {'grew' if part.change > 0 else 'shrank'}"
-    in_one = ", CPU and waiting in one," if part.name == "server" else ""
-    return f"{CPU_TIMES[part.name]} per {unit}{in_one} is {change(part.us / part.base_us)}"
+    together = " (server CPU and waiting together)" if part.name == "server" else ""
+    return f"{CPU_TIMES[part.name]} per {unit}{together} is {change(part.us / part.base_us)}"
 
 
 def _aim(part: Part, evidence: Sequence[Movement]) -> str:

@@ -54,7 +54,7 @@ def _judged(results: Sequence[Result]) -> list[tuple[Result, Work]]:
 
 
 def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
-    """Return '3 more (most: scan, 5% more work), 1 less (insert, 2% less work), 4 the same'."""
+    """Return '3 more (largest: scan, 5% more work), 1 less (insert, 2% less work), 4 the same'."""
     parts = []
     for verdict in _VERDICTS:
         alike = [(result, work) for result, work in judged if work.verdict == verdict]
@@ -65,7 +65,7 @@ def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
             result, work = max(alike, key=lambda pair: _size(pair[1]))
             label = step_label(result.test, result.clients, levels)
             far = f"{label}, {work_in_words(work.ratio or 1.0)}"
-            part += f" ({far if len(alike) == 1 else f'most: {far}'})"
+            part += f" ({far if len(alike) == 1 else f'largest: {far}'})"
         parts.append(part)
     return ", ".join(parts)
 

@@ -92,6 +92,7 @@ def _work(counts: Sequence[Count]) -> Work:
     instructions = events.pop(INSTRUCTIONS)
     return Work(
         source=counts[0].source,
+        clients=counts[0].place.clients,
         instructions=instructions,
         background=background_per_operation(counts).get(INSTRUCTIONS),
         events=events,
