@@ -154,9 +154,7 @@ def test_a_handful_of_samples_is_no_change_of_a_function() -> None:
 
 
 def test_a_function_with_many_samples_comes_and_goes() -> None:
-    changes = changes_between(
-        sampled(BASE, parse=400, old=60), sampled(NEWER, parse=400, new=70)
-    )
+    changes = changes_between(sampled(BASE, parse=400, old=60), sampled(NEWER, parse=400, new=70))
 
     assert [(each.name, each.fate) for each in changes.functions] == [
         ("new", "came"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.model import Amount, Result, Verdict, Work
-from slowdust.analysis.work.cost import background_per_operation, events_per_operation
+from slowdust.analysis.work.cost import background_per_operation, events_per_operation, place_of
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
 from slowdust.wording import clients, listing
@@ -44,8 +44,9 @@ def add_work(results: Sequence[Result], counts: Sequence[Count], contenders: Seq
         (judgement.estimate.step, judgement.estimate.contender): judgement
         for judgement in judge_work(by_step, contenders)
     }
+    timed = [Step(result.benchmark, result.test, result.clients) for result in results]
     for step, by_contender in by_step.items():
-        place = _place_of(step, results)
+        place = place_of(step, timed)
         for result in results:
             if Step(result.benchmark, result.test, result.clients) != place:
                 continue
@@ -72,18 +73,6 @@ def notes_about_work(results: Sequence[Result], counts: Sequence[Count]) -> list
     levels = listing([clients(count) for count in sorted(counted)])
     times = listing([clients(count) for count in sorted(measured)])
     return [f"Work was counted with {levels}, time was measured with {times}."]
-
-
-def _place_of(step: Step, results: Sequence[Result]) -> Step | None:
-    """Return the step whose results the counts of `step` belong to; None without such results."""
-    levels = {
-        result.clients
-        for result in results
-        if (result.benchmark, result.test) == (step.benchmark, step.test)
-    }
-    if not levels:
-        return None
-    return step if step.clients in levels else step._replace(clients=min(levels))
 
 
 def _work(counts: Sequence[Count]) -> Work:

@@ -99,7 +99,9 @@ def instructions_in_words(work: Work) -> str:
     """Return what a cell of work says when pointed at."""
     parts = [f"{measured(work.instructions)} instructions per operation, by {work.source}"]
     if work.ratio is not None and work.bound is not None:
-        parts.append(f"{wording.work_in_words(work.ratio)}{wording.at_least(work.ratio, work.bound)}")
+        parts.append(
+            f"{wording.work_in_words(work.ratio)}{wording.at_least(work.ratio, work.bound)}"
+        )
     parts += [
         f"{measured(amount)} {name.replace('_', ' ')}" for name, amount in work.events.items()
     ]
