@@ -66,6 +66,69 @@ def test_more_instructions_are_the_cause() -> None:
     assert explanation.words.endswith("% of the change), nothing waits longer")
 
 
+def test_instructions_of_other_clients_are_not_those_of_the_cpu_time() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+
+    _, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002), counted_clients=8)
+
+    names = [part.name for part in explanation_of(result).parts]
+    assert names == ["instructions", "other server CPU", "client CPU", "waiting"]
+    assert "each instruction" not in explanation_of(result).words
+
+
+def test_a_test_that_writes_has_a_background_beside_the_counted_session() -> None:
+    manifest, slices = parts_experiment(
+        {BASE: Spent(), OTHER: Spent(user=75.0)}, test="update-index"
+    )
+
+    _, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002))
+
+    assert explanation_of(result).main == ["other server CPU"]
+    assert "each instruction" not in explanation_of(result).words
+
+
+@pytest.mark.parametrize("instructions", [(1.005, 1.004, 1.006), (1.0, 0.99, 1.01)])
+def test_instructions_that_are_the_same_or_unsure_are_no_cause(
+    instructions: tuple[float, float, float],
+) -> None:
+    explanation = explain_synthetic(Spent(user=51.0), instructions=instructions)
+
+    assert "instructions" not in explanation.main
+
+
+@pytest.mark.parametrize("went", [0.0, -0.1, -0.3, -0.5])
+def test_a_function_that_may_be_a_renamed_one_is_not_named(went: float) -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+    functions = FunctionChanges(
+        benchmark="micro",
+        test=TEST,
+        clients=1,
+        contender=OTHER,
+        source="callgrind",
+        unit="instructions",
+        base_total=1e5,
+        total=1.5e5,
+        functions=[
+            FunctionChange(name="planner", object="postgres", fate="grew", change=3e4, share=0.6),
+            FunctionChange(
+                name="ExecInterpExprNew", object="postgres", fate="came", change=2e4, share=0.4
+            ),
+            FunctionChange(
+                name="ExecInterpExpr",
+                object="postgres",
+                fate="went",
+                change=5e4 * went,
+                share=went,
+            ),
+        ],
+    )
+
+    _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[functions])
+
+    assert "60% in planner" in explanation_of(result).words
+    assert ("ExecInterpExprNew" in explanation_of(result).words) is (went > -0.2)
+
+
 def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
     functions = FunctionChanges(
@@ -96,7 +159,9 @@ def test_a_slower_clock_is_time_per_instruction_and_no_instructions() -> None:
     explanation = explain_synthetic(Spent(user=65.0), instructions=(1.0, 0.998, 1.002))
 
     assert explanation.main == ["time per instruction"]
-    assert "each instruction took longer: the clock, the caches or a neighbour" in explanation.words
+    assert (
+        "each instruction took more time: the clock, the caches or a neighbour" in explanation.words
+    )
 
 
 def test_without_counts_cpu_time_is_stated_and_proves_nothing() -> None:
@@ -197,7 +262,9 @@ def test_kernel_time_beside_equal_instructions_is_server_cpu_beside_them() -> No
     )
 
     assert explanation.main == ["other server CPU"]
-    assert explanation.words.startswith("server CPU beside the instructions per operation grew (")
+    assert explanation.words.startswith(
+        "server CPU that the session's instructions do not explain per operation grew ("
+    )
 
 
 def test_a_sentence_says_what_many_changes_consist_of() -> None:
@@ -212,8 +279,8 @@ def test_a_sentence_says_what_many_changes_consist_of() -> None:
     report, _ = explained(manifest, slices)
 
     assert (
-        "Of 2 tests that changed, the largest part of the change is user CPU in 1 (scan) and "
-        "waiting in 1 (point-query)."
+        "Of 3 tests that changed, the largest part of the change is user CPU in 1 (scan) and "
+        "waiting in 1 (point-query); another plan in 1 (delete)."
     ) in report.tldr
 
 
@@ -222,7 +289,7 @@ def test_threads_beside_the_session_leave_cpu_time_and_waiting_in_one() -> None:
 
     assert [part.name for part in explanation.parts] == ["server", "client CPU"]
     assert explanation.main == ["server"]
-    assert "CPU and waiting in one" in explanation.words
+    assert "(server CPU and waiting together)" in explanation.words
 
 
 def test_clients_that_wait_for_a_cpu_do_not_make_waiting_a_cause() -> None:

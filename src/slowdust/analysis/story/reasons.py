@@ -178,10 +178,25 @@ def _in_functions(functions: Sequence[FunctionChange]) -> str:
     """Return ', of the difference 41% in planner and 12% in hash_search'."""
     named = [
         f"{each.share:.0%} in {each.name}"
-        for each in functions[:MOST_FUNCTIONS]
-        if each.share is not None and each.share >= LEAST_SHARE
+        for each in functions
+        if each.share is not None
+        and each.share >= LEAST_SHARE
+        and not _may_be_renamed(each, each.share, functions)
     ]
-    return f", of the difference {listing(named)}" if named else ""
+    return f", of the difference {listing(named[:MOST_FUNCTIONS])}" if named else ""
+
+
+def _may_be_renamed(
+    change: FunctionChange, share: float, functions: Sequence[FunctionChange]
+) -> bool:
+    """Return whether a function that only one contender has may be the other's by another name.
+
+    Then its cost is no change. It may be where the functions that only the other has cost half as
+    much: a function that was renamed, split, or inlined into its caller.
+    """
+    fates = {"came": "went", "went": "came"}
+    only_there = [each for each in functions if each.fate == fates.get(change.fate)]
+    return -sum(each.share or 0.0 for each in only_there) > share / 2
 
 
 def _more_us(part: Part) -> str:
