@@ -6,8 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.explanation.times import log_mean
 from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, Result
+from slowdust.store.count import Source
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment
 
@@ -121,11 +123,13 @@ def test_a_function_that_may_be_a_renamed_one_is_not_named(went: float) -> None:
                 share=went,
             ),
         ],
+        came=2e4,
+        went=-5e4 * went,
     )
 
     _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[functions])
 
-    assert "60% in planner" in explanation_of(result).words
+    assert "60% of the difference in planner" in explanation_of(result).words
     assert ("ExecInterpExprNew" in explanation_of(result).words) is (went > -0.2)
 
 
@@ -151,7 +155,7 @@ def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
     _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[functions])
 
     words = explanation_of(result).words
-    assert "instructions per operation, of the difference 41% in planner and 12% in hash" in words
+    assert "instructions per operation, 41% of the difference in planner and 12% in hash" in words
     assert "palloc" not in words
 
 
@@ -160,7 +164,8 @@ def test_a_slower_clock_is_time_per_instruction_and_no_instructions() -> None:
 
     assert explanation.main == ["time per instruction"]
     assert (
-        "each instruction took more time: the clock, the caches or a neighbour" in explanation.words
+        "each instruction took more time: clock rate, caches or other load on the machine"
+        in explanation.words
     )
 
 
@@ -329,3 +334,20 @@ def test_the_interval_of_the_counts_widens_the_part_of_the_instructions() -> Non
 
     assert sharp.main == ["instructions"]
     assert blurred.main == []
+
+
+@pytest.mark.parametrize(
+    ("source", "background", "split"),
+    [("pmu", None, True), ("pmu", 4_000.0, True), ("pmu", 30_000.0, False)],
+)
+def test_a_background_that_is_large_leaves_the_time_of_an_instruction_unknown(
+    source: Source, background: float | None, split: bool
+) -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+    report, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002))
+    assert result.work is not None
+    result.work.source, result.work.background = source, background
+
+    add_explanations(report.results, slices, report.contenders)
+
+    assert (explanation_of(result).part("time per instruction") is not None) is split

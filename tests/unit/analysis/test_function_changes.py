@@ -173,3 +173,12 @@ def test_samples_of_a_server_that_did_not_change_list_no_function() -> None:
         listed += bool(changes_between(before, after).functions)
 
     assert listed <= 10
+
+
+def test_all_that_came_and_went_is_added_up_beyond_what_is_listed() -> None:
+    before = profile(BASE, ("kept", "mysqld", 1000), *((f"o{n}", "mysqld", 10) for n in range(40)))
+    after = profile(NEWER, ("kept", "mysqld", 1000), *((f"n{n}", "mysqld", 11) for n in range(40)))
+
+    changes = changes_between(before, after)
+
+    assert (changes.came, changes.went) == (440, 400)

@@ -44,6 +44,8 @@ GOOD_PART = 0.25
 BESIDE = 0.02
 """Share of the time per operation by which CPU times may exceed it, as an error of measurement;
 with more, threads of the server must have worked beside the session."""
+SMALL_BACKGROUND = 0.05
+"""Instructions of the background / the session's up to which they are all of the server's."""
 FAR = 5.0
 """Distance of a block from the median, in standard deviations of the middle ones, from which it is
 left out: the verdict is about typical blocks."""
@@ -177,13 +179,16 @@ def _names(whole: Times, every: Sequence[Times], result: Result) -> tuple[PartNa
 def _is_all_user_cpu(result: Result, work: Work) -> bool:
     """Return whether the counted instructions are those of the measured user CPU.
 
-    They are if as many clients were counted as were timed, and if the server did nothing else:
-    valgrind counts the session alone, beside which a test that writes has the background at work.
+    They are if as many clients were counted as were timed, and if the server did hardly anything
+    else. valgrind counts the session alone: a test that writes then has an unknown background, and
+    one that reads is taken to have none, since no slice has the session's CPU time apart.
     """
     if work.clients != result.clients:
         return False
+    if work.background_share is not None:
+        return work.background_share <= SMALL_BACKGROUND
     test = known_test(result.benchmark, result.test)
-    return work.source == "pmu" or (test is not None and not test.writes)
+    return test is not None and not test.writes
 
 
 def _is_blurred(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> bool:

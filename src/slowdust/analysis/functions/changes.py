@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.sampling import beyond_sampling, partition
-from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
+from slowdust.analysis.model.functions import (
+    WHOLE_OBJECT,
+    Fate,
+    FunctionChange,
+    FunctionChanges,
+)
 from slowdust.store.profile import Profile
 
 MOST_FUNCTIONS = 15
@@ -18,8 +23,6 @@ _VERSION = re.compile(r"(?:-[\d.]+)?\.so(?:\.[\d.]+)?$")
 _SERVERS = frozenset({"mysqld", "mariadbd"})
 """File names of one server program, by its DBMS and version."""
 
-WHOLE_OBJECT = "(all functions)"
-"""Name of the row of an object that has no symbols in one of two profiles."""
 
 _Key = tuple[str, str]
 
@@ -91,6 +94,8 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
         functions=listed,
         others=len(others),
         others_change=sum(change.change for change in others),
+        came=sum(change.own or 0.0 for change in changes if change.fate == "came"),
+        went=sum(change.base_own or 0.0 for change in changes if change.fate == "went"),
         unnamed=unnamed,
     )
 

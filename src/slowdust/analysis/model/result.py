@@ -111,8 +111,8 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     clients: int
     """Number of clients with which it was counted."""
     instructions: float
-    """Instructions in user mode per operation: of the session's own process or thread by valgrind,
-    of all of the server's processes by a PMU."""
+    """Instructions in user mode per operation, of the session's own process or thread; of all of
+    the server's where a PMU could not tell the session apart."""
     ratio: float | None = None
     """Contender / base, as the geometric mean over what both did; 1 for the base."""
     low: float | None = None
@@ -121,12 +121,20 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     verdict: Amount | None = None
     """`more`, `less` or `same` work (margin 1%), else `unsure`; absent for the base."""
     background: float | None = None
-    """Instructions per operation of the server's other threads and processes."""
+    """Instructions per operation of the server's other threads and processes; absent where they
+    were not counted apart."""
     events: PerOperation = {}
     """Other events per operation: `system_calls`, `kernel_instructions`, ..."""
     repeats: int
     """Number of counts, over all incarnations."""
     incarnations: int
+
+    @property
+    def background_share(self) -> float | None:
+        """Instructions of the background / the session's; None where nobody counted them."""
+        if self.background is None:
+            return 0.0 if self.source == "pmu" else None
+        return self.background / self.instructions
 
     @property
     def bound(self) -> float | None:

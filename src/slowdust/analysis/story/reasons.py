@@ -2,8 +2,8 @@
 
 Only counted instructions are called a cause, and waiting where context switches or storage tell
 what it is about (`explain.py`). CPU time moves with the speed of a shared machine as throughput
-does, so it is stated as what it is; and an instruction that took longer had a slower clock, caches
-with less in them, or a neighbour.
+does, so it is stated as what it is. Where each instruction took more time, the clock was slower,
+caches missed more often, or something else loaded the machine.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from slowdust.analysis.model import (
     PartName,
     Result,
 )
+from slowdust.analysis.model.functions import UNNAMED, WHOLE_OBJECT
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.store.count import INSTRUCTIONS
@@ -36,7 +37,7 @@ LEAST_SHARE = 0.1
 FEWEST_TOGETHER = 2
 """Changed tests from which a sentence says what their changes have in common."""
 
-_UNMEASURED = " for what is not measured here, such as a flush, the network or a CPU in other use"
+_UNMEASURED = " for what is not measured here, such as a flush, the network or a busy CPU"
 _WITH_WAITING: frozenset[PartName] = frozenset(("waiting", "server"))
 _WITH_INSTRUCTIONS: frozenset[PartName] = frozenset(("instructions", "time per instruction"))
 
@@ -74,7 +75,7 @@ def add_reasons(results: Sequence[Result], base: str, functions: Sequence[Functi
     `functions` with exact costs name the functions that its instructions went into.
     """
     counted = {
-        (Step(each.benchmark, each.test, each.clients), each.contender): each.functions
+        (Step(each.benchmark, each.test, each.clients), each.contender): each
         for each in functions
         if each.unit == INSTRUCTIONS
     }
@@ -83,10 +84,10 @@ def add_reasons(results: Sequence[Result], base: str, functions: Sequence[Functi
         explanation, base_result = result.explanation, steps.get(_step(result))
         if explanation is None or base_result is None or result.verdict not in ("faster", "slower"):
             continue
-        own: Sequence[FunctionChange] = ()
+        own = None
         if result.work is not None:
             step = _step(result)._replace(clients=result.work.clients)
-            own = counted.get((step, result.contender), ())
+            own = counted.get((step, result.contender))
         explanation.words = _words(result, explanation, base_result, own)
 
 
@@ -128,7 +129,7 @@ def _step(result: Result) -> Step:
 
 
 def _words(
-    result: Result, explanation: Explanation, base: Result, functions: Sequence[FunctionChange]
+    result: Result, explanation: Explanation, base: Result, functions: FunctionChanges | None
 ) -> str:
     if PLAN_DIFFERS in result.notes:
         return OTHER_PLAN
@@ -153,14 +154,14 @@ def _words(
     return ", ".join(clauses) + _against(explanation)
 
 
-def _clause(part: Part, result: Result, functions: Sequence[FunctionChange]) -> str:
+def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> str:
     unit = operation(result.unit)
     if part.name == "instructions":
         assert result.work is not None and result.work.ratio is not None, "they were counted"
         return f"{result.work.ratio:.2f}X instructions per {unit}{_in_functions(functions)}"
     if part.name == "time per instruction":
         time = "more" if part.change > 0 else "less"
-        return f"each instruction took {time} time: the clock, the caches or a neighbour"
+        return f"each instruction took {time} time: clock rate, caches or other load on the machine"
     if part.name == "waiting":
         return f"it waits {_more_us(part)} per {unit}"
     if not part.base_us or part.us is None:
@@ -174,29 +175,38 @@ def _aim(part: Part, evidence: Sequence[Movement]) -> str:
     return _UNMEASURED if part.name == "waiting" and not evidence else ""
 
 
-def _in_functions(functions: Sequence[FunctionChange]) -> str:
-    """Return ', of the difference 41% in planner and 12% in hash_search'."""
+def _in_functions(changes: FunctionChanges | None) -> str:
+    """Return ', 41% of the difference in planner and 12% in hash_search'."""
+    if changes is None:
+        return ""
     named = [
-        f"{each.share:.0%} in {each.name}"
-        for each in functions
+        (each.share, _name_of(each))
+        for each in changes.functions
         if each.share is not None
         and each.share >= LEAST_SHARE
-        and not _may_be_renamed(each, each.share, functions)
-    ]
-    return f", of the difference {listing(named[:MOST_FUNCTIONS])}" if named else ""
+        and not _may_be_renamed(each, changes)
+    ][:MOST_FUNCTIONS]
+    if not named:
+        return ""
+    (share, name), *others = named
+    rest = [f"{share:.0%} in {name}" for share, name in others]
+    return f", {listing([f'{share:.0%} of the difference in {name}', *rest])}"
 
 
-def _may_be_renamed(
-    change: FunctionChange, share: float, functions: Sequence[FunctionChange]
-) -> bool:
+def _name_of(change: FunctionChange) -> str:
+    if change.name == WHOLE_OBJECT:
+        return change.object
+    return f"{change.object} without symbols" if change.name == UNNAMED else change.name
+
+
+def _may_be_renamed(change: FunctionChange, changes: FunctionChanges) -> bool:
     """Return whether a function that only one contender has may be the other's by another name.
 
     Then its cost is no change. It may be where the functions that only the other has cost half as
     much: a function that was renamed, split, or inlined into its caller.
     """
-    fates = {"came": "went", "went": "came"}
-    only_there = [each for each in functions if each.fate == fates.get(change.fate)]
-    return -sum(each.share or 0.0 for each in only_there) > share / 2
+    only_there = {"came": changes.went, "went": changes.came}.get(change.fate, 0.0)
+    return only_there > abs(change.change) / 2
 
 
 def _more_us(part: Part) -> str:

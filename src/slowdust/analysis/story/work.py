@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Amount, Report, Result, Work
 from slowdust.units import known
-from slowdust.wording import counted, short_names, step_label, work_in_words
+from slowdust.wording import counted, short_names, step_label, work_at_least, work_in_words
 
 MOST_DETAILED = 4
 """Contenders beside the base that get several sentences each; more get one sentence each."""
@@ -64,7 +64,8 @@ def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
         if verdict in ("more", "less"):
             result, work = max(alike, key=lambda pair: _size(pair[1]))
             label = step_label(result.test, result.clients, levels)
-            far = f"{label}, {work_in_words(work.ratio or 1.0)}"
+            ratio = work.ratio or 1.0
+            far = f"{label}, {work_in_words(ratio)}{work_at_least(ratio, work.bound)}"
             part += f" ({far if len(alike) == 1 else f'largest: {far}'})"
         parts.append(part)
     return ", ".join(parts)
@@ -72,9 +73,7 @@ def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
 
 def _size(work: Work) -> float:
     """Return the size of the difference that is sure, |ln| of the bound nearer 1."""
-    if work.low is None or work.high is None:
-        return 0.0
-    return abs(math.log(work.low if work.low > 1 else work.high))
+    return 0.0 if work.bound is None else abs(math.log(work.bound))
 
 
 def _beside_time(results: Sequence[Result]) -> list[str]:

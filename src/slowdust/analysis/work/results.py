@@ -14,20 +14,20 @@ from slowdust.wording import clients, listing
 
 TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
     ("slower", "same"): (
-        "takes longer for the same instructions of the session: waiting, the kernel, the "
-        "background, the clock, the caches or a neighbour"
+        "slower with the same instructions per operation: the cause is waiting, the kernel, "
+        "background threads, the clock rate, caches or other load on the machine"
     ),
     ("faster", "same"): (
-        "takes less time for the same instructions of the session: waiting, the kernel, the "
-        "background, the clock, the caches or a neighbour"
+        "faster with the same instructions per operation: the cause is waiting, the kernel, "
+        "background threads, the clock rate, caches or other load on the machine"
     ),
     ("same", "more"): "more instructions, and no more time",
     ("same", "less"): "fewer instructions, and no less time",
     ("faster", "more"): (
-        "more instructions in less time: each takes less, or waiting has become shorter"
+        "more instructions but less time: something else, such as waiting, takes much less"
     ),
     ("slower", "less"): (
-        "fewer instructions in more time: each takes longer, or waiting has become longer"
+        "fewer instructions but more time: something else, such as waiting, takes much more"
     ),
 }
 """Verdicts on time and work that disagree -> what that means."""

@@ -100,7 +100,7 @@ def instructions_in_words(work: Work) -> str:
     parts = [f"{measured(work.instructions)} instructions per operation, by {work.source}"]
     if work.ratio is not None and work.bound is not None:
         parts.append(
-            f"{wording.work_in_words(work.ratio)}{wording.at_least(work.ratio, work.bound)}"
+            f"{wording.work_in_words(work.ratio)}{wording.work_at_least(work.ratio, work.bound)}"
         )
     parts += [
         f"{measured(amount)} {name.replace('_', ' ')}" for name, amount in work.events.items()
