@@ -8,8 +8,7 @@ import pytest
 
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.explanation.times import log_mean
-from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, Result
-from slowdust.store.count import Source
+from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, PartName, Result
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment
 
@@ -337,17 +336,21 @@ def test_the_interval_of_the_counts_widens_the_part_of_the_instructions() -> Non
 
 
 @pytest.mark.parametrize(
-    ("source", "background", "split"),
-    [("pmu", None, True), ("pmu", 4_000.0, True), ("pmu", 30_000.0, False)],
+    ("background", "name"),
+    [
+        (None, "time per instruction"),
+        (4_000.0, "time per instruction"),
+        (30_000.0, "other server CPU"),
+    ],
 )
 def test_a_background_that_is_large_leaves_the_time_of_an_instruction_unknown(
-    source: Source, background: float | None, split: bool
+    background: float | None, name: PartName
 ) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
     report, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002))
     assert result.work is not None
-    result.work.source, result.work.background = source, background
+    result.work.source, result.work.background = "pmu", background
 
     add_explanations(report.results, slices, report.contenders)
 
-    assert (explanation_of(result).part("time per instruction") is not None) is split
+    assert explanation_of(result).parts[1].name == name
