@@ -171,6 +171,19 @@ def work_in_words(ratio: float) -> str:
     return f"{words} {'more' if ratio > 1 else 'less'} work"
 
 
+def work_at_least(ratio: float, bound: float | None) -> str:
+    """Write what follows `work_in_words`: ', at least 4.1%', ', at least 1.48X', ', at most 0.61X'.
+
+    The bound is that of the interval nearer 1, and rounded towards 1. Without one there is nothing
+    to write.
+    """
+    if bound is None or 1 / _MULTIPLE_OF_WORK < ratio < _MULTIPLE_OF_WORK:
+        return at_least(ratio, bound)
+    if ratio > 1:
+        return f", at least {_floor(bound, 100):.2f}X"
+    return f", at most {math.ceil(bound * 100 - _ROUNDING_ERROR) / 100:.2f}X"
+
+
 def throughput(ratio: float) -> str:
     """Write a ratio before a version: '20% less throughput than', '2.1X the throughput of'."""
     if multiple := _multiple(ratio):

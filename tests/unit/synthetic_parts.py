@@ -109,11 +109,13 @@ def explained(
     slices: list[Slice],
     *,
     instructions: tuple[float, float, float] | None = None,
+    counted_clients: int | None = None,
     functions: Sequence[FunctionChanges] = (),
 ) -> tuple[Report, Result]:
     """Return the report, and the result of the contender.
 
-    `instructions` is the ratio of counted instructions with its interval.
+    `instructions` is the ratio of counted instructions with its interval, `counted_clients` how
+    many clients were counted, if not as many as were timed.
     """
     report = analyse(manifest, slices)
     result = next(each for each in report.results if each.contender != report.base)
@@ -121,10 +123,12 @@ def explained(
         ratio, low, high = instructions
         result.work = Work(
             source="valgrind",
+            clients=counted_clients or result.clients,
             instructions=1e5 * ratio,
             ratio=ratio,
             low=low,
             high=high,
+            verdict="more" if low > 1.01 else "less" if high < 1 / 1.01 else "same",
             repeats=6,
             incarnations=3,
         )

@@ -54,8 +54,30 @@ def analyse(
     version are described in `bands`. `base` may be short for a contender, as in `find_contender`,
     which raises `UsageError`.
     """
-    facts = {contender.name: contender for contender in manifest.contenders}
     base = find_contender(base or manifest.base, manifest.contenders)
+    report = _report(manifest, slices, base, counts, profiles)
+    verdicts = PairVerdicts(slices, report.contenders, report.margin)
+    report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
+    moves = common_moves(block_ratios(slices, base, report.contenders), report.margin)
+    report.notes = [
+        *notes_about_report(report),
+        *notes_about_restarts(moves, base),
+        *notes_about_work(report.results, counts),
+    ]
+    failures = {each.name: each.failed for each in manifest.contenders if each.failed}
+    report.tldr = tldr_of(report, failures, bands)
+    return report
+
+
+def _report(
+    manifest: Manifest,
+    slices: Sequence[Slice],
+    base: str,
+    counts: Sequence[Count],
+    profiles: Sequence[Profile],
+) -> Report:
+    """Return the report without what is told of all results together."""
+    facts = {contender.name: contender for contender in manifest.contenders}
     contenders = [base, *(name for name in facts if name != base)]
     dbms = {contender.name: contender.dbms for contender in manifest.contenders}
     differences = plan_differences(manifest.plans, dbms)
@@ -70,7 +92,7 @@ def analyse(
     observed = waits_of(waits, base, contenders)
     add_reasons(results, base, functions, observed)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
-    report = Report(
+    return Report(
         experiment=manifest.experiment,
         started=manifest.started,
         imported=kind_of_import(manifest),
@@ -93,14 +115,3 @@ def analyse(
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),
     )
-    verdicts = PairVerdicts(slices, contenders, report.margin)
-    report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
-    moves = common_moves(block_ratios(slices, base, contenders), report.margin)
-    report.notes = [
-        *notes_about_report(report),
-        *notes_about_restarts(moves, base),
-        *notes_about_work(results, counts),
-    ]
-    failures = {name: failed for name in facts if (failed := facts[name].failed)}
-    report.tldr = tldr_of(report, failures, bands)
-    return report

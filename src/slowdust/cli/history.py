@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from slowdust.analysis.history.chaining import Experiment
     from slowdust.analysis.history.model import History
     from slowdust.analysis.story.bands import Bands
+    from slowdust.store.folder import Folder
 
 
 @click.command("history", short_help="Show throughput from version to version.")
@@ -123,22 +124,27 @@ def _has_version(history: History, version: str) -> bool:
 
 def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
     """Read the named experiments, or all that are readable, newest first."""
-    from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import Folder, experiments
 
     stored = experiments(results)
     if names:
         folders = [Folder(results / name) for name in dict.fromkeys(names)]
-        named = {f.name: Experiment(f.read_manifest(), f.read_slices()) for f in folders}
+        named = {folder.name: _read(folder) for folder in folders}
         return [named[folder.name] for folder in stored if folder.name in named]
     readable = []
     for folder in stored:
         try:
-            readable.append(Experiment(folder.read_manifest(), folder.read_slices()))
+            readable.append(_read(folder))
         except SlowdustError as error:
             click.echo(f"slowdust: left out an unreadable experiment: {error}", err=True)
     return readable
+
+
+def _read(folder: Folder) -> Experiment:
+    from slowdust.analysis.history.chaining import Experiment
+
+    return Experiment(folder.read_manifest(), folder.read_slices(), folder.read_counts())
 
 
 def _place(name: str, names: tuple[str, ...]) -> tuple[int, str]:

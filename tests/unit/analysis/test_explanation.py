@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from slowdust.analysis.analyse import analyse
+from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.explanation.times import log_mean
-from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, Result
+from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, PartName, Result
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment
 from tests.unit.synthetic_waits import synthetic_waits
@@ -68,6 +69,71 @@ def test_more_instructions_are_the_cause() -> None:
     assert explanation.words.endswith("% of the change), nothing waits longer")
 
 
+def test_instructions_of_other_clients_are_not_those_of_the_cpu_time() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+
+    _, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002), counted_clients=8)
+
+    names = [part.name for part in explanation_of(result).parts]
+    assert names == ["instructions", "other server CPU", "client CPU", "waiting"]
+    assert "each instruction" not in explanation_of(result).words
+
+
+def test_a_test_that_writes_has_a_background_beside_the_counted_session() -> None:
+    manifest, slices = parts_experiment(
+        {BASE: Spent(), OTHER: Spent(user=75.0)}, test="update-index"
+    )
+
+    _, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002))
+
+    assert explanation_of(result).main == ["other server CPU"]
+    assert "each instruction" not in explanation_of(result).words
+
+
+@pytest.mark.parametrize("instructions", [(1.005, 1.004, 1.006), (1.0, 0.99, 1.01)])
+def test_instructions_that_are_the_same_or_unsure_are_no_cause(
+    instructions: tuple[float, float, float],
+) -> None:
+    explanation = explain_synthetic(Spent(user=51.0), instructions=instructions)
+
+    assert "instructions" not in explanation.main
+
+
+@pytest.mark.parametrize("went", [0.0, -0.1, -0.3, -0.5])
+def test_a_function_that_may_be_a_renamed_one_is_not_named(went: float) -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+    functions = FunctionChanges(
+        benchmark="micro",
+        test=TEST,
+        clients=1,
+        contender=OTHER,
+        source="callgrind",
+        unit="instructions",
+        base_total=1e5,
+        total=1.5e5,
+        functions=[
+            FunctionChange(name="planner", object="postgres", fate="grew", change=3e4, share=0.6),
+            FunctionChange(
+                name="ExecInterpExprNew", object="postgres", fate="came", change=2e4, share=0.4
+            ),
+            FunctionChange(
+                name="ExecInterpExpr",
+                object="postgres",
+                fate="went",
+                change=5e4 * went,
+                share=went,
+            ),
+        ],
+        came=2e4,
+        went=-5e4 * went,
+    )
+
+    _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[functions])
+
+    assert "60% of the difference in planner" in explanation_of(result).words
+    assert ("ExecInterpExprNew" in explanation_of(result).words) is (went > -0.2)
+
+
 def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
     functions = FunctionChanges(
@@ -90,7 +156,7 @@ def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
     _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[functions])
 
     words = explanation_of(result).words
-    assert "instructions per operation, of the difference 41% in planner and 12% in hash" in words
+    assert "instructions per operation, 41% of the difference in planner and 12% in hash" in words
     assert "palloc" not in words
 
 
@@ -98,7 +164,10 @@ def test_a_slower_clock_is_time_per_instruction_and_no_instructions() -> None:
     explanation = explain_synthetic(Spent(user=65.0), instructions=(1.0, 0.998, 1.002))
 
     assert explanation.main == ["time per instruction"]
-    assert "each instruction took longer: the clock, the caches or a neighbour" in explanation.words
+    assert (
+        "each instruction took more time: clock rate, caches or other load on the machine"
+        in explanation.words
+    )
 
 
 def test_without_counts_cpu_time_is_stated_and_proves_nothing() -> None:
@@ -219,7 +288,9 @@ def test_kernel_time_beside_equal_instructions_is_server_cpu_beside_them() -> No
     )
 
     assert explanation.main == ["other server CPU"]
-    assert explanation.words.startswith("server CPU beside the instructions per operation grew (")
+    assert explanation.words.startswith(
+        "server CPU that the session's instructions do not explain per operation grew ("
+    )
 
 
 def test_a_sentence_says_what_many_changes_consist_of() -> None:
@@ -234,8 +305,8 @@ def test_a_sentence_says_what_many_changes_consist_of() -> None:
     report, _ = explained(manifest, slices)
 
     assert (
-        "Of 2 tests that changed, the largest part of the change is user CPU in 1 (scan) and "
-        "waiting in 1 (point-query)."
+        "Of 3 tests that changed, the largest part of the change is user CPU in 1 (scan) and "
+        "waiting in 1 (point-query); another plan in 1 (delete)."
     ) in report.tldr
 
 
@@ -244,7 +315,7 @@ def test_threads_beside_the_session_leave_cpu_time_and_waiting_in_one() -> None:
 
     assert [part.name for part in explanation.parts] == ["server", "client CPU"]
     assert explanation.main == ["server"]
-    assert "CPU and waiting in one" in explanation.words
+    assert "(server CPU and waiting together)" in explanation.words
 
 
 def test_clients_that_wait_for_a_cpu_do_not_make_waiting_a_cause() -> None:
@@ -284,3 +355,24 @@ def test_the_interval_of_the_counts_widens_the_part_of_the_instructions() -> Non
 
     assert sharp.main == ["instructions"]
     assert blurred.main == []
+
+
+@pytest.mark.parametrize(
+    ("background", "name"),
+    [
+        (None, "time per instruction"),
+        (4_000.0, "time per instruction"),
+        (30_000.0, "other server CPU"),
+    ],
+)
+def test_a_background_that_is_large_leaves_the_time_of_an_instruction_unknown(
+    background: float | None, name: PartName
+) -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+    report, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002))
+    assert result.work is not None
+    result.work.source, result.work.background = "pmu", background
+
+    add_explanations(report.results, slices, report.contenders)
+
+    assert explanation_of(result).parts[1].name == name

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from slowdust.analysis.functions.changes import changes_between, function_changes
@@ -121,3 +122,63 @@ def test_a_share_of_no_change_is_absent() -> None:
     )
     assert [each.share for each in changes.functions] == [None, None]
     assert changes.others_share is None
+
+
+def sampled(contender: str, **samples: int) -> Profile:
+    """A profile of 1,000 operations, with a sample each 250 µs."""
+    return Profile(
+        benchmark="micro",
+        test="point-query",
+        clients=1,
+        contender=contender,
+        source="perf",
+        unit="ns",
+        operations=1000,
+        samples=sum(samples.values()),
+        functions=[
+            FunctionCost(name, "mysqld", 250.0 * count, 250.0 * count)
+            for name, count in samples.items()
+        ],
+    )
+
+
+def test_a_handful_of_samples_is_no_change_of_a_function() -> None:
+    changes = changes_between(
+        sampled(BASE, parse=400, plan=300, gone=3, shrunken=9),
+        sampled(NEWER, parse=410, plan=480, new=4, shrunken=4),
+    )
+
+    assert [(each.name, each.fate) for each in changes.functions] == [("plan", "grew")]
+    assert (changes.others, changes.base_samples, changes.samples) == (4, 712, 898)
+    assert 180 * 250 + changes.others_change == pytest.approx(changes.change)
+
+
+def test_a_function_with_many_samples_comes_and_goes() -> None:
+    changes = changes_between(sampled(BASE, parse=400, old=60), sampled(NEWER, parse=400, new=70))
+
+    assert [(each.name, each.fate) for each in changes.functions] == [
+        ("new", "came"),
+        ("old", "went"),
+    ]
+
+
+def test_samples_of_a_server_that_did_not_change_list_no_function() -> None:
+    rng = np.random.default_rng(5)
+    listed = 0
+    for _ in range(100):
+        before, after = (
+            sampled(name, **{f"f{at}": int(rng.poisson(1 + 4 * at)) for at in range(40)})
+            for name in (BASE, NEWER)
+        )
+        listed += bool(changes_between(before, after).functions)
+
+    assert listed <= 10
+
+
+def test_all_that_came_and_went_is_added_up_beyond_what_is_listed() -> None:
+    before = profile(BASE, ("kept", "mysqld", 1000), *((f"o{n}", "mysqld", 10) for n in range(40)))
+    after = profile(NEWER, ("kept", "mysqld", 1000), *((f"n{n}", "mysqld", 11) for n in range(40)))
+
+    changes = changes_between(before, after)
+
+    assert (changes.came, changes.went) == (440, 400)

@@ -257,7 +257,8 @@ def test_the_tldr_begins_with_work() -> None:
 
     assert report.tldr[0] == (
         "Work, the instructions per operation, from 15.8 to 16.4: 1 more (scan, 1.49X the "
-        "instructions), 1 less (point-query, 4.6% less work), 2 the same."
+        "instructions, at least 1.48X), 1 less (point-query, 4.6% less work, at least 4.5%), "
+        "2 the same."
     )
 
 

@@ -28,6 +28,23 @@ def test_markdown_lists_what_changed_and_what_has_no_symbols() -> None:
     ]
 
 
+def test_headings_say_whether_instructions_were_counted_or_time_was_sampled() -> None:
+    report, slices, profiles = profiled_experiment()
+    heading = f"### point-query, 1 client: {NEWER}, "
+    assert f"{heading}instructions counted by callgrind" in markdown.render(report)
+    [changes] = report.function_changes
+    changes.source, changes.unit = "perf", "ns"
+    changes.base_samples, changes.samples = 1200, 1350
+
+    text = markdown.render(report)
+    page = html.render(report, slices, profiles)
+
+    assert f"{heading}CPU time sampled by perf" in text
+    assert "Functions: CPU time sampled by perf, ns per operation" in page
+    for rendered in (text, page):
+        assert "These are 1,350 samples beside 1,200 of the base: " in rendered
+
+
 def test_without_profiles_nothing_is_said_of_functions() -> None:
     report, slices = plain_experiment()
     assert "## Functions" not in markdown.render(report)

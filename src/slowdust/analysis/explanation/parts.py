@@ -34,6 +34,7 @@ from slowdust.analysis.model import Explanation, Part, PartName, Result, Work
 from slowdust.analysis.origin import is_single_run
 from slowdust.analysis.results.compared import Pair, pairs_of
 from slowdust.analysis.results.notes import PLAN_DIFFERS
+from slowdust.benchmarks import known_test
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -43,11 +44,17 @@ GOOD_PART = 0.25
 BESIDE = 0.02
 """Share of the time per operation by which CPU times may exceed it, as an error of measurement;
 with more, threads of the server must have worked beside the session."""
+SMALL_BACKGROUND = 0.05
+"""Instructions of the background / the session's up to which they are all of the server's."""
 FAR = 5.0
 """Distance of a block from the median, in standard deviations of the middle ones, from which it is
 left out: the verdict is about typical blocks."""
 _DEVIATIONS = 1.4826
 """Standard deviation of normal values / their median absolute deviation."""
+_FACTORS: frozenset[PartName] = frozenset(
+    ("instructions", "time per instruction", "other server CPU")
+)
+"""Parts that rest on counted instructions."""
 _US_PER_S = 1e6
 _OPERATIONS = QUANTITIES.index("operations")
 
@@ -130,7 +137,7 @@ def _cell(pair: Pair, result: Result, cpus: int | None) -> _Cell | None:
         return None
     whole = times_of(np.concatenate(incarnations).sum(axis=0))
     every = [times_of(_without(totals)) for totals in incarnations]
-    return _Cell(result, tuple(incarnations), _names(whole, every, result.work))
+    return _Cell(result, tuple(incarnations), _names(whole, every, result))
 
 
 def _typical(totals: FloatArray) -> FloatArray:
@@ -154,17 +161,34 @@ def _without(totals: FloatArray) -> FloatArray:
     return totals if len(totals) < 2 else totals.sum(axis=0) - totals
 
 
-def _names(whole: Times, every: Sequence[Times], work: Work | None) -> tuple[PartName, ...]:
-    """Return the parts that these measurements tell apart."""
+def _names(whole: Times, every: Sequence[Times], result: Result) -> tuple[PartName, ...]:
+    """Return the parts that the measurements of a result tell apart."""
     if (whole.waiting < -BESIDE * whole.total).any():
         return "server", "client CPU"
     users = known(times.user for times in every)
     if len(users) < len(every):
         return "server CPU", "client CPU", "waiting"
-    counted = work is not None and work.ratio is not None
-    if counted and all((user > 0).all() for user in users):
-        return "instructions", "time per instruction", "system CPU", "client CPU", "waiting"
+    work = result.work
+    if work is not None and work.ratio is not None and all((user > 0).all() for user in users):
+        if _is_all_user_cpu(result, work):
+            return "instructions", "time per instruction", "system CPU", "client CPU", "waiting"
+        return "instructions", "other server CPU", "client CPU", "waiting"
     return "user CPU", "system CPU", "client CPU", "waiting"
+
+
+def _is_all_user_cpu(result: Result, work: Work) -> bool:
+    """Return whether the counted instructions are those of the measured user CPU.
+
+    They are if as many clients were counted as were timed, and if the server did hardly anything
+    else. valgrind counts the session alone: a test that writes then has an unknown background, and
+    one that reads is taken to have none, since no slice has the session's CPU time apart.
+    """
+    if work.clients != result.clients:
+        return False
+    if work.background_share is not None:
+        return work.background_share <= SMALL_BACKGROUND
+    test = known_test(result.benchmark, result.test)
+    return test is not None and not test.writes
 
 
 def _is_blurred(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> bool:
@@ -258,7 +282,7 @@ def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | Non
     totals = np.concatenate(cell.incarnations).sum(axis=0)
     times = times_of(totals)
     whole, *values = changes[:-1].tolist()
-    counted = _reach_of_work(cell.result.work) * float(changes[-1])
+    counted = _reach_of_work(cell.result.work, float(changes[-1]))
     parts = [
         _part(name, times, value, _joined(name, reach, counted))
         for name, value, reach in zip(cell.names, values, reaches[1:], strict=True)
@@ -276,17 +300,18 @@ def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | Non
     )
 
 
-def _reach_of_work(work: Work | None) -> float:
-    """Return how far the interval of ln(instructions / the base's) reaches."""
+def _reach_of_work(work: Work | None, weight: float) -> float | None:
+    """Return how far the interval of the part of instructions reaches; None without one."""
     if work is None or not work.low or not work.high:
-        return 0.0
-    return (math.log(work.high) - math.log(work.low)) / 2
+        return None
+    return weight * (math.log(work.high) - math.log(work.low)) / 2
 
 
-def _joined(name: PartName, reach: float | None, counted: float) -> float | None:
+def _joined(name: PartName, reach: float | None, counted: float | None) -> float | None:
     """Return the reach of a part: blocks and counts were measured apart, so squares add up."""
-    is_factor = name in ("instructions", "time per instruction", "other server CPU")
-    return math.hypot(reach, counted) if reach is not None and is_factor else reach
+    if name not in _FACTORS:
+        return reach
+    return None if reach is None or counted is None else math.hypot(reach, counted)
 
 
 def _part(name: PartName, times: Times, value: float, reach: float | None) -> Part:
@@ -298,6 +323,10 @@ def _part(name: PartName, times: Times, value: float, reach: float | None) -> Pa
     return part
 
 
+def _differs(work: Work | None) -> bool:
+    return work is not None and work.verdict in ("more", "less")
+
+
 def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]:
     """Return the parts that are a good part of a change; none if the plan or stalls make it."""
     changed = result.verdict == ("slower" if whole > 0 else "faster")
@@ -305,6 +334,10 @@ def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]
         return []
     sign = math.copysign(1.0, whole)
     main = [
-        part for part in parts if part.change * sign >= GOOD_PART * abs(whole) and part.is_certain
+        part
+        for part in parts
+        if part.change * sign >= GOOD_PART * abs(whole)
+        and part.is_certain
+        and (part.name != "instructions" or _differs(result.work))
     ]
     return [part.name for part in sorted(main, key=lambda part: -abs(part.change))]

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
+from slowdust.analysis.functions.sampling import beyond_sampling, partition
+from slowdust.analysis.model.functions import (
+    WHOLE_OBJECT,
+    Fate,
+    FunctionChange,
+    FunctionChanges,
+)
 from slowdust.store.profile import Profile
 
 MOST_FUNCTIONS = 15
@@ -17,8 +23,6 @@ _VERSION = re.compile(r"(?:-[\d.]+)?\.so(?:\.[\d.]+)?$")
 _SERVERS = frozenset({"mysqld", "mariadbd"})
 """File names of one server program, by its DBMS and version."""
 
-WHOLE_OBJECT = "(all functions)"
-"""Name of the row of an object that has no symbols in one of two profiles."""
 
 _Key = tuple[str, str]
 
@@ -62,7 +66,8 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
 
     A function is joined by its name and its object; libraries of several versions are one object
     (`libcrypto.so.1.1`, `libcrypto.so.3`), and so are the server programs of MySQL and MariaDB.
-    An object that has no symbols in one of the two is joined as a whole.
+    An object that has no symbols in one of the two is joined as a whole. Of samples only changes
+    that sampling does not explain are listed by name.
     """
     unnamed = {p.contender: p.unnamed_objects for p in (base, contender) if p.unnamed_objects}
     whole = {_object(name) for names in unnamed.values() for name in names}
@@ -73,7 +78,8 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
         _changes(before, after, total - base_total),
         key=lambda change: (-abs(change.change), change.name, change.object),
     )
-    listed, others = changes[:MOST_FUNCTIONS], changes[MOST_FUNCTIONS:]
+    is_listed = beyond_sampling(base, contender, len(changes))
+    listed, others = partition(changes, is_listed, MOST_FUNCTIONS)
     return FunctionChanges(
         benchmark=contender.benchmark,
         test=contender.test,
@@ -81,11 +87,15 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
         contender=contender.contender,
         source=contender.source,
         unit=contender.unit,
+        base_samples=base.samples,
+        samples=contender.samples,
         base_total=base_total,
         total=total,
         functions=listed,
         others=len(others),
         others_change=sum(change.change for change in others),
+        came=sum(change.own or 0.0 for change in changes if change.fate == "came"),
+        went=sum(change.base_own or 0.0 for change in changes if change.fate == "went"),
         unnamed=unnamed,
     )
 

@@ -14,11 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, variance
+from typing import Protocol
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.results import group_of, outline, results_of, sorted_steps
 from slowdust.analysis.versions import Release
+from slowdust.store.count import Count
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -53,8 +55,11 @@ class MeasuredStep:
 class Experiment:
     """An experiment, whose contenders can be compared with any of them."""
 
-    def __init__(self, manifest: Manifest, slices: Sequence[Slice]) -> None:
+    def __init__(
+        self, manifest: Manifest, slices: Sequence[Slice], counts: Sequence[Count] = ()
+    ) -> None:
         self.manifest = manifest
+        self.counts = counts
         self._slices = slices
         self._ratios: dict[str, dict[Step, dict[str, Ratio]]] = {}
 
@@ -110,8 +115,25 @@ class Experiment:
         return Ratio(math.log(result.judged_rqps), half_width, (self.name,), verdict=result.verdict)
 
 
+class Compared(Protocol):
+    """An experiment's ratios of one kind: those of throughput, or those of work."""
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+
+    @property
+    def steps(self) -> Mapping[Step, MeasuredStep]:
+        """The steps that have ratios."""
+
+    def against(self, base: str) -> Mapping[Step, Mapping[str, Ratio]]:
+        """Return step -> contender -> ratio to `base`, which is one of the contenders."""
+
+
 Member = tuple[Experiment, Mapping[Release, str]]
 """An experiment, and its contenders of a line."""
+ComparedMember = tuple[Compared, Mapping[Release, str]]
+"""An experiment's ratios of one kind, and its contenders of a line."""
 
 
 def connected_releases(members: Sequence[Member]) -> list[set[Release]]:
@@ -130,7 +152,7 @@ def connected_releases(members: Sequence[Member]) -> list[set[Release]]:
 
 
 def ratios_to(
-    base: Release, releases: Sequence[Release], members: Sequence[Member]
+    base: Release, releases: Sequence[Release], members: Sequence[ComparedMember]
 ) -> dict[Step, dict[Release, Ratio]]:
     """Return step -> release -> ratio to `base`, over as few experiments as possible.
 
@@ -164,8 +186,10 @@ def ratios_to(
 
 
 def _members_beyond(
-    middle: Release, members: Sequence[Member], chains: Mapping[Step, Mapping[Release, Ratio]]
-) -> list[Member]:
+    middle: Release,
+    members: Sequence[ComparedMember],
+    chains: Mapping[Step, Mapping[Release, Ratio]],
+) -> list[ComparedMember]:
     """Return the members that have `middle` beside a release that no chain has reached."""
     return [
         (experiment, contenders)
@@ -183,7 +207,9 @@ def _members_beyond(
     ]
 
 
-def _direct_ratios(base: Release, members: Sequence[Member]) -> dict[Step, dict[Release, Ratio]]:
+def _direct_ratios(
+    base: Release, members: Sequence[ComparedMember]
+) -> dict[Step, dict[Release, Ratio]]:
     """Return the ratios to `base` of the releases that an experiment has beside it."""
     direct: dict[Step, dict[Release, list[Ratio]]] = defaultdict(lambda: defaultdict(list))
     for experiment, contenders in members:
@@ -199,7 +225,7 @@ def _direct_ratios(base: Release, members: Sequence[Member]) -> dict[Step, dict[
     }
 
 
-def _ratio_of_base(base: Release, step: Step, members: Sequence[Member]) -> Ratio:
+def _ratio_of_base(base: Release, step: Step, members: Sequence[ComparedMember]) -> Ratio:
     names = [
         experiment.name
         for experiment, contenders in members

@@ -35,6 +35,7 @@ from slowdust.analysis.history.configs import (
 )
 from slowdust.analysis.history.model import History, LineHistory, Series, Version
 from slowdust.analysis.history.series import Details, groups_of, series_of
+from slowdust.analysis.history.work import CountedExperiment, add_work
 from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.origin import directory_of, run_of
 from slowdust.analysis.story.bands import Bands, changes_of_group
@@ -174,6 +175,7 @@ def _line_history(
         for step in details.order
         if step in ratios
     ]
+    _add_work(tests, chained)
     groups = groups_of(tests, labels, details.margin)
     configs = configs_of(chained.versions, chained.members) if choice.configs else {}
     margin = max(experiment.manifest.method.margin for experiment, _ in chained.members)
@@ -199,6 +201,19 @@ def _line_history(
         changes=_in_bands(line, tests, labels, choice.bands),
         notes=notes,
     )
+
+
+def _add_work(tests: Sequence[Series], chained: _Chained) -> None:
+    """Set the work of the points of all tests, as far as their experiments counted it."""
+    members = [
+        (CountedExperiment(experiment), contenders)
+        for experiment, contenders in chained.members
+        if experiment.counts
+    ]
+    ratios = ratios_to(chained.base, chained.versions, members)
+    by_name = {(step.test, step.clients): by_release for step, by_release in ratios.items()}
+    for series in tests:
+        add_work(series, by_name.get((series.name, series.clients), {}), chained.labels)
 
 
 def _versions(chained: _Chained, configs: Mapping[str, Sequence[Release]]) -> list[Version]:

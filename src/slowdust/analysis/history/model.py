@@ -11,6 +11,27 @@ from slowdust.analysis.model import GroupChanges
 SCHEMA = 1
 
 
+class PointWork(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The counted instructions per operation of one version, relative to the line's base."""
+
+    ratio: float
+    """1 for the base."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of the ratio; absent for the base."""
+    experiments: list[str]
+    """Names of the experiments whose counts it is made of."""
+    through: list[str] = []
+    """The versions over which ratios of different experiments are chained."""
+
+    @property
+    def half_width(self) -> float | None:
+        """Half-width of the interval, in ln ratio; None without one."""
+        if self.low is None or self.high is None:
+            return None
+        return math.log(self.high / self.low) / 2
+
+
 class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The throughput of one version, relative to the line's base."""
 
@@ -29,6 +50,8 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     unsure: bool | None = None
     """True if that is the verdict of its one experiment, or, made of several, its 95% interval
     does not exclude 1 and its 90% interval does not lie inside the margin; else absent."""
+    work: PointWork | None = None
+    """Its work, where counts lead to the base's; else absent."""
 
     @property
     def half_width(self) -> float | None:

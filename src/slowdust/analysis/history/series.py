@@ -11,6 +11,7 @@ from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import verdict_of
 from slowdust.analysis.history.chaining import Member, Ratio
 from slowdust.analysis.history.model import Point, Series
+from slowdust.analysis.history.work import mean_work
 from slowdust.analysis.versions import Release
 from slowdust.units import known
 from slowdust.wording import GROUP_TITLES
@@ -92,7 +93,9 @@ def _mean_of(points: Sequence[Point], margin: float) -> Point:
         experiments=tuple(dict.fromkeys(name for point in points for name in point.experiments)),
     )
     through = dict.fromkeys(version for point in points for version in point.through)
-    return _point(points[0].version, ratio, list(through), margin)
+    mean = _point(points[0].version, ratio, list(through), margin)
+    mean.work = mean_work(points)
+    return mean
 
 
 def _point(version: str, ratio: Ratio, through: list[str], margin: float) -> Point:

@@ -8,6 +8,11 @@ import msgspec
 
 from slowdust.store.profile import ProfileSource
 
+WHOLE_OBJECT = "(all functions)"
+"""Name of the row of an object that has no symbols in one of two profiles."""
+UNNAMED = "(no symbols)"
+"""Name of the functions of an object that have no symbol."""
+
 Fate = Literal["grew", "shrank", "came", "went"]
 """What became of a function: `came` is one that the base did not call, `went` one that only the
 base called."""
@@ -46,16 +51,24 @@ class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     source: ProfileSource
     unit: str
     """`instructions`, exact, or `ns`, the CPU time of samples."""
+    base_samples: int | None = None
+    """Number of samples of the base's profile; absent, as the next, where all was counted."""
+    samples: int | None = None
     base_total: float
     """Cost of an operation on the base: the sum of own costs."""
     total: float
     """Cost of an operation on the contender."""
     functions: list[FunctionChange]
-    """The largest changes, of either sign, the largest first."""
+    """The largest changes, of either sign, the largest first; of samples only those that the error
+    of sampling does not explain."""
     others: int = 0
-    """Number of functions with smaller changes."""
+    """Number of functions with other changes."""
     others_change: float = 0.0
     """Sum of their changes."""
+    came: float = 0.0
+    """Own costs of all functions that came, the others among them."""
+    went: float = 0.0
+    """Own costs, on the base, of all functions that went."""
     unnamed: dict[str, list[str]] = {}
     """Contender -> objects without symbols, which are one row each on both sides."""
 

@@ -20,6 +20,16 @@ Basis = Literal["typical", "all time"]
 """The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 
+def bound_nearer_1(low: float | None, high: float | None) -> float | None:
+    """Return the bound nearer 1 of the interval of a ratio.
+
+    None without an interval, and for one that includes 1.
+    """
+    if low is None or high is None or low <= 1 <= high:
+        return None
+    return low if low > 1 else high
+
+
 class MetricComparison(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A metric, or a percentile of response times, relative to the base's: paired by blocks."""
 
@@ -98,9 +108,11 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     source: Source
     """`valgrind` or `pmu`: two sources are never compared."""
+    clients: int
+    """Number of clients with which it was counted."""
     instructions: float
-    """Instructions in user mode per operation: of the session's own process or thread by valgrind,
-    of all of the server's processes by a PMU."""
+    """Instructions in user mode per operation, of the session's own process or thread; of all of
+    the server's where a PMU could not tell the session apart."""
     ratio: float | None = None
     """Contender / base, as the geometric mean over what both did; 1 for the base."""
     low: float | None = None
@@ -109,12 +121,25 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     verdict: Amount | None = None
     """`more`, `less` or `same` work (margin 1%), else `unsure`; absent for the base."""
     background: float | None = None
-    """Instructions per operation of the server's other threads and processes."""
+    """Instructions per operation of the server's other threads and processes; absent where they
+    were not counted apart."""
     events: PerOperation = {}
     """Other events per operation: `system_calls`, `kernel_instructions`, ..."""
     repeats: int
     """Number of counts, over all incarnations."""
     incarnations: int
+
+    @property
+    def background_share(self) -> float | None:
+        """Instructions of the background / the session's; None where nobody counted them."""
+        if self.background is None:
+            return 0.0 if self.source == "pmu" else None
+        return self.background / self.instructions
+
+    @property
+    def bound(self) -> float | None:
+        """The bound nearer 1 of its interval; None without an interval that excludes 1."""
+        return bound_nearer_1(self.low, self.high)
 
 
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -206,10 +231,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
 
         None without an interval that excludes 1.
         """
-        low, high = self.judged_interval
-        if low is None or high is None or low <= 1 <= high:
-            return None
-        return low if low > 1 else high
+        return bound_nearer_1(*self.judged_interval)
 
     def lies_beyond(self, margin: float) -> bool:
         """Return whether all of the interval is beyond the margin, on one side of 1."""

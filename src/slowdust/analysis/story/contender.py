@@ -267,7 +267,7 @@ def _group_title(group: str, pairs: Sequence[_Pair]) -> str:
 
 
 def _group_summary(pairs: Sequence[_Pair]) -> str:
-    """Return '2 faster (most: hot-points, 12%, at least 9%), 1 slower (scan, 5%, at least 4%)'."""
+    """Return '2 faster (largest: scan, 12%, at least 9%), 1 slower (hot-points, 5%, ...)'."""
     parts = []
     for verdict, word in _VERDICTS:
         same = [pair for pair in pairs if pair.result.verdict == verdict]
@@ -277,7 +277,7 @@ def _group_summary(pairs: Sequence[_Pair]) -> str:
         if verdict in DIFFERENT:
             most = max(same, key=lambda pair: pair.size)
             far = f"{most.label}, {distance(most.rqps)}{most.at_least}"
-            part += f" ({far if len(same) == 1 else f'most: {far}'})"
+            part += f" ({far if len(same) == 1 else f'largest: {far}'})"
         parts.append(part)
     return ", ".join(parts)
 

@@ -2,8 +2,8 @@
 
 Only counted instructions are called a cause, and waiting where context switches or storage tell
 what it is about (`explain.py`). CPU time moves with the speed of a shared machine as throughput
-does, so it is stated as what it is; and an instruction that took longer had a slower clock, caches
-with less in them, or a neighbour.
+does, so it is stated as what it is. Where each instruction took more time, the clock was slower,
+caches missed more often, or something else loaded the machine.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from slowdust.analysis.model import (
     PartName,
     Result,
 )
+from slowdust.analysis.model.functions import UNNAMED, WHOLE_OBJECT
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.store.count import INSTRUCTIONS
@@ -37,7 +38,7 @@ LEAST_SHARE = 0.1
 FEWEST_TOGETHER = 2
 """Changed tests from which a sentence says what their changes have in common."""
 
-_UNMEASURED = " for what is not measured here, as a flush, the network or a CPU that others use"
+_UNMEASURED = " for what is not measured here, such as a flush, the network or a busy CPU"
 _WITH_WAITING: frozenset[PartName] = frozenset(("waiting", "server"))
 _WITH_INSTRUCTIONS: frozenset[PartName] = frozenset(("instructions", "time per instruction"))
 
@@ -45,7 +46,7 @@ CPU_TIMES: Mapping[PartName, str] = {
     "user CPU": "server user CPU",
     "system CPU": "server system CPU",
     "server CPU": "server CPU",
-    "other server CPU": "server CPU beside the instructions",
+    "other server CPU": "server CPU that the session's instructions do not explain",
     "client CPU": "client CPU",
     "server": "time outside the client",
 }
@@ -62,6 +63,11 @@ TITLES: Mapping[PartName, str] = {
     "server": "server CPU and waiting",
 }
 """Parts as rows and columns name them, in the order in which these stand."""
+_PLAN = "another plan"
+_STALLS = "stalls"
+_NO_PART = "no part is sure"
+_WITHOUT_PART = (_PLAN, _STALLS, _NO_PART)
+"""What is said of the changes of which no part of the time is the largest."""
 
 
 def add_reasons(
@@ -80,7 +86,7 @@ def add_reasons(
         for each in waits
     }
     counted = {
-        (Step(each.benchmark, each.test, each.clients), each.contender): each.functions
+        (Step(each.benchmark, each.test, each.clients), each.contender): each
         for each in functions
         if each.unit == INSTRUCTIONS
     }
@@ -89,7 +95,10 @@ def add_reasons(
         explanation, base_result = result.explanation, steps.get(_step(result))
         if explanation is None or base_result is None or result.verdict not in ("faster", "slower"):
             continue
-        own = counted.get((_step(result), result.contender), ())
+        own = None
+        if result.work is not None:
+            step = _step(result)._replace(clients=result.work.clients)
+            own = counted.get((step, result.contender))
         waiting = observed.get((_step(result), result.contender), "")
         explanation.words = _words(result, explanation, base_result, own, waiting)
 
@@ -97,36 +106,34 @@ def add_reasons(
 def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
     """Return a sentence about the largest parts of the changed results, which have these labels.
 
-    Those that a plan or stalls explain are left out.
+    Nothing where no part of any of them is sure.
     """
-    explained = [
-        (label, result.explanation)
-        for label, result in labelled
-        if result.explanation is not None and result.explanation.words and _has_parts(result)
-    ]
-    if len(explained) < FEWEST_TOGETHER:
+    by_kind: dict[str, list[str]] = {kind: [] for kind in (*TITLES.values(), *_WITHOUT_PART)}
+    for label, result in labelled:
+        if result.explanation is not None and result.explanation.words:
+            by_kind[_kind_of_change(result, result.explanation)].append(label)
+    parts = [_in_tests(kind, by_kind[kind]) for kind in TITLES.values() if by_kind[kind]]
+    total = sum(map(len, by_kind.values()))
+    if total < FEWEST_TOGETHER or not parts:
         return []
-    by_part: dict[PartName | None, list[str]] = {name: [] for name in (*TITLES, None)}
-    for label, explanation in explained:
-        by_part[explanation.main[0] if explanation.main else None].append(label)
-    largest = [
-        f"{TITLES[name]} in {len(labels)} ({shortened(labels)})"
-        for name, labels in by_part.items()
-        if name is not None and labels
-    ]
-    if not largest:
-        return []
-    unknown = by_part[None]
-    rest = f"; in {len(unknown)} none is sure ({shortened(unknown)})" if unknown else ""
+    others = [f"; {_in_tests(kind, by_kind[kind])}" for kind in _WITHOUT_PART if by_kind[kind]]
     return [
-        f"Of {len(explained)} tests that changed, the largest part of the change is "
-        f"{listing(largest)}{rest}."
+        f"Of {total} tests that changed, the largest part of the change is "
+        f"{listing(parts)}{''.join(others)}."
     ]
 
 
-def _has_parts(result: Result) -> bool:
-    """Return whether parts of an operation's time explain it, and not its plan or stalls."""
-    return result.basis == "typical" and PLAN_DIFFERS not in result.notes
+def _kind_of_change(result: Result, explanation: Explanation) -> str:
+    """Return the title of the largest part of a change, or what stands in its place."""
+    if PLAN_DIFFERS in result.notes:
+        return _PLAN
+    if result.basis == "all time":
+        return _STALLS
+    return TITLES[explanation.main[0]] if explanation.main else _NO_PART
+
+
+def _in_tests(kind: str, labels: Sequence[str]) -> str:
+    return f"{kind} in {len(labels)} ({shortened(labels)})"
 
 
 def _step(result: Result) -> Step:
@@ -137,7 +144,7 @@ def _words(
     result: Result,
     explanation: Explanation,
     base: Result,
-    functions: Sequence[FunctionChange],
+    functions: FunctionChanges | None,
     waiting: str,
 ) -> str:
     if PLAN_DIFFERS in result.notes:
@@ -165,20 +172,20 @@ def _words(
     return ", ".join(clauses) + _against(explanation)
 
 
-def _clause(part: Part, result: Result, functions: Sequence[FunctionChange]) -> str:
+def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> str:
     unit = operation(result.unit)
     if part.name == "instructions":
         assert result.work is not None and result.work.ratio is not None, "they were counted"
         return f"{result.work.ratio:.2f}X instructions per {unit}{_in_functions(functions)}"
     if part.name == "time per instruction":
-        longer = "longer" if part.change > 0 else "less long"
-        return f"each instruction took {longer}: the clock, the caches or a neighbour"
+        time = "more" if part.change > 0 else "less"
+        return f"each instruction took {time} time: clock rate, caches or other load on the machine"
     if part.name == "waiting":
         return f"it waits {_more_us(part)} per {unit}"
     if not part.base_us or part.us is None:
         return f"{CPU_TIMES[part.name]} per {unit} {'grew' if part.change > 0 else 'shrank'}"
-    in_one = ", CPU and waiting in one," if part.name == "server" else ""
-    return f"{CPU_TIMES[part.name]} per {unit}{in_one} is {change(part.us / part.base_us)}"
+    together = " (server CPU and waiting together)" if part.name == "server" else ""
+    return f"{CPU_TIMES[part.name]} per {unit}{together} is {change(part.us / part.base_us)}"
 
 
 def _aim(part: Part, evidence: Sequence[Movement], waiting: str) -> str:
@@ -186,14 +193,38 @@ def _aim(part: Part, evidence: Sequence[Movement], waiting: str) -> str:
     return _UNMEASURED if part.name == "waiting" and not evidence and not waiting else ""
 
 
-def _in_functions(functions: Sequence[FunctionChange]) -> str:
-    """Return ', of the difference 41% in planner and 12% in hash_search'."""
+def _in_functions(changes: FunctionChanges | None) -> str:
+    """Return ', 41% of the difference in planner and 12% in hash_search'."""
+    if changes is None:
+        return ""
     named = [
-        f"{each.share:.0%} in {each.name}"
-        for each in functions[:MOST_FUNCTIONS]
-        if each.share is not None and each.share >= LEAST_SHARE
-    ]
-    return f", of the difference {listing(named)}" if named else ""
+        (each.share, _name_of(each))
+        for each in changes.functions
+        if each.share is not None
+        and each.share >= LEAST_SHARE
+        and not _may_be_renamed(each, changes)
+    ][:MOST_FUNCTIONS]
+    if not named:
+        return ""
+    (share, name), *others = named
+    rest = [f"{share:.0%} in {name}" for share, name in others]
+    return f", {listing([f'{share:.0%} of the difference in {name}', *rest])}"
+
+
+def _name_of(change: FunctionChange) -> str:
+    if change.name == WHOLE_OBJECT:
+        return change.object
+    return f"{change.object} without symbols" if change.name == UNNAMED else change.name
+
+
+def _may_be_renamed(change: FunctionChange, changes: FunctionChanges) -> bool:
+    """Return whether a function that only one contender has may be the other's by another name.
+
+    Then its cost is no change. It may be where the functions that only the other has cost half as
+    much: a function that was renamed, split, or inlined into its caller.
+    """
+    only_there = {"came": changes.went, "went": changes.came}.get(change.fate, 0.0)
+    return only_there > abs(change.change) / 2
 
 
 def _more_us(part: Part) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Amount, Report, Result, Work
 from slowdust.units import known
-from slowdust.wording import counted, short_names, step_label, work_in_words
+from slowdust.wording import counted, short_names, step_label, work_at_least, work_in_words
 
 MOST_DETAILED = 4
 """Contenders beside the base that get several sentences each; more get one sentence each."""
@@ -54,7 +54,7 @@ def _judged(results: Sequence[Result]) -> list[tuple[Result, Work]]:
 
 
 def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
-    """Return '3 more (most: scan, 5% more work), 1 less (insert, 2% less work), 4 the same'."""
+    """Return '3 more (largest: scan, 5% more work), 1 less (insert, 2% less work), 4 the same'."""
     parts = []
     for verdict in _VERDICTS:
         alike = [(result, work) for result, work in judged if work.verdict == verdict]
@@ -64,17 +64,16 @@ def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
         if verdict in ("more", "less"):
             result, work = max(alike, key=lambda pair: _size(pair[1]))
             label = step_label(result.test, result.clients, levels)
-            far = f"{label}, {work_in_words(work.ratio or 1.0)}"
-            part += f" ({far if len(alike) == 1 else f'most: {far}'})"
+            ratio = work.ratio or 1.0
+            far = f"{label}, {work_in_words(ratio)}{work_at_least(ratio, work.bound)}"
+            part += f" ({far if len(alike) == 1 else f'largest: {far}'})"
         parts.append(part)
     return ", ".join(parts)
 
 
 def _size(work: Work) -> float:
     """Return the size of the difference that is sure, |ln| of the bound nearer 1."""
-    if work.low is None or work.high is None:
-        return 0.0
-    return abs(math.log(work.low if work.low > 1 else work.high))
+    return 0.0 if work.bound is None else abs(math.log(work.bound))
 
 
 def _beside_time(results: Sequence[Result]) -> list[str]:

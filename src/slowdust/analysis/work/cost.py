@@ -14,6 +14,19 @@ def step_of(count: Count) -> Step:
     return Step(count.place.benchmark, count.place.test, count.place.clients)
 
 
+def place_of(step: Step, timed: Iterable[Step]) -> Step | None:
+    """Return the timed step that the counts of `step` belong to; None if its test was not timed.
+
+    Counts of a number of clients that was not timed belong to the fewest clients that were.
+    """
+    levels = {
+        each.clients for each in timed if (each.benchmark, each.test) == (step.benchmark, step.test)
+    }
+    if not levels:
+        return None
+    return step if step.clients in levels else step._replace(clients=min(levels))
+
+
 def instructions_per_operation(count: Count) -> float | None:
     """Return the instructions per operation; None where a count has no positive number of them."""
     instructions, operations = count.run.own.get(INSTRUCTIONS, 0), count.run.operations

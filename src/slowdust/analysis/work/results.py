@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.model import Amount, Result, Verdict, Work
-from slowdust.analysis.work.cost import background_per_operation, events_per_operation
+from slowdust.analysis.work.cost import background_per_operation, events_per_operation, place_of
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
 from slowdust.wording import clients, listing
 
 TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
     ("slower", "same"): (
-        "takes longer for the same instructions of the session: waiting, the kernel, the "
-        "background, the clock, the caches or a neighbour"
+        "slower with the same instructions per operation: the cause is waiting, the kernel, "
+        "background threads, the clock rate, caches or other load on the machine"
     ),
     ("faster", "same"): (
-        "takes less time for the same instructions of the session: waiting, the kernel, the "
-        "background, the clock, the caches or a neighbour"
+        "faster with the same instructions per operation: the cause is waiting, the kernel, "
+        "background threads, the clock rate, caches or other load on the machine"
     ),
     ("same", "more"): "more instructions, and no more time",
     ("same", "less"): "fewer instructions, and no less time",
     ("faster", "more"): (
-        "more instructions in less time: each takes less, or waiting has become shorter"
+        "more instructions but less time: something else, such as waiting, takes much less"
     ),
     ("slower", "less"): (
-        "fewer instructions in more time: each takes longer, or waiting has become longer"
+        "fewer instructions but more time: something else, such as waiting, takes much more"
     ),
 }
 """Verdicts on time and work that disagree -> what that means."""
@@ -44,8 +44,9 @@ def add_work(results: Sequence[Result], counts: Sequence[Count], contenders: Seq
         (judgement.estimate.step, judgement.estimate.contender): judgement
         for judgement in judge_work(by_step, contenders)
     }
+    timed = [Step(result.benchmark, result.test, result.clients) for result in results]
     for step, by_contender in by_step.items():
-        place = _place_of(step, results)
+        place = place_of(step, timed)
         for result in results:
             if Step(result.benchmark, result.test, result.clients) != place:
                 continue
@@ -74,24 +75,13 @@ def notes_about_work(results: Sequence[Result], counts: Sequence[Count]) -> list
     return [f"Work was counted with {levels}, time was measured with {times}."]
 
 
-def _place_of(step: Step, results: Sequence[Result]) -> Step | None:
-    """Return the step whose results the counts of `step` belong to; None without such results."""
-    levels = {
-        result.clients
-        for result in results
-        if (result.benchmark, result.test) == (step.benchmark, step.test)
-    }
-    if not levels:
-        return None
-    return step if step.clients in levels else step._replace(clients=min(levels))
-
-
 def _work(counts: Sequence[Count]) -> Work:
     """Return the work of one step and contender without its relation to the base's."""
     events = events_per_operation(counts)
     instructions = events.pop(INSTRUCTIONS)
     return Work(
         source=counts[0].source,
+        clients=counts[0].place.clients,
         instructions=instructions,
         background=background_per_operation(counts).get(INSTRUCTIONS),
         events=events,

@@ -72,10 +72,17 @@ def work_sureness(work: Work) -> str:
     return " not-sure" if work.verdict == "unsure" else ""
 
 
+_AMOUNT_BANDS: dict[Amount | None, Band] = {"more": "slower", "less": "faster"}
+
+
 def work_band(work: Work) -> Band:
     """Return the colour of work, which goes by its verdict: less work is what `faster` has."""
-    bands: dict[Amount | None, Band] = {"more": "slower", "less": "faster"}
-    return bands.get(work.verdict, "between")
+    return _AMOUNT_BANDS.get(work.verdict, "between")
+
+
+def amount_class(amount: Amount) -> str:
+    """Return the class that colours a verdict on work as one on time."""
+    return _AMOUNT_BANDS.get(amount, amount)
 
 
 def work_icon(work: Work) -> str:
@@ -94,6 +101,10 @@ def work_interval(work: Work) -> str | Markup:
 def instructions_in_words(work: Work) -> str:
     """Return what a cell of work says when pointed at."""
     parts = [f"{measured(work.instructions)} instructions per operation, by {work.source}"]
+    if work.ratio is not None and work.bound is not None:
+        parts.append(
+            f"{wording.work_in_words(work.ratio)}{wording.work_at_least(work.ratio, work.bound)}"
+        )
     parts += [
         f"{measured(amount)} {name.replace('_', ' ')}" for name, amount in work.events.items()
     ]

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from slowdust import wording
 from slowdust.analysis.story.unsure import what_decides
 from slowdust.report import waits
+from slowdust.report.functions import COSTS, sampling_of
 from slowdust.report.html import cells, numbers
 
 
@@ -25,6 +26,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(
+        cost=COSTS.__getitem__,
+        sampling_of=sampling_of,
         amount=cells.amount,
         share=cells.share,
         signed_amount=cells.signed_amount,
@@ -37,6 +40,7 @@ def environment() -> Environment:
         sureness=cells.sureness,
         rate_and_outlook=cells.rate_and_outlook,
         what_decides=what_decides,
+        amount_class=cells.amount_class,
         work_band=cells.work_band,
         work_sureness=cells.work_sureness,
         work_icon=cells.work_icon,

@@ -18,6 +18,7 @@ from pathlib import Path
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.changes import profiles_by_step
 from slowdust.errors import SlowdustError
+from slowdust.report.functions import COSTS
 from slowdust.store.profile import Profile
 
 BINARY = "slowdust-flamegraph"
@@ -95,20 +96,24 @@ def _orders(profiles: Mapping[str, Profile], contenders: Sequence[str]) -> list[
     profiles = {name: profile for name, profile in profiles.items() if _has_width(profile)}
     shown = [profiles[name] for name in contenders if name in profiles]
     orders = [
-        _Order(f"{profile.contender}: {profile.unit} per operation", profile.unit, profile.stacks)
+        _Order(f"{profile.contender}: {_cost(profile)}", profile.unit, profile.stacks)
         for profile in shown
     ]
     if (before := profiles.get(base)) is None:
         return orders
     for after in (profiles[name] for name in others if name in profiles):
         name, unit = after.contender, after.unit
-        there = f"{name}, in colours beside {base}: {unit} per operation"
-        here = f"{base}, in colours beside {name}: {unit} per operation"
+        there = f"{name}, in colours beside {base}: {_cost(after)}"
+        here = f"{base}, in colours beside {name}: {_cost(before)}"
         orders += [
             _Order(there, unit, after.stacks, before.stacks),
             _Order(here, unit, before.stacks, after.stacks, negate=True),
         ]
     return orders
+
+
+def _cost(profile: Profile) -> str:
+    return f"{COSTS[profile.source]}, {profile.unit} per operation"
 
 
 def _has_width(profile: Profile) -> bool:

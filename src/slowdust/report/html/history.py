@@ -41,6 +41,8 @@ class Cell:
     """The sign of a change point."""
     title: str = ""
     unsure: bool = False
+    work: str = ""
+    """Relative instructions per operation; empty where they were not counted."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,14 @@ def _cell(series: Series, version: str) -> Cell:
         mark=mark_of(change) if change else "",
         unsure=bool(point.unsure),
         title="; ".join((*([change.words] if change else []), *_origin(point))),
+        work=_work_of(point),
     )
+
+
+def _work_of(point: Point) -> str:
+    if point.work is None:
+        return ""
+    return f"work {numbers.work_ratio(point.work.ratio)}{CHAINED if point.work.through else ''}"
 
 
 def _origin(point: Point) -> list[str]:

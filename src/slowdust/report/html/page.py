@@ -9,7 +9,7 @@ from functools import cached_property
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import PERCENTILES
-from slowdust.analysis.model import Report, Verdict
+from slowdust.analysis.model import Amount, Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work.estimate import WORK_MARGIN
 from slowdust.analysis.work.results import has_work
@@ -36,6 +36,7 @@ MOST_IN_OVERVIEW = 10
 HOST_FACTS_IN_LINE = 4
 
 _VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
+_AMOUNTS: tuple[Amount, ...] = ("more", "less", "same", "unsure")
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,22 @@ class Page:
         }
         return {
             name: {word: counts[word] for word in _VERDICTS if word in counts}
+            for name, counts in verdicts.items()
+        }
+
+    @cached_property
+    def work_tallies(self) -> Mapping[str, Mapping[Amount, int]]:
+        """Contender -> verdict on work -> the number of steps that ended with it."""
+        verdicts = {
+            name: Counter(
+                result.work.verdict
+                for result in self.report.results
+                if result.contender == name and result.work is not None
+            )
+            for name in self.others
+        }
+        return {
+            name: {amount: counts[amount] for amount in _AMOUNTS if counts[amount]}
             for name, counts in verdicts.items()
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slowdust.analysis.model import FunctionChanges, Report
+from slowdust.report.functions import COSTS, sampling_of
 from slowdust.report.markdown.table import ABSENT, or_absent, table
 from slowdust.wording import amount, clients, counted, share, signed_amount
 
@@ -54,7 +55,8 @@ def _changes(changes: FunctionChanges, base: str) -> list[str]:
         name = counted(changes.others, "other")
         rows.append([name, "", "", signed_amount(changes.others_change), part, *[ABSENT] * 4])
     return [
-        f"### {changes.test}, {clients(changes.clients)}: {changes.contender}",
+        f"### {changes.test}, {clients(changes.clients)}: {changes.contender}, "
+        f"{COSTS[changes.source]}",
         "",
         f"{amount(changes.total)} {changes.unit} beside the {amount(changes.base_total)} of "
         f"{base}: {signed_amount(changes.change)}.",
@@ -62,6 +64,7 @@ def _changes(changes: FunctionChanges, base: str) -> list[str]:
             f"{name} has no symbols in {', '.join(objects)}, compared as a whole."
             for name, objects in changes.unnamed.items()
         ),
+        *([sampling] if (sampling := sampling_of(changes)) else []),
         "",
         *table(_HEADER, rows, left=3),
     ]

@@ -17,7 +17,7 @@ from slowdust.report.history import (
     point_at,
     several_clients,
 )
-from slowdust.report.markdown.table import ABSENT, PALE, pale, ratio, table
+from slowdust.report.markdown.table import ABSENT, PALE, pale, ratio, table, work_ratio
 from slowdust.report.tldr import list_of_changes
 from slowdust.wording import clients, counted, distance
 
@@ -61,7 +61,14 @@ def _groups(line: LineHistory) -> list[str]:
     mean = (
         f"Throughput relative to {line.base}: geometric mean of the tests that all versions have."
     )
-    return [mean, "", *_table(line, line.groups, "group"), "", *_legend(line.groups)]
+    return [
+        mean,
+        "",
+        *_table(line, line.groups, "group", _cell),
+        "",
+        *_legend(line.groups),
+        *_work(line, line.groups, "group"),
+    ]
 
 
 def _changes(line: LineHistory) -> list[str]:
@@ -71,10 +78,34 @@ def _changes(line: LineHistory) -> list[str]:
 
 def _tests(line: LineHistory) -> list[str]:
     head = ["", "## Tests", "", f"Throughput relative to {line.base}.", ""]
-    return [*head, *_table(line, line.tests, "test"), "", *_legend(line.tests)]
+    return [
+        *head,
+        *_table(line, line.tests, "test", _cell),
+        "",
+        *_legend(line.tests),
+        *_work(line, line.tests, "test"),
+    ]
 
 
-def _table(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[str]:
+def _work(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[str]:
+    """Return a table of work, of the series in which any version but the base has some."""
+    counted = [
+        series
+        for series in all_series
+        if any(point.work and point.version != line.base for point in series.points)
+    ]
+    if not counted:
+        return []
+    head = [f"Work: instructions per operation relative to {line.base}.", ""]
+    return [*head, *_table(line, counted, kind, _work_cell), ""]
+
+
+def _table(
+    line: LineHistory,
+    all_series: Sequence[Series],
+    kind: str,
+    cell_of: Callable[[Series, str], str],
+) -> list[str]:
     several = several_clients(line)
     labels = [version.label for version in line.versions]
     header = [kind, *(["clients"] if several else []), *labels]
@@ -82,7 +113,7 @@ def _table(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[s
         [
             label_of(series),
             *([str(series.clients)] if several else []),
-            *(_cell(series, label) for label in labels),
+            *(cell_of(series, label) for label in labels),
         ]
         for series in all_series
     ]
@@ -97,6 +128,13 @@ def _cell(series: Series, version: str) -> str:
     mark = f"{mark_of(change)} " if change else ""
     rqps = pale(ratio(point.rqps)) if point.unsure else ratio(point.rqps)
     return f"{mark}{rqps}{CHAINED if point.through else ''}"
+
+
+def _work_cell(series: Series, version: str) -> str:
+    point = point_at(series, version)
+    if point is None or point.work is None:
+        return ABSENT
+    return f"{work_ratio(point.work.ratio)}{CHAINED if point.work.through else ''}"
 
 
 def _legend(all_series: Sequence[Series]) -> list[str]:
