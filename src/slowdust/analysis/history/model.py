@@ -51,7 +51,7 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     """True if that is the verdict of its one experiment, or, made of several, its 95% interval
     does not exclude 1 and its 90% interval does not lie inside the margin; else absent."""
     work: PointWork | None = None
-    """Its work, where counts lead to the base's; else absent."""
+    """The counted work; absent where no counts lead to the base's."""
 
     @property
     def half_width(self) -> float | None:
