@@ -55,7 +55,7 @@ def analyse(
     which raises `UsageError`.
     """
     base = find_contender(base or manifest.base, manifest.contenders)
-    report = _report(manifest, slices, base, counts, profiles)
+    report = _report(manifest, slices, base, counts, profiles, waits)
     verdicts = PairVerdicts(slices, report.contenders, report.margin)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     moves = common_moves(block_ratios(slices, base, report.contenders), report.margin)
@@ -75,6 +75,7 @@ def _report(
     base: str,
     counts: Sequence[Count],
     profiles: Sequence[Profile],
+    waits: Sequence[WaitWindow],
 ) -> Report:
     """Return the report without what is told of all results together."""
     facts = {contender.name: contender for contender in manifest.contenders}
