@@ -55,7 +55,7 @@ def analyse(
     which raises `UsageError`.
     """
     base = find_contender(base or manifest.base, manifest.contenders)
-    report = _report(manifest, slices, base, counts, profiles, waits)
+    report = _report(manifest, slices, base, counts=counts, profiles=profiles, waits=waits)
     verdicts = PairVerdicts(slices, report.contenders, report.margin)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     moves = common_moves(block_ratios(slices, base, report.contenders), report.margin)
@@ -73,6 +73,7 @@ def _report(
     manifest: Manifest,
     slices: Sequence[Slice],
     base: str,
+    *,
     counts: Sequence[Count],
     profiles: Sequence[Profile],
     waits: Sequence[WaitWindow],

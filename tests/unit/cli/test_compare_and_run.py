@@ -117,6 +117,7 @@ def test_compare_of_the_insert_benchmark(slowdust: Slowdust, runs: Runs) -> None
         "table": "shared",
         "partitions": 4,
         "statements": "text",
+        "turns": "chunks",
         "long_transaction": "30.000000s",
     }
 

@@ -131,6 +131,7 @@ class PretendedMeasurement:
 
     turn: ContenderTurn
     record: Slice
+    seconds: float = 0.0
 
     def perform(self, until: object, on_progress: object) -> float:
         del until, on_progress

@@ -60,7 +60,7 @@ def choose_method(wanted: Wanted) -> Counting:
         return Counting(source="pmu", version=no_pmu)
     no_valgrind = check_valgrind()
     if not isinstance(no_valgrind, Missing):
-        return Counting(source="valgrind", reason=no_pmu.reason, version=no_valgrind)
+        return Counting(source="valgrind", reason=str(no_pmu), version=no_valgrind)
     return Counting(
         reason=f"{no_valgrind.reason} {no_pmu.reason}",
         remedy=no_valgrind.remedy,  # valgrind counts on every machine
