@@ -84,6 +84,7 @@ def analyse(
         function_changes=functions,
         calibration=calibration_of(manifest, slices),
         host=manifest.host,
+        findings=manifest.findings,
         noise=noise_of(slices, contenders),
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),

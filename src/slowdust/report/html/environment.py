@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from slowdust import wording
 from slowdust.analysis.story.unsure import what_decides
+from slowdust.report.findings import finding_in_words
 from slowdust.report.html import cells, numbers
 
 
@@ -46,6 +47,7 @@ def environment() -> Environment:
         icon=cells.icon,
         contender_name=cells.contender_name,
         clients=wording.clients,
+        finding_in_words=finding_in_words,
         count=cells.count,
         counted=wording.counted,
         change=cells.change,
