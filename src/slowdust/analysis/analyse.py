@@ -113,6 +113,7 @@ def _report(
         waits=observed,
         calibration=calibration_of(manifest, slices),
         host=manifest.host,
+        findings=manifest.findings,
         noise=noise_of(slices, contenders),
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),

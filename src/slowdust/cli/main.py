@@ -14,7 +14,7 @@ from slowdust.errors import SlowdustError
 
 _COMMANDS = (
     *("compare", "run", "calibrate", "import"),
-    *("report", "history", "list", "show", "tests", "builds"),
+    *("report", "history", "list", "show", "tests", "builds", "doctor"),
 )
 _MODULES = {"import": "import_"}
 """The modules of commands whose names are Python keywords."""
@@ -61,7 +61,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 wrong use."""
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 3 a problem was found."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     sys.exit(_run())

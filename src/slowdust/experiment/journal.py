@@ -14,13 +14,14 @@ from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.cpus import format_cpus
 from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.doctor import examine, worse
+from slowdust.experiment.doctor.host import read_host
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.protocol import PlanText
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
-from slowdust.probes.host.machine import read_machine
 from slowdust.store.count import Count, latest_counts
 from slowdust.store.folder import Folder, Writer
 from slowdust.store.manifest import (
@@ -250,24 +251,23 @@ def open_journal(
     Raises:
         UsageError: what goes on is not what began.
     """
-    machine = read_machine(contenders.data_dir)
+    state = read_host(contenders.data_dir)
     facts = [_facts(contender) for contender in contenders.all]
     cpus = usable_cpus()
     host = {
-        **advice.facts(machine),
+        **advice.facts(state.machine),
         "CPUs used": format_cpus(cpus),
         **host_calibrations.host_fact(facts[0], spec.rows),
     }
     version = contenders.driver.version
     manifest = new_manifest(spec, facts, method, version, host)
     manifest.cpus = cpus
+    manifest.findings = examine(state)
     if writer.folder.has_manifest():
         manifest = _continued(writer.folder.read_manifest(), manifest)
     else:
         writer.write_spec(spec.to_toml())
     journal = Journal(spec, writer, manifest)
-    for warning in advice.warnings(machine):
-        journal.warn(warning)
 
     def report(contender: RunningContender) -> None:
         journal.facts(contender.name).failed = contender.failed
@@ -327,6 +327,7 @@ def _continued(before: Manifest, now: Manifest) -> Manifest:
     before.method.incarnations = now.method.incarnations
     before.finished, before.schema = None, now.schema
     before.cpus = now.cpus
+    before.findings = worse(before.findings, now.findings)
     for contender in before.contenders:
         contender.failed = None
     return before

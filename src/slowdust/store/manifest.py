@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from slowdust.store.count import Source
+from slowdust.store.finding import Finding
 from slowdust.store.preparation import Preparation, ServerCounters
 from slowdust.units import Second
 
@@ -241,6 +242,8 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """CPUs that clients and servers could use; empty if not recorded."""
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
+    findings: list[Finding] = []
+    """What the checks of the host found, the most severe first; empty if it was not checked."""
     plans: list[Plan] = []
     warnings: list[str] = []
     settled: list[str] = []

@@ -10,6 +10,7 @@ from slowdust.analysis.model.functions import FunctionChanges
 from slowdust.analysis.model.result import Result
 from slowdust.analysis.model.steps import StepRun
 from slowdust.analysis.model.waits import ContenderWaits
+from slowdust.store.finding import Finding
 from slowdust.store.manifest import StepFailure
 from slowdust.units import Second
 
@@ -126,6 +127,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What the host can tell, where a build was compared with itself to learn that."""
     host: dict[str, str] = {}
     """Label -> value, ready to print."""
+    findings: list[Finding] = []
+    """What the checks of the host found, the most severe first; empty if it was not checked."""
     noise: Noise | None = None
     """The noise of an experiment of slices; absent for long steps and archived runs."""
     warnings: list[str] = []

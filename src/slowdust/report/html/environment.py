@@ -11,6 +11,7 @@ from markupsafe import Markup
 from slowdust import wording
 from slowdust.analysis.story.unsure import what_decides
 from slowdust.report import waits
+from slowdust.report.findings import finding_in_words
 from slowdust.report.functions import COSTS, sampling_of
 from slowdust.report.html import cells, numbers
 
@@ -51,6 +52,7 @@ def environment() -> Environment:
         icon=cells.icon,
         contender_name=cells.contender_name,
         clients=wording.clients,
+        finding_in_words=finding_in_words,
         count=cells.count,
         counted=wording.counted,
         change=cells.change,

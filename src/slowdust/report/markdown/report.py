@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
-from slowdust.report import calibration
+from slowdust.report import calibration, findings
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown import contenders, functions, hardware, parts, rates, steps, waits
 from slowdust.report.markdown.table import table
@@ -86,6 +86,19 @@ def warnings(report: Report) -> list[str]:
     return ["## Warnings", "", *lines] if lines else []
 
 
+def state_of_host(report: Report) -> list[str]:
+    """Return the bad states of the host, each with the command to run."""
+    if not report.findings:
+        return []
+    bad = [
+        f"- {finding.check} ({finding.severity}): {findings.finding_in_words(finding)}"
+        + (f" Run `{finding.remedy}`." if finding.remedy else "")
+        for finding in findings.bad(report.findings)
+    ]
+    others = findings.others(report.findings)
+    return ["## State of the host", "", *bad, *([""] if bad else []), others]
+
+
 def plans(report: Report) -> list[str]:
     """Return each statement whose plans differ, with the plans."""
     lines: list[str] = []
@@ -135,6 +148,7 @@ SECTIONS = (
     steps.buckets,
     steps.sizes,
     steps.stalls,
+    state_of_host,
     warnings,
     plans,
     contenders.contenders,

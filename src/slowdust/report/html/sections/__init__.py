@@ -10,6 +10,7 @@ from slowdust.report.html.page import Page
 from slowdust.report.html.sections.calibration import calibration_view
 from slowdust.report.html.sections.concurrency import concurrency_views
 from slowdust.report.html.sections.contenders import contenders_view
+from slowdust.report.html.sections.host import host_view
 from slowdust.report.html.sections.intervals import forests
 from slowdust.report.html.sections.summary import summary_view
 from slowdust.report.html.sections.tests import test_views
@@ -41,6 +42,7 @@ def sections_of(
         Section("concurrency", "Clients", concurrency_views(page) or None),
         Section("memory", "Memory", page.report.memory or None),
         Section("tests", "Tests", test_views(page, slices, profiles)),
+        Section("host", "Host", host_view(page.report)),
         Section("contenders", "Contenders", contenders_view(page.report)),
         Section("method", "Method", page.report),
         Section("reading", "How to read this page", page),

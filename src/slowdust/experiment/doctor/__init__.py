@@ -1,0 +1,34 @@
+"""The checks of the host: one module per subject, whose `CHECKS` are listed here.
+
+To add a check, write a function from a `Host` to a finding, and a line in `CHECKS` of its module.
+"""
+
+from __future__ import annotations
+
+from slowdust.experiment.doctor import cpu, disk, kernel, load, memory, tools
+from slowdust.experiment.doctor.host import Check, Host
+from slowdust.store.finding import Finding, by_severity
+
+CHECKS: tuple[Check, ...] = (
+    *load.CHECKS,
+    *cpu.CHECKS,
+    *memory.CHECKS,
+    *disk.CHECKS,
+    *kernel.CHECKS,
+    *tools.CHECKS,
+)
+
+
+def examine(host: Host) -> list[Finding]:
+    """Return the finding of each check, the most severe first."""
+    return by_severity([check(host) for check in CHECKS])
+
+
+def worse(before: list[Finding], now: list[Finding]) -> list[Finding]:
+    """Return for each check the more severe of two findings, of equals the earlier.
+
+    An experiment that was resumed has been measured in both states.
+    """
+    earlier = {finding.check: finding for finding in before}
+    pairs = [by_severity([earlier.pop(own.check, own), own])[0] for own in now]
+    return by_severity([*pairs, *earlier.values()])

@@ -1,0 +1,92 @@
+"""The host that checks look at, and the findings that they make."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowdust.experiment.doctor.sync import Syncs, time_syncs
+from slowdust.probes.host.machine import Machine, read_machine
+from slowdust.store.finding import Finding, Severity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """Facts of the machine, its kernel files and its programs.
+
+    Tests give another `root`, and functions that do not touch this machine.
+    """
+
+    machine: Machine
+    root: Path = Path("/")
+    """The directory in which proc and sys are."""
+    syncs: Callable[[Path], Syncs] = time_syncs
+    """Measures the time of fsync in a directory; raises OSError where it cannot write there."""
+    program: Callable[[str], str | None] = shutil.which
+    """Returns the path of a program; None where it is not installed."""
+    open_files: tuple[int, int] = (0, 0)
+    """The limit of open files of a process, soft and hard; -1 is no limit."""
+
+    def text(self, path: str) -> str | None:
+        """Return the content of a kernel file without white space around it; None if unreadable."""
+        try:
+            return (self.root / path).read_text(errors="replace").strip()
+        except OSError:
+            return None
+
+    def number(self, path: str) -> int | None:
+        """Return the number in a kernel file; None where it is unreadable or has another form."""
+        try:
+            return int(self.text(path) or "")
+        except ValueError:
+            return None
+
+
+Check = Callable[[Host], Finding]
+
+
+def read_host(data_directory: Path) -> Host:
+    """Read this machine, which takes half a second.
+
+    Raises:
+        OSError: no such directory.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Host(machine=read_machine(data_directory), open_files=limit)
+
+
+def ok(check: str, state: str) -> Finding:
+    """Return a finding of a good state."""
+    return Finding(check=check, severity=Severity.OK, state=state)
+
+
+def unknown(check: str, what: str) -> Finding:
+    """Return a finding of a state that cannot be read: 'The frequency governor'."""
+    return Finding(check=check, severity=Severity.UNKNOWN, state=f"{what} cannot be read here.")
+
+
+def note(check: str, state: str, effect: str, remedy: str | None = None) -> Finding:
+    """Return a finding to know when results are read."""
+    return _bad(check, Severity.NOTE, state, effect, remedy)
+
+
+def warning(check: str, state: str, effect: str, remedy: str | None = None) -> Finding:
+    """Return a finding that makes results of time noisier or biased."""
+    return _bad(check, Severity.WARNING, state, effect, remedy)
+
+
+def problem(check: str, state: str, effect: str, remedy: str | None = None) -> Finding:
+    """Return a finding with which results of time cannot be trusted."""
+    return _bad(check, Severity.PROBLEM, state, effect, remedy)
+
+
+def _bad(check: str, severity: Severity, state: str, effect: str, remedy: str | None) -> Finding:
+    return Finding(check=check, severity=severity, state=state, effect=effect, remedy=remedy)
+
+
+def gib(size: int) -> str:
+    """Write bytes in GiB: '1.5 GiB'."""
+    return f"{size / (1 << 30):.1f} GiB"

@@ -1,0 +1,120 @@
+"""Checks of what else runs on the machine, and of what it may use of the CPUs."""
+
+from __future__ import annotations
+
+import math
+
+from slowdust.experiment.doctor.groups import cpus_allowed
+from slowdust.experiment.doctor.host import Check, Host, note, ok, problem, unknown, warning
+from slowdust.store.finding import Finding
+from slowdust.wording import listing
+
+BUSY_CORES = 0.05
+"""The share of a core from which a program is named."""
+BUSY_HOST = 0.25
+"""The share of all CPUs of other programs that is a problem."""
+STEAL_SHARE = 0.01
+_SHOWN = 3
+
+
+def other_programs(host: Host) -> Finding:
+    """Check the CPU time of other programs during half a second."""
+    check = "Other programs"
+    busy = [process for process in host.machine.busy if process.cores >= BUSY_CORES]
+    if not busy:
+        return ok(check, f"No other program uses more than {BUSY_CORES:.0%} of a core.")
+    names = listing([f"{p.name} (pid {p.pid}) {p.cores:.0%}" for p in busy[:_SHOWN]])
+    rest = f" and {len(busy) - _SHOWN} more" if len(busy) > _SHOWN else ""
+    total = sum(process.cores for process in busy)
+    share = total / host.machine.usable_cpus
+    return (problem if share >= BUSY_HOST else warning)(
+        check,
+        f"Other programs use {total:.0%} of a core: {names}{rest}.",
+        f"They take {share:.0%} of the CPU time of {host.machine.usable_cpus} CPUs, "
+        "at times that no design of an experiment can foresee.",
+        "kill -STOP " + " ".join(str(process.pid) for process in busy[:_SHOWN]),
+    )
+
+
+def load_average(host: Host) -> Finding:
+    """Check the load of the last minutes beside the number of CPUs."""
+    check, load = "Load", host.machine.load_average
+    cpus = host.machine.usable_cpus
+    state = f"The load average is {load[0]:.2f}, {load[1]:.2f} and {load[2]:.2f} on {cpus} CPUs."
+    if load[0] < cpus / 2:
+        return ok(check, state)
+    effect = "So many threads were ready to run in the last minute, before anything is measured."
+    return (warning if load[0] >= cpus else note)(check, state, effect, "top -b -n 1 | head -20")
+
+
+def steal(host: Host) -> Finding:
+    """Check the CPU time that other guests of the hypervisor took."""
+    check = "Steal time"
+    share = host.machine.steal_share
+    if host.machine.virtualised is False:
+        return ok(check, "This is no virtual machine.")
+    if share is None:
+        return unknown(check, "The time that other virtual machines take")
+    state = f"Other virtual machines took {share:.2%} of the CPU time since the start."
+    if share < STEAL_SHARE:
+        return ok(check, state)
+    effect = "While another guest runs, a server stands still; only a dedicated host avoids it."
+    return warning(check, state, effect, "vmstat 1 10   # the column st")
+
+
+def virtual_machine(host: Host) -> Finding:
+    """Check whether the machine is a guest."""
+    check = "Virtual machine"
+    if host.machine.virtualised is None:
+        return unknown(check, "Whether this is a virtual machine")
+    if not host.machine.virtualised:
+        return ok(check, "This is no virtual machine.")
+    return note(
+        check,
+        "This is a virtual machine.",
+        "Its neighbours change the speed of its CPUs and disks without being seen; "
+        "`slowdust calibrate` measures which differences can be found in spite of it.",
+    )
+
+
+def usable_cpus(host: Host) -> Finding:
+    """Check whether the process may run on all CPUs."""
+    check, usable, cpus = "CPUs", host.machine.usable_cpus, host.machine.cpus
+    if cpus is None:
+        return unknown(check, "The number of CPUs")
+    state = f"{usable} of {cpus} CPUs can be used."
+    if usable < 2:
+        return warning(
+            check, state, "Clients and servers share one CPU, so each waits for the other."
+        )
+    if usable < cpus:
+        effect = "Others run on the rest, and share caches, memory and the clock with these."
+        return note(check, state, effect, "taskset -cp $$")
+    return ok(check, state)
+
+
+def cpu_limit(host: Host) -> Finding:
+    """Check the CPU time that control groups allow."""
+    check = "Limit of CPU time"
+    cpus = cpus_allowed(host)
+    if cpus is None:
+        return unknown(check, "The limit of control groups")
+    if math.isinf(cpus):
+        return ok(check, "No control group limits the CPU time.")
+    return problem(
+        check,
+        f"A control group limits the CPU time to {cpus:g} CPUs.",
+        "When the time of a period is spent, all threads stand still until the next: up to "
+        "0.1 s by default, in the middle of a slice.",
+        "docker update --cpus 0 CONTAINER   # or start it with --cpuset-cpus",
+    )
+
+
+CHECKS: tuple[Check, ...] = (
+    other_programs,
+    load_average,
+    steal,
+    virtual_machine,
+    usable_cpus,
+    cpu_limit,
+)

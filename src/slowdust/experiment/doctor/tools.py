@@ -1,0 +1,52 @@
+"""Checks of programs that some features need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from slowdust.experiment.counting.method import (
+    Missing,
+    check_pmu,
+    check_sampling,
+    check_valgrind,
+)
+from slowdust.experiment.doctor.host import Check, Host, note, ok
+from slowdust.store.finding import Finding
+
+
+def counting_by(check: str, feature: str, examine: Callable[[], str | Missing]) -> Check:
+    """Return the check of a way to count or sample, which tries it."""
+
+    def run(host: Host) -> Finding:
+        del host
+        version = examine()
+        if isinstance(version, Missing):
+            return note(check, version.reason, f"{feature} is not available.", version.remedy)
+        return ok(check, f"{version} works: {feature} is available.")
+
+    return run
+
+
+def program(check: str, names: tuple[str, ...], feature: str, package: str) -> Check:
+    """Return the check of a program of which any of `names` will do."""
+
+    def run(host: Host) -> Finding:
+        paths = [path for name in names if (path := host.program(name)) is not None]
+        if paths:
+            return ok(check, f"{paths[0]}: {feature} is available.")
+        state = f"{' or '.join(names)} is not installed."
+        return note(check, state, f"{feature} is not available.", f"sudo apt install {package}")
+
+    return run
+
+
+CHECKS: tuple[Check, ...] = (
+    counting_by("PMU", "Counting instructions at full speed (--count pmu)", check_pmu),
+    counting_by("perf", "Sampling of functions (--profile)", check_sampling),
+    counting_by("valgrind", "Counting instructions without a PMU (--count)", check_valgrind),
+    program("C compiler", ("cc", "gcc", "clang"), "Calibration by a known delay", "gcc libc6-dev"),
+    program("strace", ("strace",), "Tracing of system calls by hand", "strace"),
+    program("npm", ("npm",), "Fetching builds of npm", "npm"),
+    program("mvn", ("mvn",), "Fetching builds of Maven", "maven"),
+    program("apt-get", ("apt-get",), "Fetching builds of Debian", "apt"),
+)

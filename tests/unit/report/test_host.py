@@ -1,0 +1,55 @@
+"""The state of the host in reports."""
+
+from __future__ import annotations
+
+from slowdust.analysis.analyse import analyse
+from slowdust.report import html
+from slowdust.report.markdown import report as markdown
+from slowdust.store.finding import Finding, Severity
+from tests.unit.synthetic import QUIET, synthetic_experiment
+
+GOVERNOR = Finding(
+    check="Frequency governor",
+    severity=Severity.PROBLEM,
+    state="The frequency governor is schedutil.",
+    effect="The clock follows the load.",
+    remedy="sudo cpupower frequency-set -g performance",
+)
+OTHERS = [
+    Finding(check="PMU", severity=Severity.NOTE, state="There is no PMU.", effect="No counts."),
+    Finding(check="Turbo", severity=Severity.UNKNOWN, state="Turbo cannot be read here."),
+    Finding(check="SMT", severity=Severity.OK, state="Each CPU is a core of its own."),
+]
+
+
+def reports(*findings: Finding) -> tuple[str, str]:
+    """Return the report of an experiment with these findings, as Markdown and as a page."""
+    manifest, slices = synthetic_experiment(["a@1", "a@2"], ["scan"], noise=QUIET, blocks=2)
+    manifest.findings = list(findings)
+    report = analyse(manifest, slices)
+    return markdown.render(report), html.render(report, slices, [])
+
+
+def test_bad_states_come_with_why_and_what_mends_them() -> None:
+    text, page = reports(GOVERNOR, *OTHERS)
+    section = text.partition("## State of the host\n\n")[2].partition("\n## ")[0]
+    assert section.splitlines() == [
+        "- Frequency governor (problem): The frequency governor is schedutil. The clock follows "
+        "the load. Run `sudo cpupower frequency-set -g performance`.",
+        "",
+        "Notes on PMU. Could not be read: Turbo. 1 of 4 checks found a good state.",
+    ]
+    assert "<code>sudo cpupower frequency-set -g performance</code>" in page
+    assert "1 of 4 checks found a good state." in page
+
+
+def test_a_host_without_bad_states_has_no_table() -> None:
+    text, page = reports(*OTHERS[2:])
+    assert "## State of the host\n\n1 of 1 checks found a good state.\n" in text
+    assert "Command to run" not in page
+
+
+def test_experiments_from_before_the_checks_have_no_such_section() -> None:
+    text, page = reports()
+    assert "State of the host" not in text
+    assert "State of the host" not in page
