@@ -14,6 +14,7 @@ import click
 from slowdust import builds as server_builds
 from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
+from slowdust.cli import sizes
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts
 from slowdust.versions import version_order
@@ -128,6 +129,9 @@ def remove_builds(names: Sequence[str]) -> None:
             click.echo(f"{name}: removed from the cache")
         else:
             _remove_build(kind, version)
+
+
+command.add_command(sizes.command)
 
 
 def _get_allocator(name: str, progress: server_builds.Progress) -> None:
