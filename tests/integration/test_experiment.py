@@ -213,6 +213,7 @@ def test_all_tests_run_on_the_oldest_and_the_newest(
     file.write_text(
         'contenders = ["postgres@10.23", "postgres@18.4"]\n'
         'suite = "full"\nrows = 10000\nslice = "20ms"\nwarmup = "20ms"\nbudget = "30s"\n'
+        "incarnations = 1\n"
         'count = "off"\n'
     )
     workplace.run("run", "all.toml")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from slowdust.accounts import server_account
 from slowdust.builds.catalog import ServerBinary
 from slowdust.builds.model import Runtime, Unpacked
 from slowdust.errors import SlowdustError
+from slowdust.formats.elf import read_sizes
 from slowdust.store.manifest import BuildFacts
-
-_STRIP_TIMEOUT_S = 60.0
 
 
 def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFacts:
@@ -24,7 +21,7 @@ def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFa
         version=printed_version(server, kind, unpacked.runtime),
         sha256=sha256_of(server),
         binary_bytes=server.stat().st_size,
-        stripped_bytes=stripped_bytes(server),
+        stripped_bytes=_stripped_bytes(server),
     )
 
 
@@ -55,13 +52,9 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def stripped_bytes(binary: Path) -> int | None:
-    """Return the size of a binary without symbols, or None when no tool here can strip it."""
-    strip = shutil.which("strip")
-    if strip is None:
+def _stripped_bytes(binary: Path) -> int | None:
+    """Return the size of a binary without symbols; None for one that is no 64-bit ELF file."""
+    try:
+        return read_sizes(binary).stripped_bytes
+    except ValueError:
         return None
-    with tempfile.TemporaryDirectory(prefix="slowdust-strip-") as folder:
-        stripped = Path(folder) / "stripped"
-        command = [strip, "--strip-all", "-o", str(stripped), str(binary)]
-        done = subprocess.run(command, capture_output=True, timeout=_STRIP_TIMEOUT_S, check=False)
-        return stripped.stat().st_size if done.returncode == 0 else None

@@ -17,6 +17,7 @@ from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.builds.compiling.compile import LOG, OBJECTS
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS
 from slowdust.builds.revisions.revision import is_source
+from slowdust.cli import sizes
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.store.manifest import BuildFacts
@@ -162,6 +163,9 @@ def remove_builds(names: Sequence[str]) -> None:
             click.echo(f"{name}: removed from the cache")
         else:
             _remove_build(kind, version)
+
+
+command.add_command(sizes.command)
 
 
 def _allocator(name: str, progress: server_builds.Progress) -> str:

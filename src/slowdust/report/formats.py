@@ -1,4 +1,4 @@
-"""The formats of reports and of histories, one line each.
+"""The formats of reports, of histories and of sizes, one line each.
 
 A format is a module of this package that has `render`. It is loaded when something is rendered, so
 that the command line can list all formats without loading any.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVarTuple
 if TYPE_CHECKING:
     from slowdust.analysis.history.model import History
     from slowdust.analysis.model import Report
+    from slowdust.analysis.sizes import SizesReport
     from slowdust.store.profile import Profile
     from slowdust.store.slice import Slice
 
@@ -57,6 +58,13 @@ HISTORIES: tuple[Format[History], ...] = (
     Format("html", "Write the page to FILE.", "html.history", Destination.FILE),
     Format("md", "Print Markdown, test by test.", "markdown.history"),
     Format("json", "Print JSON (docs/history.schema.json).", "json"),
+)
+
+SIZES: tuple[Format[SizesReport], ...] = (
+    Format("html", "Write a page with charts to FILE.", "sizes.html", Destination.FILE),
+    Format("md", "Print Markdown with all columns.", "sizes.markdown"),
+    Format("csv", "Print CSV, one row per build.", "sizes.csv"),
+    Format("json", "Print JSON.", "json"),
 )
 
 

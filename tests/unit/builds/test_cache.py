@@ -46,7 +46,7 @@ def test_npm_build_is_fetched_verified_linked_and_fingerprinted(
     assert build.facts.version == "17.6"
     assert build.facts.sha256 == sha256_of(build.server)
     assert build.facts.binary_bytes == len(SERVER)
-    assert build.facts.stripped_bytes is None, "there is no strip on this PATH"
+    assert build.facts.stripped_bytes is None, "this server is a script"
     assert [phase.split()[0] for phase in phases] == ["fetching", "unpacking"]
     assert visible(open_dir / "cache/builds/postgres") == ["17.6"]
 

@@ -93,3 +93,9 @@ def test_a_build_has_to_be_named(slowdust: Slowdust, command: str) -> None:
     outcome = slowdust("builds", command)
     assert outcome.code == 2
     assert "Missing argument 'DBMS@VERSION|allocator@NAME...'" in outcome.err
+
+
+def test_sizes_say_when_nothing_is_at_hand(slowdust: Slowdust) -> None:
+    outcome = slowdust("builds", "sizes", "--fetched", "mysql@*")
+    assert outcome.code == 1
+    assert "leave out --fetched" in outcome.complaint

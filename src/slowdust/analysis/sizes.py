@@ -1,0 +1,73 @@
+"""The growth of builds from version to version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from slowdust.store.sizes import BuildSizes, TreeSizes
+
+
+class Growth(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Sizes of a build relative to those of the version before; a ratio of 1 is no growth."""
+
+    before: str
+    """The version before."""
+    same_source: bool
+    """Whether both were built by the same people: else the difference may be one of how."""
+    stripped: float
+    code: float
+    data: float
+    functions: float | None = None
+    """The ratio of functions; absent where either binary came stripped."""
+
+
+class SizedBuild(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A build with its growth."""
+
+    sizes: BuildSizes
+    growth: Growth | None = None
+    """The growth; absent for the first version of a DBMS."""
+
+
+class SizesReport(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Sizes of builds, by DBMS in the order of versions, and of build trees."""
+
+    schema: int = 1
+    builds: list[SizedBuild] = []
+    trees: list[TreeSizes] = []
+
+
+def report_of(builds: Sequence[BuildSizes], trees: Sequence[TreeSizes] = ()) -> SizesReport:
+    """Return the report of builds in the order of their versions, and of build trees."""
+    latest: dict[str, BuildSizes] = {}
+    sized = []
+    for sizes in builds:
+        before = latest.get(sizes.dbms)
+        growth = None if before is None else _growth(before, sizes)
+        sized.append(SizedBuild(sizes=sizes, growth=growth))
+        latest[sizes.dbms] = sizes
+    return SizesReport(builds=sized, trees=list(trees))
+
+
+def _growth(before: BuildSizes, now: BuildSizes) -> Growth:
+    functions = None
+    if before.server.functions and now.server.functions:
+        functions = now.server.functions / before.server.functions
+    return Growth(
+        before=before.version,
+        same_source=_publisher(before) == _publisher(now),
+        stripped=now.server.stripped_bytes / before.server.stripped_bytes,
+        code=now.server.code_bytes / before.server.code_bytes,
+        data=now.server.data_bytes / before.server.data_bytes,
+        functions=functions,
+    )
+
+
+def _publisher(sizes: BuildSizes) -> str:
+    """Return the kind of source and its package, without versions: 'maven group:artifact'."""
+    kind, _, rest = sizes.source.partition(" ")
+    if kind in ("npm", "maven"):
+        return f"{kind} {rest.rpartition('@' if kind == 'npm' else ':')[0]}"
+    return kind

@@ -1,0 +1,1 @@
+"""The sizes of builds and of build trees."""

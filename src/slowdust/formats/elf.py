@@ -1,0 +1,145 @@
+"""Sizes in ELF files: read from their headers, so that nothing of them is run or copied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+
+_SECTION_HEADER_BYTES = 64
+_FUNCTION = 2
+"""STT_FUNC of the ELF specification."""
+_UNDEFINED = 0
+"""SHN_UNDEF: a symbol of another file."""
+_DROPPED_TYPES = ("SHT_SYMTAB", "SHT_REL", "SHT_RELA", "SHT_STRTAB", "SHT_NULL", "SHT_GROUP")
+"""Types of sections outside the memory image that a stripped file does not have."""
+_DEBUG = (".debug", ".zdebug", ".gdb_index", ".stab", ".line", ".gnu.debuglto_")
+_MAGIC = b"\x7fELF"
+
+
+class ElfSizes(NamedTuple):
+    """Sizes of an ELF file in bytes, and the number of its symbols."""
+
+    file_bytes: int
+    stripped_bytes: int
+    """Size without symbols and debug information."""
+    code_bytes: int
+    """Executable sections: .text, .plt, ..."""
+    text_bytes: int
+    """All that is loaded and never written, as size(1) counts: code and constants."""
+    data_bytes: int
+    """What is loaded and written."""
+    bss_bytes: int
+    """What is zero at the start, and takes no room in the file."""
+    debug_bytes: int
+    symbols: int | None
+    """Defined symbols; like the next, None for a stripped file."""
+    functions: int | None
+    needed: tuple[str, ...]
+    """Names of the shared libraries that it is linked with."""
+
+
+def is_elf(path: Path) -> bool:
+    """Return whether a file begins as ELF files do; raise OSError if it cannot be read."""
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def read_sizes(path: Path) -> ElfSizes:
+    """Read the sizes of a 64-bit ELF file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no such file, or damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            if elf.elfclass != 64:
+                raise ValueError(f"{path} is not a 64-bit ELF file")
+            return _sizes(elf, path.stat().st_size)
+    except ELFError as error:
+        raise ValueError(f"{path} is not an ELF file that can be read: {error}") from error
+
+
+def _sizes(elf: Any, file_bytes: int) -> ElfSizes:  # noqa: ANN401 - the library has no types
+    sections = list(elf.iter_sections())
+    loaded = [section for section in sections if section["sh_flags"] & SH_FLAGS.SHF_ALLOC]
+    written = [section for section in loaded if section["sh_flags"] & SH_FLAGS.SHF_WRITE]
+    code = [section for section in loaded if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR]
+    bss = _sum(section for section in written if section["sh_type"] == "SHT_NOBITS")
+    symbols, functions = _symbols(elf)
+    return ElfSizes(
+        file_bytes=file_bytes,
+        stripped_bytes=_stripped(elf, sections),
+        code_bytes=_sum(code),
+        text_bytes=_sum(loaded) - _sum(written),
+        data_bytes=_sum(written) - bss,
+        bss_bytes=bss,
+        debug_bytes=_sum(section for section in sections if section.name.startswith(_DEBUG)),
+        symbols=symbols,
+        functions=functions,
+        needed=_needed(elf),
+    )
+
+
+def _sum(sections: Any) -> int:  # noqa: ANN401
+    return sum(section["sh_size"] for section in sections)
+
+
+def _stripped(elf: Any, sections: list[Any]) -> int:  # noqa: ANN401
+    """Return the size that strip(1) would leave: it does not move what is loaded.
+
+    Behind that come the sections that are kept, their names, and the table of sections.
+    """
+    end = max(
+        (header["p_offset"] + header["p_filesz"] for header in elf.iter_segments()),
+        default=elf["e_ehsize"],
+    )
+    kept = [section for section in sections if section["sh_flags"] & SH_FLAGS.SHF_ALLOC]
+    for section in sections:
+        outside = not section["sh_flags"] & SH_FLAGS.SHF_ALLOC
+        if outside and not (
+            section["sh_type"] in _DROPPED_TYPES or section.name.startswith(_DEBUG)
+        ):
+            end = _aligned(end, section["sh_addralign"]) + section["sh_size"]
+            kept.append(section)
+    end += _names_bytes({*(section.name for section in kept), ".shstrtab"})
+    return _aligned(end, 8) + (len(kept) + 2) * _SECTION_HEADER_BYTES
+
+
+def _names_bytes(names: set[str]) -> int:
+    """Return the size of a table of names, in which '.text' is the end of '.rela.text'."""
+    own = {name for name in names if not any(o != name and o.endswith(name) for o in names)}
+    return 1 + sum(len(name) + 1 for name in own)
+
+
+def _aligned(offset: int, alignment: int) -> int:
+    return -(-offset // max(alignment, 1)) * max(alignment, 1)
+
+
+def _symbols(elf: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
+    """Return the numbers of defined symbols and functions; None without a symbol table."""
+    table = elf.get_section_by_name(".symtab")
+    if table is None:
+        return None, None
+    order = "<" if elf.little_endian else ">"
+    layout = np.dtype(
+        [("name", f"{order}u4"), ("info", "u1"), ("other", "u1"), ("section", f"{order}u2"),
+         ("value", f"{order}u8"), ("size", f"{order}u8")]
+    )  # fmt: skip
+    symbols = np.frombuffer(table.data(), dtype=layout)
+    defined = symbols["section"] != _UNDEFINED
+    functions = defined & (symbols["info"] % 16 == _FUNCTION)
+    return int(defined.sum()), int(functions.sum())
+
+
+def _needed(elf: Any) -> tuple[str, ...]:  # noqa: ANN401
+    dynamic = elf.get_section_by_name(".dynamic")
+    if dynamic is None or dynamic["sh_type"] == "SHT_NOBITS":
+        return ()
+    return tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED"))

@@ -1,0 +1,1 @@
+"""Sizes of builds and of build trees, in the formats of reports."""

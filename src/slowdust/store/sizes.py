@@ -1,0 +1,68 @@
+"""Sizes of builds and of build trees."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ServerSizes(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Sizes of a server's binary, in bytes."""
+
+    file_bytes: int
+    """Size as it is."""
+    stripped_bytes: int
+    """Size without symbols and debug information."""
+    code_bytes: int
+    text_bytes: int
+    """All that is loaded and never written, as size(1) counts: code and constants."""
+    data_bytes: int
+    bss_bytes: int
+    debug_bytes: int
+    symbols: int | None = None
+    """Defined symbols; like the next, absent where the binary came stripped."""
+    functions: int | None = None
+
+
+class BuildSizes(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Sizes of a build."""
+
+    dbms: str
+    version: str
+    source: str
+    """The origin of the binaries, as in `BuildFacts.source`."""
+    server: ServerSizes
+    libraries: dict[str, int] = {}
+    """Shared libraries of the build that its server is linked with: name -> bytes."""
+    plugins: int = 0
+    """Files of plugins and loadable modules."""
+    plugin_bytes: int = 0
+
+
+class ObjectFile(msgspec.Struct, kw_only=True):
+    """An object file or static library."""
+
+    path: str
+    """The path relative to the tree."""
+    bytes: int
+
+
+class ObjectFolder(msgspec.Struct, kw_only=True):
+    """Object files and static libraries of a directory and those below it."""
+
+    path: str
+    """The path relative to the tree."""
+    objects: int
+    object_bytes: int
+    libraries: int
+    library_bytes: int
+
+
+class TreeSizes(msgspec.Struct, kw_only=True):
+    """Object files and static libraries of a build tree."""
+
+    directory: str
+    total: ObjectFolder
+    folders: list[ObjectFolder]
+    """The directories right below the tree, the largest first."""
+    largest: list[ObjectFile]
+    """The largest files, the largest first."""
