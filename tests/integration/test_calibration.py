@@ -12,7 +12,7 @@ from slowdust.dbms.environment import Environment
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds
 from slowdust.instances.delays import delay_library
-from slowdust.instances.instance import InstanceError
+from slowdust.instances.programs import InstanceError
 from slowdust.probes.server.delay import DelayProbe
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until

@@ -21,10 +21,11 @@ from slowdust.dbms.access import Access, Auth, Listen, Target
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Shutdown, Stage, Statements, WaitUntil
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.instances.instance import Instance, InstanceError
+from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.owner import read_record
 from slowdust.instances.processes import ProcessMark
+from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
 from tests.integration.owner_process import start_owner, wait_until
 

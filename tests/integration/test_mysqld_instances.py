@@ -18,9 +18,10 @@ from slowdust.dbms.family import Family
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.maintenance import carry_out
-from slowdust.instances.instance import Instance, InstanceError
+from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark
+from slowdust.instances.programs import InstanceError
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.owner_process import start_owner, wait_until
 

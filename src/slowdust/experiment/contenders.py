@@ -22,7 +22,8 @@ from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.maintenance import carry_out
 from slowdust.experiment.view import View
-from slowdust.instances.instance import Instance, InstanceError
+from slowdust.instances.instance import Instance
+from slowdust.instances.programs import InstanceError
 from slowdust.probes import probes_of
 from slowdust.probes.probe import AnyProbe, Subject, attempt, use_between
 from slowdust.probes.server.delay import DelayProbe

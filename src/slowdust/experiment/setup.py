@@ -17,8 +17,9 @@ from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.instances.delays import delay_library
-from slowdust.instances.instance import Instance, InstanceError
+from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
+from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
 from slowdust.store.folder import Folder
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
-import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from slowdust.accounts import BASE_ENVIRONMENT, Account, server_account
+from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Listen, Target
 from slowdust.dbms.environment import Environment, check_loadable, preloading
 from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.errors import SlowdustError
 from slowdust.instances.allocators import (
     AllocatorError,
     Malloc,
@@ -33,6 +30,7 @@ from slowdust.instances.delays import DelayFile
 from slowdust.instances.freezing import freeze, thaw
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
+from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
 from slowdust.instances.rundir import RunDirectory
 from slowdust.instances.syncs import SYNC_DELAY, SyncFile, check_delay, sync_library
 from slowdust.places import DATA_VARIABLE
@@ -41,18 +39,11 @@ from slowdust.units import known
 SOCKET_PORT = 5432
 """The port of a server that only listens on its socket: it may be part of the socket's name, and
 the sockets of several servers are in different directories."""
-_CREATE_TIMEOUT_S = 300.0
 _START_TIMEOUT_S = 120.0
 _START_UNDER_CALLGRIND_S = 300.0
 _ORDERLY_STOP_S = 120.0
 _FORCED_STOP_S = 15.0
 _POLL_S = 0.01
-_LOG_TAIL_LINES = 10
-_CREATION_LOG = "creation.log"
-
-
-class InstanceError(SlowdustError):
-    """A server that could not be created, started, kept alive or stopped."""
 
 
 class Instance:
@@ -85,6 +76,7 @@ class Instance:
         self._malloc: Malloc | None = None
         self._allocator: str | None = None
         self._family = family_of(site.build.dbms)
+        self._programs = Programs(name, run, site, self.log_path.with_name("creation.log"))
         self._process: subprocess.Popen[bytes] | None = None
         self._frozen = False
         self._log_offset = 0
@@ -314,7 +306,7 @@ class Instance:
             )
         site.config_file.write_text(self._family.configuration(site), encoding="utf-8")
         site.config_file.chmod(0o644)
-        self._family.create(site, self._run_to_end)
+        self._family.create(site, self._programs.run_to_end)
 
     def _launch(self) -> None:
         command = self._family.server_command(self._site)
@@ -329,7 +321,7 @@ class Instance:
             variables = self.callgrind.variables(variables)
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
-            self._process = self._spawn(command, log.fileno(), variables)
+            self._process = self._programs.spawn(command, log.fileno(), variables)
         mark = ProcessMark.of(self._process.pid)
         if mark is not None:  # None: it has ended already, as the caller will see
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
@@ -359,45 +351,6 @@ class Instance:
             raise InstanceError(f"{self.name} {error}") from error
         self._allocator = loaded_allocator(self.pid, self._malloc)
 
-    def _run_to_end(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
-        self._run.record_program(Path(command[0]))
-        log_path = self.log_path.with_name(_CREATION_LOG)
-        with log_path.open("a+b") as log, Path(stdin or os.devnull).open("rb") as source:
-            process = self._spawn(command, log.fileno(), {}, source.fileno())
-            try:
-                code = process.wait(_CREATE_TIMEOUT_S)
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)  # its own group, see _spawn
-                process.wait()
-                raise
-            log.seek(0)
-            output = log.read().decode(errors="replace")
-        if code != 0:
-            raise self._creation_error(code, output)
-        return output
-
-    def _spawn(
-        self,
-        command: Sequence[str | Path],
-        output: int,
-        variables: Mapping[str, str],
-        source: int = subprocess.DEVNULL,
-    ) -> subprocess.Popen[bytes]:
-        try:
-            return subprocess.Popen(
-                [str(part) for part in command],
-                stdin=source,
-                stdout=output,
-                stderr=output,
-                cwd=self._site.data_dir,
-                env={**BASE_ENVIRONMENT, **variables},
-                # Ctrl-C in the terminal is meant for Slowdust, which then stops its servers.
-                start_new_session=True,
-                **self._site.account.identity(),
-            )
-        except OSError as error:
-            raise InstanceError(f"{self.name}: cannot run {command[0]}: {error}") from error
-
     def _clear_remains(self) -> None:
         # Child processes of a killed server use its data until they notice its end.
         program = Path(self._family.server_command(self._site)[0])
@@ -418,15 +371,8 @@ class Instance:
         return f"{reason} ({ending})" if reason else ending
 
     def _error(self, what: str) -> InstanceError:
-        tail = "".join(f"\n  | {line}" for line in self.log_tail(_LOG_TAIL_LINES))
+        tail = "".join(f"\n  | {line}" for line in self.log_tail(LOG_TAIL_LINES))
         return InstanceError(f"{self.name} {what}{tail}")
-
-    def _creation_error(self, code: int, output: str) -> InstanceError:
-        lines = [line for line in output.splitlines() if line.strip()][-_LOG_TAIL_LINES:]
-        tail = "".join(f"\n  | {line}" for line in lines)
-        return InstanceError(
-            f"{self.name}: its data directory cannot be created (exit code {code}){tail}"
-        )
 
 
 def _free_loopback_port() -> int:

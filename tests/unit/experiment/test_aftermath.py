@@ -23,7 +23,7 @@ from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.steps.loop import StepLoop
 from slowdust.experiment.steps.step import StepRunner
 from slowdust.experiment.steps.turn import ContenderTurn
-from slowdust.instances.instance import InstanceError
+from slowdust.instances.programs import InstanceError
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Method
 from slowdust.store.slice import Slice

@@ -14,7 +14,7 @@ import pytest
 from slowdust.accounts import server_account
 from slowdust.instances import callgrind
 from slowdust.instances.callgrind import Callgrind, CallgrindError
-from slowdust.instances.instance import InstanceError
+from slowdust.instances.programs import InstanceError
 
 pytestmark = pytest.mark.skipif(
     shutil.which("valgrind") is None, reason="valgrind is not installed"

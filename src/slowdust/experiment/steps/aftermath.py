@@ -18,7 +18,7 @@ from slowdust.experiment.steps.measurement import Measurement
 from slowdust.experiment.steps.step import StepRunner
 from slowdust.experiment.steps.turn import ContenderTurn, long_step
 from slowdust.experiment.view import View
-from slowdust.instances.instance import InstanceError
+from slowdust.instances.programs import InstanceError
 from slowdust.store.manifest import StepFailure
 from slowdust.store.slice import Slice
 from slowdust.units import Second

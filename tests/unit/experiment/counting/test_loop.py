@@ -26,7 +26,7 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.instances.instance import InstanceError
+from slowdust.instances.programs import InstanceError
 from slowdust.store.count import INSTRUCTIONS, CountedRun
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts
