@@ -61,6 +61,22 @@ def test_a_session_outlives_that_its_server_stands_still(
     instance.check_alive()
 
 
+def test_the_children_of_a_server_killed_while_it_stands_still_go_on(
+    make_instance: MakeInstance, builds: GetBuildOf
+) -> None:
+    instance = make_instance(builds("postgres", "17.6"))
+    instance.start()
+    children = psutil.Process(instance.pid).children(recursive=True)
+    assert len(children) > 3
+    instance.freeze()
+    psutil.Process(instance.pid).kill()
+    wait_until(lambda: not instance.alive())
+    assert {child.status() for child in children} == {psutil.STATUS_STOPPED}
+    instance.thaw()
+    psutil.wait_procs(children, timeout=10)
+    assert not any(child.is_running() for child in children)
+
+
 @pytest.mark.parametrize(("dbms", "version"), SERVERS)
 def test_a_killed_slowdust_leaves_no_frozen_server(
     builds: GetBuildOf, data_root: object, dbms: str, version: str

@@ -16,6 +16,7 @@ from slowdust.experiment.counting import pmu_loop
 from slowdust.experiment.counting.method import Missing, check_sampling, perf_version
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, threads_of
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
+from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ToPositions
 from slowdust.experiment.journal import open_journal
@@ -119,7 +120,6 @@ def test_the_loop_counts_the_same_operations_on_all(
 ) -> None:
     builds("postgres", "17.6")
     monkeypatch.setattr(pmu_loop, "usable_groups", lambda: SOFTWARE)
-    monkeypatch.setattr(pmu_loop, "INCARNATIONS", 1)
     contenders = ["postgres@17.6", "postgres@17.6"]
     spec = parse_spec(
         {"name": "pmu", "contenders": contenders, "rows": ROWS, "tests": ["delete"], "warmup": 0.1}
@@ -134,8 +134,13 @@ def test_the_loop_counts_the_same_operations_on_all(
         pmu_loop.PmuLoop(spec, running, journal, view).run()
         pmu_loop.PmuLoop(spec, running, journal, view).run()  # nothing is missing any more
     counts = folder.read_counts()
-    assert [(count.place.contender, count.place.repeat) for count in counts] == [
-        (name, repeat) for name in running.names for repeat in range(pmu_loop.REPEATS)
+    places = [count.place for count in counts]
+    # `STARTS` alone: without instructions no further start decides anything.
+    assert sorted((place.incarnation, place.contender, place.repeat) for place in places) == [
+        (start, name, repeat)
+        for start in range(1, STARTS + 1)
+        for name in running.names
+        for repeat in range(pmu_loop.REPEATS)
     ]
     assert {count.source for count in counts} == {"pmu"}
     assert len({count.run.operations for count in counts}) == 1

@@ -27,7 +27,7 @@ from slowdust.instances.allocators import (
 )
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.delays import DelayFile
-from slowdust.instances.freezing import freeze, thaw
+from slowdust.instances.freezing import ProcessTree
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
@@ -78,7 +78,7 @@ class Instance:
         self._family = family_of(site.build.dbms)
         self._programs = Programs(name, run, site, self.log_path.with_name("creation.log"))
         self._process: subprocess.Popen[bytes] | None = None
-        self._frozen = False
+        self._processes: ProcessTree | None = None
         self._log_offset = 0
 
     @classmethod
@@ -204,7 +204,7 @@ class Instance:
             timeout = _FORCED_STOP_S
         if process.poll() is None:
             raise self._error(f"does not end (process {process.pid})")
-        self._process = None
+        self._process = self._processes = None
 
     def freeze(self) -> None:
         """Let all processes of the server stand still until `thaw`; it may have ended.
@@ -212,15 +212,13 @@ class Instance:
         Raises:
             SlowdustError: they do not stop.
         """
-        if self._process is not None:
-            self._frozen = True
-            freeze(self._process.pid)
+        if self._processes is not None:
+            self._processes.freeze()
 
     def thaw(self) -> None:
         """Let the server go on if it stands still."""
-        if self._process is not None and self._frozen:
-            thaw(self._process.pid)
-        self._frozen = False
+        if self._processes is not None:
+            self._processes.thaw()
 
     def alive(self) -> bool:
         """Return whether the server runs."""
@@ -322,6 +320,7 @@ class Instance:
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
             self._process = self._programs.spawn(command, log.fileno(), variables)
+        self._processes = ProcessTree(self._process.pid)
         mark = ProcessMark.of(self._process.pid)
         if mark is not None:  # None: it has ended already, as the caller will see
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from slowdust.errors import SlowdustError
-from slowdust.instances.freezing import thaw
+from slowdust.instances.freezing import ProcessTree
 from slowdust.instances.owner import (
     global_lock,
     instances_root,
@@ -77,7 +77,7 @@ def sweep(directory: Path) -> int:
     for server in running:
         with contextlib.suppress(ProcessLookupError):
             os.kill(server.mark.pid, server.stop_signal)
-        thaw(server.mark.pid)  # a server that stands still does not see the signal
+        ProcessTree(server.mark.pid).thaw()  # a server that stands still does not see the signal
     deadline = time.monotonic() + _STOP_S
     while any(server.mark.is_alive() for server in running) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
