@@ -60,6 +60,11 @@ _GENERAL = (
         None,
         "Observe what the servers wait for, after what is timed: locks, files, the disk.",
     ),
+    Option(
+        "--memory",
+        "SIZE",
+        "Limit the memory of each server, with what the kernel caches for it: 256MB.  [none]",
+    ),
     Option("--repo", "DIRECTORY|URL", "The repository of contenders like postgres@git:REF."),
     Option(
         "--flags",

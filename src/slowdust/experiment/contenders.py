@@ -52,6 +52,8 @@ class ResolvedContender:
     settings: Settings
     slowed: float | None = None
     """The share of its throughput that a known delay takes, as in `PlannedContender`."""
+    memory_bytes: int | None = None
+    """The limit of its server's memory; None for that of the host."""
 
 
 @dataclass

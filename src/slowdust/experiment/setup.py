@@ -97,12 +97,15 @@ def _resolved(name: str, planned: PlannedContender, build: Build, spec: Spec) ->
     settings = kind.settings(
         planned.name.config or spec.configured_benchmark().config,
         {**spec.set, **planned.set},
-        len(spec.planned_contenders()),
+        1 if spec.memory else len(spec.planned_contenders()),
         engine=engine,
         clients=spec.most_connections,
+        memory_bytes=spec.memory,
     )
     environment = planned.name.environment
-    return ResolvedContender(name, build, engine, environment, settings, planned.slowed)
+    return ResolvedContender(
+        name, build, engine, environment, settings, planned.slowed, spec.memory
+    )
 
 
 def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> RunningContender:
@@ -119,6 +122,7 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
             engine=resolved.engine,
             environment=resolved.environment,
             delay_library=library,
+            memory_bytes=resolved.memory_bytes,
         )
     except (InstanceError, OSError) as error:
         contender.failed = f"{name}: {error}" if isinstance(error, OSError) else str(error)

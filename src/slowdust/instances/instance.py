@@ -29,6 +29,7 @@ from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.delays import DelayFile
 from slowdust.instances.freezing import ProcessTree
 from slowdust.instances.leftovers import kill_programs, remove_tree
+from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
 from slowdust.instances.rundir import RunDirectory
@@ -65,6 +66,8 @@ class Instance:
         self.environment = environment
         self.delay: DelayFile | None = None
         """The delay before its replies; None unless it was made with a delay library."""
+        self.memory_limit: MemoryLimit | None = None
+        """The limit of its memory; None for that of the host."""
         self.syncs: SyncFile | None = None
         """The calls by which it waits for the disk; None where they are not timed."""
         self._observed = False
@@ -93,10 +96,12 @@ class Instance:
         access: Access | None = None,
         environment: Environment | None = None,
         delay_library: Path | None = None,
+        memory_bytes: int | None = None,
     ) -> Instance:
         """Create the data directory of a contender without starting the server.
 
-        A server with a delay library can be slowed down by `delay`.
+        A server with a delay library can be slowed down by `delay`; `memory_bytes` limits its
+        memory, with the pages of files that the kernel keeps for it.
 
         Raises UsageError for settings that the build refuses, a malloc library that it cannot have,
         and paths that its dynamic loader cannot read; InstanceError when no data can be created.
@@ -131,6 +136,8 @@ class Instance:
             if SYNC_DELAY in environment.variables:
                 instance.syncs = SyncFile(sync_library(), directory / "syncs", account)
             instance._create_data()
+            if memory_bytes is not None:
+                instance.memory_limit = run.limit_memory(memory_bytes)
         except OSError as error:
             raise InstanceError(f"{name}: cannot write its files: {error}") from error
         return instance
@@ -321,6 +328,8 @@ class Instance:
             self._log_offset = log.tell()
             self._process = self._programs.spawn(command, log.fileno(), variables)
         self._processes = ProcessTree(self._process.pid)
+        if self.memory_limit is not None and self.callgrind is None:  # which needs far more
+            self.memory_limit.add(self._process.pid)
         mark = ProcessMark.of(self._process.pid)
         if mark is not None:  # None: it has ended already, as the caller will see
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
@@ -367,6 +376,8 @@ class Instance:
             return "it was not started"
         reason = self._family.error_line(self.log_tail(1000))
         ending = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        if self.memory_limit is not None and self.memory_limit.was_reached:
+            ending += f", since it needs more than --memory {self.memory_limit.limit_bytes:,} bytes"
         return f"{reason} ({ending})" if reason else ending
 
     def _error(self, what: str) -> InstanceError:

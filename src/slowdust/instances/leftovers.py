@@ -14,6 +14,7 @@ import psutil
 
 from slowdust.errors import SlowdustError
 from slowdust.instances.freezing import ProcessTree
+from slowdust.instances.memory_limits import remove_memory_limit
 from slowdust.instances.owner import (
     global_lock,
     instances_root,
@@ -85,6 +86,8 @@ def sweep(directory: Path) -> int:
         if server.mark.is_alive():
             os.kill(server.mark.pid, signal.SIGKILL)
     kill_programs(record.programs, directory)
+    for name in record.memory_limits:
+        remove_memory_limit(Path(name))
     for name in record.socket_dirs:
         remove_socket_dir(Path(name))
     remove_tree(directory)

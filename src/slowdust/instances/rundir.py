@@ -15,6 +15,7 @@ from typing import Protocol
 from slowdust.accounts import Account
 from slowdust.errors import SlowdustError
 from slowdust.instances.leftovers import SOCKET_DIR_PREFIX, remove_socket_dir, sweep
+from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.owner import (
     OwnerRecord,
     Server,
@@ -103,6 +104,16 @@ class RunDirectory:
         remove_socket_dir(path)
         with self._changed_record() as record:
             record.socket_dirs.remove(str(path))
+
+    def limit_memory(self, limit_bytes: int) -> MemoryLimit:
+        """Return a limit of memory that is removed with this directory.
+
+        Raises SlowdustError where none can be made.
+        """
+        limit = MemoryLimit.make(limit_bytes)
+        with self._changed_record() as record:
+            record.memory_limits.append(str(limit.folder))
+        return limit
 
     def record_program(self, program: Path) -> None:
         """Record a program before it is run in this directory."""

@@ -138,6 +138,8 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     discard_s: float | None = None
     warmup_s: float | None = None
     budget_s: float | None = None
+    memory_bytes: int | None = None
+    """Limit of the memory of each server, with what the kernel caches for it."""
     margin: float
     incarnations: int
     rate: float | None = None

@@ -91,6 +91,11 @@ def test_a_margin_is_a_percentage() -> None:
     assert spec_from_options(["a@1"], options(margin="0.5")).margin == pytest.approx(0.005)
 
 
+def test_a_limit_of_memory_is_a_size() -> None:
+    assert spec_from_options(["postgres@17.6"], {"memory": "256MB"}).memory == 256 << 20
+    assert spec_from_options(["postgres@17.6"], {}).memory is None
+
+
 def test_settings_are_written_as_a_server_writes_them() -> None:
     data = tomllib.loads('name="x"\ncontenders=["postgres@17"]\nset={fsync=true, work_mem=4096}')
     assert parse_spec(data).set == {"fsync": "on", "work_mem": "4096"}
@@ -117,6 +122,8 @@ def test_settings_are_written_as_a_server_writes_them() -> None:
         ({"margin": "wide"}, "percentage"),
         ({"name": "../escape"}, "name"),
         ({"arrivals": "uniform"}, "--rate"),
+        ({"memory": "much"}, "'much' is not a size"),
+        ({"memory": "1MB"}, "memory: .*67108864"),
     ],
 )
 def test_wrong_options_are_named(given: dict[str, object], complaint: str) -> None:

@@ -27,6 +27,7 @@ NOTED_IF_DIFFERENT = (
 UNRECORDED = "unrecorded"
 """The user's word for the host of experiments that do not say where they ran."""
 _AMOUNT = re.compile(r"(?P<number>[\d.]+) (?P<unit>[KMGT]i?B)")
+_MB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,14 @@ def is_host(manifest: Manifest, wanted: str) -> bool:
 def _data_of(manifest: Manifest) -> str:
     method = manifest.method
     if method.steps is not None:
-        return _workload(method.steps)
-    if method.tables is None or method.rows is None:
+        data = _workload(method.steps)
+    elif method.tables is None or method.rows is None:
         return ""
-    return f"{counted(method.tables, 'table')} of {counted(method.rows, 'row')}"
+    else:
+        data = f"{counted(method.tables, 'table')} of {counted(method.rows, 'row')}"
+    if method.memory_bytes is None:
+        return data
+    return f"{data}; servers with {method.memory_bytes / _MB:,.0f} MB of memory"
 
 
 def _workload(method: StepsMethod) -> str:

@@ -14,6 +14,7 @@ from slowdust.wording import listing
 NOT_SET = "(not set)"
 _CHOSEN = "chosen by how fast this machine's speed changed"
 _NUMBER = re.compile(r"'-?\d+'")
+_MB = 1 << 20
 """A value as a plan prints it: '351501'::bigint."""
 
 
@@ -86,6 +87,7 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
         **describe_import(manifest),
         **(_slices(method) if method.steps is None else _steps(method.steps)),
         "clients": ", ".join(map(str, manifest.clients)),
+        **_memory(method),
         **({"incarnations": str(method.incarnations)} if kind_of_import(manifest) is None else {}),
         "margin": f"{method.margin:.1%}",
         **({"work": work} if (work := describe_work(manifest.counting)) else {}),
@@ -119,6 +121,13 @@ def _slices(method: Method) -> dict[str, str]:
         **_known_value("discarded before each slice", method.discard_s, "g", " s"),
         **_known_value("budget", method.budget_s, "g", " s"),
     }
+
+
+def _memory(method: Method) -> dict[str, str]:
+    if method.memory_bytes is None:
+        return {}
+    size = f"{method.memory_bytes / _MB:,.0f} MB, with what the kernel caches for it"
+    return {"memory of each server": size}
 
 
 def _chosen_lengths(lengths: Mapping[str, float]) -> dict[str, str]:

@@ -49,6 +49,7 @@ def method_of_slices(spec: Spec) -> Method:
         warmup_s=spec.warmup,
         budget_s=spec.budget,
         margin=spec.margin,
+        memory_bytes=spec.memory,
         incarnations=spec.incarnations or schedule.rounds(spec.budget, len(plan(spec))),
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,

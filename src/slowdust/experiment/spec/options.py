@@ -15,7 +15,7 @@ from slowdust.experiment.spec.spec import Spec, parse_spec
 
 _PLAIN = (
     "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
-    "count", "simulate", "profile", "waits", "repo",
+    "count", "simulate", "profile", "waits", "memory", "repo",
 )  # fmt: skip
 
 

@@ -7,11 +7,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tomli_w
-from pydantic import Field, ValidationError, create_model, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import Duration, Table
+from slowdust.dbms.settings import parse_bytes
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.cpus import parse_cpus
 from slowdust.experiment.counting.method import Wanted
@@ -31,6 +39,18 @@ _TABLES: dict[str, Any] = {
     if benchmark.options_type is not None
 }
 """Benchmark -> the type and the default of its own table of an experiment file."""
+
+
+_LEAST_MEMORY = 64 << 20
+"""No server of today starts with less."""
+
+
+def _size(value: object) -> object:
+    return parse_bytes(value) if isinstance(value, str) else value
+
+
+Memory = Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_size)]
+"""Bytes."""
 
 
 class RateTable(Table):
@@ -66,6 +86,7 @@ class Spec(Table):
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
     profile: bool = False
     waits: bool = False
+    memory: Memory | None = None
     repo: str | None = None
     set: Settings = Field(default_factory=dict)
 

@@ -58,6 +58,7 @@ def method_of_steps(spec: Spec, workload: Workload) -> Method:
         warmup_s=0.0,
         budget_s=0.0,
         margin=spec.margin,
+        memory_bytes=spec.memory,
         incarnations=spec.incarnations or workload.incarnations,
     )
     workload.add_to(method, spec.clients)
