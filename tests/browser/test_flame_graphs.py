@@ -36,10 +36,10 @@ def test_there_is_one_of_each_contender_and_one_in_both_directions(
     chrome.get(profiled_url)
     summaries = chrome.find_elements(By.CSS_SELECTOR, "details.flames summary")
     assert [summary.get_attribute("textContent") for summary in summaries] == [
-        f"{BASE}: instructions per operation",
-        f"{NEWER}: instructions per operation",
-        f"{NEWER}, in colours beside {BASE}: instructions per operation",
-        f"{BASE}, in colours beside {NEWER}: instructions per operation",
+        f"{BASE}: instructions per operation, counted by callgrind",
+        f"{NEWER}: instructions per operation, counted by callgrind",
+        f"{NEWER}, in colours beside {BASE}: instructions per operation, counted by callgrind",
+        f"{BASE}, in colours beside {NEWER}: instructions per operation, counted by callgrind",
     ]
 
 

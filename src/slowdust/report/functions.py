@@ -15,6 +15,13 @@ COSTS: Mapping[ProfileSource, str] = {
 """What a profile consists of, by its source."""
 
 
+def cost_per_operation(source: ProfileSource, unit: str) -> str:
+    """Write what a profile consists of with its unit: 'instructions per operation, ...'."""
+    if source == "callgrind":  # whose unit names what it counts
+        return f"{unit} per operation, counted by callgrind"
+    return f"{COSTS[source]}, {unit} per operation"
+
+
 def sampling_of(changes: FunctionChanges) -> str:
     """Write how much the samples say; empty where every instruction was counted."""
     if changes.samples is None or changes.base_samples is None:

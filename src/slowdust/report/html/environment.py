@@ -12,7 +12,7 @@ from slowdust import wording
 from slowdust.analysis.story.unsure import what_decides
 from slowdust.report import waits
 from slowdust.report.findings import finding_in_words
-from slowdust.report.functions import COSTS, sampling_of
+from slowdust.report.functions import cost_per_operation, sampling_of
 from slowdust.report.html import cells, numbers
 
 
@@ -27,7 +27,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(
-        cost=COSTS.__getitem__,
+        cost_per_operation=cost_per_operation,
         sampling_of=sampling_of,
         amount=cells.amount,
         share=cells.share,

@@ -18,7 +18,7 @@ from pathlib import Path
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.changes import profiles_by_step
 from slowdust.errors import SlowdustError
-from slowdust.report.functions import COSTS
+from slowdust.report.functions import cost_per_operation
 from slowdust.store.profile import Profile
 
 BINARY = "slowdust-flamegraph"
@@ -113,7 +113,7 @@ def _orders(profiles: Mapping[str, Profile], contenders: Sequence[str]) -> list[
 
 
 def _cost(profile: Profile) -> str:
-    return f"{COSTS[profile.source]}, {profile.unit} per operation"
+    return cost_per_operation(profile.source, profile.unit)
 
 
 def _has_width(profile: Profile) -> bool:
