@@ -18,7 +18,7 @@ from slowdust.analysis.model import (
     Work,
     Writers,
 )
-from slowdust.store.count import KERNEL_INSTRUCTIONS, SYSTEM_CALLS
+from slowdust.store.count import KERNEL_INSTRUCTIONS, SIMULATED, SYSTEM_CALLS
 from slowdust.store.latency import LatencyUs
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
@@ -45,7 +45,7 @@ _FIELDS = [
     if (part, name) != ("work", "events")
 ]
 """Parts of a result, and their fields, which are columns each."""
-_EVENTS = (KERNEL_INSTRUCTIONS, SYSTEM_CALLS)
+_EVENTS = (KERNEL_INSTRUCTIONS, SYSTEM_CALLS, *SIMULATED)
 _METRICS = tuple(metric.key for metric in METRICS)
 _COMPARED = [
     (quantity.key, field) for quantity in COMPARED for field in MetricComparison.__struct_fields__

@@ -15,6 +15,14 @@ KERNEL_INSTRUCTIONS = "kernel_instructions"
 """Event: instructions in the kernel, which only a PMU sees."""
 SYSTEM_CALLS = "system_calls"
 """Event: system calls, which valgrind counts beside the instructions."""
+SIMULATED = (
+    "simulated_i1_misses",
+    "simulated_d1_misses",
+    "simulated_ll_misses",
+    "simulated_branch_misses",
+)
+"""Events: misses of the caches for instructions and data and of the last level, and of the branch
+prediction, in valgrind's model of this machine."""
 
 Events = dict[str, int]
 """Event -> how often it happened; one that was not counted is absent."""

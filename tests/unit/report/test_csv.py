@@ -6,6 +6,7 @@ import io
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.report import csv
+from tests.unit.report.sample import counted_experiment
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Overload, insert_experiment
 
@@ -66,3 +67,16 @@ def test_writers_have_their_columns() -> None:
     assert (missing["writers_sla_met"], missing["rqps"], missing["verdict"]) == ("False", "", "")
     assert float(missing["writers_inserts"]) == 50
     assert missing["writers_insert_backlog"] == "1000"
+
+
+def test_counted_events_have_their_columns() -> None:
+    report, _ = counted_experiment()
+    work = report.results[0].work
+    assert work is not None
+    work.events["simulated_ll_misses"] = 2.5
+
+    first, second, *_ = rows(report)
+
+    assert float(first["work_system_calls"]) == work.events["system_calls"]
+    assert first["work_simulated_ll_misses"] == "2.5"
+    assert second["work_simulated_ll_misses"] == ""

@@ -12,7 +12,7 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.formats.callgrind import INSTRUCTIONS as IR
 from slowdust.formats.callgrind import read_totals
 from slowdust.instances.callgrind import Callgrind
-from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, CountedRun, Events
+from slowdust.store.count import INSTRUCTIONS, SIMULATED, SYSTEM_CALLS, CountedRun, Events
 
 REPEATS = 4
 """Windows of a step in one incarnation."""
@@ -24,10 +24,13 @@ between the windows."""
 _NAMES = {
     INSTRUCTIONS: (IR,),
     SYSTEM_CALLS: ("sysCount",),
-    "simulated_i1_misses": ("I1mr",),
-    "simulated_d1_misses": ("D1mr", "D1mw"),
-    "simulated_ll_misses": ("ILmr", "DLmr", "DLmw"),
-    "simulated_branch_misses": ("Bcm", "Bim"),
+    **dict(
+        zip(
+            SIMULATED,
+            (("I1mr",), ("D1mr", "D1mw"), ("ILmr", "DLmr", "DLmw"), ("Bcm", "Bim")),
+            strict=True,
+        )
+    ),
 }
 """Event in the records -> those of callgrind that it consists of."""
 
