@@ -45,7 +45,7 @@ class Preset:
 # What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
 # cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
 PRESETS = {
-    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 0.25, 3),
+    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 0.1, 3),
     "cached": Preset(0.5, 0, 2.0, 0.5, 1800.0, 0.5, 2),
     "less-io-bound": Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2.0, 2),
     "more-io-bound": Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2.0, 2),

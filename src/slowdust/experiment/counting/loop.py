@@ -6,6 +6,7 @@ The tables are loaded by servers as usual, which are then started again under ca
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,7 +15,13 @@ from dataclasses import dataclass, field
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender
-from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession
+from slowdust.experiment.counting.session import (
+    REPEATS,
+    TOLD_TREND,
+    WINDOWS_AT_MOST,
+    CountedSession,
+    trend_of,
+)
 from slowdust.experiment.counting.starts import counted_steps, planned_starts
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver, TargetError
@@ -222,7 +229,7 @@ class CountingLoop:
         session = CountedSession(driver, contender, step, task.start, self._age_of(step))
         operations = self._operations(step)
         try:
-            repeats = list(session.repeats(callgrind, self._tables.data, operations))
+            repeats = session.repeats(callgrind, self._tables.data, operations)
         except TargetError as error:
             contender.server.check_alive()
             if error.kind == "connection":
@@ -241,7 +248,13 @@ class CountingLoop:
             operations=REPEATS * operations,
         )
         runs = [repeat.run for repeat in repeats]
+        trend = trend_of(repeats)
         with self._lock:
+            if abs(trend) > TOLD_TREND:
+                self._contenders.warn(
+                    f"the work of {step.test.name} on {contender.name} still changed while it was "
+                    f"counted, by {math.expm1(trend):+.1%} from its first window to the others"
+                )
             # A step whose last count is there is not counted again: so its profile comes first.
             self._journal.keep_profile(profile, task.start)
             for count in counts_of(step, contender.name, task.start, "valgrind", runs):
