@@ -163,7 +163,7 @@ def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workpl
 def test_all_options_at_once(workplace: Workplace) -> None:
     workplace.run(
         "compare", PAIR[1], *TINY, "--clients", "1,2", "--shared-table", "--partitions", "3",
-        "--long-transaction", "500ms", "--statements", "text", "--rates", "100",
+        "--hold", "500ms", "--statements", "text", "--rates", "100",
         "--tests", "qr*", "--incarnations", "1", "--name", "options",
         "--set", "synchronous_commit=on", "--set", "synchronous_commit=off",
     )  # fmt: skip

@@ -107,14 +107,14 @@ def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
     options = {
         "benchmark": "insert", "settings": ("fsync=on", "fsync=off", "work_mem=4MB"),
         "rows": "1000,200", "rates": "7", "rows_per_commit": "4,3,2,1", "shared_table": True,
-        "partitions": 3, "long_transaction": "30s", "statements": "text", "seconds": "2m",
+        "partitions": 3, "hold": "0,30s", "statements": "text", "seconds": "2m",
         "workload": "cached",
     }  # fmt: skip
     spec = spec_from_options(["postgres@17.6"], options)
     table = benchmark_of(spec).settings
     assert (table.rows, table.rates, table.rows_per_commit) == ([1000, 200], [7], [4, 3, 2, 1])
     assert (table.shares_table, table.partitions, table.statements) == (True, 3, "text")
-    assert (table.long_transaction, table.seconds, table.workload) == (30.0, 120.0, "cached")
+    assert (table.hold, table.seconds, table.workload) == ([0.0, 30.0], 120.0, "cached")
     assert [contender.label for contender in spec.planned_contenders()] == ["fsync=on", "fsync=off"]
     assert spec.set == {"work_mem": "4MB"}
     (tmp_path / "experiment.toml").write_text(spec.to_toml())

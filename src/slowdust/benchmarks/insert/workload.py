@@ -81,9 +81,10 @@ class InsertWorkload(Workload):
             case Kind.INDEX:
                 return StepWork({"kind": "index"}, 0, 0, operations=INDEXES)
             case Kind.LOAD | Kind.REPLACE:
-                command = {"rows": rows, "rows_per_commit": self._rows_per_commit[step]}
+                rows_per_commit = self._rows_per_commit[known.plain_name]
+                command = {"rows": rows, "rows_per_commit": rows_per_commit}
                 deleted = rows if known.kind is Kind.REPLACE else 0
-                commits = -(-rows // self._rows_per_commit[step])
+                commits = -(-rows // rows_per_commit)
                 return StepWork({"kind": known.kind.value, **command}, rows, deleted, commits)
             case Kind.RANGE_QUERY | Kind.POINT_QUERY:
                 query = {
@@ -108,7 +109,7 @@ class InsertWorkload(Workload):
             seconds=self.seconds,
             shared_table=self.settings.shares_table,
             partitions=self.settings.partitions,
-            long_transaction_s=self.settings.long_transaction,
+            holds_s=[] if self.settings.hold == [0.0] else list(self.settings.hold),
             statements=self.settings.statements,
             turns=self.settings.turns,
         )
@@ -141,7 +142,7 @@ class InsertWorkload(Workload):
         if step.rate is not None:
             rows = self._rows_per_commit["q"]
             return math.ceil(step.rate * self.seconds / rows) * rows
-        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.name]
+        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.plain_name]
 
     def _rows_of_preset(self) -> int:
         if self.preset.size_by_pool is None:
