@@ -115,6 +115,10 @@ class PretendedContenders:
     def stop(self) -> None:
         pass
 
+    def read_facts(self, *of: object) -> dict[str, dict[str, float]]:
+        del of
+        return {"purchases1": {"dead_rows": 7.0, "rows": 1000.0}, "server": {"undo_logs": 3.0}}
+
     def measure_sizes(self, *of: object) -> None:
         del of
         self.measured += 1
@@ -204,6 +208,7 @@ def test_a_step_stays_measured_whatever_its_tables_say(
     after = kept["l.i1"]
     assert after is not None
     assert after.table_bytes == 2
+    assert (after.dead_rows, after.history_length) == (7, 3)
     manifest = loop.journal.manifest
     assert not manifest.failed_steps
     finished, restarted = manifest.warnings

@@ -38,10 +38,12 @@ _STEP = ("test", "clients", "contender")
 _Key = tuple[str, int, str]
 
 _INCARNATION = "incarnation"
-_OF_SIZES = (
-    "Medians of the incarnations. The history list of InnoDB (undo logs) and the dead rows of\n"
-    "Postgres are what the step left of old versions of rows; settling, which follows, is\n"
-    "maintenance and waiting."
+_OF_SIZES = "Medians of the incarnations; settling is maintenance and waiting after the step."
+_OLD_VERSIONS = (("history_length", "history list"), ("dead_rows", "dead rows"))
+"""Fields of a run, and the titles of their columns."""
+_OF_OLD_VERSIONS = (
+    "What was left of old versions of rows before settling: undo logs in InnoDB's history list,",
+    "and dead rows by the statistics of Postgres. Engines such as MyRocks report neither.",
 )
 
 
@@ -224,6 +226,11 @@ def sizes(report: Report) -> list[str]:
     by_contender: dict[_Key, list[StepRun]] = {}
     for run in report.step_runs:
         by_contender.setdefault(_key(run), []).append(run)
+    left = [
+        (name, title)
+        for name, title in _OLD_VERSIONS
+        if any(getattr(run, name) is not None for run in report.step_runs)
+    ]
     rows = [
         [
             *_named(key),
@@ -232,10 +239,7 @@ def sizes(report: Report) -> list[str]:
                 _median((getattr(run, name) for run in runs), _PER_GB, ".3f")
                 for name in ("table_bytes", "index_bytes", "data_bytes")
             ),
-            *(
-                _median((getattr(run, name) for run in runs), 1, ",.0f")
-                for name in ("history_length", "dead_rows")
-            ),
+            *(_median((getattr(run, name) for run in runs), 1, ",.0f") for name, _ in left),
             _median((run.settled_s for run in runs), 1, ".1f"),
         ]
         for key, runs in by_contender.items()
@@ -243,11 +247,12 @@ def sizes(report: Report) -> list[str]:
     if not any(cell != ABSENT for row in rows for cell in row[len(_STEP) :]):
         return []
     header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB"]
-    header += ["history list", "dead rows", "settling s"]
+    header += [*(title for _, title in left), "settling s"]
+    lead = [*([_OF_SIZES] if runs_of(report).repeated else []), *(_OF_OLD_VERSIONS if left else [])]
     return [
         "## Sizes at the end of each step",
         "",
-        *([_OF_SIZES, ""] if runs_of(report).repeated else []),
+        *([*lead, ""] if lead else []),
         *_step_table(report, header, rows),
     ]
 
