@@ -9,7 +9,14 @@ from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import GroupChanges, Report, Result
 from slowdust.analysis.results.notes import NO_BASE
-from slowdust.analysis.story.bands import Bands, Rates, Unsure, changes_against, changes_of_group
+from slowdust.analysis.story.bands import (
+    Bands,
+    Rates,
+    Unsure,
+    changes_against,
+    changes_of_group,
+    name_hold,
+)
 from slowdust.analysis.versions import Release, labels_of, sorted_releases
 from slowdust.store.step import split_hold
 from slowdust.units import Second
@@ -63,7 +70,7 @@ def changes_of_report(
             )
             if of_group is not None:
                 of_group.line = line
-                _name_hold(of_group, hold)
+                name_hold(of_group, hold)
                 if len(lines) > 1:
                     of_group.title = f"{line}: {of_group.title}"
                 changes.append(of_group)
@@ -76,7 +83,7 @@ def changes_of_report(
                 group, clients, list(names.values()), rates, bands, unsure=unsure
             )
             if of_group is not None:
-                _name_hold(of_group, hold)
+                name_hold(of_group, hold)
                 changes.append(of_group)
     return changes
 
@@ -93,12 +100,6 @@ def _unsure_of(
         return {step.test for step in pair & steps}
 
     return unsure
-
-
-def _name_hold(changes: GroupChanges, hold: Second) -> None:
-    if hold:
-        changes.hold_s = hold
-        changes.title += f" beside a hold of {hold:g} s"
 
 
 def _place(level: _Level) -> tuple[int, int, Second]:
