@@ -77,6 +77,13 @@ def test_what_the_disk_has_no_room_for_is_refused() -> None:
         workload(server, server, rows=10**12).check_room([1, 8], GB)
 
 
+def test_a_hold_needs_room_for_the_rows_that_it_keeps() -> None:
+    rows, free = [1_000_000, 2_000_000], 1_500_000_000
+    workload(Server(200, GB), rows=rows).check_room([1], free)
+    with pytest.raises(UsageError, match=r"3,000,000 rows take about"):
+        workload(Server(200, GB), rows=rows, hold=[0, 60]).check_room([1], free)
+
+
 def test_partitions_have_room_for_all_keys_that_will_ever_be() -> None:
     sized = workload(rows=[1000, 200, 50], seconds=10, rates=[100], partitions=4)
     steps = [step.test.name for step in plan(spec_of(rates=[100]))]

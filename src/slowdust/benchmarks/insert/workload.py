@@ -122,7 +122,7 @@ class InsertWorkload(Workload):
         The logs of changes count as often as the tables, up to 10 GB each; a binlog that grows
         beyond that, error logs, results and what other programs write meanwhile do not count.
         """
-        rows = max(self.rows(clients)["l.i0"] * clients for clients in levels)
+        rows = max(self._most_rows(clients) * clients for clients in levels)
         needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in self.servers)
         if needed > free_bytes:
             raise UsageError(
@@ -131,6 +131,15 @@ class InsertWorkload(Workload):
                 f"are free: choose fewer --rows, a smaller --workload or buffer pool, or another "
                 f"disk (SLOWDUST_DATA)"
             )
+
+    def _most_rows(self, clients: int) -> int:
+        """Return the rows of a client that its table has room for at once.
+
+        Beside a transaction that is held open no deleted row is removed until the step's end.
+        """
+        rows = self.rows(clients)
+        kept = max(rows["l.i1"], rows["l.i2"]) if any(self.settings.hold) else 0
+        return rows["l.i0"] + kept
 
     @property
     def _rows_per_commit(self) -> dict[str, int]:
