@@ -232,6 +232,7 @@ def test_engines_and_their_sizes(open_dir: Path, builds: GetBuildOf) -> None:
             20_000 // 50,
         ),
     ],
+    ids=["postgres", "mysql"],
 )
 def test_a_hold_leaves_old_versions_that_are_else_removed(
     *,
