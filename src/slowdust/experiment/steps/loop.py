@@ -125,7 +125,7 @@ class StepLoop:
         self._contenders.start()
         self.journal.record_servers(self._contenders)
         self._turns.begin_incarnation()
-        # Levels are compared by eye at least: the machine's drift shall not always add to one.
+        # Reports show levels side by side: drift should not always add to the same of them.
         for level in levels if number % 2 else levels[::-1]:
             self._sequence(level, number)
         self._contenders.stop()
