@@ -177,6 +177,11 @@ def summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     result.peak_vsz_gb = peak_gb(slices, "vsz_bytes")
     result.peak_rss_gb = peak_gb(slices, "rss_bytes")
     result.counters = printed_counters(slices)
+    details = known(record.step for record in slices)
+    if lengths_of_history := known(detail.history_length for detail in details):
+        result.history_length = median(lengths_of_history)
+    if dead_rows := known(detail.dead_rows for detail in details):
+        result.dead_rows = median(dead_rows)
     result.client_busiest_thread = median(busy) if busy else None
     result.idle_cpu_share = idle_cpu_share(slices)
     if known(record.measured.used("server", "cpu_s") for record in slices):

@@ -61,6 +61,8 @@ def _step_run(record: Slice, step: StepDetail) -> StepRun:
         data_bytes=step.data_bytes,
         table_bytes=step.table_bytes,
         index_bytes=step.index_bytes,
+        history_length=step.history_length,
+        dead_rows=step.dead_rows,
         settled_s=step.settled_s,
     )
 

@@ -81,9 +81,10 @@ class InsertWorkload(Workload):
             case Kind.INDEX:
                 return StepWork({"kind": "index"}, 0, 0, operations=INDEXES)
             case Kind.LOAD | Kind.REPLACE:
-                command = {"rows": rows, "rows_per_commit": self._rows_per_commit[step]}
+                rows_per_commit = self._rows_per_commit[known.plain_name]
+                command = {"rows": rows, "rows_per_commit": rows_per_commit}
                 deleted = rows if known.kind is Kind.REPLACE else 0
-                commits = -(-rows // self._rows_per_commit[step])
+                commits = -(-rows // rows_per_commit)
                 return StepWork({"kind": known.kind.value, **command}, rows, deleted, commits)
             case Kind.RANGE_QUERY | Kind.POINT_QUERY:
                 query = {
@@ -108,7 +109,7 @@ class InsertWorkload(Workload):
             seconds=self.seconds,
             shared_table=self.settings.shares_table,
             partitions=self.settings.partitions,
-            long_transaction_s=self.settings.long_transaction,
+            holds_s=[] if self.settings.hold == [0.0] else list(self.settings.hold),
             statements=self.settings.statements,
             turns=self.settings.turns,
         )
@@ -121,7 +122,7 @@ class InsertWorkload(Workload):
         The logs of changes count as often as the tables, up to 10 GB each; a binlog that grows
         beyond that, error logs, results and what other programs write meanwhile do not count.
         """
-        rows = max(self.rows(clients)["l.i0"] * clients for clients in levels)
+        rows = max(self._most_rows(clients) * clients for clients in levels)
         needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in self.servers)
         if needed > free_bytes:
             raise UsageError(
@@ -130,6 +131,15 @@ class InsertWorkload(Workload):
                 f"are free: choose fewer --rows, a smaller --workload or buffer pool, or another "
                 f"disk (SLOWDUST_DATA)"
             )
+
+    def _most_rows(self, clients: int) -> int:
+        """Return the rows of a client that its table has room for at once.
+
+        Beside a transaction that is held open no deleted row is removed until the step's end.
+        """
+        rows = self.rows(clients)
+        kept = max(rows["l.i1"], rows["l.i2"]) if any(self.settings.hold) else 0
+        return rows["l.i0"] + kept
 
     @property
     def _rows_per_commit(self) -> dict[str, int]:
@@ -141,7 +151,7 @@ class InsertWorkload(Workload):
         if step.rate is not None:
             rows = self._rows_per_commit["q"]
             return math.ceil(step.rate * self.seconds / rows) * rows
-        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.name]
+        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.plain_name]
 
     def _rows_of_preset(self) -> int:
         if self.preset.size_by_pool is None:

@@ -41,7 +41,7 @@ class StepRunner:
             inserted=turn.tables.inserted,
             statements=self._workload.settings.statements,
             work=self.work(turn.step).command,
-            long_transaction=self._workload.settings.long_transaction,
+            long_transaction=turn.test.held,
         )
         self._driver.prepare(command)
         return self._driver.explain(turn.session)
