@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 
+from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark
@@ -14,6 +16,12 @@ from tests.integration.conftest import GetBuildOf, MakeInstance, Query
 from tests.integration.owner_process import start_owner, wait_until
 
 SERVERS = [("postgres", "17.6"), ("mysql", "9.7.4"), ("mariadb", "10.11.18")]
+LOCK_TIMEOUTS = [
+    ("postgres", "17.6", None, "SET lock_timeout = '1s'"),
+    ("mysql", "9.7.4", "innodb", "SET innodb_lock_wait_timeout = 1"),
+    ("mariadb", "10.11.18", "rocksdb", "SET rocksdb_lock_wait_timeout = 1"),
+]
+"""DBMS, version, engine, and the statement after which a session waits 1 s for a lock."""
 
 
 def states(instance: Instance) -> set[str]:
@@ -103,3 +111,72 @@ def test_the_next_slowdust_ends_a_frozen_server_that_was_left(
     assert leftover.servers == 1
     assert ProcessMark.of(pid) is None
     assert not directory.exists()
+
+
+@pytest.mark.parametrize(("dbms", "version", "engine", "setting"), LOCK_TIMEOUTS)
+def test_timeouts_of_waits_for_locks_count_the_time_in_which_a_server_stands_still(
+    make_instance: MakeInstance,
+    builds: GetBuildOf,
+    dbms: str,
+    version: str,
+    engine: str | None,
+    setting: str,
+) -> None:
+    instance = make_instance(builds(dbms, version), engine=engine)
+    instance.start()
+    of_engine = "" if engine is None else f" ENGINE={engine}"
+    sleep = "pg_sleep(2.5)::text" if dbms == "postgres" else "SLEEP(2.5)"
+    hold = ["BEGIN", "UPDATE t SET v = 1 WHERE id = 1", f"SELECT {sleep}", "COMMIT"]
+    with Driver() as first, Driver() as second, ThreadPoolExecutor() as threads:
+        first.sql(
+            instance.target(),
+            [
+                f"CREATE TABLE t (id int PRIMARY KEY, v int){of_engine}",
+                "INSERT INTO t VALUES (1, 0)",
+            ],
+        )
+        holder = threads.submit(first.sql, instance.target(), hold)
+        time.sleep(0.3)
+        waiter = threads.submit(
+            second.sql, instance.target(), [setting, "UPDATE t SET v = 2 WHERE id = 1"]
+        )
+        time.sleep(0.2)
+        instance.freeze()
+        time.sleep(1.2)
+        assert not waiter.done()
+        instance.thaw()
+        with pytest.raises(TargetError, match=r"(?i)lock.*timeout"):
+            waiter.result(timeout=10)
+        assert not holder.done(), "the timeout of 1 s has passed, by the clock of the wall"
+        holder.result(timeout=10)
+        (value,) = first.sql(instance.target(), ["SELECT v FROM t"])
+    assert value.rows == [["1"]]
+    instance.check_alive()
+
+
+def test_the_watchdog_of_innodb_lets_a_server_live_that_stood_still_for_longer(
+    make_instance: MakeInstance, builds: GetBuildOf
+) -> None:
+    """Of MariaDB: the one that can be set, and that ends a server at the first look."""
+    settings = {"innodb_fatal_semaphore_wait_threshold": "1"}
+    instance = make_instance(builds("mariadb", "10.11.18"), settings, engine="innodb")
+    instance.start()
+    insert = "INSERT INTO t SELECT a.v, b.v FROM s a, s b"
+    with Driver() as driver, ThreadPoolExecutor() as threads:
+        driver.sql(
+            instance.target(),
+            [
+                "CREATE TABLE s (v int)",
+                f"INSERT INTO s VALUES {', '.join(f'({number})' for number in range(200))}",
+                "CREATE TABLE t (v int, w int, KEY (v), KEY (w))",
+            ],
+        )
+        inserts = threads.submit(driver.sql, instance.target(), [insert] * 4, 4)
+        for _ in range(2):
+            time.sleep(0.1)
+            assert not inserts.done(), "latches are in use"
+            instance.freeze()
+            time.sleep(1.3)
+            instance.thaw()
+        inserts.result(timeout=60)
+    instance.check_alive()
