@@ -194,7 +194,7 @@ def test_timeouts_of_waits_for_locks_count_the_time_in_which_a_server_stands_sti
 def test_the_watchdog_of_innodb_lets_a_server_live_that_stood_still_for_longer(
     make_instance: MakeInstance, builds: GetBuildOf
 ) -> None:
-    """Of MariaDB: the one that can be set, and that ends a server at the first look."""
+    """Take MariaDB's, which can be set, and which ends a server at its first look."""
     settings = {"innodb_fatal_semaphore_wait_threshold": "1"}
     instance = make_instance(builds("mariadb", "10.11.18"), settings, engine="innodb")
     instance.start()
