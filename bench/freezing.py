@@ -42,7 +42,7 @@ from slowdust.store.folder import Folder, writing
 from slowdust.store.slice import Slice
 
 SMALLEST = ("--builds", "postgres@17.6", "--rounds", "1", "--rows", "2000", "--seconds", "1",
-            "--tests", "l.i0,l.i1,qp100")  # fmt: skip
+            "--tests", "l.i0,qp100")  # fmt: skip
 BUILDS = "postgres@17.6,mysql@9.7.4,mariadb@10.11.18/rocksdb"
 TESTS = "l.i0,l.x,l.i1,l.i2,qr100,qp1000"
 SLOW_SHARE = 0.5
