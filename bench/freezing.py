@@ -41,8 +41,7 @@ from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.store.folder import Folder, writing
 from slowdust.store.slice import Slice
 
-SMALLEST = ("--builds", "postgres@17.6", "--rounds", "1", "--rows", "2000", "--seconds", "1",
-            "--tests", "l.i0,qp100")  # fmt: skip
+SMALLEST = ("--builds", "postgres@17.6", "--rounds", "1", "--rows", "2000", "--tests", "l.i0")
 BUILDS = "postgres@17.6,mysql@9.7.4,mariadb@10.11.18/rocksdb"
 TESTS = "l.i0,l.x,l.i1,l.i2,qr100,qp1000"
 SLOW_SHARE = 0.5
