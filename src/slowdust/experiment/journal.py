@@ -219,6 +219,9 @@ class Journal:
             check_same_allocator(facts, contender.server.allocator)
             facts.allocator = contender.server.allocator or facts.allocator
             facts.buffer_pool_bytes = contender.buffer_pool_bytes
+            steps = self.manifest.method.steps
+            if steps is not None and steps.turns == "chunks":
+                facts.frozen_by = contender.server.freezing
             facts.settings_in_force = {
                 name: value.text for name, value in sorted(contender.settings_in_force.items())
             }

@@ -69,6 +69,8 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Checksum of the malloc library that replaced the build's own one."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
+    frozen_by: str | None = None
+    """What made its server stand still in the chunks of others: 'control group', 'signals'."""
     slowed: float | None = None
     """The share of its throughput that a known delay before its replies takes, for a calibration;
     0 for a contender that has the delay's library alone."""

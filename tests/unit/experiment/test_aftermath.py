@@ -73,6 +73,7 @@ class PretendedServer:
         return SimpleNamespace(
             site=None,
             allocator=None,
+            freezing="signals",
             stop=lambda _: None,
             freeze=lambda: None,
             thaw=lambda: None,

@@ -33,6 +33,7 @@ from slowdust.analysis.results.notes import (
     notes_about_slices,
     notes_about_step,
     notes_about_totals,
+    notes_about_writes_of_others,
     silent_incarnations,
 )
 from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
@@ -193,6 +194,7 @@ def summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     result.notes = [
         *notes_about_step(slices, result.writers),
         *notes_about_slices(slices, result.client_busiest_thread),
+        *notes_about_writes_of_others(slices),
     ]
     return result
 

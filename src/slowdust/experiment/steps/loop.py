@@ -21,6 +21,7 @@ from slowdust.experiment.judging import Judge
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.forecast import Forecast
+from slowdust.experiment.steps.freezer import Freezer, MakeFreezer
 from slowdust.experiment.steps.step import StepRunner
 from slowdust.experiment.steps.turn import ContenderTurn, Level, Tables, level_of
 from slowdust.experiment.steps.turns import Turns
@@ -91,7 +92,10 @@ class StepLoop:
         contenders: Contenders,
         journal_of: OpenJournal,
         view: View,
+        *,
+        freezer: MakeFreezer = Freezer,
     ) -> None:
+        """`freezer` makes what lets the servers of the others stand still during a chunk."""
         self.journal = journal_of(method_of_steps(spec, workload))
         self._benchmark = spec.configured_benchmark()
         self._contenders = contenders
@@ -99,7 +103,7 @@ class StepLoop:
         self._view = view
         self._levels = list(dict.fromkeys(map(level_of, self.journal.steps)))
         runner = StepRunner(contenders, self._benchmark.driver_benchmark, workload, spec.seed)
-        self._turns = Turns(contenders, runner, workload, self.journal, view)
+        self._turns = Turns(contenders, runner, workload, self.journal, view, freezer=freezer)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
         self._forecast = Forecast(self.journal.steps, workload.seconds)
         self._planned = self.journal.manifest.method.incarnations
