@@ -96,6 +96,8 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
         others_change=sum(change.change for change in others),
         came=sum(change.own or 0.0 for change in changes if change.fate == "came"),
         went=sum(change.base_own or 0.0 for change in changes if change.fate == "went"),
+        increase=sum(change.change for change in changes if change.change > 0),
+        decrease=-sum(change.change for change in changes if change.change < 0),
         unnamed=unnamed,
     )
 

@@ -40,6 +40,10 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     inclusive: float | None = None
 
 
+CANCELLING = 0.5
+"""What is against a change, as a share of the change, from which shares in it mislead."""
+
+
 class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Functions of a contender beside the base's in one step: `functions` and the others add up
     to the whole change."""
@@ -69,6 +73,10 @@ class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Own costs of all functions that came, the others among them."""
     went: float = 0.0
     """Own costs, on the base, of all functions that went."""
+    increase: float = 0.0
+    """Sum of all changes that are more, those of functions that came among them."""
+    decrease: float = 0.0
+    """Sum of all changes that are less, as a positive number."""
     unnamed: dict[str, list[str]] = {}
     """Contender -> objects without symbols, which are one row each on both sides."""
 
@@ -76,6 +84,11 @@ class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     def change(self) -> float:
         """The whole change per operation."""
         return self.total - self.base_total
+
+    @property
+    def cancels(self) -> bool:
+        """Whether changes of both signs are so large that shares in their sum tell little."""
+        return min(self.increase, self.decrease) > CANCELLING * abs(self.change)
 
     @property
     def others_share(self) -> float | None:

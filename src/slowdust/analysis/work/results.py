@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.model import Amount, Result, Verdict, Work
+from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.work.cost import background_per_operation, events_per_operation, place_of
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
@@ -14,20 +15,20 @@ from slowdust.wording import clients, listing
 
 TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
     ("slower", "same"): (
-        "slower with the same instructions per operation: the cause is waiting, the kernel, "
+        "slower with the same instructions per operation: the cause may be waiting, the kernel, "
         "background threads, the clock rate, caches or other load on the machine"
     ),
     ("faster", "same"): (
-        "faster with the same instructions per operation: the cause is waiting, the kernel, "
+        "faster with the same instructions per operation: the cause may be waiting, the kernel, "
         "background threads, the clock rate, caches or other load on the machine"
     ),
     ("same", "more"): "more instructions, and no more time",
     ("same", "less"): "fewer instructions, and no less time",
     ("faster", "more"): (
-        "more instructions but less time: something else, such as waiting, takes much less"
+        "more instructions but less time: something else, such as waiting, takes less"
     ),
     ("slower", "less"): (
-        "fewer instructions but more time: something else, such as waiting, takes much more"
+        "fewer instructions but more time: something else, such as waiting, takes more"
     ),
 }
 """Verdicts on time and work that disagree -> what that means."""
@@ -104,5 +105,7 @@ def _disagreement(result: Result, work: Work) -> list[str]:
     """Return what it means that time and work disagree; nothing where they do not."""
     if result.verdict is None or work.verdict is None:
         return []
+    if result.basis == "all time" or PLAN_DIFFERS in result.notes:
+        return []  # stalls, or another plan, say more
     meaning = TIME_BESIDE_WORK.get((result.verdict, work.verdict))
     return [] if meaning is None else [meaning]
