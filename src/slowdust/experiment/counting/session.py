@@ -40,8 +40,8 @@ class Repeat:
     """One window."""
 
     run: CountedRun
-    text: str
-    """What callgrind wrote of the session."""
+    texts: tuple[str, ...]
+    """What callgrind wrote of the session, or of each of several."""
 
 
 class CountedSession:
@@ -83,7 +83,7 @@ class CountedSession:
             self._window(callgrind, operations if self._step.test.writes else 1)
             for _ in range(REPEATS):
                 text = self._window(callgrind, operations)
-                yield Repeat(CountedRun(operations=operations, own=events_of(text)), text)
+                yield Repeat(CountedRun(operations=operations, own=events_of(text)), (text,))
             callgrind.stop(lambda: self._run(1))
         finally:
             self._driver.close(self._name)
