@@ -128,7 +128,10 @@ impl Step {
     /// Return the seats of the server's processes, if the process of each client's connection is
     /// known.
     pub fn seats(&self) -> Vec<Seat> {
-        let clients = self.connections.iter().filter(|connection| connection.is_client());
+        let clients = self
+            .connections
+            .iter()
+            .filter(|connection| connection.is_client());
         let seats: Option<Vec<Seat>> = clients
             .map(|connection| {
                 Some(Seat {

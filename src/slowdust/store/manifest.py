@@ -108,6 +108,9 @@ class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time for which a transaction is held open beside the work."""
     statements: str = "prepared"
     """`prepared` or `text`."""
+    counted_rows: int | None = None
+    """Rows of the table in which instructions are counted, where they are fewer than those of the
+    table that is timed."""
     turns: str = "whole-steps"
     """Turns of the contenders: after `chunks` of a step, while the servers of the others stand
     still, or after `whole-steps`."""

@@ -18,6 +18,11 @@ _LONGEST: Second = 86_400.0
 """Time that ends a step with queries, whose windows have ended long before."""
 
 
+def fewer_rows(timed: int) -> int | None:
+    """Return the rows of the table in which instructions are counted; None if as many are timed."""
+    return _MOST_ROWS if timed > _MOST_ROWS else None
+
+
 @dataclass(frozen=True)
 class ScaledTable:
     """The one table in which instructions are counted, for one client."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slowdust.benchmarks.insert.counted import ScaledTable
+from slowdust.benchmarks.insert.counted import ScaledTable, fewer_rows
 from slowdust.benchmarks.insert.options import InsertTable
 from slowdust.benchmarks.insert.steps import InsertStep, Kind, step_called
 from slowdust.benchmarks.steps import CountedWork, Server, StepWork, Workload
@@ -119,6 +119,7 @@ class InsertWorkload(Workload):
             long_transaction_s=self.settings.long_transaction,
             statements=self.settings.statements,
             turns=self.settings.turns,
+            counted_rows=fewer_rows(max(self.rows(clients)["l.i0"] for clients in levels)),
         )
         method.tables = self.settings.tables(max(levels))
         method.rows = max(method.steps.rows.values())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from slowdust.benchmarks.steps import StepBenchmark, Workload
+from slowdust.benchmarks.steps import CountedWork, StepBenchmark, Workload
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
 from slowdust.experiment.counting.session import REPEATS
@@ -27,15 +27,18 @@ class StepProcedure(Procedure):
     def __init__(self, spec: Spec, workload: Workload, contenders: Contenders) -> None:
         benchmark = spec.configured_benchmark()
         assert isinstance(benchmark, StepBenchmark)
-        self.steps = counted_steps(spec)
         self._benchmark = benchmark.driver_benchmark
         self._table = benchmark.table
         self._seed = spec.seed
         self._settings = workload.settings
         self._contenders = contenders
-        self._works = {
-            step.test.name: workload.counted(step.test.name, WINDOWS) for step in self.steps
-        }
+        self._works: dict[str, CountedWork] = {}
+        sequence = counted_steps(spec)
+        for step in sequence:
+            if (work := workload.counted(step.test.name, WINDOWS)) is None:
+                break
+            self._works[step.test.name] = work
+        self.steps = sequence[: len(self._works)]
 
     def repeats(self, step: PlannedStep) -> int:
         """Return the number of windows: one of a step that is counted as a whole."""
