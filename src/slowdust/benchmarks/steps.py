@@ -142,6 +142,14 @@ class Workload(ABC):
     def work(self, step: str, clients: int) -> StepWork:
         """Return the work of one of so many clients in the step of that name."""
 
+    def counted_rows(self, levels: Sequence[int]) -> int | None:
+        """Return the rows of the table in which instructions are counted.
+
+        None, the default: as many as are timed with these numbers of clients.
+        """
+        del levels
+        return None
+
     def counted(self, step: str, windows: int) -> CountedWork | None:
         """Return the work of a step whose instructions are counted, which may be in fewer rows.
 

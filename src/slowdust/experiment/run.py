@@ -36,7 +36,6 @@ from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
 from slowdust.experiment.waits.loop import WaitsLoop
 from slowdust.instances.callgrind import SIMULATION
-from slowdust.store.count import Source
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
 
@@ -87,7 +86,7 @@ def run_experiment(
                 Sampling(spec, contenders, loop.journal, view).run()
         if counting.source is not None:
             with contenders.observing("counting the work"):
-                _counting_loop(counting.source, spec, contenders, loop, view).run()
+                _counting_loop(counting, spec, contenders, loop, view).run()
         if spec.waits:
             with contenders.observing("observing the waits"):
                 WaitsLoop(spec, contenders, loop.journal, view).run()
@@ -115,14 +114,15 @@ def counting_of(spec: Spec) -> Counting:
 
 
 def _counting_loop(
-    source: Source, spec: Spec, contenders: Contenders, loop: Loop, view: View
+    counting: Counting, spec: Spec, contenders: Contenders, loop: Loop, view: View
 ) -> CountingLoop | PmuLoop:
     """Return the loop that counts the work of the tests that another loop has measured."""
-    if source == "pmu":
+    if counting.source == "pmu":
         return PmuLoop(spec, contenders, loop.journal, view)
     procedure: Procedure
     if isinstance(loop, StepLoop):
         procedure = StepProcedure(spec, loop.workload, contenders)
+        counting.rows = loop.workload.counted_rows(spec.clients)
     else:
         procedure = SliceProcedure(spec, contenders, loop.journal, view)
     options = SIMULATION if spec.simulate else ()

@@ -108,9 +108,6 @@ class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time for which a transaction is held open beside the work."""
     statements: str = "prepared"
     """`prepared` or `text`."""
-    counted_rows: int | None = None
-    """Rows of the table in which instructions are counted, where they are fewer than those of the
-    table that is timed."""
     turns: str = "whole-steps"
     """Turns of the contenders: after `chunks` of a step, while the servers of the others stand
     still, or after `whole-steps`."""
@@ -225,6 +222,9 @@ class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The command that would allow it: 'sudo apt install valgrind'."""
     version: str | None = None
     """The version of the program that counted."""
+    rows: int | None = None
+    """Rows of the table in which work was counted, where they are fewer than those of the table
+    that was timed."""
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -10,7 +10,7 @@ from slowdust.analysis.model import Amount, Result, Verdict, Work
 from slowdust.analysis.work.cost import background_per_operation, events_per_operation, place_of
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
-from slowdust.store.manifest import Method
+from slowdust.store.manifest import Counting
 from slowdust.wording import clients, listing
 
 TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
@@ -66,7 +66,7 @@ def has_work(results: Sequence[Result]) -> bool:
 
 
 def notes_about_work(
-    results: Sequence[Result], counts: Sequence[Count], method: Method
+    results: Sequence[Result], counts: Sequence[Count], counting: Counting | None
 ) -> list[str]:
     """Return a note for each way in which work was counted otherwise than time was measured."""
     measured = {result.clients for result in results if result.work is not None}
@@ -76,7 +76,8 @@ def notes_about_work(
         levels = listing([clients(count) for count in sorted(counted)])
         times = listing([clients(count) for count in sorted(measured)])
         notes.append(f"Work was counted with {levels}, time was measured with {times}.")
-    if measured and method.steps is not None and (rows := method.steps.counted_rows) is not None:
+    rows = None if counting is None else counting.rows
+    if measured and rows is not None:
         notes.append(
             f"Work was counted in a table of {rows:,} rows, fewer than time was measured with: "
             f"indexes may have fewer levels, and statements other plans."

@@ -96,6 +96,10 @@ class InsertWorkload(Workload):
                 }
                 return StepWork(query, rows, rows, operations=None)
 
+    def counted_rows(self, levels: Sequence[int]) -> int | None:
+        """Return the rows of the table in which instructions are counted; None if all are."""
+        return fewer_rows(max(self.rows(clients)["l.i0"] for clients in levels))
+
     def counted(self, step: str, windows: int) -> CountedWork:
         """Return the work of a step whose instructions are counted, in a table of few rows."""
         known = step_called(step)
@@ -119,7 +123,6 @@ class InsertWorkload(Workload):
             long_transaction_s=self.settings.long_transaction,
             statements=self.settings.statements,
             turns=self.settings.turns,
-            counted_rows=fewer_rows(max(self.rows(clients)["l.i0"] for clients in levels)),
         )
         method.tables = self.settings.tables(max(levels))
         method.rows = max(method.steps.rows.values())
