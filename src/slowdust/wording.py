@@ -225,6 +225,11 @@ def step_label(test: str, count: int, levels: Collection[int]) -> str:
     return f"{test} at {clients(count)}" if len(levels) > 1 else test
 
 
+def beside_hold(hold: Second) -> str:
+    """Say behind a name for how long a transaction was held open beside it; '' for 0, none."""
+    return f" beside a hold of {hold:g} s" if hold else ""
+
+
 def operation(unit: str) -> str:
     """Name what a rate counts: 'insert', 'indexed row', 'query', ..., else 'operation'."""
     return _OPERATIONS.get(unit, "operation")

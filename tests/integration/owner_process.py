@@ -20,6 +20,8 @@ with RunDirectory.open("child") as run:
     engine = family(dbms).choose_engine(build, None)
     settings = family(dbms).settings("small", {}, 1, engine=engine)
     instance = Instance.create(run, "a", build, settings, engine=engine)
+    if "signals" in sys.argv:
+        instance.frozen_group = None
     instance.start()
     if "frozen" in sys.argv:
         instance.freeze()

@@ -163,7 +163,7 @@ def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workpl
 def test_all_options_at_once(workplace: Workplace) -> None:
     workplace.run(
         "compare", PAIR[1], *TINY, "--clients", "1,2", "--shared-table", "--partitions", "3",
-        "--long-transaction", "500ms", "--statements", "text", "--rates", "100",
+        "--hold", "500ms", "--statements", "text", "--rates", "100",
         "--tests", "qr*", "--incarnations", "1", "--name", "options",
         "--set", "synchronous_commit=on", "--set", "synchronous_commit=off",
     )  # fmt: skip
@@ -181,8 +181,15 @@ def test_all_options_at_once(workplace: Workplace) -> None:
         assert len(level) == 6
         for record in level:
             assert record["step"]["rows_counted"] == 4000 * clients
-    transactions = [r["step"]["roles"].get("transaction") for r in records if r["test"] == "qr100"]
-    assert all(role and role["statements"] >= 1 for role in transactions)
+    assert {record["test"] for record in records} == {
+        "l.i0.hold0.5",
+        "l.x.hold0.5",
+        "qr100.hold0.5",
+    }
+    for record in records:
+        role = record["step"]["roles"].get("transaction")
+        assert (role is not None) == (record["test"] == "qr100.hold0.5")
+        assert role is None or role["statements"] >= 1
 
 
 def test_engines_and_their_sizes(open_dir: Path, builds: GetBuildOf) -> None:
@@ -206,3 +213,48 @@ def test_engines_and_their_sizes(open_dir: Path, builds: GetBuildOf) -> None:
         assert detail["index_bytes"] > 4000 * 3 * 10
         # Each server has some small tables of its own in files of the same kind.
         assert 0.4 < (detail["table_bytes"] + detail["index_bytes"]) / detail["data_bytes"] < 1.1
+
+
+@pytest.mark.parametrize(
+    ("contender", "options", "left", "most"),
+    [
+        # A vacuum may end a second or more before the step does.
+        (
+            "postgres@17.6",
+            "--rows 40000,40000 --rows-per-commit 100,1,5,50 --set autovacuum_naptime=1s",
+            "dead_rows",
+            40_000,
+        ),
+        (
+            "mysql@9.7.4:small",
+            "--rows 20000,20000 --rows-per-commit 100,50,5,50",
+            "history_length",
+            20_000 // 50,
+        ),
+    ],
+    ids=["postgres", "mysql"],
+)
+def test_a_hold_leaves_old_versions_that_are_else_removed(
+    *,
+    open_dir: Path,
+    builds: GetBuildOf,
+    contender: str,
+    options: str,
+    left: str,
+    most: int,
+) -> None:
+    dbms, version = contender.removesuffix(":small").split("@")
+    builds(dbms, version)
+    workplace = Workplace(open_dir)
+    workplace.run(
+        "compare", contender, *INSERT, *options.split(), "--tests", "l.i1",
+        "--hold", "0,60", "--incarnations", "1", "--name", "held",
+    )  # fmt: skip
+    records = {record["test"]: record["step"] for record in steps_of(workplace, "held")}
+    assert list(records) == [f"{step}{hold}" for hold in ("", ".hold60") for step in STEPS[:3]]
+    assert records["l.i1.hold60"][left] > 0.9 * most
+    assert records["l.i1"][left] < 0.7 * most
+    results = {result["test"]: result for result in workplace.report("held")["results"]}
+    assert results["l.i1.hold60"][left] == records["l.i1.hold60"][left]
+    other = ({"dead_rows", "history_length"} - {left}).pop()
+    assert all(other not in record for record in records.values())

@@ -8,9 +8,10 @@ import pytest
 
 from slowdust.dbms import family
 from slowdust.errors import SlowdustError
+from slowdust.instances.control_groups import remove_group
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import sweep
-from slowdust.instances.memory_limits import MemoryLimit, remove_memory_limit
+from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
 from tests.integration.conftest import GetBuildOf, Query
@@ -25,7 +26,7 @@ def _groups_can_be_made() -> None:
         limit = MemoryLimit.make(LIMIT)
     except SlowdustError as error:
         pytest.skip(str(error))
-    remove_memory_limit(limit.folder)
+    remove_group(limit.folder)
     assert not limit.folder.exists()
 
 

@@ -221,7 +221,7 @@ def _roles(course: _Course) -> dict[str, RoleUse]:
         return {"index": _index(course)}
     if step.rate is None:
         names = ["insert"] if step.kind is Kind.LOAD else ["insert", "delete"]
-        batch = _ROWS_PER_COMMIT[step.name]
+        batch = _ROWS_PER_COMMIT[step.plain_name]
         return {name: _role(course, name, course.rate / batch, batch) for name in names}
     assert step.rate is not None
     target = float(step.rate * course.clients)

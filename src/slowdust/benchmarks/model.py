@@ -73,6 +73,10 @@ class Test:
         """The test's name in the driver: without `.pre`, since only the data are younger."""
         return self.name.removesuffix(f".{Phase.PRE}")
 
+    def matches(self, pattern: str) -> bool:
+        """Return whether a pattern of names means this test."""
+        return fnmatchcase(self.name, pattern)
+
     @property
     def writes(self) -> bool:
         """Whether the test changes the data, so that contenders have to age alike."""
@@ -139,7 +143,7 @@ class Benchmark:
         """
         chosen: set[str] = set()
         for pattern in patterns:
-            matches = [test for test in self.tests if fnmatchcase(test.name, pattern)]
+            matches = [test for test in self.tests if test.matches(pattern)]
             if str(Phase.PRE) not in pattern:
                 matches = [test for test in matches if test.name == test.driver_test]
             if not matches:

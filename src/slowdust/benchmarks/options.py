@@ -36,7 +36,8 @@ class Option:
     name: str
     """The option as it is typed: `--rows-per-commit`."""
     metavar: str | None
-    """The kind of the value: a `LIST` is one of numbers; None: the option is a flag."""
+    """The kind of the value: a `LIST` is one of numbers, `TIMES` one of durations; None: the option
+    is a flag."""
     help: str
     sets: tuple[str, str] | None = None
     """The key and the value that a flag sets."""
@@ -50,8 +51,9 @@ class Option:
         """Return the key of the table and its value. Raises UsageError, naming the option."""
         if self.sets is not None:
             return self.sets
-        value = read_numbers(self.name, str(given)) if self.metavar == "LIST" else given
-        return self.parameter, value
+        if self.metavar == "LIST":
+            return self.parameter, read_numbers(self.name, str(given))
+        return self.parameter, split_list(str(given)) if self.metavar == "TIMES" else given
 
 
 def split_list(text: str) -> list[str]:

@@ -10,14 +10,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from slowdust.benchmarks.model import Benchmark, Measuring, Test
-from slowdust.benchmarks.options import Duration, Table
+from slowdust.benchmarks.options import Table
 from slowdust.store.manifest import Method
-from slowdust.units import Second
+from slowdust.store.step import split_hold
+from slowdust.units import Second, parse_duration
+
+_SHORTEST_HOLD: Second = 0.001
+"""The names of steps have holds to the millisecond."""
+_LONGEST_HOLD: Second = 86_400.0
+
+
+def _seconds(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return float(value) if value.replace(".", "", 1).isdecimal() else parse_duration(value)
+
+
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+Hold = Annotated[Second, Field(ge=0, le=_LONGEST_HOLD), BeforeValidator(_seconds)]
+"""A number of seconds, or a duration; 0 means that no transaction is held open."""
 
 
 class Counted(Enum):
@@ -52,6 +72,26 @@ class LongStep(Test):
     """Whether no later step can run without what this one makes."""
     rate: int | None = None
     """Rows per second of each client that are written beside the main role; None where none are."""
+    hold: Second = 0.0
+    """The time for which transactions are held open in the step's sequence; 0: none are."""
+
+    @property
+    def held(self) -> Second | None:
+        """The time for which transactions are held open beside this step; None: none are.
+
+        Those that make the tables have none: a load leaves no old versions of rows, and MySQL's
+        CREATE INDEX waits for every transaction that has read the table.
+        """
+        return None if self.makes_tables or not self.hold else self.hold
+
+    @property
+    def plain_name(self) -> str:
+        """The step's name without the hold of its sequence."""
+        return split_hold(self.name)[0]
+
+    def matches(self, pattern: str) -> bool:
+        """Return whether a pattern means this step by its name, or by that without the hold."""
+        return super().matches(pattern) or fnmatchcase(self.plain_name, pattern)
 
 
 @dataclass(frozen=True)
@@ -103,8 +143,9 @@ class StepTable(Table):
     table: Literal["per-client", "shared"] = "per-client"
     partitions: int = Field(default=0, ge=0, le=1000)
     """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
-    long_transaction: Duration | None = None
-    """How long a transaction is held open beside the work, before it is begun anew; None: none."""
+    hold: Annotated[list[Hold], BeforeValidator(_as_list)] = Field(default=[0.0], min_length=1)
+    """The times for which a transaction is held open beside the work before it is begun anew; each
+    has a sequence of all steps, 0 the one without such a transaction."""
     statements: Literal["prepared", "text"] = "prepared"
     turns: Literal["chunks", "whole-steps"] = "chunks"
     """What a contender does of a step before the next one's turn."""
@@ -115,6 +156,24 @@ class StepTable(Table):
         if value == 1:
             raise ValueError("one partition leaves a table whole: write 2 or more, or leave it out")
         return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _long_transaction_of_earlier_files(cls, data: object) -> object:
+        if not isinstance(data, dict) or "long_transaction" not in data or "hold" in data:
+            return data
+        others = {key: value for key, value in data.items() if key != "long_transaction"}
+        return others | {"hold": [data["long_transaction"]]}
+
+    @field_validator("hold")
+    @classmethod
+    def _distinct_holds(cls, value: list[Second]) -> list[Second]:
+        if any(0 < hold < _SHORTEST_HOLD for hold in value):
+            raise ValueError("a hold is 0, or at least a millisecond")
+        holds = sorted(round(hold, 3) for hold in value)
+        if len(set(holds)) < len(holds):
+            raise ValueError("the same time is given twice")
+        return holds
 
     @property
     def shares_table(self) -> bool:

@@ -219,6 +219,9 @@ class Journal:
             check_same_allocator(facts, contender.server.allocator)
             facts.allocator = contender.server.allocator or facts.allocator
             facts.buffer_pool_bytes = contender.buffer_pool_bytes
+            steps = self.manifest.method.steps
+            if steps is not None and steps.turns == "chunks":
+                facts.frozen_by = contender.server.freezing
             facts.settings_in_force = {
                 name: value.text for name, value in sorted(contender.settings_in_force.items())
             }
@@ -387,7 +390,12 @@ def check_same_allocator(before: ContenderFacts, now: str | None) -> None:
 
 
 def _without_budget(method: Method) -> Method:
-    return msgspec.structs.replace(method, budget_s=0.0, incarnations=0, slice_lengths={})
+    of_steps = method.steps
+    if of_steps is not None:  # the same hold, whether records name it or not
+        of_steps = msgspec.structs.replace(of_steps, long_transaction_s=None)
+    return msgspec.structs.replace(
+        method, budget_s=0.0, incarnations=0, slice_lengths={}, steps=of_steps
+    )
 
 
 def _names(manifest: Manifest) -> list[str]:

@@ -27,7 +27,7 @@ from slowdust.instances.allocators import (
 )
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.delays import DelayFile
-from slowdust.instances.freezing import ProcessTree
+from slowdust.instances.freezing import Freezable, freezable
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.processes import ProcessMark
@@ -68,6 +68,8 @@ class Instance:
         """The delay before its replies; None unless it was made with a delay library."""
         self.memory_limit: MemoryLimit | None = None
         """The limit of its memory; None for that of the host."""
+        self.frozen_group: Path | None = None
+        """The control group that stands still with the server; None where signals stop it."""
         self.syncs: SyncFile | None = None
         """The calls by which it waits for the disk; None where they are not timed."""
         self._observed = False
@@ -81,7 +83,7 @@ class Instance:
         self._family = family_of(site.build.dbms)
         self._programs = Programs(name, run, site, self.log_path.with_name("creation.log"))
         self._process: subprocess.Popen[bytes] | None = None
-        self._processes: ProcessTree | None = None
+        self._processes: Freezable | None = None
         self._log_offset = 0
 
     @classmethod
@@ -138,6 +140,7 @@ class Instance:
             instance._create_data()
             if memory_bytes is not None:
                 instance.memory_limit = run.limit_memory(memory_bytes)
+            instance.frozen_group = run.frozen_group(instance.memory_limit)
         except OSError as error:
             raise InstanceError(f"{name}: cannot write its files: {error}") from error
         return instance
@@ -226,6 +229,11 @@ class Instance:
         """Let the server go on if it stands still."""
         if self._processes is not None:
             self._processes.thaw()
+
+    @property
+    def freezing(self) -> str | None:
+        """How the running server is made to stand still; None if it does not run."""
+        return None if self._processes is None else self._processes.way
 
     def alive(self) -> bool:
         """Return whether the server runs."""
@@ -327,9 +335,10 @@ class Instance:
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
             self._process = self._programs.spawn(command, log.fileno(), variables)
-        self._processes = ProcessTree(self._process.pid)
         if self.memory_limit is not None and self.callgrind is None:  # which needs far more
             self.memory_limit.add(self._process.pid)
+        group = self.frozen_group if self.callgrind is None else None
+        self._processes = freezable(self._process.pid, group)
         mark = ProcessMark.of(self._process.pid)
         if mark is not None:  # None: it has ended already, as the caller will see
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])

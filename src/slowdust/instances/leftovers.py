@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 
 from slowdust.errors import SlowdustError
-from slowdust.instances.freezing import ProcessTree
-from slowdust.instances.memory_limits import remove_memory_limit
+from slowdust.instances.control_groups import remove_group
+from slowdust.instances.freezing import ProcessTree, thaw_group
 from slowdust.instances.owner import (
     global_lock,
     instances_root,
@@ -79,6 +79,8 @@ def sweep(directory: Path) -> int:
         with contextlib.suppress(ProcessLookupError):
             os.kill(server.mark.pid, server.stop_signal)
         ProcessTree(server.mark.pid).thaw()  # a server that stands still does not see the signal
+    for name in record.control_groups:
+        thaw_group(Path(name))
     deadline = time.monotonic() + _STOP_S
     while any(server.mark.is_alive() for server in running) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -86,8 +88,8 @@ def sweep(directory: Path) -> int:
         if server.mark.is_alive():
             os.kill(server.mark.pid, signal.SIGKILL)
     kill_programs(record.programs, directory)
-    for name in record.memory_limits:
-        remove_memory_limit(Path(name))
+    for name in record.control_groups:
+        remove_group(Path(name))
     for name in record.socket_dirs:
         remove_socket_dir(Path(name))
     remove_tree(directory)

@@ -36,8 +36,8 @@ class OwnerRecord(msgspec.Struct):
     """The binaries that were run with their working directory inside the run directory."""
     servers: list[Server] = []
     socket_dirs: list[str] = []
-    memory_limits: list[str] = []
-    """The folders of control groups."""
+    control_groups: list[str] = []
+    """Their folders."""
 
 
 def instances_root() -> Path:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from slowdust.accounts import Account
 from slowdust.errors import SlowdustError
+from slowdust.instances.freezing import can_freeze, make_frozen_group
 from slowdust.instances.leftovers import SOCKET_DIR_PREFIX, remove_socket_dir, sweep
 from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.owner import (
@@ -112,8 +113,22 @@ class RunDirectory:
         """
         limit = MemoryLimit.make(limit_bytes)
         with self._changed_record() as record:
-            record.memory_limits.append(str(limit.folder))
+            record.control_groups.append(str(limit.folder))
         return limit
+
+    def frozen_group(self, limit: MemoryLimit | None) -> Path | None:
+        """Return a control group for freezing a server, removed with this directory.
+
+        A process is in one group of version 2: where that of its memory is one, it is taken.
+        Returns None where none can be made.
+        """
+        if limit is not None and can_freeze(limit.folder):
+            return limit.folder
+        folder = make_frozen_group()
+        if folder is not None:
+            with self._changed_record() as record:
+                record.control_groups.append(str(folder))
+        return folder
 
     def record_program(self, program: Path) -> None:
         """Record a program before it is run in this directory."""

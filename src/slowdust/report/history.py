@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from slowdust.analysis.history.model import ChangePoint, LineHistory, Point, Series
-from slowdust.wording import GROUP_TITLES
+from slowdust.store.step import split_hold
+from slowdust.wording import GROUP_TITLES, beside_hold
 
 MARKS_ABOVE_NOISE = "▲ ▼"
 """Signs of change points from which on throughput is higher, and lower."""
@@ -25,7 +26,8 @@ def label_of(series: Series) -> str:
     """Return a group with its number of tests, or the name of a test."""
     if not series.tests:
         return series.name
-    return f"{GROUP_TITLES.get(series.name, series.name)} ({len(series.tests)})"
+    title = GROUP_TITLES.get(series.group, series.group)
+    return f"{title}{beside_hold(split_hold(series.name)[1])} ({len(series.tests)})"
 
 
 def point_at(series: Series, version: str) -> Point | None:

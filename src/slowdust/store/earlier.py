@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 
+from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Place, Slice
+from slowdust.store.step import name_with_hold, split_hold
+from slowdust.units import Second
 
 _PLACE = Place.__struct_fields__
 _PROBES = ("server", "host", "client")
@@ -24,6 +27,36 @@ def slice_of_schema_1(line: bytes) -> Slice:
         return _converted(msgspec.json.decode(line, type=dict[str, Any]))
     except (AttributeError, KeyError, TypeError) as error:
         raise msgspec.ValidationError(f"no record of a slice ({error!r})") from error
+
+
+def name_holds(manifest: Manifest) -> None:
+    """Let a manifest name its steps with their hold, if it is of a time when none did."""
+    method = manifest.method.steps
+    if method is None or method.long_transaction_s is None or method.holds_s:
+        return
+    hold = method.long_transaction_s
+    method.holds_s = [hold]
+    manifest.tests = [name_with_hold(test, hold) for test in manifest.tests]
+    for plan in manifest.plans:
+        plan.test = name_with_hold(plan.test, hold)
+    for failure in manifest.failed_steps:
+        failure.test = name_with_hold(failure.test, hold)
+    manifest.settled = [_key_with_hold(key, hold) for key in manifest.settled]
+    manifest.turns_done = {
+        _key_with_hold(key, hold): turns for key, turns in manifest.turns_done.items()
+    }
+
+
+def _key_with_hold(key: str, hold: Second) -> str:
+    """Return `STEP@CLIENTS` with the step's hold."""
+    step, _, clients = key.rpartition("@")
+    return f"{name_with_hold(step, hold)}@{clients}"
+
+
+def name_hold_of(record: Slice, hold: Second) -> None:
+    """Let a record name its step with the hold of its experiment, if it does not."""
+    if not split_hold(record.place.test)[1]:
+        record.place.test = name_with_hold(record.place.test, hold)
 
 
 def _converted(record: Record) -> Slice:

@@ -26,11 +26,12 @@ import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.count import Count, latest_counts
-from slowdust.store.earlier import slice_of_schema_1
+from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
 from slowdust.store.manifest import Manifest
 from slowdust.store.profile import Profile, joined_profiles
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.store.waits import WaitWindow
+from slowdust.units import Second
 
 SPEC_FILE = "experiment.toml"
 MANIFEST_FILE = "manifest.json"
@@ -135,9 +136,11 @@ class Folder:
                     f"'{self.name}' has results of schema {schema}, this Slowdust reads up to "
                     f"{SCHEMA}: upgrade Slowdust"
                 )
-            return msgspec.json.decode(content, type=Manifest)
+            manifest = msgspec.json.decode(content, type=Manifest)
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / MANIFEST_FILE} is damaged: {error}") from error
+        name_holds(manifest)
+        return manifest
 
     def read_slices(self) -> list[Slice]:
         """Return all complete records; an incomplete last line is ignored.
@@ -151,9 +154,21 @@ class Folder:
             return []
         complete = content[: content.rfind(b"\n") + 1]
         try:
-            return _decode(complete)
+            records = _decode(complete)
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
+        if (hold := self._unnamed_hold()) is not None:
+            for record in records:
+                name_hold_of(record, hold)
+        return records
+
+    def _unnamed_hold(self) -> Second | None:
+        """Return the hold that records of an earlier Slowdust do not name; None if they lack none.
+
+        A folder may have slices without a manifest, of an experiment that was killed at once.
+        """
+        steps = self.read_manifest().method.steps if self.has_manifest() else None
+        return None if steps is None else steps.long_transaction_s
 
     def read_counts(self) -> list[Count]:
         """Return the complete counts, each place once; an incomplete last line is ignored.

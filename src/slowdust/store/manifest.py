@@ -69,6 +69,8 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Checksum of the malloc library that replaced the build's own one."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
+    frozen_by: str | None = None
+    """What made its server stand still in the chunks of others: 'control group', 'signals'."""
     slowed: float | None = None
     """The share of its throughput that a known delay before its replies takes, for a calibration;
     0 for a contender that has the delay's library alone."""
@@ -104,8 +106,12 @@ class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether all clients share a table; else each has its own."""
     partitions: int = 0
     """Number of partitions of each table; 0 if it is not partitioned."""
+    holds_s: list[Second] = []
+    """Times for which a transaction is held open beside the work, each in a sequence of steps of
+    its own; 0 is the sequence without one, and empty means that there is no other."""
     long_transaction_s: Second | None = None
-    """Time for which a transaction is held open beside the work."""
+    """The only hold of an experiment that a Slowdust before `holds_s` began: its records name steps
+    without it."""
     statements: str = "prepared"
     """`prepared` or `text`."""
     turns: str = "whole-steps"

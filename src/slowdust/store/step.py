@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from slowdust.store.archived import ArchivedRole
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import Use, total_of
 from slowdust.units import Second
+
+_HELD = re.compile(r"(?P<step>.+)\.hold(?P<seconds>\d+(?:\.\d+)?)")
+
+
+def name_with_hold(step: str, hold: Second) -> str:
+    """Return the name of a step in the sequence that has a transaction held open: `l.i1.hold60`.
+
+    It is in milliseconds at the finest; in the sequence without such a transaction, whose `hold` is
+    0, it is the plain name.
+    """
+    return f"{step}.hold{f'{hold:.3f}'.rstrip('0').rstrip('.')}" if hold else step
+
+
+def split_hold(name: str) -> tuple[str, Second]:
+    """Return the plain name of a step, and the hold of its sequence; 0 where it has none."""
+    match = _HELD.fullmatch(name)
+    return (name, 0.0) if match is None else (match["step"], float(match["seconds"]))
 
 
 class RoleSecond(msgspec.Struct, array_like=True):
@@ -104,5 +123,10 @@ class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
     data_bytes: int | None = None
     table_bytes: int | None = None
     index_bytes: int | None = None
+    history_length: int | None = None
+    """Undo logs in InnoDB's history list at the end of the step, before any maintenance; absent
+    where the engine has no such list."""
+    dead_rows: int | None = None
+    """Dead rows in all tables at that time; absent where the server does not count them."""
     settled_s: Second | None = None
     """Time of maintenance and waiting after the step, outside of the window."""

@@ -12,6 +12,7 @@ from slowdust.analysis.story.bands import (
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.wording import distinct_names
 from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
+from tests.unit.synthetic_steps import insert_experiment
 
 
 def changes(versions: str, *rates: str) -> GroupChanges:
@@ -194,6 +195,19 @@ def test_measured_versions_have_their_changes_beside_the_verdicts() -> None:
         "from 5.6.51 to 8.0.28 there are big regressions for all tests"
     )
     assert changes_beside_tldr(report) == report.group_changes
+
+
+def test_holds_are_described_apart() -> None:
+    shifts = {"mysql@9.7.4": {"l.i1.hold60": 0.5}}
+    report = analyse(
+        *insert_experiment(["mysql@5.6.24", "mysql@9.7.4"], ["l.i1", "l.i1.hold60"], shifts=shifts)
+    )
+
+    alone, beside = report.group_changes
+    assert (alone.title, alone.hold_s) == ("Writes (1 test)", None)
+    assert (beside.title, beside.hold_s) == ("Writes (1 test) beside a hold of 60 s", 60.0)
+    assert alone.clauses[0].endswith("throughput is stable")
+    assert "big regression" in beside.clauses[0]
 
 
 def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -> None:

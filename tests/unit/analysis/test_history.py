@@ -9,6 +9,7 @@ from slowdust.analysis.history.circumstances import UNRECORDED, is_host
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, Series
 from slowdust.analysis.story.bands import Bands
+from slowdust.report.history import label_of
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import Noise
@@ -21,6 +22,7 @@ from tests.unit.synthetic_history import (
     measured,
     single_runs,
 )
+from tests.unit.synthetic_steps import insert_experiment
 
 Pair = tuple[Manifest, list[Slice]]
 
@@ -191,6 +193,21 @@ def test_a_group_is_the_geometric_mean_of_the_tests_that_all_versions_have() -> 
     assert rqps(series_of(wider, "point"))["5.7"] == round(3 ** (1 / 3), 2)
     third = measured("third", {"5.6": 1.0, "8.0": 1.0}, tests=["point-query"], seed=6)
     assert series_of(only_line(both, more, third), "point").tests == ["point-query"]
+
+
+def test_a_group_has_a_mean_for_each_hold() -> None:
+    shifts = {"mysql@8.0.28": {"l.i1.hold60": 0.5}}
+    steps = ["l.i1", "l.i1.hold60"]
+    line = only_line(insert_experiment(["mysql@5.6.51", "mysql@8.0.28"], steps, shifts=shifts))
+
+    assert [(group.name, group.group) for group in line.groups] == [
+        ("write", "write"), ("write.hold60", "write"),
+    ]  # fmt: skip
+    assert [group.points[-1].rqps for group in line.groups] == [
+        pytest.approx(1.0, rel=0.02), pytest.approx(0.5, rel=0.02),
+    ]  # fmt: skip
+    assert label_of(line.groups[1]) == "Writes beside a hold of 60 s (1)"
+    assert [changes.hold_s for changes in line.changes] == [None, 60.0]
 
 
 def test_a_true_step_is_marked_and_noise_is_not() -> None:

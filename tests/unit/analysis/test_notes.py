@@ -5,10 +5,12 @@ import pytest
 
 from slowdust.analysis.model import ContenderInfo
 from slowdust.analysis.results.contenders import contender_info
-from slowdust.analysis.results.notes import notes_about_others
+from slowdust.analysis.results.notes import notes_about_others, notes_about_writes_of_others
+from slowdust.analysis.results.others import writes_of_others
 from slowdust.analysis.story.notes import notes_about_archive, notes_about_contenders
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
+from slowdust.store.step import Chunk, StepDetail
 from tests.unit.synthetic import synthetic_manifest, synthetic_slice
 
 
@@ -184,3 +186,38 @@ def test_other_programs_that_were_not_measured_are_not_told() -> None:
     record = synthetic_slice()
     record.measured.uses.pop(OTHERS, None)
     assert notes_about_others([record]) == []
+
+
+def step_in_chunks(incarnation: int, disk: int, server: int | None) -> Slice:
+    """A step of 10 s whose server wrote less, or more, than the disk; bytes."""
+    record = synthetic_slice()
+    record.place.incarnation = incarnation
+    record.measured.probe_seconds = 10.0
+    record.measured.uses = {"host": {"write_bytes": disk}}
+    if server is not None:
+        record.measured.uses["server"] = {"write_bytes": server}
+    chunk = Chunk(block=0, slot=0, started=0.0, amount=1, seconds=10.0)
+    record.step = StepDetail(roles={}, chunks=[chunk])
+    return record
+
+
+def test_what_the_disk_wrote_beyond_the_server_is_told_where_it_is_much() -> None:
+    steps = [step_in_chunks(1, 600 << 20, 500 << 20), step_in_chunks(2, 900 << 20, 300 << 20)]
+
+    assert [writes_of_others(step) for step in steps] == [100 << 20, 600 << 20]
+    assert notes_about_writes_of_others(steps) == [
+        "the disk wrote 60 MB/s beside it that its server did not write (67% of all, in "
+        "incarnation 2): pages of servers that stood still, or of other programs"
+    ]
+    assert notes_about_writes_of_others(steps[:1]) == [], "a sixth of all"
+    assert notes_about_writes_of_others([step_in_chunks(1, 90 << 20, 0)]) == [], "9 MB/s"
+
+
+def test_writes_of_others_are_unknown_without_the_servers_own_and_without_chunks() -> None:
+    unknown, whole = step_in_chunks(1, 1 << 30, None), step_in_chunks(1, 1 << 30, 0)
+    assert whole.step is not None
+    whole.step.chunks = []
+    assert writes_of_others(unknown) is None
+    assert writes_of_others(whole) is None
+    assert writes_of_others(step_in_chunks(1, 1 << 20, 1 << 30)) == 0
+    assert notes_about_writes_of_others([unknown, whole]) == []

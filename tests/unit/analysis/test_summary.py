@@ -4,7 +4,13 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result, Verdict, Writers
-from slowdust.analysis.results.summary import Shade, Summary, SummaryTable, summary_tables
+from slowdust.analysis.results.summary import (
+    Shade,
+    Summary,
+    SummaryTable,
+    summary_tables,
+    titles_of,
+)
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, insert_experiment
@@ -70,6 +76,30 @@ def test_contenders_by_steps_for_each_number_of_clients() -> None:
     assert [row.name for row in one.absolute.rows] == ["a", "b"]
     assert four.absolute.rows[0].cells[0].value == pytest.approx(160_000, rel=0.05)
     assert len(one.tables) == 3
+
+
+def test_each_hold_has_its_tables_and_what_it_costs_each_contender() -> None:
+    steps = ["l.i1", "qr100", "l.i1.hold60", "qr100.hold60"]
+    shifts = {"a": {"l.i1.hold60": 0.5}, "b": {"qr100": 2.0, "qr100.hold60": 0.5}}
+    summaries = summary_tables(analyse(*insert_experiment(["a", "b"], steps, shifts=shifts)))
+
+    none, held = summaries
+    assert titles_of(summaries) == ["no hold", "hold 60 s"]
+    assert [column.test for column in none.absolute.columns] == steps[:2]
+    assert [column.test for column in held.absolute.columns] == steps[2:]
+    assert none.beside_hold is None
+    assert held.beside_hold is not None
+    ratios = [[cell.value for cell in row.cells] for row in held.beside_hold.rows]
+    assert ratios == [pytest.approx([0.5, 1.0], rel=0.05), pytest.approx([1.0, 0.25], rel=0.05)]
+
+
+def test_a_hold_without_the_same_steps_beside_none_is_relative_to_nothing() -> None:
+    summaries = summary_tables(analyse(*insert_experiment(["a"], ["qr100.hold60"])))
+
+    assert [summary.beside_hold for summary in summaries] == [None]
+    assert titles_of(summaries) == ["hold 60 s"]
+    plain = summary_tables(analyse(*insert_experiment(["a"], ["qr100"], clients=[1, 4])))
+    assert titles_of(plain) == ["1 client", "4 clients"]
 
 
 def test_a_step_that_a_contender_lacks_is_an_empty_cell() -> None:

@@ -104,7 +104,7 @@ def test_compare_of_the_insert_benchmark(slowdust: Slowdust, runs: Runs) -> None
         *("compare", NEW, "--benchmark", "insert", "--workload", "cached", "--seconds", "10m"),
         *("--rows", "1000,200,100", "--rates", "100,500", "--rows-per-commit", "100,50,5,50"),
         *("--shared-table", "--partitions", "4", "--statements", "text", "--clients", "2"),
-        *("--long-transaction", "30s"),
+        *("--hold", "0,30s"),
     )
     assert outcome.code == 0
     assert runs.spec["benchmark"] == "insert"
@@ -118,7 +118,7 @@ def test_compare_of_the_insert_benchmark(slowdust: Slowdust, runs: Runs) -> None
         "partitions": 4,
         "statements": "text",
         "turns": "chunks",
-        "long_transaction": "30.000000s",
+        "hold": [0.0, 30.0],
     }
 
 

@@ -19,6 +19,7 @@ from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, PlanText
 from slowdust.experiment.journal import Journal, new_manifest
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.steps.loop import StepLoop
 from slowdust.experiment.steps.step import StepRunner
@@ -27,7 +28,7 @@ from slowdust.instances.programs import InstanceError
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Method
 from slowdust.store.slice import Slice
-from tests.unit.synthetic_steps import insert_experiment
+from tests.unit.synthetic_steps import STEPS, insert_experiment
 
 SPEC = parse_spec(
     {
@@ -72,6 +73,7 @@ class PretendedServer:
         return SimpleNamespace(
             site=None,
             allocator=None,
+            freezing="signals",
             stop=lambda _: None,
             freeze=lambda: None,
             thaw=lambda: None,
@@ -115,6 +117,10 @@ class PretendedContenders:
     def stop(self) -> None:
         pass
 
+    def read_facts(self, *of: object) -> dict[str, dict[str, float]]:
+        del of
+        return {"purchases1": {"dead_rows": 7.0, "rows": 1000.0}, "server": {"undo_logs": 3.0}}
+
     def measure_sizes(self, *of: object) -> None:
         del of
         self.measured += 1
@@ -142,14 +148,15 @@ class PretendedMeasurement:
 
     def finish(self) -> Slice:
         self.turn.tables.rows = self.turn.tables.written = 1000
+        self.record.place.incarnation = self.turn.incarnation
         assert self.record.step is not None
         self.record.step.table_bytes = None
         self.record.step.settled_s = None
         return self.record
 
 
-def pretend_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, slices = insert_experiment([NAME])
+def pretend_to_measure(monkeypatch: pytest.MonkeyPatch, *steps: str) -> None:
+    _, slices = insert_experiment([NAME], steps or STEPS)
     by_test = {record.place.test: record for record in slices}
 
     def prepare(self: StepRunner, turn: ContenderTurn) -> list[PlanText]:
@@ -204,6 +211,7 @@ def test_a_step_stays_measured_whatever_its_tables_say(
     after = kept["l.i1"]
     assert after is not None
     assert after.table_bytes == 2
+    assert (after.dead_rows, after.history_length) == (7, 3)
     manifest = loop.journal.manifest
     assert not manifest.failed_steps
     finished, restarted = manifest.warnings
@@ -211,3 +219,36 @@ def test_a_step_stays_measured_whatever_its_tables_say(
     assert "it went away" in finished
     assert "started again after l.x@1, before these steps: l.i1@1" in restarted
     assert pretended.all[0].starts == 1
+
+
+def test_holds_change_their_order_from_incarnation_to_incarnation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = parse_spec(
+        {
+            "name": "x",
+            "contenders": [NAME],
+            "benchmark": "insert",
+            "tests": ["l.i1"],
+            "incarnations": 2,
+            "insert": {"rows": [1000, 100], "hold": [0, 60]},
+        }
+    )
+    names = [step.test.name for step in plan(spec)]
+    pretend_to_measure(monkeypatch, *names)
+    benchmark = spec.configured_benchmark()
+    assert isinstance(benchmark, StepBenchmark)
+    workload = benchmark.workload([Server(200, None)])
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+
+        def journal_of(method: Method) -> Journal:
+            return Journal(spec, writer, new_manifest(spec, [FACTS], method, "1", {}))
+
+        pretended = PretendedContenders(InstanceError("it went away"))
+        pretended.measured = 2  # of what follows, nothing fails
+        StepLoop(spec, workload, cast("Contenders", pretended), journal_of, PlainView()).run()
+        kept = [record.place.test for record in folder.read_slices()]
+    alone, beside = names[:3], names[3:]
+    assert beside == [f"{name}.hold60" for name in alone]
+    assert kept == [*alone, *beside, *beside, *alone]

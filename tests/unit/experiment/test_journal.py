@@ -17,7 +17,7 @@ from slowdust.experiment.journal import (
 from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
-from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, Manifest
+from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, Manifest, StepsMethod
 from tests.unit.synthetic_counts import synthetic_counts
 
 FACTS = ContenderFacts(
@@ -45,6 +45,20 @@ def test_lengths_that_were_chosen_do_not_hinder_it() -> None:
     before = manifest(FACTS)
     before.method.slice_lengths = {"point-query@1": 0.05}
     check_same(before, manifest(FACTS))
+
+
+def test_a_hold_that_records_did_not_name_yet_is_the_same() -> None:
+    before, now = manifest(FACTS), manifest(FACTS)
+    for experiment in (before, now):
+        experiment.method.steps = StepsMethod(
+            workload="quick", rows={}, rows_per_commit={}, seconds=4.0, holds_s=[60.0]
+        )
+    assert before.method.steps is not None
+    before.method.steps.long_transaction_s = 60.0
+    check_same(before, now)
+    before.method.steps.holds_s = [0.0, 60.0]
+    with pytest.raises(UsageError, match="the method changed since"):
+        check_same(before, now)
 
 
 def test_a_contender_whose_data_could_not_be_made_before_goes_on() -> None:

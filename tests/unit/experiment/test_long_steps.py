@@ -10,7 +10,7 @@ from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.steps.forecast import Forecast
 from slowdust.experiment.steps.loop import turn_order
 from slowdust.experiment.steps.measurement import _complete
-from slowdust.experiment.steps.turn import Tables
+from slowdust.experiment.steps.turn import Tables, level_of
 from slowdust.probes.window import WindowUse
 from slowdust.store.measured import Use
 from slowdust.store.step import Sample
@@ -36,7 +36,7 @@ def test_a_resumed_incarnation_runs_all_steps_again() -> None:
     steps = plan(parse_spec({"name": "x", "contenders": ["a@1"], "benchmark": "insert"}))[:3]
     steps[0].turns_done = 1
     forecast = Forecast(steps, 10.0)
-    assert forecast.to_come(2, 1) == 2
+    assert forecast.to_come(2, level_of(steps[0])) == 2
     assert forecast.left(2, 1) == 3 * 2 * 10
     steps[0].turns_done = 2
     assert forecast.left(2, 1) == (1 + 2 + 2) * 10

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.benchmarks.insert import InsertBenchmark
+from slowdust.benchmarks.insert import InsertBenchmark, InsertStep
 from slowdust.benchmarks.insert.options import WORKLOADS
 from slowdust.benchmarks.insert.workload import InsertWorkload
 from slowdust.benchmarks.steps import Server
@@ -15,6 +15,7 @@ from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
 from slowdust.experiment.steps.loop import partitions_of
+from slowdust.experiment.steps.turn import level_of
 
 GB = 1 << 30
 
@@ -76,6 +77,13 @@ def test_what_the_disk_has_no_room_for_is_refused() -> None:
         workload(server, server, rows=10**12).check_room([1, 8], GB)
 
 
+def test_a_hold_needs_room_for_the_rows_that_it_keeps() -> None:
+    rows, free = [1_000_000, 2_000_000], 1_500_000_000
+    workload(Server(200, GB), rows=rows).check_room([1], free)
+    with pytest.raises(UsageError, match=r"3,000,000 rows take about"):
+        workload(Server(200, GB), rows=rows, hold=[0, 60]).check_room([1], free)
+
+
 def test_partitions_have_room_for_all_keys_that_will_ever_be() -> None:
     sized = workload(rows=[1000, 200, 50], seconds=10, rates=[100], partitions=4)
     works = [sized.work(step.test.name, 1) for step in plan(spec_of(rates=[100]))]
@@ -103,18 +111,54 @@ def test_steps_follow_the_rates_and_l_i0_and_l_x_always_run() -> None:
     ]  # fmt: skip
 
 
+def test_each_hold_has_a_sequence_of_steps_which_patterns_choose_with_or_without_it() -> None:
+    options: dict[str, object] = {"benchmark": "insert", "settings": (), "rates": "50"}
+    spec = spec_from_options(["a@1"], options | {"hold": "1m,0,0.5", "clients": "1,2"})
+    levels = [level_of(step) for step in plan(spec)]
+    assert list(dict.fromkeys(levels)) == [(c, hold) for c in (1, 2) for hold in (0.0, 0.5, 60.0)]
+    assert [step.key for step in plan(spec)][6:12] == [
+        "l.i0.hold0.5@1", "l.x.hold0.5@1", "l.i1.hold0.5@1", "l.i2.hold0.5@1", "qr50.hold0.5@1",
+        "qp50.hold0.5@1",
+    ]  # fmt: skip
+    every = spec_from_options(["a@1"], options | {"hold": "0,60", "tests": "qr50"})
+    assert [step.test.name for step in plan(every)] == [
+        "l.i0", "l.x", "qr50", "l.i0.hold60", "l.x.hold60", "qr50.hold60",
+    ]  # fmt: skip
+    held = spec_from_options(["a@1"], options | {"hold": "0,60", "tests": "l.i2.hold60"})
+    assert [step.test.name for step in plan(held)] == ["l.i0.hold60", "l.x.hold60", "l.i2.hold60"]
+
+
+def test_a_transaction_is_held_beside_all_steps_but_those_that_make_the_tables() -> None:
+    steps = {step.test.name: step.test for step in plan(spec_of(rates=[50], hold=[0, 60]))}
+    held = {name: step.held for name, step in steps.items() if isinstance(step, InsertStep)}
+    assert {name for name, hold in held.items() if hold is not None} == {
+        "l.i1.hold60", "l.i2.hold60", "qr50.hold60", "qp50.hold60",
+    }  # fmt: skip
+    assert set(held.values()) == {None, 60.0}
+    sized = workload(rates=[50], hold=[0, 60])
+    for name in steps:
+        assert sized.work(name, 1) == sized.work(name.removesuffix(".hold60"), 1)
+
+
+def test_a_file_of_before_holds_has_the_only_one_of_its_long_transaction() -> None:
+    table = benchmark_of(spec_of(long_transaction="30.000000s")).settings
+    assert table.hold == [30.0]
+    with pytest.raises(UsageError, match="long_transaction"):
+        spec_of(long_transaction="30s", hold=[0])
+
+
 def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
     options = {
         "benchmark": "insert", "settings": ("fsync=on", "fsync=off", "work_mem=4MB"),
         "rows": "1000,200", "rates": "7", "rows_per_commit": "4,3,2,1", "shared_table": True,
-        "partitions": 3, "long_transaction": "30s", "statements": "text", "seconds": "2m",
+        "partitions": 3, "hold": "0,30s", "statements": "text", "seconds": "2m",
         "workload": "cached",
     }  # fmt: skip
     spec = spec_from_options(["postgres@17.6"], options)
     table = benchmark_of(spec).settings
     assert (table.rows, table.rates, table.rows_per_commit) == ([1000, 200], [7], [4, 3, 2, 1])
     assert (table.shares_table, table.partitions, table.statements) == (True, 3, "text")
-    assert (table.long_transaction, table.seconds, table.workload) == (30.0, 120.0, "cached")
+    assert (table.hold, table.seconds, table.workload) == ([0.0, 30.0], 120.0, "cached")
     assert [contender.label for contender in spec.planned_contenders()] == ["fsync=on", "fsync=off"]
     assert spec.set == {"work_mem": "4MB"}
     (tmp_path / "experiment.toml").write_text(spec.to_toml())
@@ -136,6 +180,9 @@ def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
         ({"rates": "5,5"}, "twice"),
         ({"rows_per_commit": "100"}, "rows_per_commit"),
         ({"partitions": 1}, "one partition leaves a table whole"),
+        ({"hold": "0,60,1m"}, "the same time is given twice"),
+        ({"hold": "0.0001"}, "a hold is 0, or at least a millisecond"),
+        ({"hold": "long"}, "'long' is not a duration"),
         ({"seconds": "soon"}, "'soon' is not a duration"),
         ({"tests": "point-query"}, "'point-query' in insert"),
     ],

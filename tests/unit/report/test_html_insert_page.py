@@ -305,6 +305,24 @@ def test_several_numbers_of_clients_have_tables_of_their_own() -> None:
     assert "<h3>4 clients</h3>" in page
 
 
+def test_each_hold_has_tables_and_shows_what_it_left() -> None:
+    manifest, slices = insert_experiment([BASE, NEWER], ["l.i1", "l.i1.hold60"], incarnations=1)
+    for record in slices:
+        assert record.step is not None
+        record.step.dead_rows = 5_432 if record.place.test == "l.i1.hold60" else None
+
+    page = html.render(analyse(manifest, slices), slices)
+
+    outline = outline_of(page)
+    assert set(outline.targets) <= set(outline.ids)
+    assert page.count('class="summary"') == 2 + 3
+    assert "<h3>no hold</h3>" in page
+    assert "<h3>hold 60 s</h3>" in page
+    assert "Relative to the same contender without a hold" in page
+    assert _table(page, "Data after l.i1.hold60").count("5,432") == 2
+    assert "Dead rows" not in _table(page, "Data after l.i1")
+
+
 def test_half_an_hour_of_every_step_stays_a_page_below_4_mb(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

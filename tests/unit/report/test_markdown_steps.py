@@ -146,6 +146,26 @@ def test_sizes_of_tables_and_indexes_are_shown_for_each_step() -> None:
     assert len(rows) == 2 + 2 * len(STEPS)
 
 
+def test_each_hold_has_tables_and_shows_what_it_left() -> None:
+    manifest, slices = insert_experiment([A, B], ["l.i1", "l.i1.hold60"])
+    for record in slices:
+        assert record.step is not None
+        if record.place.contender == A:
+            record.step.dead_rows = 5_000 if record.place.test == "l.i1.hold60" else 20
+        else:
+            record.step.history_length = 0
+    text = markdown.render(analyse(manifest, slices))
+
+    assert "## Rates, no hold" in text
+    assert "## Rates, hold 60 s" in text
+    rows = table_rows(section(text, "Sizes at the end of each step"))
+    assert rows[0][7:9] == ["history list", "dead rows"]
+    assert [row[7:9] for row in rows[2:]] == [["-", "20"], ["0", "-"], ["-", "5,000"], ["0", "-"]]
+    relative = section(text, "Relative to the same contender without a hold, hold 60 s")
+    assert [row[0] for row in table_rows(relative)[2:]] == [A, B]
+    assert not any(line.startswith("Marks:") for line in relative)
+
+
 def test_stalls_show_what_the_probes_saw_and_the_log() -> None:
     lines = section(rendered(), "Stalls")
     row = table_rows(lines)[2]

@@ -7,9 +7,10 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.archived import ArchivedRole
 from slowdust.store.folder import Folder, experiments, writing
 from slowdust.store.latency import Histogram, LatencyUs
-from slowdust.store.manifest import Manifest, Method
+from slowdust.store.manifest import Manifest, Method, Plan, StepFailure
 from slowdust.store.measured import Measured
 from slowdust.store.slice import SCHEMA, Place, Slice
+from tests.unit.synthetic_steps import insert_experiment
 from tests.unit.synthetic_waits import synthetic_waits
 
 
@@ -203,3 +204,35 @@ def test_windows_of_waits_are_read_as_written_without_a_torn_line(tmp_path: Path
     with writing(folder) as writer:
         writer.append_waits(second)
     assert folder.read_waits() == [first, second]
+
+
+def test_steps_of_before_holds_are_read_with_the_hold_of_their_experiment(tmp_path: Path) -> None:
+    manifest, slices = insert_experiment(["a"], ["l.i1", "qr100"], incarnations=1)
+    steps = manifest.method.steps
+    assert steps is not None
+    steps.long_transaction_s = 60.0
+    manifest.settled, manifest.turns_done = ["l.i1@1"], {"l.i1@1": 1}
+    manifest.plans = [Plan(test="qr100", contender="a", statement="SELECT", plan="scan")]
+    manifest.failed_steps = [
+        StepFailure(test="l.i1", clients=1, contender="a", incarnation=1, reason="", after_s=1)
+    ]
+    folder = Folder(tmp_path / "x")
+    with writing(folder) as writer:
+        writer.write_manifest(manifest)
+        writer.append(*slices)
+        read = folder.read_manifest()
+        assert read.method.steps is not None
+        assert read.method.steps.holds_s == [60.0]
+        assert read.tests == ["l.i1.hold60", "qr100.hold60"]
+        assert (read.settled, read.turns_done) == (["l.i1.hold60@1"], {"l.i1.hold60@1": 1})
+        assert [plan.test for plan in read.plans] == ["qr100.hold60"]
+        assert [failure.test for failure in read.failed_steps] == ["l.i1.hold60"]
+        # A resumed experiment writes names with their hold behind those without.
+        writer.write_manifest(read)
+        later = slices[0]
+        later.place.test = "l.i1.hold60"
+        writer.append(later)
+    assert folder.read_manifest() == read
+    assert [record.place.test for record in folder.read_slices()] == [
+        "l.i1.hold60", "qr100.hold60", "l.i1.hold60",
+    ]  # fmt: skip

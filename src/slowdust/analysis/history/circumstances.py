@@ -96,8 +96,6 @@ def _workload(method: StepsMethod) -> str:
     ]
     if method.partitions:
         parts.append(counted(method.partitions, "partition"))
-    if method.long_transaction_s is not None:
-        parts.append(f"a transaction held open for {method.long_transaction_s:g} s")
     if method.turns != "whole-steps":
         parts.append(f"turns after {method.turns}")
     if method.statements != "prepared":

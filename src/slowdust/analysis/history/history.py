@@ -38,10 +38,11 @@ from slowdust.analysis.history.series import Details, groups_of, series_of
 from slowdust.analysis.history.work import CountedExperiment, add_work
 from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.origin import directory_of, run_of
-from slowdust.analysis.story.bands import Bands, changes_of_group
+from slowdust.analysis.story.bands import Bands, changes_of_group, name_hold
 from slowdust.analysis.versions import Release, labels_of, lines_of, sorted_releases
 from slowdust.store.manifest import ContenderFacts
-from slowdust.units import known
+from slowdust.store.step import split_hold
+from slowdust.units import Second, known
 from slowdust.wording import counted, listing, shortened
 
 _Line = tuple[Circumstances, str]
@@ -235,18 +236,19 @@ def _versions(chained: _Chained, configs: Mapping[str, Sequence[Release]]) -> li
 def _in_bands(
     line: str, tests: Sequence[Series], versions: Sequence[str], bands: Bands
 ) -> list[GroupChanges]:
-    rates: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
+    rates: dict[tuple[str, int, Second], dict[str, dict[str, float]]] = {}
     for test in tests:
         by_version = {point.version: point.rqps for point in test.points}
-        rates.setdefault((test.group, test.clients), {})[test.name] = by_version
-    levels = {clients for _, clients in rates}
+        level = test.group, test.clients, split_hold(test.name)[1]
+        rates.setdefault(level, {})[test.name] = by_version
+    several = len({clients for _, clients, _ in rates}) > 1
     changes = []
-    for (group, clients), by_test in rates.items():
-        level = clients if len(levels) > 1 else None
+    for (group, clients, hold), by_test in rates.items():
         present = [v for v in versions if any(v in by_version for by_version in by_test.values())]
-        of_group = changes_of_group(group, level, present, by_test, bands)
+        of_group = changes_of_group(group, clients if several else None, present, by_test, bands)
         if of_group is not None:
             of_group.line = line
+            name_hold(of_group, hold)
             changes.append(of_group)
     return changes
 

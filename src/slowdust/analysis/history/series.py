@@ -13,6 +13,7 @@ from slowdust.analysis.history.chaining import Member, Ratio
 from slowdust.analysis.history.model import Point, Series
 from slowdust.analysis.history.work import mean_work
 from slowdust.analysis.versions import Release
+from slowdust.store.step import name_with_hold, split_hold
 from slowdust.units import known
 from slowdust.wording import GROUP_TITLES
 
@@ -61,14 +62,18 @@ def series_of(
 
 
 def groups_of(tests: Sequence[Series], versions: Sequence[str], margin: float) -> list[Series]:
-    """Return a series for each group and number of clients, over tests that all versions have."""
-    members: dict[tuple[str, int], list[Series]] = {}
+    """Return a series for each group, number of clients and hold, over tests of all versions.
+
+    Where a transaction was held open beside the tests, the group has the hold in its name, too.
+    """
+    members: dict[tuple[str, str, int], list[Series]] = {}
     for test in tests:
         if len(test.points) == len(versions):
-            members.setdefault((test.group, test.clients), []).append(test)
+            name = name_with_hold(test.group, split_hold(test.name)[1])
+            members.setdefault((name, test.group, test.clients), []).append(test)
     return [
         Series(
-            name=group,
+            name=name,
             group=group,
             clients=clients,
             tests=[test.name for test in series],
@@ -76,7 +81,7 @@ def groups_of(tests: Sequence[Series], versions: Sequence[str], margin: float) -
                 _mean_of(column, margin) for column in zip(*(s.points for s in series), strict=True)
             ],
         )
-        for (group, clients), series in members.items()
+        for (name, group, clients), series in members.items()
     ]
 
 

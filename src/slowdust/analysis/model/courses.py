@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from slowdust.units import Second
+
 CourseKind = Literal[
     "always faster",
     "always slower",
@@ -66,6 +68,8 @@ class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     group: str
     clients: int | None = None
     """The number of clients; absent if there is only one."""
+    hold_s: Second | None = None
+    """The time for which a transaction was held open beside the tests; absent if none was."""
     steps: list[ChangeCounts]
     """Changes from each version to the next newer one."""
     overall: ChangeCounts | None = None

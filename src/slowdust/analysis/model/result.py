@@ -208,6 +208,11 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Server processes that came or went inside the windows."""
     writers: Writers | None = None
     """Writers beside the queries of the Insert Benchmark."""
+    history_length: float | None = None
+    """Undo logs in InnoDB's history list at the end of the step, before any maintenance: median of
+    the incarnations; absent where the engine has no such list."""
+    dead_rows: float | None = None
+    """Dead rows in all tables at that time, likewise; absent where the server counts none."""
     late_operations: int | None = None
     """Operations of an open loop that started later than scheduled."""
     needed: Needed | None = None

@@ -88,5 +88,12 @@ class StepRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     data_bytes: int | None = None
     table_bytes: int | None = None
     index_bytes: int | None = None
+    history_length: int | None = None
+    """Undo logs in InnoDB's history list at the end of the step, before any maintenance."""
+    dead_rows: int | None = None
+    """Dead rows in all tables at that time, as Postgres counts them."""
     settled_s: Second | None = None
     """Time of maintenance and waiting after it."""
+    writes_of_others_bytes: float | None = None
+    """Bytes that the disk wrote in its chunks and its server did not: at least so many were of
+    servers that stood still, or of other programs."""

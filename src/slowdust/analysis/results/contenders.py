@@ -166,8 +166,9 @@ def _steps(method: StepsMethod) -> dict[str, str]:
     }
     if method.partitions:
         facts["partitions of each table"] = str(method.partitions)
-    if method.long_transaction_s is not None:
-        facts["transaction held open beside the work"] = f"{method.long_transaction_s:g} s"
+    if method.holds_s:
+        held = ", ".join(f"{hold:g} s" if hold else "none" for hold in method.holds_s)
+        facts["transactions held open beside the work"] = f"{held} (a sequence of steps each)"
     return facts
 
 

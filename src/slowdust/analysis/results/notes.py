@@ -12,7 +12,7 @@ from slowdust.analysis.comparison.together import CommonMove
 from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
 from slowdust.analysis.origin import printed_notes
-from slowdust.analysis.results.others import use_of_others, window
+from slowdust.analysis.results.others import use_of_others, window, writes_of_others
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
 from slowdust.store.measured import IDLE
@@ -35,8 +35,13 @@ long step. A CPU is in use for each client, up to the number of CPUs: on a host 
 program on the CPU of the only client is a small share of all."""
 BUSY_SLICES = 0.05
 """Share of slices so disturbed from which they are reported."""
+LARGE_WRITES = 10 << 20
+"""Bytes/s that others write in the chunks of a contender from which they are reported..."""
+LARGE_SHARE_OF_WRITES = 0.2
+"""...if they are this share of all that the disk wrote."""
 OTHER_CLOCK = 0.02
 """Relative difference of the clock rates from which it is reported."""
+_MB = 1 << 20
 
 _ABOUT_ALL_TIME = ", and the verdict is about all time"
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
@@ -232,6 +237,28 @@ def notes_about_others(slices: Sequence[Slice]) -> list[str]:
     return [
         f"other programs used {fmean(busy):.2f} CPUs beside it in {len(busy) / len(uses):.0%} of "
         f"the {unit}"
+    ]
+
+
+def notes_about_writes_of_others(slices: Sequence[Slice]) -> list[str]:
+    """Return a note if others wrote much to the disk in the chunks of one step and contender.
+
+    It is about the incarnation with most of it.
+    """
+    measured = [
+        (others / seconds, others / disk, record.place.incarnation)
+        for record in slices
+        if (others := writes_of_others(record))
+        and (disk := record.measured.used("host", "write_bytes"))
+        and (seconds := window(record))
+    ]
+    rate, share, incarnation = max(measured, default=(0.0, 0.0, 0))
+    if rate < LARGE_WRITES or share < LARGE_SHARE_OF_WRITES:
+        return []
+    return [
+        f"the disk wrote {rate / _MB:,.0f} MB/s beside it that its server did not write "
+        f"({share:.0%} of all, in incarnation {incarnation}): pages of servers that stood still, "
+        f"or of other programs"
     ]
 
 

@@ -1,4 +1,4 @@
-"""The CPU time that other programs used beside a slice."""
+"""What others did beside a slice: the CPU time of other programs, and what the disk wrote."""
 
 from __future__ import annotations
 
@@ -35,3 +35,18 @@ def use_of_others(record: Slice) -> OthersUse | None:
 def window(record: Slice) -> Second:
     """Return the length of a slice's window; 0 where it is unknown."""
     return record.measured.probe_seconds or record.measured.seconds or 0.0
+
+
+def writes_of_others(record: Slice) -> float | None:
+    """Return the bytes that the disk wrote in a contender's chunks beyond those of its server.
+
+    The kernel goes on to write the pages of a server that stands still. Whose pages a disk writes
+    is not known, but how much it wrote and how much the server handed over: what is more than that
+    was of others. This is a lower bound, since pages of the server's own may be written in the
+    turns of others. None where one of the two was not measured, and for steps without chunks.
+    """
+    if record.step is None or not record.step.chunks:
+        return None
+    disk = record.measured.used("host", "write_bytes")
+    server = record.measured.used("server", "write_bytes")
+    return None if disk is None or server is None else max(0.0, disk - server)

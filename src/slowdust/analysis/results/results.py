@@ -33,6 +33,7 @@ from slowdust.analysis.results.notes import (
     notes_about_slices,
     notes_about_step,
     notes_about_totals,
+    notes_about_writes_of_others,
     silent_incarnations,
 )
 from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
@@ -177,6 +178,11 @@ def summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     result.peak_vsz_gb = peak_gb(slices, "vsz_bytes")
     result.peak_rss_gb = peak_gb(slices, "rss_bytes")
     result.counters = printed_counters(slices)
+    details = known(record.step for record in slices)
+    if lengths_of_history := known(detail.history_length for detail in details):
+        result.history_length = median(lengths_of_history)
+    if dead_rows := known(detail.dead_rows for detail in details):
+        result.dead_rows = median(dead_rows)
     result.client_busiest_thread = median(busy) if busy else None
     result.idle_cpu_share = idle_cpu_share(slices)
     if known(record.measured.used("server", "cpu_s") for record in slices):
@@ -188,6 +194,7 @@ def summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     result.notes = [
         *notes_about_step(slices, result.writers),
         *notes_about_slices(slices, result.client_busiest_thread),
+        *notes_about_writes_of_others(slices),
     ]
     return result
 

@@ -14,6 +14,7 @@ from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, Stall, StepRun
 from slowdust.analysis.origin import counts_errors, printed_role
 from slowdust.analysis.results.latency import latency_us
+from slowdust.analysis.results.others import writes_of_others
 from slowdust.analysis.sla import paced_seconds, rate_of
 from slowdust.benchmarks.roles import Role, in_order
 from slowdust.store.latency import Histogram
@@ -61,7 +62,10 @@ def _step_run(record: Slice, step: StepDetail) -> StepRun:
         data_bytes=step.data_bytes,
         table_bytes=step.table_bytes,
         index_bytes=step.index_bytes,
+        history_length=step.history_length,
+        dead_rows=step.dead_rows,
         settled_s=step.settled_s,
+        writes_of_others_bytes=writes_of_others(record),
     )
 
 

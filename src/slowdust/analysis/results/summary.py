@@ -4,6 +4,10 @@
     relative      rqps, the base being the first row
     insert rate   the rate of the writers beside the queries, and in the last row their target
 
+Where a transaction was held open there is another one, of what that costs each contender:
+
+    beside a hold   the rate of each step relative to the contender's own without a hold
+
 Colours are those of the classic reports.
 """
 
@@ -18,6 +22,9 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.origin import has_single_runs
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
+from slowdust.store.step import split_hold
+from slowdust.units import Second
+from slowdust.wording import clients
 
 SHARE_OF_RANGE = 0.25
 """Values in this share of a column's range, from its ends, are its worst and best."""
@@ -95,18 +102,24 @@ class SummaryTable:
 
 @dataclass(frozen=True)
 class Summary:
-    """The tables of one number of clients."""
+    """The tables of one number of clients and one hold."""
 
     clients: int
+    hold: Second
+    """The time for which a transaction was held open beside the work; 0: there was none."""
     absolute: SummaryTable
     relative: SummaryTable
     insert_rate: SummaryTable | None
     """None if no step had writers beside queries."""
+    beside_hold: SummaryTable | None
+    """None without a hold, or without the same steps beside none."""
 
     @property
     def tables(self) -> tuple[SummaryTable, ...]:
         """The tables that there are, in order."""
-        return tuple(filter(None, (self.absolute, self.relative, self.insert_rate)))
+        return tuple(
+            filter(None, (self.absolute, self.relative, self.insert_rate, self.beside_hold))
+        )
 
 
 class _Captions(NamedTuple):
@@ -135,21 +148,42 @@ _ByTest = Mapping[str, Mapping[str, Result]]
 
 
 def summary_tables(report: Report) -> list[Summary]:
-    """Return a `Summary` for each number of clients; none unless the report has long steps."""
+    """Return a `Summary` for each number of clients and hold; none without long steps."""
     captions = _SINGLE_RUNS if has_single_runs(report) else _MEASURED
-    by_clients: dict[int, dict[str, dict[str, Result]]] = {}
+    levels: dict[tuple[int, Second], dict[str, dict[str, Result]]] = {}
     for result in report.results:
         if measured_in_steps(result.benchmark):
-            by_test = by_clients.setdefault(result.clients, {})
+            by_test = levels.setdefault((result.clients, split_hold(result.test)[1]), {})
             by_test.setdefault(result.test, {})[result.contender] = result
     return [
         Summary(
-            clients=clients,
+            clients=level,
+            hold=hold,
             absolute=_absolute(by_test, report.contenders, captions),
             relative=_relative(by_test, report.contenders, captions),
             insert_rate=_insert_rate(by_test, report.contenders, captions),
+            beside_hold=(
+                _beside_hold(by_test, levels.get((level, 0.0), {}), report.contenders)
+                if hold
+                else None
+            ),
         )
-        for clients, by_test in sorted(by_clients.items())
+        for (level, hold), by_test in sorted(levels.items())
+    ]
+
+
+def titles_of(summaries: Sequence[Summary]) -> list[str]:
+    """Return what tells each from the others: '8 clients, hold 60 s'; '' where nothing has to."""
+    several_clients = len({summary.clients for summary in summaries}) > 1
+    has_holds = any(summary.hold for summary in summaries)
+    return [
+        ", ".join(
+            [
+                *([clients(summary.clients)] if several_clients else []),
+                *([f"hold {summary.hold:g} s" if summary.hold else "no hold"] if has_holds else []),
+            ]
+        )
+        for summary in summaries
     ]
 
 
@@ -262,6 +296,34 @@ def _insert_rate(
         legend=((Shade.SLA_MISSED, "inserts or deletes were under 95% of the target"),),
         columns=tuple(columns),
         rows=_rows(columns.values(), [*contenders, TARGET]),
+    )
+
+
+def _beside_hold(
+    by_test: _ByTest, without: _ByTest, contenders: Sequence[str]
+) -> SummaryTable | None:
+    columns: dict[SummaryColumn, dict[str, SummaryCell]] = {}
+    for test, results in by_test.items():
+        alone = without.get(split_hold(test)[0], {})
+        cells = {
+            name: SummaryCell(result.qps / alone[name].qps)
+            for name, result in results.items()
+            if name in alone
+            and alone[name].qps
+            and not (missed_its_sla(result) or missed_its_sla(alone[name]))
+        }
+        if cells:
+            columns[SummaryColumn(test, "x without a hold")] = cells
+    if not columns:
+        return None
+    return SummaryTable(
+        title="Relative to the same contender without a hold",
+        caption="Rate / rate of the step without a transaction held open. The two were measured "
+        "one after the other, not in turns: the machine's drift is in the ratio, and it has no "
+        "verdict.",
+        legend=(),
+        columns=tuple(columns),
+        rows=_rows(columns.values(), contenders),
     )
 
 

@@ -17,9 +17,9 @@ from itertools import pairwise
 from statistics import geometric_mean, median
 
 from slowdust.analysis.model import ChangeCounts, GroupChanges, Result
-from slowdust.units import known
+from slowdust.units import Second, known
+from slowdust.wording import beside_hold, counted, group_title, listing, throughput
 from slowdust.wording import clients as number_of_clients
-from slowdust.wording import counted, group_title, listing, throughput
 
 Rates = Mapping[str, Mapping[str, float]]
 """Test -> version -> throughput, relative to one and the same version, or absolute."""
@@ -151,6 +151,13 @@ def changes_against(
         clauses=clauses,
         unsure_clauses=_unsure_among(clauses),
     )
+
+
+def name_hold(changes: GroupChanges, hold: Second) -> None:
+    """Say of a group's changes beside which hold they are; 0 stands for none, and says nothing."""
+    if hold:
+        changes.hold_s = hold
+        changes.title += beside_hold(hold)
 
 
 def _count_unsure(

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import GroupChanges, Report, Result
 from slowdust.analysis.results.notes import NO_BASE
-from slowdust.analysis.story.bands import Bands, Rates, Unsure, changes_against, changes_of_group
+from slowdust.analysis.story.bands import (
+    Bands,
+    Rates,
+    Unsure,
+    changes_against,
+    changes_of_group,
+    name_hold,
+)
 from slowdust.analysis.versions import Release, labels_of, sorted_releases
-from slowdust.units import known
+from slowdust.store.step import split_hold
+from slowdust.units import Second
 from slowdust.wording import GROUP_TITLES, distinct_names
 
 
 def changes_beside_tldr(report: Report) -> list[GroupChanges]:
     """Return the changes that the tl;dr leaves out."""
     return [changes for changes in report.group_changes if changes.sentence not in report.tldr]
+
+
+class _Level(NamedTuple):
+    """Results that are described together."""
+
+    group: str
+    clients: int
+    hold: Second
+    """The time for which a transaction was held open beside them; 0: none was."""
 
 
 def changes_of_report(
@@ -30,39 +48,44 @@ def changes_of_report(
     `releases` is line -> release -> contender. If no line has two releases, each contender is
     described beside the base.
     """
-    grouped: dict[tuple[str, int], list[Result]] = {}
+    grouped: dict[_Level, list[Result]] = {}
     for result in report.results:
-        grouped.setdefault((result.group, result.clients), []).append(result)
-    several = len({clients for _, clients in grouped}) > 1
+        level = _Level(result.group, result.clients, split_hold(result.test)[1])
+        grouped.setdefault(level, []).append(result)
+    several = len({level.clients for level in grouped}) > 1
     by_level = {
-        (group, clients if several else None): grouped[group, clients]
-        for group, clients in sorted(grouped, key=_place)
+        (level.group, level.clients if several else None, level.hold): grouped[level]
+        for level in sorted(grouped, key=_place)
     }
     lines = {line: versions for line, versions in releases.items() if len(versions) > 1}
-    changes: list[GroupChanges | None] = []
+    changes: list[GroupChanges] = []
     for line, versions in lines.items():
         labels = labels_of(sorted_releases(versions))
         names = {versions[release]: label for release, label in labels.items()}
-        for (group, level), results in by_level.items():
+        for (group, clients, hold), results in by_level.items():
             rates = _rates(results, names)
             unsure = _unsure_of(results, names, verdicts)
             of_group = changes_of_group(
-                group, level, list(names.values()), rates, bands, unsure=unsure
+                group, clients, list(names.values()), rates, bands, unsure=unsure
             )
             if of_group is not None:
                 of_group.line = line
+                name_hold(of_group, hold)
                 if len(lines) > 1:
                     of_group.title = f"{line}: {of_group.title}"
                 changes.append(of_group)
     if not lines:
         names = distinct_names(report.contenders)
-        for (group, level), results in by_level.items():
+        for (group, clients, hold), results in by_level.items():
             rates = _rates(results, names)
             unsure = _unsure_of(results, names, verdicts)
-            changes.append(
-                changes_against(group, level, list(names.values()), rates, bands, unsure=unsure)
+            of_group = changes_against(
+                group, clients, list(names.values()), rates, bands, unsure=unsure
             )
-    return known(changes)
+            if of_group is not None:
+                name_hold(of_group, hold)
+                changes.append(of_group)
+    return changes
 
 
 def _unsure_of(
@@ -79,11 +102,11 @@ def _unsure_of(
     return unsure
 
 
-def _place(key: tuple[str, int]) -> tuple[int, int]:
-    """Return the sort key: the posts' order of groups, others behind; then clients."""
-    group, clients = key
+def _place(level: _Level) -> tuple[int, int, Second]:
+    """Return the sort key: the posts' order of groups, others behind; then clients and hold."""
     titles = list(GROUP_TITLES)
-    return titles.index(group) if group in titles else len(titles), clients
+    place = titles.index(level.group) if level.group in titles else len(titles)
+    return place, level.clients, level.hold
 
 
 def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:

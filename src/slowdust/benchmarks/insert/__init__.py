@@ -18,6 +18,7 @@ from slowdust.benchmarks.insert.workload import PRESETS, InsertWorkload
 from slowdust.benchmarks.model import DEFAULT_SUITE, Test
 from slowdust.benchmarks.options import Table
 from slowdust.benchmarks.steps import Server, StepBenchmark
+from slowdust.store.step import name_with_hold
 
 __all__ = ["INSERT", "InsertStep", "Kind"]
 
@@ -46,7 +47,7 @@ class InsertBenchmark(StepBenchmark):
     def configured(self, table: Table) -> InsertBenchmark:
         """Return the benchmark with the steps and the size that the table asks for."""
         assert isinstance(table, InsertTable)
-        steps = steps_at_rates(table.rates)
+        steps = steps_at_rates(table.rates, table.hold)
         suites = {DEFAULT_SUITE: tuple(step.name for step in steps)}
         return replace(self, tests=steps, suites=suites, settings=table)
 
@@ -68,8 +69,11 @@ class InsertBenchmark(StepBenchmark):
         return step_called(name)
 
     def matching(self, patterns: Iterable[str]) -> list[Test]:
-        """Return the steps that match, and those without which no other can run."""
-        return self._in_order({test.name for test in super().matching(patterns)} | _ALWAYS_RUN)
+        """Return the steps that match, and those without which no other of their hold can run."""
+        matching = super().matching(patterns)
+        holds = {test.hold for test in matching if isinstance(test, InsertStep)}
+        needed = {name_with_hold(name, hold) for name in _ALWAYS_RUN for hold in holds}
+        return self._in_order({test.name for test in matching} | needed)
 
 
 INSERT = InsertBenchmark(

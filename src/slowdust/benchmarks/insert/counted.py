@@ -45,9 +45,11 @@ class ScaledTable:
                 assert timed.operations is not None
                 return CountedWork(timed, ("index",), timed.operations, None)
             case Kind.LOAD:
-                return self._inserts(step.kind, ("insert",), rows_per_commit[step.name])
+                return self._inserts(step.kind, ("insert",), rows_per_commit[step.plain_name])
             case Kind.REPLACE:
-                return self._inserts(step.kind, ("insert", "delete"), rows_per_commit[step.name])
+                return self._inserts(
+                    step.kind, ("insert", "delete"), rows_per_commit[step.plain_name]
+                )
             case Kind.RANGE_QUERY | Kind.POINT_QUERY:
                 command = {**timed.command, "seconds": _LONGEST, "writes_per_second": 0.0}
                 queries = StepWork(command, 0, 0, None)

@@ -74,7 +74,7 @@ OPTIONS = (
     Option("--rows-per-commit", "LIST", f"rows per commit in {_COMMITTING}.  [100,50,5,50]"),
     Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
     Option("--partitions", "INTEGER", "partitions of each table, by primary-key ranges.  [none]"),
-    Option("--long-transaction", "TIME", "hold a transaction open so long, again and again."),
+    Option("--hold", "TIMES", "all steps once for each, beside transactions open so long.  [0]"),
     Option(
         "--whole-steps",
         None,

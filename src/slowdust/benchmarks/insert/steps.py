@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from slowdust.benchmarks.model import Group, Phase
 from slowdust.benchmarks.steps import Counted, LongStep, Maintenance
+from slowdust.store.step import name_with_hold, split_hold
+from slowdust.units import Second
 
 NAME = "insert"
 _QUERY_STEP = re.compile(r"q(?P<kind>[rp])(?P<rate>[1-9]\d*)")
@@ -72,16 +74,30 @@ WRITE_STEPS = (
 )
 
 
-def steps_at_rates(rates: Sequence[int]) -> tuple[InsertStep, ...]:
-    """Return all steps in their order, with range and point queries at each of the rates."""
+def steps_at_rates(rates: Sequence[int], holds: Sequence[Second]) -> tuple[InsertStep, ...]:
+    """Return all steps in their order, with range and point queries at each of the rates.
+
+    All of them come once for each hold.
+    """
     queries = (
         _step(f"q{letter}{rate}", _QUERIES[letter], rate) for rate in rates for letter in "rp"
     )
-    return (*WRITE_STEPS, *queries)
+    sequence = (*WRITE_STEPS, *queries)
+    return tuple(_with_hold(step, hold) for hold in holds for step in sequence)
+
+
+def _with_hold(step: InsertStep, hold: Second) -> InsertStep:
+    return replace(step, name=name_with_hold(step.name, hold), hold=hold)
 
 
 def step_called(name: str) -> InsertStep | None:
-    """Return the step of that name, also at an unusual rate; None where there is none."""
+    """Return the step of that name, also at an unusual rate or hold; None where there is none."""
+    plain, hold = split_hold(name)
+    step = _step_without_hold(plain)
+    return None if step is None else _with_hold(step, hold)
+
+
+def _step_without_hold(name: str) -> InsertStep | None:
     if match := _QUERY_STEP.fullmatch(name):
         return _step(name, _QUERIES[match["kind"]], int(match["rate"]))
     if match := _OLD_QUERY_STEP.fullmatch(name):

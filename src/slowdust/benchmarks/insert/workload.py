@@ -46,7 +46,7 @@ class Preset:
 # What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
 # cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
 PRESETS = {
-    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 0.25, 3),
+    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 0.1, 3),
     "cached": Preset(0.5, 0, 2.0, 0.5, 1800.0, 0.5, 2),
     "less-io-bound": Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2.0, 2),
     "more-io-bound": Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2.0, 2),
@@ -82,9 +82,10 @@ class InsertWorkload(Workload):
             case Kind.INDEX:
                 return StepWork({"kind": "index"}, 0, 0, operations=INDEXES)
             case Kind.LOAD | Kind.REPLACE:
-                command = {"rows": rows, "rows_per_commit": self._rows_per_commit[step]}
+                rows_per_commit = self._rows_per_commit[known.plain_name]
+                command = {"rows": rows, "rows_per_commit": rows_per_commit}
                 deleted = rows if known.kind is Kind.REPLACE else 0
-                commits = -(-rows // self._rows_per_commit[step])
+                commits = -(-rows // rows_per_commit)
                 return StepWork({"kind": known.kind.value, **command}, rows, deleted, commits)
             case Kind.RANGE_QUERY | Kind.POINT_QUERY:
                 query = {
@@ -120,7 +121,7 @@ class InsertWorkload(Workload):
             seconds=self.seconds,
             shared_table=self.settings.shares_table,
             partitions=self.settings.partitions,
-            long_transaction_s=self.settings.long_transaction,
+            holds_s=[] if self.settings.hold == [0.0] else list(self.settings.hold),
             statements=self.settings.statements,
             turns=self.settings.turns,
         )
@@ -133,7 +134,7 @@ class InsertWorkload(Workload):
         The logs of changes count as often as the tables, up to 10 GB each; a binlog that grows
         beyond that, error logs, results and what other programs write meanwhile do not count.
         """
-        rows = max(self.rows(clients)["l.i0"] * clients for clients in levels)
+        rows = max(self._most_rows(clients) * clients for clients in levels)
         needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in self.servers)
         if needed > free_bytes:
             raise UsageError(
@@ -142,6 +143,15 @@ class InsertWorkload(Workload):
                 f"are free: choose fewer --rows, a smaller --workload or buffer pool, or another "
                 f"disk (SLOWDUST_DATA)"
             )
+
+    def _most_rows(self, clients: int) -> int:
+        """Return the rows of a client that its table has room for at once.
+
+        Beside a transaction that is held open no deleted row is removed until the step's end.
+        """
+        rows = self.rows(clients)
+        kept = max(rows["l.i1"], rows["l.i2"]) if any(self.settings.hold) else 0
+        return rows["l.i0"] + kept
 
     @property
     def _rows_per_commit(self) -> dict[str, int]:
@@ -153,7 +163,7 @@ class InsertWorkload(Workload):
         if step.rate is not None:
             rows = self._rows_per_commit["q"]
             return math.ceil(step.rate * self.seconds / rows) * rows
-        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.name]
+        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.plain_name]
 
     def _rows_of_preset(self) -> int:
         if self.preset.size_by_pool is None:

@@ -6,6 +6,7 @@ What they carry out is the benchmark's to say: it comes as a procedure.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -15,6 +16,7 @@ from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
+from slowdust.experiment.counting.session import TOLD_TREND, trend_of
 from slowdust.experiment.counting.starts import planned_starts
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Driver, TargetError
@@ -179,7 +181,13 @@ class CountingLoop:
             contender=contender.name,
             operations=sum(run.operations for run in runs),
         )
+        trend = trend_of(repeats)
         with self._lock:
+            if abs(trend) > TOLD_TREND:
+                self._contenders.warn(
+                    f"the work of {step.test.name} on {contender.name} still changed while it was "
+                    f"counted, by {math.expm1(trend):+.1%} from its first window to the others"
+                )
             # A step whose last count is there is not counted again: so its profile comes first.
             self._journal.keep_profile(profile, task.start)
             for each in counts_of(step, contender.name, task.start, "valgrind", runs):

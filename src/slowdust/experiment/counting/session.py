@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from slowdust.experiment.contenders import RunningContender
 from slowdust.experiment.driver.process import Data, Driver
@@ -18,9 +20,19 @@ REPEATS = 4
 """Windows of a step in one incarnation."""
 _WARM_UP = 2
 """Operations before the first window, as a multiple of those of a window."""
+_PROOF = 8
+"""Operations between the first window and the others, likewise: a server that is warm costs as much
+before them as behind."""
+_MORE_WARM_UP = 32
+"""The same, for a server that was found not to be warm."""
+_MOST_WARM_UPS = 6
+_LEVEL = 0.003
+"""Largest |ln ratio| of the later windows to the first one of a server that is warm."""
+TOLD_TREND = 0.01
+"""The same, of windows that are worth a warning: the margin of work."""
 WINDOWS_AT_MOST = _WARM_UP + 1 + REPEATS + 1
-"""Windows that the operations of a session would fill, with the one that is not kept and those
-between the windows."""
+"""Windows that the operations of a session that writes would fill, with the one that is not kept
+and those between the windows."""
 _NAMES = {
     INSTRUCTIONS: (IR,),
     SYSTEM_CALLS: ("sysCount",),
@@ -63,8 +75,11 @@ class CountedSession:
         self._position = 0
         self._first = first
 
-    def repeats(self, callgrind: Callgrind, data: Data, operations: int) -> Iterator[Repeat]:
-        """Connect, warm up, and yield the repeats, each of so many operations.
+    def repeats(self, callgrind: Callgrind, data: Data, operations: int) -> list[Repeat]:
+        """Connect, warm up, and return the repeats, each of so many operations.
+
+        A server that reads costs less, or more, while its caches and hash indexes fill: it is
+        warmed up until its windows are level. Writes go on changing what they write to.
 
         Raises:
             TargetError: the server fails.
@@ -77,16 +92,34 @@ class CountedSession:
         try:
             # Without instrumentation this takes a tenth of the time.
             self._run(_WARM_UP * operations)
-            callgrind.start(lambda: self._run(1))
-            # A window that is not kept: it has the end of the first order, and where there are
-            # writes what the background left undone while many were carried out at once.
-            self._window(callgrind, operations if self._step.test.writes else 1)
-            for _ in range(REPEATS):
-                text = self._window(callgrind, operations)
-                yield Repeat(CountedRun(operations=operations, own=events_of(text)), (text,))
-            callgrind.stop(lambda: self._run(1))
+            if self._step.test.writes:
+                return self._count(callgrind, operations, REPEATS)
+            return self._count_when_warm(callgrind, operations)
         finally:
             self._driver.close(self._name)
+
+    def _count_when_warm(self, callgrind: Callgrind, operations: int) -> list[Repeat]:
+        repeats = self._count(callgrind, operations, 1)
+        between = _PROOF
+        for _ in range(_MOST_WARM_UPS):
+            self._run(between * operations)
+            repeats = [repeats[-1], *self._count(callgrind, operations, REPEATS - 1)]
+            if abs(trend_of(repeats)) <= _LEVEL:
+                break
+            between = _MORE_WARM_UP
+        return repeats
+
+    def _count(self, callgrind: Callgrind, operations: int, windows: int) -> list[Repeat]:
+        callgrind.start(lambda: self._run(1))
+        # A window that is not kept: it has the end of the first order, and where there are
+        # writes what the background left undone while many were carried out at once.
+        self._window(callgrind, operations if self._step.test.writes else 1)
+        texts = [self._window(callgrind, operations) for _ in range(windows)]
+        callgrind.stop(lambda: self._run(1))
+        return [
+            Repeat(CountedRun(operations=operations, own=events_of(text)), (text,))
+            for text in texts
+        ]
 
     def _window(self, callgrind: Callgrind, operations: int) -> str:
         if operations > 1:
@@ -97,6 +130,12 @@ class CountedSession:
         self._position += operations
         ran = self._driver.run(self._name, ToPositions([self._position]))
         self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
+
+
+def trend_of(repeats: Sequence[Repeat]) -> float:
+    """Return ln(mean instructions of the later windows / those of the first); 0 of nothing."""
+    first, *later = (repeat.run.own.get(INSTRUCTIONS, 0) for repeat in repeats)
+    return math.log(fmean(later) / first) if first and any(later) else 0.0
 
 
 def events_of(text: str) -> Events:

@@ -114,7 +114,7 @@ class SliceProcedure(Procedure):
         session = CountedSession(
             server.driver, server.contender, step, server.start, self._age_of(step)
         )
-        return list(session.repeats(server.callgrind, self._tables.data, self._operations(step)))
+        return session.repeats(server.callgrind, self._tables.data, self._operations(step))
 
     def _operations(self, step: PlannedStep) -> int:
         """Return the operations of a window: the same for all contenders and incarnations.

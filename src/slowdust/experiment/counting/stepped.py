@@ -18,7 +18,7 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.debt import maintenance_due, stages_of
 from slowdust.experiment.steps.loop import partitions_of
-from slowdust.experiment.steps.turn import ContenderTurn, Tables
+from slowdust.experiment.steps.turn import ContenderTurn, Tables, long_step
 
 
 class StepProcedure(Procedure):
@@ -33,7 +33,7 @@ class StepProcedure(Procedure):
         self._settings = workload.settings
         self._contenders = contenders
         self._works: dict[str, CountedWork] = {}
-        sequence = counted_steps(spec)
+        sequence = [step for step in counted_steps(spec) if not long_step(step).hold]
         for step in sequence:
             if (work := workload.counted(step.test.name, WINDOWS)) is None:
                 break

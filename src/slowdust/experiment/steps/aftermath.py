@@ -17,11 +17,13 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.steps.debt import maintenance_due, stages_of
 from slowdust.experiment.steps.measurement import Measurement
 from slowdust.experiment.steps.step import StepRunner
-from slowdust.experiment.steps.turn import ContenderTurn
+from slowdust.experiment.steps.turn import ContenderTurn, level_of
 from slowdust.experiment.view import View
 from slowdust.instances.programs import InstanceError
 from slowdust.store.manifest import StepFailure
+from slowdust.store.preparation import SERVER
 from slowdust.store.slice import Slice
+from slowdust.store.step import StepDetail
 from slowdust.units import Second
 
 _BETWEEN_TURNS: Second = 10.0
@@ -83,6 +85,7 @@ class Aftermath:
         """Add the tables' rows and sizes to the record, and pay the step's debt."""
         detail, contender, tables = record.step, turn.contender, turn.tables
         assert detail is not None
+        self._read_old_versions(turn, detail)  # first of all, since the server removes them
         self._view.phase(f"counting the rows of {contender.name}")
         detail.rows_counted = self._runner.count_rows(turn)
         self._check_rows(turn, detail.rows_counted)
@@ -94,6 +97,14 @@ class Aftermath:
         detail.table_bytes = sizes.table_bytes
         detail.index_bytes = sizes.index_bytes
         detail.settled_s = self._settle(turn)
+
+    def _read_old_versions(self, turn: ContenderTurn, detail: StepDetail) -> None:
+        """Add what the server still keeps of rows that were replaced, where it tells."""
+        facts = self._contenders.read_facts(turn.contender, turn.tables.rows)
+        dead = [of["dead_rows"] for of in facts.values() if "dead_rows" in of]
+        detail.dead_rows = round(sum(dead)) if dead else None
+        undo_logs = facts.get(SERVER, {}).get("undo_logs")
+        detail.history_length = None if undo_logs is None else round(undo_logs)
 
     def _check_rows(self, turn: ContenderTurn, counted: int) -> None:
         """Warn of rows that neither the step nor the driver's own count explains."""
@@ -173,5 +184,5 @@ class Aftermath:
         self._view.warning(text)
 
     def _steps(self, step: PlannedStep) -> list[PlannedStep]:
-        """Return all steps with as many clients."""
-        return [other for other in self._journal.steps if other.clients == step.clients]
+        """Return all steps of its level."""
+        return [other for other in self._journal.steps if level_of(other) == level_of(step)]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.steps.turn import Level, level_of
 from slowdust.units import Second
 
 
@@ -31,17 +32,17 @@ class Forecast:
     def left(self, incarnations: int, contenders: int) -> Second:
         """Return the seconds of all turns until every step has had one in so many incarnations.
 
-        An incarnation that one step lacks has turns of all steps with as many clients.
+        An incarnation that one step lacks has turns of all steps of its level.
         """
         return contenders * sum(
-            max(0, self.to_come(incarnations, step.clients) - self._turns_since(step))
+            max(0, self.to_come(incarnations, level_of(step)) - self._turns_since(step))
             * self._took.get(step.key, self._guess)
             for step in self._steps
         )
 
-    def to_come(self, incarnations: int, clients: int) -> int:
-        """Return the incarnations that steps with so many clients lacked in the beginning."""
-        before = (self._turns_before[s.key] for s in self._steps if s.clients == clients)
+    def to_come(self, incarnations: int, level: Level) -> int:
+        """Return the incarnations that the steps of a level lacked in the beginning."""
+        before = (self._turns_before[s.key] for s in self._steps if level_of(s) == level)
         return max(0, incarnations - min(before))
 
     def _turns_since(self, step: PlannedStep) -> int:

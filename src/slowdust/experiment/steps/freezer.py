@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import RunningContender
 
+MakeFreezer = Callable[[Sequence[RunningContender], Callable[[str], None]], "Freezer"]
+"""Makes a `Freezer` of contenders, and of what shows its warnings."""
+
 
 class Freezer:
     """A context manager, with whose exit all servers go on."""

@@ -21,8 +21,9 @@ from slowdust.experiment.judging import Judge
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.forecast import Forecast
+from slowdust.experiment.steps.freezer import Freezer, MakeFreezer
 from slowdust.experiment.steps.step import StepRunner
-from slowdust.experiment.steps.turn import ContenderTurn, Tables
+from slowdust.experiment.steps.turn import ContenderTurn, Level, Tables, level_of
 from slowdust.experiment.steps.turns import Turns
 from slowdust.experiment.view import Status, View
 from slowdust.store.manifest import Method
@@ -95,15 +96,18 @@ class StepLoop:
         contenders: Contenders,
         journal_of: OpenJournal,
         view: View,
+        *,
+        freezer: MakeFreezer = Freezer,
     ) -> None:
+        """`freezer` makes what lets the servers of the others stand still during a chunk."""
         self.journal = journal_of(method_of_steps(spec, workload))
         self._benchmark = spec.configured_benchmark()
         self._contenders = contenders
         self.workload = workload
         self._view = view
-        self._levels = spec.clients
+        self._levels = list(dict.fromkeys(map(level_of, self.journal.steps)))
         runner = StepRunner(contenders, self._benchmark.driver_benchmark, workload, spec.seed)
-        self._turns = Turns(contenders, runner, workload, self.journal, view)
+        self._turns = Turns(contenders, runner, workload, self.journal, view, freezer=freezer)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
         self._forecast = Forecast(self.journal.steps, workload.seconds)
         self._planned = self.journal.manifest.method.incarnations
@@ -118,25 +122,26 @@ class StepLoop:
             if levels:
                 self._incarnation(levels)
 
-    def _incomplete(self, level: int, round_number: int) -> bool:
+    def _incomplete(self, level: Level, round_number: int) -> bool:
         return any(step.turns_done < round_number for step in self._steps(level))
 
-    def _steps(self, level: int) -> list[PlannedStep]:
-        return [step for step in self.journal.steps if step.clients == level]
+    def _steps(self, level: Level) -> list[PlannedStep]:
+        return [step for step in self.journal.steps if level_of(step) == level]
 
-    def _incarnation(self, levels: list[int]) -> None:
+    def _incarnation(self, levels: list[Level]) -> None:
         number = self.journal.last_incarnation + 1
         self._contenders.start()
         self.journal.record_servers(self._contenders)
         self._turns.begin_incarnation()
-        for level in levels:
+        # Reports show levels side by side: drift should not always add to the same of them.
+        for level in levels if number % 2 else levels[::-1]:
             self._sequence(level, number)
         self._contenders.stop()
 
-    def _sequence(self, level: int, number: int) -> None:
-        """Run all steps with so many clients."""
+    def _sequence(self, level: Level, number: int) -> None:
+        """Run all steps of a level, which begin with tables of their own."""
         steps = self._steps(level)
-        tables = self._make_tables(steps, level)
+        tables = self._make_tables(steps, level.clients)
         for place, step in enumerate(steps):
             order = turn_order(len(self._contenders.all), place, number)
             turns = [
@@ -150,11 +155,11 @@ class StepLoop:
             self.journal.end_turn(step, self._forecast.elapsed)
             self._view.step_done(self._status(step, number))
 
-    def _make_tables(self, steps: list[PlannedStep], level: int) -> dict[str, Tables]:
-        count = self.workload.settings.tables(level)
+    def _make_tables(self, steps: list[PlannedStep], clients: int) -> dict[str, Tables]:
+        count = self.workload.settings.tables(clients)
         names = [f"{self._benchmark.table}{number}" for number in range(1, count + 1)]
-        works = [self.workload.work(step.test.name, level) for step in steps]
-        partitions = partitions_of(works, self.workload.settings, level)
+        works = [self.workload.work(step.test.name, clients) for step in steps]
+        partitions = partitions_of(works, self.workload.settings, clients)
         for contender in self._turns.present():
             with self._contenders.guard(contender):
                 command = Create(

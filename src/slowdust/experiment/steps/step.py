@@ -54,7 +54,7 @@ class StepRunner:
         command = command_of(
             turn, self.work(turn.step), self._benchmark, self._seed, self._workload.settings
         )
-        command.long_transaction = self._workload.settings.long_transaction
+        command.long_transaction = turn.test.held
         self._driver.prepare(command)
         return self._driver.explain(turn.session)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from slowdust.benchmarks.steps import LongStep, StepWork
 from slowdust.experiment.contenders import RunningContender
 from slowdust.experiment.plan import PlannedStep
+from slowdust.units import Second
 
 
 @dataclass
@@ -58,3 +60,16 @@ def long_step(step: PlannedStep) -> LongStep:
     """Return the test of a step, which is a long one."""
     assert isinstance(step.test, LongStep)
     return step.test
+
+
+class Level(NamedTuple):
+    """What a sequence of steps has in common, which begins with tables of its own."""
+
+    clients: int
+    hold: Second
+    """The time for which a transaction is held open beside the work; 0: there is none."""
+
+
+def level_of(step: PlannedStep) -> Level:
+    """Return the level of a step, which is a long one."""
+    return Level(step.clients, long_step(step).hold)

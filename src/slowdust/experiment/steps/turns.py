@@ -10,7 +10,7 @@ from slowdust.experiment.driver.protocol import Until
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.steps.aftermath import Aftermath
 from slowdust.experiment.steps.chunks import chunk_turns, counted_ends, pilot_end, timed_ends
-from slowdust.experiment.steps.freezer import Freezer
+from slowdust.experiment.steps.freezer import Freezer, MakeFreezer
 from slowdust.experiment.steps.measurement import Measurement
 from slowdust.experiment.steps.step import StepRunner
 from slowdust.experiment.steps.turn import ContenderTurn
@@ -27,9 +27,13 @@ class Turns:
         workload: Workload,
         journal: Journal,
         view: View,
+        *,
+        freezer: MakeFreezer = Freezer,
     ) -> None:
+        """`freezer` makes what lets the servers of the others stand still during a chunk."""
         self._contenders = contenders
         self._runner = runner
+        self._freezer = freezer
         self._workload = workload
         self._journal = journal
         self._view = view
@@ -66,7 +70,7 @@ class Turns:
         While one has its turn, the servers of the others stand still.
         """
         under_way: dict[int, Measurement] = {}
-        with Freezer([turn.contender for turn in turns], self._aftermath.warn) as freezer:
+        with self._freezer([turn.contender for turn in turns], self._aftermath.warn) as freezer:
             for index, turn in enumerate(turns):
                 with self._aftermath.failing(turn):
                     freezer.let_run(turn.contender)

@@ -10,6 +10,7 @@ as its client saw it, and percentiles of seconds where a step had no whole one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from slowdust.analysis.model import Report, Result
@@ -19,7 +20,7 @@ from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE, rate_kept, 
 from slowdust.report.classic.insert import Rows, files_of
 from slowdust.store.manifest import ArchivedTable, Manifest
 from slowdust.store.slice import Slice
-from slowdust.store.step import RoleUse
+from slowdust.store.step import RoleUse, name_with_hold, split_hold
 from slowdust.units import known
 
 _NS_PER_S = 1e9
@@ -29,12 +30,17 @@ _KB_PER_BYTE = 1 / 1024
 
 
 def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
-    """Return path and content of each file; several numbers of clients have a directory each."""
+    """Return path and content of each file; several numbers of clients have a directory each.
+
+    So has each time for which a transaction was held open: `hold60`, `c8.hold60`.
+    """
     files: dict[Path, str] = {}
-    levels = sorted({result.clients for result in report.results})
-    steps = _classic_names(manifest.tests)
-    for clients in levels:
-        folder = f"c{clients}" if len(levels) > 1 else ""
+    numbers = sorted({result.clients for result in report.results})
+    holds = sorted({split_hold(test)[1] for test in manifest.tests})
+    for clients, hold in product(numbers, holds):
+        of_clients = f"c{clients}" if len(numbers) > 1 else ""
+        folder = name_with_hold(of_clients, hold).removeprefix(".")
+        steps = _classic_names([test for test in manifest.tests if split_hold(test)[1] == hold])
         rows = _rows(report, slices, clients, steps)
         tags = [_tag(name) for name in report.contenders]
         names = list(steps.values())
@@ -54,7 +60,7 @@ def _unsure(report: Report, clients: int, steps: Mapping[str, str]) -> set[tuple
     return {
         (steps[result.test], _tag(result.contender))
         for result in report.results
-        if result.clients == clients and result.verdict == "unsure"
+        if result.clients == clients and result.test in steps and result.verdict == "unsure"
     }
 
 
@@ -64,7 +70,8 @@ def _classic_names(tests: Sequence[str]) -> dict[str, str]:
     for test in tests:
         step = INSERT.test(test)
         loops = sum(1 for name in names.values() if ".L" in name)
-        names[test] = f"{test}.L{loops + 1}" if step is not None and step.rate else test
+        plain = split_hold(test)[0]
+        names[test] = f"{plain}.L{loops + 1}" if step is not None and step.rate else plain
     return names
 
 
@@ -94,7 +101,7 @@ def _rows(report: Report, slices: Sequence[Slice], clients: int, steps: dict[str
 
 
 def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
-    main = main_role(result.test)
+    main = main_role(split_hold(result.test)[0])
     queries = main == "query"
     inserts = result.writers.inserts if result.writers else None
     inserted = _inserted(slices, main)

@@ -8,7 +8,13 @@ from statistics import median
 import numpy as np
 
 from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, Stall, StepRun
-from slowdust.analysis.results.summary import Shade, SummaryCell, SummaryTable, summary_tables
+from slowdust.analysis.results.summary import (
+    Shade,
+    SummaryCell,
+    SummaryTable,
+    summary_tables,
+    titles_of,
+)
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, rate, ratio, table
 from slowdust.units import known
@@ -33,14 +39,20 @@ _Key = tuple[str, int, str]
 
 _INCARNATION = "incarnation"
 _OF_SIZES = "Medians of the incarnations; settling is maintenance and waiting after the step."
+_OLD_VERSIONS = (("history_length", "history list"), ("dead_rows", "dead rows"))
+"""Fields of a run, and the titles of their columns."""
+_OF_OLD_VERSIONS = (
+    "What was left of old versions of rows before settling: undo logs in InnoDB's history list,",
+    "and dead rows by the statistics of Postgres. Engines such as MyRocks report neither.",
+)
 
 
 def summaries(report: Report) -> list[str]:
-    """Return the three tables for each number of clients; none without long steps."""
+    """Return the tables for each number of clients and hold; none without long steps."""
     all_summaries = summary_tables(report)
     lines: list[str] = []
-    for summary in all_summaries:
-        at = f", {clients(summary.clients)}" if len(all_summaries) > 1 else ""
+    for summary, title in zip(all_summaries, titles_of(all_summaries), strict=True):
+        at = f", {title}" if title else ""
         for summary_table in summary.tables:
             lines += ["", *_summary(summary_table, at)]
     return lines[1:]
@@ -48,7 +60,7 @@ def summaries(report: Report) -> list[str]:
 
 def _summary(summary: SummaryTable, at: str) -> list[str]:
     header = ["contender", *(column.test for column in summary.columns)]
-    relative = any(column.unit == "x the base" for column in summary.columns)
+    relative = any(column.unit.startswith("x ") for column in summary.columns)
     show = ratio if relative else rate
     rows = [[row.name, *(_cell(cell, show) for cell in row.cells)] for row in summary.rows]
     marks = [f"{_MARKS[shade]} {words}" for shade, words in summary.legend]
@@ -56,7 +68,11 @@ def _summary(summary: SummaryTable, at: str) -> list[str]:
         f"## {summary.title}{at}",
         "",
         f"{summary.caption} {_units(summary)}",
-        f"Marks: {'; '.join(marks)}.{f' {PALE}' if summary.has_unsure else ''}",
+        *(
+            [f"Marks: {'; '.join(marks)}.{f' {PALE}' if summary.has_unsure else ''}"]
+            if marks
+            else []
+        ),
         "",
         *table(header, rows, left=1),
     ]
@@ -210,6 +226,11 @@ def sizes(report: Report) -> list[str]:
     by_contender: dict[_Key, list[StepRun]] = {}
     for run in report.step_runs:
         by_contender.setdefault(_key(run), []).append(run)
+    left = [
+        (name, title)
+        for name, title in _OLD_VERSIONS
+        if any(getattr(run, name) is not None for run in report.step_runs)
+    ]
     rows = [
         [
             *_named(key),
@@ -218,17 +239,20 @@ def sizes(report: Report) -> list[str]:
                 _median((getattr(run, name) for run in runs), _PER_GB, ".3f")
                 for name in ("table_bytes", "index_bytes", "data_bytes")
             ),
+            *(_median((getattr(run, name) for run in runs), 1, ",.0f") for name, _ in left),
             _median((run.settled_s for run in runs), 1, ".1f"),
         ]
         for key, runs in by_contender.items()
     ]
     if not any(cell != ABSENT for row in rows for cell in row[len(_STEP) :]):
         return []
-    header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB", "settling s"]
+    header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB"]
+    header += [*(title for _, title in left), "settling s"]
+    lead = [*([_OF_SIZES] if runs_of(report).repeated else []), *(_OF_OLD_VERSIONS if left else [])]
     return [
         "## Sizes at the end of each step",
         "",
-        *([_OF_SIZES, ""] if runs_of(report).repeated else []),
+        *([*lead, ""] if lead else []),
         *_step_table(report, header, rows),
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,13 +90,12 @@ class PretendedSession:
         if contender.restless == step.test.name:
             self._instructions += 4 * (-1) ** start
 
-    def repeats(self, callgrind: object, data: object, operations: int) -> Iterator[Repeat]:
+    def repeats(self, callgrind: object, data: object, operations: int) -> list[Repeat]:
         del callgrind, data
-        for _ in range(REPEATS):
-            if self._error is not None:
-                raise self._error
-            own = {INSTRUCTIONS: self._instructions * operations}
-            yield Repeat(CountedRun(operations=operations, own=own), (CALLGRIND,))
+        if self._error is not None:
+            raise self._error
+        own = {INSTRUCTIONS: self._instructions * operations}
+        return [Repeat(CountedRun(operations=operations, own=own), (CALLGRIND,))] * REPEATS
 
 
 def pretended_driver(cpus: list[int]) -> AbstractContextManager[list[int]]:

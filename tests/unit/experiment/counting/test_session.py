@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
+from slowdust.benchmarks import benchmark
 from slowdust.errors import UsageError
-from slowdust.experiment.counting.session import events_of
+from slowdust.experiment.counting.session import (
+    REPEATS,
+    CountedSession,
+    Repeat,
+    events_of,
+    trend_of,
+)
+from slowdust.experiment.driver.process import Data
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.run import counting_of
 from slowdust.experiment.spec.spec import parse_spec
+
+if TYPE_CHECKING:
+    from slowdust.experiment.contenders import RunningContender
+    from slowdust.experiment.driver.process import Driver
+    from slowdust.experiment.driver.protocol import Ran, ToPositions
+    from slowdust.instances.callgrind import Callgrind
 
 HEADER = "version: 1\ncreator: callgrind-3.19.0\npid: 7\nthread: 1\n"
 SIMULATED = "Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim sysCount sysTime"
@@ -28,6 +47,87 @@ def test_misses_are_those_of_reads_and_writes() -> None:
         "simulated_ll_misses": 15,
         "simulated_branch_misses": 15,
     }
+
+
+class PretendedDriver:
+    """Runs the operations of one session, at once."""
+
+    position = 0
+
+    def open(self, *names: object, **facts: object) -> None:
+        """Open nothing."""
+
+    def close(self, name: str) -> None:
+        """Close nothing."""
+
+    def run(self, name: str, stop: ToPositions) -> Ran:
+        """Carry out operations up to a position."""
+        del name
+        self.position = stop.positions[0]
+        return cast("Ran", SimpleNamespace(errors={}))
+
+
+class WarmingServer:
+    """Counts as callgrind does a server whose operations cost more while its cache fills."""
+
+    def __init__(self, driver: PretendedDriver, warm_after: float) -> None:
+        self._driver = driver
+        self._warm_after = warm_after
+        self._last = 0
+
+    def start(self, operation: Callable[[], object]) -> None:
+        """Begin to count."""
+        operation()
+        self._last = self._driver.position
+
+    def stop(self, operation: Callable[[], object]) -> None:
+        """Count no longer."""
+        operation()
+
+    def dump(self, operation: Callable[[], object]) -> str:
+        """Return what the operations since the last call cost."""
+        operation()
+        done = range(self._last, self._driver.position)
+        self._last = self._driver.position
+        cost = sum(1000 + round(1000 * max(0.0, 1 - at / self._warm_after)) for at in done)
+        return f"{HEADER}events: Ir\nsummary: {cost}\n"
+
+
+def step_of(name: str) -> PlannedStep:
+    """Return a step of the micro tests, with one client."""
+    (test,) = benchmark("micro").matching([name])
+    return PlannedStep(test, 1)
+
+
+def count_windows(test: str, warm_after: float) -> tuple[list[Repeat], int]:
+    """Return the repeats of a hundred operations, and the operations that were carried out."""
+    driver = PretendedDriver()
+    contender = SimpleNamespace(name="a", target=None, refuse_fatal_errors=lambda *of: None)
+    session = CountedSession(
+        cast("Driver", driver), cast("RunningContender", contender), step_of(test), 1, 0
+    )
+    callgrind = cast("Callgrind", WarmingServer(driver, warm_after))
+    return session.repeats(callgrind, Data(1, 1000, 1, "sbtest"), 100), driver.position
+
+
+def test_a_server_that_reads_is_counted_when_it_is_warm() -> None:
+    warm, done = count_windows("point-query", warm_after=1.0)
+    assert [repeat.run.own["instructions"] for repeat in warm] == [100_000] * REPEATS
+    assert done < 2000
+    warmed, done = count_windows("point-query", warm_after=10_000.0)
+    assert trend_of(warmed) == pytest.approx(0.0, abs=0.003)
+    assert 9_000 < done < 18_000
+    for repeat in warmed:
+        assert repeat.run.own["instructions"] == pytest.approx(100_000, rel=0.05)
+
+
+def test_a_server_that_never_becomes_level_is_counted_all_the_same() -> None:
+    restless, done = count_windows("point-query", warm_after=60_000.0)
+    assert trend_of(restless) < -0.01
+    assert 15_000 < done < 25_000
+    writing, done = count_windows("update-index", warm_after=60_000.0)
+    assert len(writing) == REPEATS
+    assert done < 1000, "writes change what they write to, as they do where they are timed"
 
 
 def test_caches_are_not_simulated_without_valgrind() -> None:

@@ -228,3 +228,19 @@ def without_paleness(text: bytes) -> bytes:
     """Remove what tells that a measured ratio is unsure: an archived run has no verdicts."""
     style = b'<style type="text/css">td.unsure { opacity:0.5 }</style>\n'
     return text.replace(style, b"").replace(b'<td class="unsure"', b"<td")
+
+
+def test_each_hold_has_a_directory_whose_files_name_the_steps_as_those_without(
+    slowdust: Slowdust,
+) -> None:
+    held = [f"{step}.hold60" for step in STEPS]
+    shifts = {OLD: {"l.i1.hold60": 0.5}}
+    experiment = insert_experiment([OLD, NEW], [*STEPS, *held], shifts=shifts, clients=(1, 8))
+    classic = written(slowdust, *experiment)
+
+    assert {path.name for path in classic.iterdir()} == {"c1", "c8", "c1.hold60", "c8.hold60"}
+    files = [{path.name for path in folder.iterdir()} for folder in classic.iterdir()]
+    assert all(names == files[0] for names in files)
+    alone = float(rows_of(classic / "c1" / "mrg.l.i1")[OLD]["ips"])
+    beside = float(rows_of(classic / "c1.hold60" / "mrg.l.i1")[OLD]["ips"])
+    assert beside / alone == pytest.approx(0.5, rel=0.05)

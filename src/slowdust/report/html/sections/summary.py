@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slowdust.analysis.results.summary import Summary, summary_tables
+from slowdust.analysis.results.summary import Summary, summary_tables, titles_of
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row
@@ -13,9 +13,10 @@ from slowdust.report.html.rows import Row
 
 @dataclass(frozen=True)
 class SummaryView:
-    """The tables for each number of clients, and the row of each long step."""
+    """The tables for each number of clients and hold, and the row of each long step."""
 
-    summaries: tuple[Summary, ...]
+    summaries: tuple[tuple[str, Summary], ...]
+    """Title of the tables, empty where nothing has to tell them from others, and the tables."""
     rows: Mapping[tuple[str, int], Row]
     """Test and clients -> row."""
 
@@ -32,4 +33,7 @@ class SummaryView:
 def summary_view(page: Page) -> SummaryView | None:
     """Return the view; None without long steps."""
     rows = {(row.step.test, row.step.clients): row for row in page.rows if row.long}
-    return SummaryView(tuple(summary_tables(page.report)), rows) if rows else None
+    if not rows:
+        return None
+    summaries = summary_tables(page.report)
+    return SummaryView(tuple(zip(titles_of(summaries), summaries, strict=True)), rows)
