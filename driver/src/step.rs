@@ -79,15 +79,21 @@ impl Step {
 
     fn end_of(&self, until: Until) -> Result<End, Failure> {
         match until {
-            Until::Operations(count) if self.work.end().is_none() => Ok(End::Position(count)),
+            Until::Operations(count) if self.goes_by_operations() => Ok(End::Position(count)),
             Until::Operations(_) => Err(Failure::usage(
-                "this step ends by time, and so do its chunks",
+                "this step ends by time, with writes at a rate, and so do its chunks",
             )),
             Until::Seconds(seconds) if is_duration(seconds) => {
                 Ok(End::Cutoff(nanoseconds(seconds)))
             }
             Until::Seconds(_) => Err(Failure::usage("a chunk ends at a positive time")),
         }
+    }
+
+    /// Return whether a number of operations can end a chunk: nothing goes on by time beside them.
+    fn goes_by_operations(&self) -> bool {
+        let mut connections = self.connections.iter();
+        self.work.end().is_none() || connections.all(|each| self.work.is_main(each.role))
     }
 
     fn advance(&mut self, chunk: Chunk, run: &ChunkRun) {
@@ -119,14 +125,21 @@ impl Step {
         Ok(plans)
     }
 
-    /// Return the CPUs of the server's processes, if the process of each connection with a CPU is
+    /// Return the seats of the server's processes, if the process of each client's connection is
     /// known.
     pub fn seats(&self) -> Vec<Seat> {
-        let seats: Option<Vec<Seat>> = self
+        let clients = self
             .connections
             .iter()
-            .filter_map(|connection| Some((connection.cpu?, connection.server_process)))
-            .map(|(cpu, process)| process.map(|process| Seat { process, cpu }))
+            .filter(|connection| connection.is_client());
+        let seats: Option<Vec<Seat>> = clients
+            .map(|connection| {
+                Some(Seat {
+                    role: connection.role,
+                    process: connection.server_process?,
+                    cpu: connection.cpu,
+                })
+            })
             .collect();
         seats.unwrap_or_default()
     }

@@ -8,6 +8,7 @@ import shutil
 import signal
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 
@@ -110,6 +111,50 @@ def test_a_mysql_beside_itself_works_as_much(workplace: Workplace, builds: GetBu
     write_spec(workplace, "mysql@5.6.24", "point-query")
     workplace.run("run", "counted.toml")
     check_alike(workplace, "point-query")
+    assert workplace.nothing_is_left()
+
+
+STEPS = """
+contenders = ["postgres@17.6"]
+benchmark = "insert"
+tests = ["l.i1", "qr100"]
+incarnations = 1
+count = "valgrind"
+[insert]
+rows = [2000, 100, 100]
+seconds = "100ms"
+rates = [100]
+"""
+
+
+def per_amount(counts: list[dict[str, Any]], test: str) -> list[float]:
+    runs = [count["run"] for count in counts if count["place"]["test"] == test]
+    return [run["own"]["instructions"] / run["operations"] for run in runs]
+
+
+@needs_valgrind
+def test_the_work_of_long_steps_is_that_of_their_sessions(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    builds("postgres", "17.6")
+    (workplace.folder / "counted.toml").write_text(STEPS)
+    workplace.run("run", "counted.toml")
+    expected = {
+        "l.i0": (REPEATS, 100),
+        "l.x": (1, 2000),
+        "l.i1": (REPEATS, 50),
+        "qr100": (REPEATS, 500),
+    }
+    counts = [json.loads(line) for line in lines(workplace)]
+    for test, (repeats, amount) in expected.items():
+        of_test = [count for count in counts if count["place"]["test"] == test]
+        assert len(of_test) == STARTS * repeats
+        assert {count["run"]["operations"] for count in of_test} == {amount}
+    per_index, per_query = (per_amount(counts, test) for test in ("l.x", "qr100"))
+    # Three sorts of a row, ten rows of an index: a whole window more or less is far from it.
+    assert min(per_index) > 3_000
+    assert max(per_index) / min(per_index) == pytest.approx(1, abs=0.02)
+    assert max(per_query) / min(per_query) == pytest.approx(1, abs=0.05)
     assert workplace.nothing_is_left()
 
 

@@ -199,10 +199,10 @@ def test_an_impossible_target_leaves_a_backlog_and_ends_in_time(purchases: Purch
 
 
 def test_connections_have_the_cpus_that_are_named(purchases: Purchases, driver: Driver) -> None:
-    """Each server's process beside its client, except those of indexes."""
+    """Each server's process beside its client, except those of indexes, which have no CPU."""
     cpus = sorted(os.sched_getaffinity(0))
 
-    def seats(work: Work) -> list[int]:
+    def seats(work: Work) -> list[int | None]:
         prepared = purchases.prepare(work, cpus=cpus)
         named = [seat["process"] for seat in prepared["seats"]]
         assert len(set(named)) == len(named)
@@ -214,10 +214,29 @@ def test_connections_have_the_cpus_that_are_named(purchases: Purchases, driver: 
     own, next_ = cpus[0], cpus[1 % len(cpus)]
     after_next = cpus[2 % len(cpus)]
     assert seats(load()) == [own, next_]
-    assert seats({"kind": "index"}) == []
+    assert seats({"kind": "index"}) == [None, None]
     assert seats(replace(50)) == [own, own, next_, next_]
     assert seats(query("point", 1.0, 100)) == [own, *[next_] * 3, *[after_next] * 2]
     assert purchases.prepare(load())["seats"] == []
+
+
+def test_queries_without_writes_end_at_a_number_of_them(purchases: Purchases) -> None:
+    purchases.perform(load())
+    purchases.perform({"kind": "index"})
+    prepared = purchases.prepare(query("range", 60.0, 0.0), cpus=sorted(os.sched_getaffinity(0)))
+    assert [seat["role"] for seat in prepared["seats"]] == ["query"] * CLIENTS
+    for queries in (3, 10):
+        until = {"operations": queries}
+        performed = purchases.driver.expect("performed", "perform", session="step", until=until)
+        assert not performed["over"]
+        assert {*performed["roles"]} == {"query"}
+        assert performed["roles"]["query"]["statements"] == CLIENTS * queries
+        assert performed["growth"] == [0, 0]
+    purchases.driver.close("step")
+    purchases.prepare(query("range", 60.0, 100.0))
+    refused = purchases.driver.expect("error", "perform", session="step", until=until)
+    assert "ends by time" in refused["message"]
+    purchases.driver.close("step")
 
 
 def test_partitions_have_their_rows(server: Server, driver: Driver) -> None:

@@ -16,8 +16,8 @@ from tests.integration.slowdust_command import Workplace, wait_for_line, wait_un
 
 STEPS = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"]
 PAIR = ("postgres@15.8", "postgres@17.6")
-TINY = ("--benchmark", "insert", "--rows", "4000,1000,200", "--seconds", "1s", "--set",
-        "shared_buffers=32MB")  # fmt: skip
+INSERT = ("--benchmark", "insert", "--count", "off")
+TINY = (*INSERT, "--rows", "4000,1000,200", "--seconds", "1s", "--set", "shared_buffers=32MB")
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_target_that_no_server_holds_is_told_and_not_compared(workplace: Workp
 
 
 def test_a_killed_experiment_resumes_from_l_i0(workplace: Workplace) -> None:
-    arguments = ("compare", *PAIR, "--benchmark", "insert", "--rows", "4000,60000,200", "--tests",
+    arguments = ("compare", *PAIR, *INSERT, "--rows", "4000,60000,200", "--tests",
                  "l.i1", "--incarnations", "1", "--name", "killed")  # fmt: skip
     process = workplace.start(*arguments)
     wait_for_line(process, "l.i1 on ")
@@ -127,7 +127,7 @@ def test_a_killed_experiment_resumes_from_l_i0(workplace: Workplace) -> None:
 
 def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workplace) -> None:
     process = workplace.start(
-        "compare", *PAIR, "--benchmark", "insert", "--rows", "4000,1000,200", "--seconds", "3s",
+        "compare", *PAIR, *INSERT, "--rows", "4000,1000,200", "--seconds", "3s",
         "--rates", "500", "--tests", "q*", "--incarnations", "1", "--name", "died",
     )  # fmt: skip
     # The order of qr500 is A B: the third step of the first incarnation.
@@ -198,7 +198,7 @@ def test_engines_and_their_sizes(open_dir: Path, builds: GetBuildOf) -> None:
     workplace = Workplace(open_dir)
     workplace.run(
         "compare", "mariadb@10.11.18/innodb:small", "mariadb@10.11.18/rocksdb:small",
-        "mysql@9.7.4:small", "--benchmark", "insert", "--rows", "4000,1000,200",
+        "mysql@9.7.4:small", *INSERT, "--rows", "4000,1000,200",
         "--seconds", "1s", "--rates", "100", "--tests", "l.i1,qr*", "--incarnations", "1",
         "--name", "engines",
     )  # fmt: skip
@@ -247,7 +247,7 @@ def test_a_hold_leaves_old_versions_that_are_else_removed(
     builds(dbms, version)
     workplace = Workplace(open_dir)
     workplace.run(
-        "compare", contender, "--benchmark", "insert", *options.split(), "--tests", "l.i1",
+        "compare", contender, *INSERT, *options.split(), "--tests", "l.i1",
         "--hold", "0,60", "--incarnations", "1", "--name", "held",
     )  # fmt: skip
     records = {record["test"]: record["step"] for record in steps_of(workplace, "held")}

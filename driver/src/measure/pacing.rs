@@ -99,11 +99,11 @@ impl Pace {
         }
     }
 
-    /// End the work at the end of a chunk, if that comes first: at a time, or where the work ends
-    /// with a position, at a position.
+    /// End the work at the end of a chunk, if that comes first: at a time, or at a position, which
+    /// is not that of a client that works at the pace of another or catches up until a cutoff.
     pub fn pause(&mut self, at: Option<End>) {
         self.pause = match (at, self.end) {
-            (Some(End::Position(_)), End::At(_) | End::Cutoff(_) | ENDLESS) => None,
+            (Some(End::Position(_)), End::Cutoff(_) | ENDLESS) => None,
             // In a closed loop the next operation begins when the last one has finished.
             (Some(End::Cutoff(time)), End::At(_)) => Some(End::At(time)),
             (at, _) => at,
@@ -354,6 +354,11 @@ mod tests {
         counted.pause(Some(End::Position(2)));
         assert_eq!(counted.next(&first, 0, 2), Next::Stop);
         assert!(!counted.is_over(&first, 0, 2) && counted.is_over(&first, 0, 3));
+        let mut timed = Pace::new(End::At(100_000_000), None);
+        timed.pause(Some(End::Position(2)));
+        assert_eq!(timed.next(&first, 0, 1), Next::Begin(None));
+        assert_eq!(timed.next(&first, 0, 2), Next::Stop);
+        assert!(!timed.is_over(&first, 0, 2));
         let mut endless = Pace::endless();
         endless.pause(Some(End::Position(2)));
         assert_eq!(endless.next(&first, 0, 2), Next::Begin(None));

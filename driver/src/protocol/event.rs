@@ -47,8 +47,8 @@ pub enum Event {
         session: String,
         /// Statements of the roles in the order of the step, over the first table.
         statements: Vec<String>,
-        /// CPUs of the processes (or threads) of the server that serve the connections; empty
-        /// where that cannot be told, or where no CPUs were named.
+        /// The processes (or threads) of the server that serve the connections, and their CPUs;
+        /// empty where that cannot be told, or where no CPUs were named.
         seats: Vec<Seat>,
     },
     Performed(Box<Performed>),
@@ -106,11 +106,13 @@ pub struct Ran {
     pub positions: Vec<u64>,
 }
 
-/// A process (or thread) of the server, and the CPU of the connection that it serves.
+/// A process (or thread) of the server, and the connection that it serves.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Seat {
+    pub role: &'static str,
     pub process: u32,
-    pub cpu: u32,
+    /// The CPU of the connection; null: wherever the scheduler puts it.
+    pub cpu: Option<u32>,
 }
 
 /// Measurements of one step of a benchmark since its beginning, and of the last chunk. All times are

@@ -275,7 +275,7 @@ pub enum Work {
     Query {
         query: Query,
         seconds: Second,
-        /// Rows of each client that are inserted, and as many that are deleted.
+        /// Rows of each client that are inserted, and as many that are deleted; 0: no writes.
         writes_per_second: f64,
         rows_per_commit: u32,
     },
@@ -307,7 +307,7 @@ pub struct Perform {
 pub enum Until {
     /// The step's own time since its beginning from which no operation begins.
     Seconds(Second),
-    /// Each client's number of commits, or of indexes created, since the beginning of the step. For
-    /// work that ends with a number of them.
+    /// Each client's number of commits, of indexes created, or of queries, since the beginning of
+    /// the step. For work beside which nothing is written at a rate.
     Operations(u64),
 }

@@ -16,7 +16,7 @@ pub struct StepConnection {
     pub client: u32,
     /// The CPU on which its thread has to run.
     pub cpu: Option<u32>,
-    /// The server's process that serves the connection, where it is known and there is a CPU for it.
+    /// The server's process that serves the connection, where it is known and CPUs were named.
     pub server_process: Option<u32>,
     pub task: Task,
     pub recorder: Recorder,
@@ -44,6 +44,11 @@ pub struct PacedClient {
 }
 
 impl StepConnection {
+    /// Return whether it is one of the work's own, and not a transaction beside it.
+    pub fn is_client(&self) -> bool {
+        matches!(self.task, Task::Client(_))
+    }
+
     pub fn connection(&self) -> &dyn Connection {
         match &self.task {
             Task::Client(paced) => paced.client.connection(),
@@ -85,7 +90,7 @@ fn connect(job: &Prepare, work: RoleConnection) -> Result<StepConnection, Failur
     }
     let cpus = job.cpus.as_ref().zip(work.seat);
     let cpu = cpus.map(|(cpus, seat)| cpus[seat % cpus.len()]);
-    let server_process = match cpu {
+    let server_process = match job.cpus {
         Some(_) => connection.server_process()?,
         None => None,
     };

@@ -62,7 +62,7 @@ def analyse(
     report.notes = [
         *notes_about_report(report),
         *notes_about_restarts(moves, base),
-        *notes_about_work(report.results, counts),
+        *notes_about_work(report.results, counts, manifest.counting),
     ]
     failures = {each.name: each.failed for each in manifest.contenders if each.failed}
     report.tldr = tldr_of(report, failures, bands)

@@ -108,6 +108,26 @@ class StepWork:
 
 
 @dataclass(frozen=True)
+class CountedWork:
+    """The work of one client in a step whose instructions are counted in exact windows."""
+
+    work: StepWork
+    roles: tuple[str, ...]
+    """The roles whose sessions are counted, each in windows of its own."""
+    window: int
+    """Operations of a window: commits, queries, or all indexes of a step that has no other one."""
+    amount: int | None
+    """The number of what the step's rate counts, in a window; None: the rows of the tables."""
+    before: StepWork | None = None
+    """Work that is carried out before, and not counted."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the only window is the whole step."""
+        return self.window == self.work.operations
+
+
+@dataclass(frozen=True)
 class Server:
     """The properties of a contender's server on which the size of a workload depends."""
 
@@ -180,6 +200,23 @@ class Workload(ABC):
     @abstractmethod
     def work(self, step: str, clients: int) -> StepWork:
         """Return the work of one of so many clients in the step of that name."""
+
+    def counted_rows(self, levels: Sequence[int]) -> int | None:
+        """Return the rows of the table in which instructions are counted.
+
+        None, the default: as many as are timed with these numbers of clients.
+        """
+        del levels
+        return None
+
+    def counted(self, step: str, windows: int) -> CountedWork | None:
+        """Return the work of a step whose instructions are counted, which may be in fewer rows.
+
+        A step that ends with a number of operations has so many `windows` for each counted role.
+        None, the default, ends the sequence: neither this step nor one behind it is counted.
+        """
+        del step, windows
+        return None
 
     @abstractmethod
     def check_room(self, levels: Sequence[int], free_bytes: int) -> None:

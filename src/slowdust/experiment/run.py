@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,10 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.loop import CountingLoop
 from slowdust.experiment.counting.method import choose_method
 from slowdust.experiment.counting.pmu_loop import PmuLoop
+from slowdust.experiment.counting.procedure import Procedure
 from slowdust.experiment.counting.sampling import Sampling
+from slowdust.experiment.counting.sliced import SliceProcedure
+from slowdust.experiment.counting.stepped import StepProcedure
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import (
     Journal,
@@ -33,14 +35,9 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
 from slowdust.experiment.waits.loop import WaitsLoop
-from slowdust.store.count import Source
+from slowdust.instances.callgrind import SIMULATION
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
-
-_COUNTING: Mapping[Source, type[CountingLoop | PmuLoop]] = {
-    "valgrind": CountingLoop,
-    "pmu": PmuLoop,
-}
 
 
 class Loop(Protocol):
@@ -89,7 +86,7 @@ def run_experiment(
                 Sampling(spec, contenders, loop.journal, view).run()
         if counting.source is not None:
             with contenders.observing("counting the work"):
-                _COUNTING[counting.source](spec, contenders, loop.journal, view).run()
+                _counting_loop(counting, spec, contenders, loop, view).run()
         if spec.waits:
             with contenders.observing("observing the waits"):
                 WaitsLoop(spec, contenders, loop.journal, view).run()
@@ -106,11 +103,30 @@ def counting_of(spec: Spec) -> Counting:
     """
     if spec.is_calibration:
         return Counting(reason="A calibration counts no work.")
-    if spec.configured_benchmark().measuring is Measuring.STEPS:
-        return Counting(reason="The work of long steps is not counted.")
     if spec.simulate and spec.count in ("pmu", "off"):
         raise UsageError(f"caches are simulated by valgrind, not with --count {spec.count}")
-    return choose_method("valgrind" if spec.simulate else spec.count)
+    wanted = "valgrind" if spec.simulate else spec.count
+    if spec.configured_benchmark().measuring is Measuring.SLICES:
+        return choose_method(wanted)
+    if wanted == "pmu":
+        raise UsageError("the work of long steps is counted by valgrind, not with --count pmu")
+    return choose_method(wanted, ["valgrind"])
+
+
+def _counting_loop(
+    counting: Counting, spec: Spec, contenders: Contenders, loop: Loop, view: View
+) -> CountingLoop | PmuLoop:
+    """Return the loop that counts the work of the tests that another loop has measured."""
+    if counting.source == "pmu":
+        return PmuLoop(spec, contenders, loop.journal, view)
+    procedure: Procedure
+    if isinstance(loop, StepLoop):
+        procedure = StepProcedure(spec, loop.workload, contenders)
+        counting.rows = loop.workload.counted_rows(spec.clients)
+    else:
+        procedure = SliceProcedure(spec, contenders, loop.journal, view)
+    options = SIMULATION if spec.simulate else ()
+    return CountingLoop(procedure, contenders, loop.journal, view, options)
 
 
 def _loop_of(spec: Spec, contenders: Contenders, journal_of: OpenJournal, view: View) -> Loop:

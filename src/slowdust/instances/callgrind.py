@@ -25,9 +25,14 @@ from slowdust.units import Second
 
 _VARIABLE = "SLOWDUST_COUNT"
 """The variable of the server's environment that names the shared file."""
-_ORDERS = struct.Struct("=4Q")
-"""Number of the newest order, its kind, number of the last one carried out, its process."""
-_START, _DUMP, _STOP = 1, 2, 3
+_ORDERS = struct.Struct("=5Q")
+"""Number of the newest order, its kind, number of the last one carried out, its process, and the
+thread that the newest one is for."""
+_KIND, _THREAD = 8, 32
+"""Offsets of the newest order's kind and thread."""
+_START, _DUMP, _STOP, _START_AT_ONCE, _FINISH = 1, 2, 3, 4, 5
+ANY_THREAD = 0
+"""Whichever thread reads first from a client."""
 _ANSWER_LIMIT: Second = 60.0
 _POLL: Second = 0.001
 _MARK = "slowdust_order"
@@ -102,25 +107,34 @@ class Callgrind:
         """Return the variables of the server's environment."""
         return preloading(server, self._library) | {_VARIABLE: str(self._file)}
 
-    def start(self, operation: Callable[[], object]) -> None:
+    def start(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> None:
         """Begin to count behind `operation`, which the server's client carries out.
+
+        `thread` is the server's thread, or process, that serves the client, where there are others.
 
         Raises:
             CallgrindError: the server does not carry out the order.
             InstanceError: it has ended.
         """
-        self._order(_START, operation)
+        self._order(_START, operation, thread)
 
-    def stop(self, operation: Callable[[], object]) -> None:
+    def start_before(self, operation: Callable[[], object], thread: int) -> None:
+        """Begin to count before `operation`, when its first message has arrived.
+
+        Raises as `start`.
+        """
+        self._order(_START_AT_ONCE, operation, thread)
+
+    def stop(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> None:
         """Count no longer behind `operation`: the server is many times as fast again.
 
         Raises:
             CallgrindError: the server does not carry out the order.
             InstanceError: it has ended.
         """
-        self._order(_STOP, operation)
+        self._order(_STOP, operation, thread)
 
-    def dump(self, operation: Callable[[], object]) -> str:
+    def dump(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> str:
         """Return what callgrind wrote since the last order, up to the end of `operation`.
 
         It is about the thread, or the process, that serves the client.
@@ -130,7 +144,17 @@ class Callgrind:
                 its threads serves the client.
             InstanceError: it has ended.
         """
-        process = self._order(_DUMP, operation)
+        return self._read(self._order(_DUMP, operation, thread))
+
+    def finish(self, close: Callable[[], object], thread: int) -> str:
+        """Return what callgrind wrote up to the end of the connection that `close` closes.
+
+        It counts no longer behind that. Raises as `dump`.
+        """
+        return self._read(self._order(_FINISH, close, thread))
+
+    def _read(self, process: int) -> str:
+        """Return what callgrind wrote of the thread that carried out an order."""
         texts = [text for text in self._texts(process) if _TRIGGER in text[:_HEADER_BYTES]]
         own = [text for text in texts if _MARK in text]
         if len(own) != 1:
@@ -141,13 +165,14 @@ class Callgrind:
         """Close the shared file."""
         self._shared.close()
 
-    def _order(self, kind: int, operation: Callable[[], object]) -> int:
+    def _order(self, kind: int, operation: Callable[[], object], thread: int) -> int:
         """Give an order, carry out the operation behind which it is seen; return the process."""
         for path in self._files():
             path.unlink()
         self._last += 1
         descriptor = self._shared.fileno()
-        os.pwrite(descriptor, struct.pack("=Q", kind), 8)
+        os.pwrite(descriptor, struct.pack("=Q", kind), _KIND)
+        os.pwrite(descriptor, struct.pack("=Q", thread), _THREAD)
         os.pwrite(descriptor, struct.pack("=Q", self._last), 0)
         operation()
         deadline = time.monotonic() + _ANSWER_LIMIT
@@ -155,7 +180,7 @@ class Callgrind:
         while True:
             content = os.pread(descriptor, _ORDERS.size, 0)
             if len(content) == _ORDERS.size:
-                _, _, acknowledged, process = _ORDERS.unpack(content)
+                _, _, acknowledged, process, _ = _ORDERS.unpack(content)
                 if acknowledged == self._last:
                     return int(process)
             self._check_alive()

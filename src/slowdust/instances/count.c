@@ -3,7 +3,10 @@
  * The file that SLOWDUST_COUNT names is mapped by the server and by Slowdust, which writes its
  * orders into it. The thread that serves the client looks at it before it reads the next message,
  * carries the order out by a request to callgrind, and acknowledges it. So a window begins and ends
- * at the same point of the server's loop, and no debugger has to stop the server.
+ * at the same point of the server's loop, and no debugger has to stop the server. Where an order
+ * names a thread, the others leave it alone. A first and a last order are also seen behind the read
+ * of a message: a thread that waits inside of it has no other moment before its first operation, and
+ * none after the end of its client.
  *
  * Only system calls and symbols of the oldest C libraries of 64-bit Linux are used, since a server
  * may bring a C library that is older than the one of the compiler.
@@ -18,7 +21,7 @@
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
-enum { START = 1, DUMP = 2, STOP = 3 };
+enum { START = 1, DUMP = 2, STOP = 3, START_AT_ONCE = 4, FINISH = 5 };
 
 /* The layout that callgrind.py reads and writes. */
 struct orders {
@@ -26,6 +29,7 @@ struct orders {
     uint64_t kind;
     uint64_t acknowledged; /* number of the order that was carried out last */
     uint64_t process;      /* that carried it out */
+    uint64_t thread;       /* that has to carry it out; 0: any that reads */
 };
 
 static volatile struct orders *orders;
@@ -47,19 +51,30 @@ __attribute__((constructor)) static void attach(void) {
 __attribute__((noinline, visibility("default"))) void slowdust_order(void) {
     uint64_t number = orders->number;
     done = number;
-    if (orders->kind == START) {
+    if (orders->kind == START || orders->kind == START_AT_ONCE) {
         CALLGRIND_START_INSTRUMENTATION;
         CALLGRIND_ZERO_STATS;
     } else if (orders->kind == DUMP) {
         CALLGRIND_DUMP_STATS_AT("slowdust");
     } else if (orders->kind == STOP) {
         CALLGRIND_STOP_INSTRUMENTATION;
+    } else if (orders->kind == FINISH) {
+        CALLGRIND_DUMP_STATS_AT("slowdust");
+        CALLGRIND_STOP_INSTRUMENTATION;
     }
     orders->process = (uint64_t)getpid();
     __atomic_store_n(&orders->acknowledged, number, __ATOMIC_RELEASE);
 }
 
+/* Returns whether there is an order that this thread has to carry out. */
+static int is_due(void) {
+    if (!orders || __atomic_load_n(&orders->number, __ATOMIC_ACQUIRE) == done) return 0;
+    return orders->thread == 0 || orders->thread == (uint64_t)syscall(SYS_gettid);
+}
+
 ssize_t recv(int socket, void *buffer, size_t length, int flags) {
-    if (orders && __atomic_load_n(&orders->number, __ATOMIC_ACQUIRE) != done) slowdust_order();
-    return syscall(SYS_recvfrom, socket, buffer, length, flags, NULL, NULL);
+    if (is_due()) slowdust_order();
+    ssize_t read = syscall(SYS_recvfrom, socket, buffer, length, flags, NULL, NULL);
+    if (is_due() && orders->kind >= START_AT_ONCE) slowdust_order();
+    return read;
 }

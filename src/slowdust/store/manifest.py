@@ -228,6 +228,9 @@ class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The command that would allow it: 'sudo apt install valgrind'."""
     version: str | None = None
     """The version of the program that counted."""
+    rows: int | None = None
+    """Rows of the table in which work was counted, where they are fewer than those of the table
+    that was timed."""
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -211,6 +211,15 @@ def test_counts_of_one_client_belong_to_the_fewest_clients_that_were_timed() -> 
     assert "Work was counted with 1 client, time was measured with 4 clients." in report.notes
 
 
+def test_a_smaller_table_has_a_note_where_work_was_counted() -> None:
+    counts = synthetic_counts([A, B], TESTS)
+    manifest, slices = synthetic_experiment([A, B], list(TESTS), noise=QUIET, blocks=6)
+    manifest.counting = Counting(source="valgrind", rows=40_000)
+    [note] = [note for note in analyse(manifest, slices, counts=counts).notes if "40,000" in note]
+    assert note.startswith("Work was counted in a table of 40,000 rows")
+    assert note not in analyse(manifest, slices).notes
+
+
 def test_counts_of_the_same_number_of_clients_need_no_note() -> None:
     report = counted(synthetic_counts([A, B], TESTS), clients=(1, 8))
 

@@ -86,16 +86,16 @@ def test_a_hold_needs_room_for_the_rows_that_it_keeps() -> None:
 
 def test_partitions_have_room_for_all_keys_that_will_ever_be() -> None:
     sized = workload(rows=[1000, 200, 50], seconds=10, rates=[100], partitions=4)
-    steps = [step.test.name for step in plan(spec_of(rates=[100]))]
-    parts = partitions_of(sized, steps, 1)
+    works = [sized.work(step.test.name, 1) for step in plan(spec_of(rates=[100]))]
+    parts = partitions_of(works, sized.settings, 1)
     assert parts is not None
     assert parts.count == 4
     assert parts.rows_each * 4 >= 1000 + 200 + 50 + 2 * 10 * 100 > (parts.rows_each - 1) * 4
     shared = workload(rows=[1000, 200, 50], partitions=4, table="shared")
-    of_three = partitions_of(shared, steps[:1], 3)
+    of_three = partitions_of([shared.work("l.i0", 3)], shared.settings, 3)
     assert of_three is not None
     assert of_three.rows_each == 750
-    assert partitions_of(workload(), [], 1) is None
+    assert partitions_of([], workload().settings, 1) is None
 
 
 def test_rows_at_a_rate_are_whole_commits() -> None:

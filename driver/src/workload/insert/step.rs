@@ -68,8 +68,8 @@ fn check(job: &Prepare) -> Result<(), Failure> {
         }
         Work::Query {
             writes_per_second, ..
-        } if !is_rate(writes_per_second) => {
-            usage("a rate is a positive number per second".to_owned())
+        } if writes_per_second != 0.0 && !is_rate(writes_per_second) => {
+            usage("a rate is a number per second, 0 or more".to_owned())
         }
         Work::Load { rows: 0, .. } | Work::Replace { rows: 0, .. } => {
             usage("a step inserts a row at least".to_owned())
@@ -130,6 +130,9 @@ impl LongStep for InsertStep {
                         Pace::background(end, schedule)
                     };
                     connections.push(self.querier(client, query, end));
+                    if writes_per_second == 0.0 {
+                        continue;
+                    }
                     connections.push(self.inserter(client, pace(INSERT), None, gate));
                     connections.push(self.deleter(client, pace(DELETE)));
                 }

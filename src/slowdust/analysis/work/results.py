@@ -11,6 +11,7 @@ from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.work.cost import background_per_operation, events_per_operation, place_of
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
+from slowdust.store.manifest import Counting
 from slowdust.wording import clients, listing
 
 TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
@@ -65,15 +66,24 @@ def has_work(results: Sequence[Result]) -> bool:
     return any(result.work is not None for result in results)
 
 
-def notes_about_work(results: Sequence[Result], counts: Sequence[Count]) -> list[str]:
-    """Return a note if work was counted with other numbers of clients than time was measured."""
+def notes_about_work(
+    results: Sequence[Result], counts: Sequence[Count], counting: Counting | None
+) -> list[str]:
+    """Return a note for each way in which work was counted otherwise than time was measured."""
     measured = {result.clients for result in results if result.work is not None}
     counted = {step.clients for step in counts_by_step(counts)}
-    if measured <= counted:
-        return []
-    levels = listing([clients(count) for count in sorted(counted)])
-    times = listing([clients(count) for count in sorted(measured)])
-    return [f"Work was counted with {levels}, time was measured with {times}."]
+    notes = []
+    if not measured <= counted:
+        levels = listing([clients(count) for count in sorted(counted)])
+        times = listing([clients(count) for count in sorted(measured)])
+        notes.append(f"Work was counted with {levels}, time was measured with {times}.")
+    rows = None if counting is None else counting.rows
+    if measured and rows is not None:
+        notes.append(
+            f"Work was counted in a table of {rows:,} rows, fewer than time was measured with: "
+            f"indexes may have fewer levels, and statements other plans."
+        )
+    return notes
 
 
 def _work(counts: Sequence[Count]) -> Work:

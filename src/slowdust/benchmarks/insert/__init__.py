@@ -93,8 +93,6 @@ INSERT = InsertBenchmark(
         "slice": _NOT_SLICED,
         "discard": _NOT_SLICED,
         "warmup": "the steps of insert begin with no warm-up",
-        "count": "the work of long steps is not counted yet",
-        "simulate": "the work of long steps is not counted yet",
         "profile": "only the benchmarks of slices are sampled",
         "waits": "only the waits of benchmarks of slices are observed",
         "rate": "the rates of insert are those of its writers ([insert] rates)",

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowdust.benchmarks.insert.counted import ScaledTable, fewer_rows
 from slowdust.benchmarks.insert.options import InsertTable
 from slowdust.benchmarks.insert.steps import InsertStep, Kind, step_called
-from slowdust.benchmarks.steps import Server, StepWork, Workload
+from slowdust.benchmarks.steps import CountedWork, Server, StepWork, Workload
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Method, StepsMethod
 from slowdust.units import Second
@@ -95,6 +96,17 @@ class InsertWorkload(Workload):
                     "rows_per_commit": self._rows_per_commit["q"],
                 }
                 return StepWork(query, rows, rows, operations=None)
+
+    def counted_rows(self, levels: Sequence[int]) -> int | None:
+        """Return the rows of the table in which instructions are counted; None if all are."""
+        return fewer_rows(max(self.rows(clients)["l.i0"] for clients in levels))
+
+    def counted(self, step: str, windows: int) -> CountedWork:
+        """Return the work of a step whose instructions are counted, in a table of few rows."""
+        known = step_called(step)
+        assert known is not None
+        table = ScaledTable(self.rows(1)["l.i0"], windows)
+        return table.work(known, self.work(step, 1), self._rows_per_commit)
 
     def add_to(self, method: Method, levels: Sequence[int]) -> None:
         """Write what the manifest says of the workload, for the numbers of clients."""

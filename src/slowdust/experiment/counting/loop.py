@@ -1,7 +1,7 @@
 """The counting of work after the timed incarnations: servers under callgrind, one client each.
 
 Time does not matter here, so contenders are counted at the same time, each on a CPU of its own.
-The tables are loaded by servers as usual, which are then started again under callgrind.
+What they carry out is the benchmark's to say: it comes as a procedure.
 """
 
 from __future__ import annotations
@@ -15,35 +15,18 @@ from dataclasses import dataclass, field
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender
-from slowdust.experiment.counting.session import (
-    REPEATS,
-    TOLD_TREND,
-    WINDOWS_AT_MOST,
-    CountedSession,
-    trend_of,
-)
-from slowdust.experiment.counting.starts import counted_steps, planned_starts
+from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
+from slowdust.experiment.counting.session import TOLD_TREND, trend_of
+from slowdust.experiment.counting.starts import planned_starts
 from slowdust.experiment.driver.placement import usable_cpus
-from slowdust.experiment.driver.process import Data, Driver, TargetError
-from slowdust.experiment.driver.protocol import ToPositions
+from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import counts_of
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.schedule import Action, Turn, maintenance_after
-from slowdust.experiment.slices.tables import LoadedTables
-from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.formats.callgrind import read_profile
-from slowdust.instances.callgrind import SIMULATION, Callgrind
-from slowdust.units import Second, known
+from slowdust.units import Second
 
-_WINDOW = 60_000_000
-"""Instructions that a window should have: half a second under callgrind."""
-_PER_US = 3000
-"""Instructions in a microsecond of CPU time in user mode, at most."""
-_FEWEST, _MOST = 3, 1000
-"""Fewest and most operations of a window."""
 _LOOK_EVERY: Second = 0.2
 
 
@@ -61,15 +44,19 @@ class _Task:
 
 
 class CountingLoop:
-    """Counts the work of every contender in every test, in incarnations of its own."""
+    """Counts the work of every contender in every step, after starts of its server of their own."""
 
-    def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
-        self._steps = counted_steps(spec)
-        data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
-        preparations = Preparations(contenders, journal.manifest.contenders, [], view)
-        self._tables = LoadedTables(contenders, data, preparations, view)
-        self._budget = spec.budget
-        self._options = SIMULATION if spec.simulate else ()
+    def __init__(
+        self,
+        procedure: Procedure,
+        contenders: Contenders,
+        journal: Journal,
+        view: View,
+        options: Sequence[str] = (),
+    ) -> None:
+        """`options` are more of callgrind's."""
+        self._procedure = procedure
+        self._options = options
         self._contenders = contenders
         self._journal = journal
         self._view = view
@@ -79,9 +66,10 @@ class CountingLoop:
 
     def run(self) -> None:
         """Count what has not been counted yet; a step that cannot be counted is a warning."""
-        for start, steps in planned_starts(self._steps, self._journal, self._contenders):
+        planned = planned_starts(self._procedure.steps, self._journal, self._contenders)
+        for start, steps in planned:
             if self._tasks(start, steps):
-                self._load(start)
+                self._procedure.prepare(start)
                 self._count(self._tasks(start, steps))
 
     def _tasks(self, start: int, steps: Sequence[PlannedStep]) -> list[_Task]:
@@ -104,61 +92,18 @@ class CountingLoop:
             for count in self._journal.counts
             if (count.place.contender, count.place.incarnation) == (contender, start)
         ]
-        counted = {place.test for place in places if place.repeat == REPEATS - 1}
+        counted = {(place.test, place.repeat) for place in places}
         return [
             step
             for step in steps
-            if step.test.name not in counted and self._countable(contender, step)
+            if (step.test.name, self._procedure.repeats(step) - 1) not in counted
+            and self._countable(contender, step)
         ]
 
     def _countable(self, contender: str, step: PlannedStep) -> bool:
         """Return whether neither a contender nor the base failed in a step."""
         names = (contender, self._contenders.names[0])
         return not any((name, step.test.name) in self._failed for name in names)
-
-    def _load(self, start: int) -> None:
-        """Prepare the tables by servers as usual, unless they forget them at their end."""
-        self._tables.note_writes()  # what a load does is drawn anew
-        if not any(contender.keeps_tables for contender in self._contenders.running()):
-            return
-        self._tables.start(start)
-        self._view.phase("ageing the data")
-        self._contenders.for_each(lambda contender: self._age(contender, self._contenders.driver))
-        if self._writes:
-            self._tables.maintain(self._budget)
-        self._contenders.stop()
-
-    @property
-    def _writes(self) -> bool:
-        return any(step.test.writes for step in self._steps)
-
-    def _age(self, contender: RunningContender, driver: Driver) -> None:
-        """Write as often into a contender's tables as the timed part did.
-
-        The first writes into tables just loaded split the pages of their indexes, which costs
-        many times what a write costs later, and not at the same moment on each server.
-        """
-        data = self._tables.data
-        for step in self._steps:
-            if age := self._age_of(step):
-                session = f"{contender.name}|{step.key}|age"
-                driver.open(session, contender.target, data, test=step.test.driver_test, clients=1)
-                driver.run(session, ToPositions([age]))
-                driver.close(session)
-
-    def _age_of(self, step: PlannedStep) -> int:
-        """Return the operations of a step that come before those that are counted.
-
-        They are those of the first timed incarnation; none where operations use up rows.
-        """
-        if step.test.consumes:
-            return 0
-        ages = [
-            sum(timed.aged_to)
-            for timed in self._journal.steps
-            if timed.test.name == step.test.name and timed.aged_to is not None
-        ]
-        return min(ages, default=0)
 
     def _count(self, tasks: Sequence[_Task]) -> None:
         """Count several contenders at the same time, as many as there are CPUs."""
@@ -197,27 +142,17 @@ class CountingLoop:
         try:
             callgrind = contender.server.start_under_callgrind(self._options)
             with Driver(cpus=[cpus[-1 - task.number % len(cpus)]]) as driver:
-                if not contender.keeps_tables:
-                    self._tables.load_one(contender, driver, lambda done, total: None)
-                    self._age(contender, driver)
-                    if self._writes:
-                        self._tables.maintain_one(contender, driver)
-                todo = [Turn(step, Action.MEASURE) for step in task.steps]
-                maintained = maintenance_after(todo)
-                for turn in todo:
+                server = CountedServer(contender, driver, callgrind, task.start)
+                for step, count in self._procedure.turns(server, task.steps):
                     if task.stopped.is_set():
                         return
-                    if self._countable(contender.name, turn.step):
-                        self._count_step(task, turn.step, driver, callgrind)
-                    if turn is maintained:
-                        self._tables.maintain_one(contender, driver)
+                    if self._countable(contender.name, step):
+                        self._count_step(task, step, count)
                     task.done += 1
         finally:
             contender.server.stop()
 
-    def _count_step(
-        self, task: _Task, step: PlannedStep, driver: Driver, callgrind: Callgrind
-    ) -> None:
+    def _count_step(self, task: _Task, step: PlannedStep, count: CountStep) -> None:
         """Count a step and keep what it cost; an error that the server answers with is a warning.
 
         Raises:
@@ -226,10 +161,8 @@ class CountingLoop:
             CallgrindError: it does not take orders.
         """
         contender = task.contender
-        session = CountedSession(driver, contender, step, task.start, self._age_of(step))
-        operations = self._operations(step)
         try:
-            repeats = session.repeats(callgrind, self._tables.data, operations)
+            repeats = count()
         except TargetError as error:
             contender.server.check_alive()
             if error.kind == "connection":
@@ -239,15 +172,15 @@ class CountingLoop:
                 name = f"{step.test.name} of {contender.name}"
                 self._contenders.warn(f"the work of {name} was not counted: {error}")
             return
+        runs = [repeat.run for repeat in repeats]
         profile = read_profile(
-            [repeat.text for repeat in repeats],
+            [text for repeat in repeats for text in repeat.texts],
             benchmark=step.test.benchmark,
             test=step.test.name,
             clients=step.clients,
             contender=contender.name,
-            operations=REPEATS * operations,
+            operations=sum(run.operations for run in runs),
         )
-        runs = [repeat.run for repeat in repeats]
         trend = trend_of(repeats)
         with self._lock:
             if abs(trend) > TOLD_TREND:
@@ -257,45 +190,5 @@ class CountingLoop:
                 )
             # A step whose last count is there is not counted again: so its profile comes first.
             self._journal.keep_profile(profile, task.start)
-            for count in counts_of(step, contender.name, task.start, "valgrind", runs):
-                self._journal.add_count(count)
-
-    def _operations(self, step: PlannedStep) -> int:
-        """Return the operations of a window: the same for all contenders and incarnations.
-
-        They are chosen by the CPU time that the base's operations took in the timed part.
-        """
-        earlier = [
-            count.run.operations
-            for count in self._journal.counts
-            if count.place.test == step.test.name
-        ]
-        operations = earlier[0] if earlier else operations_of(self._cpu_us(step))
-        if not step.test.consumes:
-            return operations
-        rows = self._tables.data.tables * self._tables.data.rows
-        return max(1, min(operations, rows // WINDOWS_AT_MOST))
-
-    def _cpu_us(self, step: PlannedStep) -> float | None:
-        """Return the base's CPU time in user mode per operation; None where none was measured."""
-        base = self._contenders.all[0].name
-        measured = [
-            record.measured
-            for timed in self._journal.steps
-            for record in timed.slices
-            if timed.test.name == step.test.name and record.place.contender == base
-        ]
-        seconds = known(each.used("server", "cpu_user_s") for each in measured)
-        operations = sum(each.operations or 0 for each in measured)
-        return 1e6 * sum(seconds) / operations if operations and seconds else None
-
-
-def operations_of(cpu_us: float | None) -> int:
-    """Return the operations of a window, for operations that take so much CPU time.
-
-    It then has about `_WINDOW` instructions; operations of which nothing is known take the
-    fewest.
-    """
-    if not cpu_us:
-        return _FEWEST
-    return round(min(_MOST, max(_FEWEST, _WINDOW / (cpu_us * _PER_US))))
+            for each in counts_of(step, contender.name, task.start, "valgrind", runs):
+                self._journal.add_count(each)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from slowdust.errors import SlowdustError
 from slowdust.formats.perf_stat import read_events
+from slowdust.store.count import Source
 from slowdust.store.manifest import Counting
 
 Wanted = Literal["auto", "pmu", "valgrind", "off"]
@@ -39,11 +40,11 @@ class Missing:
         return self.reason if self.remedy is None else f"{self.reason} Allow it by `{self.remedy}`."
 
 
-def choose_method(wanted: Wanted) -> Counting:
+def choose_method(wanted: Wanted, sources: Sequence[Source] = ("pmu", "valgrind")) -> Counting:
     """Return how the work of the servers is counted on this machine.
 
-    `auto` takes the processor's counters where instructions in user mode can be counted, else
-    valgrind, else nothing, with the reason and the command that would allow it.
+    `auto` takes the first of `sources` that can count instructions in user mode here, else nothing,
+    with the reason and the command that would allow the last of them.
 
     Raises:
         SlowdustError: the source that is wanted cannot count here.
@@ -55,15 +56,16 @@ def choose_method(wanted: Wanted) -> Counting:
         if isinstance(version, Missing):
             raise SlowdustError(f"--count {wanted}: {version}")
         return Counting(source=wanted, version=version)
-    no_pmu = check_pmu()
-    if not isinstance(no_pmu, Missing):
-        return Counting(source="pmu", version=no_pmu)
-    no_valgrind = check_valgrind()
-    if not isinstance(no_valgrind, Missing):
-        return Counting(source="valgrind", reason=str(no_pmu), version=no_valgrind)
+    missing: list[Missing] = []
+    for source in sources:
+        version = _CHECKS[source]()
+        if not isinstance(version, Missing):
+            reasons = " ".join(map(str, missing))
+            return Counting(source=source, reason=reasons or None, version=version)
+        missing.insert(0, version)
     return Counting(
-        reason=f"{no_valgrind.reason} {no_pmu.reason}",
-        remedy=no_valgrind.remedy,  # valgrind counts on every machine
+        reason=" ".join(each.reason for each in missing),
+        remedy=missing[0].remedy,  # that of valgrind, which counts on every machine
     )
 
 
@@ -134,7 +136,10 @@ def check_valgrind() -> str | Missing:
     return version
 
 
-_CHECKS = {"pmu": check_pmu, "valgrind": check_valgrind}
+_CHECKS: Mapping[Source, Callable[[], str | Missing]] = {
+    "pmu": check_pmu,
+    "valgrind": check_valgrind,
+}
 
 
 def _machine() -> str:

@@ -52,8 +52,8 @@ class Repeat:
     """One window."""
 
     run: CountedRun
-    text: str
-    """What callgrind wrote of the session."""
+    texts: tuple[str, ...]
+    """What callgrind wrote of the session, or of each of several."""
 
 
 class CountedSession:
@@ -117,7 +117,8 @@ class CountedSession:
         texts = [self._window(callgrind, operations) for _ in range(windows)]
         callgrind.stop(lambda: self._run(1))
         return [
-            Repeat(CountedRun(operations=operations, own=events_of(text)), text) for text in texts
+            Repeat(CountedRun(operations=operations, own=events_of(text)), (text,))
+            for text in texts
         ]
 
     def _window(self, callgrind: Callgrind, operations: int) -> str:

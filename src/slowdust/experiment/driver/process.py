@@ -186,8 +186,8 @@ class Driver:
         """Connect the clients of a long step, and prepare its statements."""
         command.cpus = placement.cpus_of_connections(command.clients, self._cpus)
         prepared = self._ask(command, protocol.Prepared, _MAINTENANCE_LIMIT)
-        seats = prepared.seats
-        _place(command, [seat.process for seat in seats], [seat.cpu for seat in seats])
+        cpus = {seat.process: seat.cpu for seat in prepared.seats if seat.cpu is not None}
+        _place(command, [*cpus], [*cpus.values()])
         return prepared
 
     def perform(

@@ -236,10 +236,12 @@ class Created(AnyEvent, kw_only=True, tag="created"):
 
 
 class Seat(msgspec.Struct):
-    """A process (or thread) of the server, and the CPU of the connection that it serves."""
+    """A process (or thread) of the server, and the connection that it serves."""
 
+    role: str
     process: int
-    cpu: int
+    cpu: int | None
+    """The CPU of the connection; None: wherever the scheduler puts it."""
 
 
 class Prepared(AnyEvent, kw_only=True, tag="prepared"):

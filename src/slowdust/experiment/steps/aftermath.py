@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from slowdust.benchmarks.steps import Maintenance, Workload
-from slowdust.dbms.family import Shutdown, Stage
+from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender, explain_failure
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.maintenance import longest_wait
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.steps.debt import maintenance_due, stages_of
 from slowdust.experiment.steps.measurement import Measurement
 from slowdust.experiment.steps.step import StepRunner
-from slowdust.experiment.steps.turn import ContenderTurn, level_of, long_step
+from slowdust.experiment.steps.turn import ContenderTurn, level_of
 from slowdust.experiment.view import View
 from slowdust.instances.programs import InstanceError
 from slowdust.store.manifest import StepFailure
@@ -125,33 +126,17 @@ class Aftermath:
         """Pay the step's debt before another contender's turn; return how long that took."""
         begun = time.monotonic()
         limit = _BETWEEN_TURNS
-        stages: list[Stage] = []
         contender, tables = turn.contender, turn.tables
-        due = self._maintenance(turn.step)
-        match due:
-            case Maintenance.AFTER_LOAD:
-                stages = contender.family.after_load(contender.server.site, tables.names)
-            case Maintenance.AFTER_WRITES:
-                stages = contender.family.after_writes(contender.server.site, tables.names)
-                limit = max(limit, longest_wait(tables.rows, self._workload.seconds / _FULL_STEP))
-            case Maintenance.AFTER_STEP:
-                stages = contender.family.after_step(contender.server.site, tables.names)
-        if stages:
+        due = maintenance_due(turn.step, self._steps(turn.step))
+        if due is Maintenance.AFTER_WRITES:
+            limit = max(limit, longest_wait(tables.rows, self._workload.seconds / _FULL_STEP))
+        if stages := stages_of(due, contender, tables.names):
             self._view.phase(f"maintenance of {contender.name} after {turn.test.name}")
             self._contenders.maintain(contender, stages, tables.rows)
         self._wait_until_idle(contender, limit)
         if due is Maintenance.AFTER_LOAD:
             self._journal.record_servers(self._contenders)
         return time.monotonic() - begun
-
-    def _maintenance(self, step: PlannedStep) -> Maintenance:
-        """Return the maintenance that follows a step: after the writes only behind the last."""
-        due = long_step(step).maintenance
-        steps = self._steps(step)
-        later = steps[steps.index(step) + 1 :]
-        if due is Maintenance.AFTER_WRITES and any(long_step(s).maintenance is due for s in later):
-            return Maintenance.AFTER_STEP
-        return due
 
     def _wait_until_idle(self, contender: RunningContender, limit: Second) -> None:
         self._view.phase(f"waiting until {contender.name} is idle")

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from slowdust.benchmarks.steps import Server, StepBenchmark, Workload
+from slowdust.benchmarks.steps import Server, StepBenchmark, StepTable, StepWork, Workload
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Create, Partitions
 from slowdust.experiment.journal import OpenJournal
@@ -66,13 +66,17 @@ def method_of_steps(spec: Spec, workload: Workload) -> Method:
     return method
 
 
-def partitions_of(workload: Workload, steps: Sequence[str], clients: int) -> Partitions | None:
-    """Return equal ranges of all keys that a table will ever have; None without partitions."""
-    count = workload.settings.partitions
+def partitions_of(
+    works: Iterable[StepWork], settings: StepTable, clients: int
+) -> Partitions | None:
+    """Return equal ranges of all keys that a table will ever have; None without partitions.
+
+    `works` are those of each client.
+    """
+    count = settings.partitions
     if not count:
         return None
-    inserted = sum(workload.work(step, clients).inserted for step in steps)
-    keys = inserted * clients // workload.settings.tables(clients)
+    keys = sum(work.inserted for work in works) * clients // settings.tables(clients)
     return Partitions(count=count, rows_each=max(1, -(-keys // count)))
 
 
@@ -99,7 +103,7 @@ class StepLoop:
         self.journal = journal_of(method_of_steps(spec, workload))
         self._benchmark = spec.configured_benchmark()
         self._contenders = contenders
-        self._workload = workload
+        self.workload = workload
         self._view = view
         self._levels = list(dict.fromkeys(map(level_of, self.journal.steps)))
         runner = StepRunner(contenders, self._benchmark.driver_benchmark, workload, spec.seed)
@@ -152,9 +156,10 @@ class StepLoop:
             self._view.step_done(self._status(step, number))
 
     def _make_tables(self, steps: list[PlannedStep], clients: int) -> dict[str, Tables]:
-        count = self._workload.settings.tables(clients)
+        count = self.workload.settings.tables(clients)
         names = [f"{self._benchmark.table}{number}" for number in range(1, count + 1)]
-        partitions = partitions_of(self._workload, [step.test.name for step in steps], clients)
+        works = [self.workload.work(step.test.name, clients) for step in steps]
+        partitions = partitions_of(works, self.workload.settings, clients)
         for contender in self._turns.present():
             with self._contenders.guard(contender):
                 command = Create(

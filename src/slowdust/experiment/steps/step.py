@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from slowdust.benchmarks.steps import StepWork, Workload
+from slowdust.benchmarks.steps import StepTable, StepWork, Workload
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import maintenance_limit
 from slowdust.experiment.driver.protocol import PlanText, Prepare
@@ -15,6 +15,26 @@ from slowdust.units import Second
 
 _ENDING: Second = 0.2
 """Time for server processes to end whose connections looked at the tables before the step."""
+
+
+def command_of(
+    turn: ContenderTurn, work: StepWork, benchmark: str, seed: int, settings: StepTable
+) -> Prepare:
+    """Return the command that prepares a turn's work, with nothing held open beside it.
+
+    `benchmark` is the driver's name of the benchmark.
+    """
+    return Prepare(
+        session=turn.session,
+        target=turn.contender.target,
+        benchmark=benchmark,
+        clients=turn.step.clients,
+        tables=len(turn.tables.names),
+        seed=seed,
+        inserted=turn.tables.inserted,
+        statements=settings.statements,
+        work=work.command,
+    )
 
 
 class StepRunner:
@@ -31,18 +51,10 @@ class StepRunner:
 
     def prepare(self, turn: ContenderTurn) -> list[PlanText]:
         """Connect the clients; return the plans of the step's statements."""
-        command = Prepare(
-            session=turn.session,
-            target=turn.contender.target,
-            benchmark=self._benchmark,
-            clients=turn.step.clients,
-            tables=len(turn.tables.names),
-            seed=self._seed,
-            inserted=turn.tables.inserted,
-            statements=self._workload.settings.statements,
-            work=self.work(turn.step).command,
-            long_transaction=turn.test.held,
+        command = command_of(
+            turn, self.work(turn.step), self._benchmark, self._seed, self._workload.settings
         )
+        command.long_transaction = turn.test.held
         self._driver.prepare(command)
         return self._driver.explain(turn.session)
 

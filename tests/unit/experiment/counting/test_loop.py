@@ -15,8 +15,10 @@ from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.counting import loop as counting_loop
+from slowdust.experiment.counting import sliced
 from slowdust.experiment.counting.loop import CountingLoop
 from slowdust.experiment.counting.session import REPEATS, Repeat
+from slowdust.experiment.counting.sliced import SliceProcedure
 from slowdust.experiment.counting.starts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
@@ -93,7 +95,7 @@ class PretendedSession:
         if self._error is not None:
             raise self._error
         own = {INSTRUCTIONS: self._instructions * operations}
-        return [Repeat(CountedRun(operations=operations, own=own), CALLGRIND)] * REPEATS
+        return [Repeat(CountedRun(operations=operations, own=own), (CALLGRIND,))] * REPEATS
 
 
 def pretended_driver(cpus: list[int]) -> AbstractContextManager[list[int]]:
@@ -112,7 +114,7 @@ class Outcome:
 
 
 def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *servers: PretendedServer) -> Outcome:
-    monkeypatch.setattr(counting_loop, "CountedSession", PretendedSession)
+    monkeypatch.setattr(sliced, "CountedSession", PretendedSession)
     monkeypatch.setattr(counting_loop, "Driver", pretended_driver)
     monkeypatch.setattr(counting_loop, "usable_cpus", lambda: [0])  # one after the other
     monkeypatch.setattr(LoadedTables, "load_one", lambda *of: None)
@@ -137,7 +139,8 @@ def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *servers: PretendedSe
         contenders.on_failure(lambda contender: pytest.fail(f"{contender.name} has failed"))
         contenders.on_warning(journal.warn)
         with contenders.observing("counting the work"):
-            CountingLoop(SPEC, contenders, journal, view).run()
+            procedure = SliceProcedure(SPEC, contenders, journal, view)
+            CountingLoop(procedure, contenders, journal, view).run()
         counted: dict[str, list[tuple[str, int]]] = {server.name: [] for server in servers}
         for record in folder.read_counts():
             if record.place.repeat == 0:

@@ -1,0 +1,157 @@
+"""The counting of tests in slices: each test in windows of as many operations.
+
+The tables are loaded by servers as usual, which are then started again under callgrind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
+from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession, Repeat
+from slowdust.experiment.counting.starts import counted_steps
+from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.protocol import ToPositions
+from slowdust.experiment.journal import Journal
+from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.slices.schedule import Action, Turn, maintenance_after
+from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.view import View
+from slowdust.units import known
+
+_WINDOW = 60_000_000
+"""Instructions that a window should have: half a second under callgrind."""
+_PER_US = 3000
+"""Instructions in a microsecond of CPU time in user mode, at most."""
+_FEWEST, _MOST = 3, 1000
+"""Fewest and most operations of a window."""
+
+
+class SliceProcedure(Procedure):
+    """Counts tests on tables that are loaded, and aged as in the timed part."""
+
+    def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
+        self.steps = counted_steps(spec)
+        data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
+        preparations = Preparations(contenders, journal.manifest.contenders, [], view)
+        self._tables = LoadedTables(contenders, data, preparations, view)
+        self._budget = spec.budget
+        self._contenders = contenders
+        self._journal = journal
+        self._view = view
+
+    def repeats(self, step: PlannedStep) -> int:
+        """Return the number of windows, which is the same for all tests."""
+        del step
+        return REPEATS
+
+    def prepare(self, start: int) -> None:
+        """Prepare the tables by servers as usual, unless they forget them at their end."""
+        self._tables.note_writes()  # what a load does is drawn anew
+        if not any(contender.keeps_tables for contender in self._contenders.running()):
+            return
+        self._tables.start(start)
+        self._view.phase("ageing the data")
+        self._contenders.for_each(lambda contender: self._age(contender, self._contenders.driver))
+        if self._writes:
+            self._tables.maintain(self._budget)
+        self._contenders.stop()
+
+    @property
+    def _writes(self) -> bool:
+        return any(step.test.writes for step in self.steps)
+
+    def _age(self, contender: RunningContender, driver: Driver) -> None:
+        """Write as often into a contender's tables as the timed part did.
+
+        The first writes into tables just loaded split the pages of their indexes, which costs
+        many times what a write costs later, and not at the same moment on each server.
+        """
+        data = self._tables.data
+        for step in self.steps:
+            if age := self._age_of(step):
+                session = f"{contender.name}|{step.key}|age"
+                driver.open(session, contender.target, data, test=step.test.driver_test, clients=1)
+                driver.run(session, ToPositions([age]))
+                driver.close(session)
+
+    def _age_of(self, step: PlannedStep) -> int:
+        """Return the operations of a step that come before those that are counted.
+
+        They are those of the first timed incarnation; none where operations use up rows.
+        """
+        if step.test.consumes:
+            return 0
+        ages = [
+            sum(timed.aged_to)
+            for timed in self._journal.steps
+            if timed.test.name == step.test.name and timed.aged_to is not None
+        ]
+        return min(ages, default=0)
+
+    def turns(
+        self, server: CountedServer, steps: Sequence[PlannedStep]
+    ) -> Iterator[tuple[PlannedStep, CountStep]]:
+        """Yield the tests in their order, with maintenance behind those that write."""
+        contender, driver = server.contender, server.driver
+        if not contender.keeps_tables:
+            self._tables.load_one(contender, driver, lambda done, total: None)
+            self._age(contender, driver)
+            if self._writes:
+                self._tables.maintain_one(contender, driver)
+        todo = [Turn(step, Action.MEASURE) for step in steps]
+        maintained = maintenance_after(todo)
+        for turn in todo:
+            yield turn.step, partial(self._count, server, turn.step)
+            if turn is maintained:
+                self._tables.maintain_one(contender, driver)
+
+    def _count(self, server: CountedServer, step: PlannedStep) -> list[Repeat]:
+        session = CountedSession(
+            server.driver, server.contender, step, server.start, self._age_of(step)
+        )
+        return session.repeats(server.callgrind, self._tables.data, self._operations(step))
+
+    def _operations(self, step: PlannedStep) -> int:
+        """Return the operations of a window: the same for all contenders and incarnations.
+
+        They are chosen by the CPU time that the base's operations took in the timed part.
+        """
+        earlier = [
+            count.run.operations
+            for count in self._journal.counts
+            if count.place.test == step.test.name
+        ]
+        operations = earlier[0] if earlier else operations_of(self._cpu_us(step))
+        if not step.test.consumes:
+            return operations
+        rows = self._tables.data.tables * self._tables.data.rows
+        return max(1, min(operations, rows // WINDOWS_AT_MOST))
+
+    def _cpu_us(self, step: PlannedStep) -> float | None:
+        """Return the base's CPU time in user mode per operation; None where none was measured."""
+        base = self._contenders.all[0].name
+        measured = [
+            record.measured
+            for timed in self._journal.steps
+            for record in timed.slices
+            if timed.test.name == step.test.name and record.place.contender == base
+        ]
+        seconds = known(each.used("server", "cpu_user_s") for each in measured)
+        operations = sum(each.operations or 0 for each in measured)
+        return 1e6 * sum(seconds) / operations if operations and seconds else None
+
+
+def operations_of(cpu_us: float | None) -> int:
+    """Return the operations of a window, for operations that take so much CPU time.
+
+    It then has about `_WINDOW` instructions; operations of which nothing is known take the
+    fewest.
+    """
+    if not cpu_us:
+        return _FEWEST
+    return round(min(_MOST, max(_FEWEST, _WINDOW / (cpu_us * _PER_US))))

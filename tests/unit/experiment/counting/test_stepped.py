@@ -1,0 +1,218 @@
+"""The windows of long steps, on a server that only pretends to be under callgrind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.steps import CountedWork, Server, StepBenchmark
+from slowdust.errors import SlowdustError
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.counting.procedure import CountedServer
+from slowdust.experiment.counting.session import REPEATS, Repeat
+from slowdust.experiment.counting.step_session import WINDOWS
+from slowdust.experiment.counting.stepped import StepProcedure
+from slowdust.experiment.driver.process import TargetError
+from slowdust.experiment.driver.protocol import Failed, Prepare, UntilOperations
+from slowdust.experiment.run import counting_of
+from slowdust.experiment.spec.spec import Spec, parse_spec
+
+TABLE: dict[str, object] = {"rows": [4000, 1000, 200], "rates": [100], "seconds": 2}
+STEPS = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"]
+PER_OPERATION = 10
+"""Instructions of each operation of each session."""
+THREADS = {"insert": 11, "delete": 12, "query": 13, "index": 14}
+
+
+def spec_of(**more: object) -> Spec:
+    base = {"name": "x", "contenders": ["postgres@17.6"], "benchmark": "insert", "insert": TABLE}
+    return parse_spec(base | more)
+
+
+@dataclass
+class PretendedDriver:
+    """A driver whose sessions do nothing but go forward."""
+
+    refused: str | None = None
+    """The kind of the work that the server refuses."""
+    position: int = 0
+    work: dict[str, Any] = field(default_factory=dict)
+    carried_out: list[tuple[str, int]] = field(default_factory=list)
+    """Kind of each work and the operations that were done of it."""
+    create: Callable[[object], None] = field(default=lambda command: None)
+
+    def prepare(self, command: Prepare) -> SimpleNamespace:
+        assert command.clients == 1
+        assert command.long_transaction is None
+        self.work, self.position = dict(command.work), 0
+        roles = {"load": ["insert"], "replace": ["insert", "delete"]}
+        names = roles.get(self.work["kind"], [self.work["kind"]])
+        seats = [SimpleNamespace(role=role, process=THREADS[role], cpu=1) for role in names]
+        return SimpleNamespace(seats=seats)
+
+    def perform(self, session: str, until: UntilOperations, *of: object) -> SimpleNamespace:
+        assert until.operations >= self.position, "a session goes forward"
+        if self.work["kind"] == self.refused:
+            raise TargetError(Failed(kind="server", message="refused"))
+        self.position = until.operations
+        return SimpleNamespace(roles={})
+
+    def close(self, session: str) -> None:
+        self.carried_out.append((self.work["kind"], self.position))
+
+
+@dataclass
+class PretendedCallgrind:
+    """Counts the operations between its orders, as those of one thread."""
+
+    driver: PretendedDriver
+    thread: int = 0
+    begun: int = 0
+
+    def start(self, operation: Callable[[], object], thread: int) -> None:
+        operation()
+        self.thread, self.begun = thread, self.driver.position
+
+    def start_before(self, operation: Callable[[], object], thread: int) -> None:
+        self.thread, self.begun = thread, self.driver.position
+        operation()
+
+    def dump(self, operation: Callable[[], object], thread: int) -> str:
+        operation()
+        return self._text(thread)
+
+    def finish(self, close: Callable[[], object], thread: int) -> str:
+        close()
+        return self._text(thread)
+
+    def stop(self, operation: Callable[[], object], thread: int) -> None:
+        assert thread == self.thread
+        operation()
+        self.thread = 0
+
+    def _text(self, thread: int) -> str:
+        assert thread == self.thread, "only one session is counted at once"
+        done, self.begun = self.driver.position - self.begun, self.driver.position
+        return f"version: 1\npid: 7\nthread: 1\nevents: Ir\nsummary: {PER_OPERATION * done}\n"
+
+
+@pytest.fixture(autouse=True)
+def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slowdust.experiment.counting.step_session._TO_THE_READ", 0.0)
+
+
+def procedure_and_server(driver: PretendedDriver) -> tuple[StepProcedure, CountedServer]:
+    spec = spec_of()
+    benchmark = spec.configured_benchmark()
+    assert isinstance(benchmark, StepBenchmark)
+    workload = benchmark.workload([Server(200, 1 << 30)])
+    contenders = SimpleNamespace(maintain=lambda *of: None)
+    nothing = SimpleNamespace(
+        after_load=lambda *of: [], after_writes=lambda *of: [], after_step=lambda *of: []
+    )
+    contender = SimpleNamespace(
+        name="postgres@17.6",
+        target=None,
+        family=nothing,
+        server=SimpleNamespace(site=None),
+        refuse_fatal_errors=lambda errors, of_what: None,
+    )
+    procedure = StepProcedure(spec, workload, cast("Contenders", contenders))
+    server = CountedServer(
+        cast("Any", contender), cast("Any", driver), cast("Any", PretendedCallgrind(driver)), 1
+    )
+    return procedure, server
+
+
+def counted(driver: PretendedDriver, *chosen: str) -> dict[str, list[Repeat]]:
+    procedure, server = procedure_and_server(driver)
+    steps = [step for step in procedure.steps if step.test.name in chosen]
+    return {step.test.name: count() for step, count in procedure.turns(server, steps)}
+
+
+def test_windows_are_exact_and_per_what_the_rate_counts() -> None:
+    repeats = counted(PretendedDriver(), *STEPS)
+    assert list(repeats) == STEPS
+    for name, amount, operations in (
+        ("l.i0", 100, 1),
+        ("l.x", 4000, 3),
+        # Inserts and deletes have a window each, of as many commits.
+        ("l.i1", 100, 2 * 2),
+        ("l.i2", 100, 2 * 20),
+        ("qr100", 500, 500),
+        ("qp100", 500, 500),
+    ):
+        windows = repeats[name]
+        assert len(windows) == (1 if name == "l.x" else REPEATS)
+        for window in windows:
+            assert window.run.operations == amount
+            assert window.run.own == {"instructions": PER_OPERATION * operations}
+
+
+def test_writes_are_carried_out_to_their_end_and_those_beside_queries_before_them() -> None:
+    driver = PretendedDriver()
+    counted(driver, *STEPS)
+    windows = 1 + REPEATS
+    queries = 500 * (2 + windows) + 2
+    assert driver.carried_out == [
+        ("load", 40), ("index", 3), ("replace", 4 * WINDOWS), ("replace", 40 * WINDOWS),
+        *[("replace", 4), ("query", queries)] * 2,
+    ]  # fmt: skip
+
+
+def test_steps_that_are_not_counted_write_all_the_same() -> None:
+    everything, some = PretendedDriver(), PretendedDriver()
+    counted(everything, *STEPS)
+    assert list(counted(some, "l.i2", "qp100")) == ["l.i2", "qp100"]
+    writes = [work for work in everything.carried_out if work[0] != "query"]
+    assert [work for work in some.carried_out if work[0] != "query"] == writes
+    assert [work[0] for work in some.carried_out].count("query") == 1
+
+
+def test_what_follows_a_step_that_failed_is_not_counted() -> None:
+    procedure, server = procedure_and_server(PretendedDriver(refused="replace"))
+    reached = []
+    for step, count in procedure.turns(server, list(procedure.steps)):
+        reached.append(step.test.name)
+        if step.test.name == "l.i1":
+            with pytest.raises(TargetError):
+                count()
+        else:
+            count()
+    assert reached == ["l.i0", "l.x", "l.i1"]
+
+
+def test_a_session_whose_thread_is_unknown_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = SimpleNamespace(seats=[])
+    monkeypatch.setattr(PretendedDriver, "prepare", lambda driver, command: nobody)
+    with pytest.raises(SlowdustError, match="which of its threads serves insert"):
+        counted(PretendedDriver(), "l.i0")
+
+
+def work_of(step: str, **table: object) -> CountedWork:
+    benchmark = spec_of(insert=TABLE | table).configured_benchmark()
+    assert isinstance(benchmark, StepBenchmark)
+    workload = benchmark.workload([Server(200, 1 << 30)])
+    assert isinstance(workload, InsertWorkload)
+    work = workload.counted(step, WINDOWS)
+    assert isinstance(work, CountedWork)
+    return work
+
+
+def test_many_rows_are_scaled_and_few_rows_are_enough_for_the_windows() -> None:
+    assert work_of("l.i0", rows=[400_000]).work.inserted == 40_000
+    assert work_of("l.i0", rows=[400_000]).amount == 1000
+    assert work_of("l.i0", rows=[200]).work.operations == WINDOWS
+    beside = work_of("qr1000", rows=[400_000], rates=[1000], seconds=4).before
+    assert beside is not None
+    assert (beside.inserted, beside.deleted) == (400, 400)
+
+
+def test_a_pmu_does_not_count_long_steps() -> None:
+    with pytest.raises(SlowdustError, match="counted by valgrind, not with --count pmu"):
+        counting_of(spec_of(count="pmu"))
