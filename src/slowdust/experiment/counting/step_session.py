@@ -24,6 +24,8 @@ _UNKEPT = 1
 """Windows before those that are kept: the first one has the end of the order to begin."""
 _WARM_UP = 2
 """Operations before the first window, at least, as a multiple of those of a window."""
+_WARM_UP_OF_QUERIES = 16
+"""Queries before the first window, likewise: caches and hash indexes fill meanwhile."""
 WINDOWS = _WARM_UP + _UNKEPT + REPEATS
 """Windows that the operations of a step would fill for each role that is counted."""
 _ORDERS = 2
@@ -135,7 +137,7 @@ class CountedStep:
         operations = self._work.work.operations
         try:
             if operations is None:
-                self._sessions.perform(_WARM_UP * self._work.window)
+                self._sessions.perform(_WARM_UP_OF_QUERIES * self._work.window)
             else:
                 self._sessions.perform(operations - counted * len(self._work.roles))
             of_roles = [self._windows_of(threads[role]) for role in self._work.roles]

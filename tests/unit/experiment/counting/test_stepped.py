@@ -158,7 +158,7 @@ def test_writes_are_carried_out_to_their_end_and_those_beside_queries_before_the
     driver = PretendedDriver()
     counted(driver, *STEPS)
     windows = 1 + REPEATS
-    queries = 500 * (2 + windows) + 2
+    queries = 500 * (16 + windows) + 2
     assert driver.carried_out == [
         ("load", 40), ("index", 3), ("replace", 4 * WINDOWS), ("replace", 40 * WINDOWS),
         *[("replace", 4), ("query", queries)] * 2,
