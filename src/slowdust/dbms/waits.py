@@ -20,6 +20,10 @@ class TotalledWaits:
     statements: tuple[str, ...]
     read: Callable[[Sequence[Sequence[Row]]], list[Wait]]
     """A function: the answers to the statements -> the totals, each event once."""
+    known: str
+    """The statement whose rows are the events that the server would tell, were there any."""
+    read_known: Callable[[Sequence[Row]], list[str]]
+    """A function: the rows of that statement -> the names of the events."""
 
 
 @dataclass(frozen=True)

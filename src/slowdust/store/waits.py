@@ -17,8 +17,12 @@ WaitSource = Literal["performance_schema", "processlist", "pg_stat_activity"]
 
 WaitKind = Literal["lock", "latch", "io", "sync", "commit", "client", "other"]
 """`lock` on rows, tables and transactions; `latch` of the server's own memory: LWLocks, mutexes;
-`io` reads and writes of files; `sync` waits for the disk to have what was written; `commit` all
+`io` reads and writes of files, in MySQL and MariaDB fsync too; `sync` waits for the disk to have
+what was written; `commit` all
 of a commit, with what it does itself; `client` waits for the next message."""
+
+NOT_SEEN = "not seen"
+"""What a session did that held a lock and is not in the sample: the server's own, for example."""
 
 
 class WaitPlace(msgspec.Struct, kw_only=True, frozen=True):
@@ -80,6 +84,9 @@ class WaitWindow(msgspec.Struct, kw_only=True, omit_defaults=True):
     samples: int | None = None
     """Looks at one session each; absent where all waits were added up."""
     waits: list[Wait] = []
+    known: list[str] = []
+    """Events that the server would tell, were there any; in the first window of a start, where they
+    differ between versions. Empty where all servers of the source tell the same."""
     blockers: dict[str, int] = {}
     """What the session at the head of the queue did while others waited for a lock -> samples."""
     syncs: dict[str, Syncs] | None = None

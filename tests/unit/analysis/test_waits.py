@@ -72,6 +72,21 @@ def test_an_event_that_the_base_lacks_was_measured_there_as_none() -> None:
     assert new.waits[0].beside.base == 0
 
 
+def test_an_event_that_the_base_cannot_tell_was_not_measured_there() -> None:
+    stage = "stage/sql/waiting for handler commit"
+    windows = synthetic_waits({OLD: {"Lock/tuple": 10.0}, NEW: {"Lock/tuple": 10.0, stage: 500.0}})
+    for window in windows:
+        if not window.place.repeat:
+            window.known = ["Lock/tuple"] + [stage] * (window.place.contender == NEW)
+    _, new = waits_of(windows, OLD, [OLD, NEW])
+    beside = {cost.event: cost.beside for cost in new.waits}
+    assert beside[stage] is None
+    assert beside["Lock/tuple"] is not None
+    kind = next(cost.kind for cost in new.waits if cost.event == stage)
+    assert kind not in new.kinds_beside
+    assert "lock" in new.kinds_beside
+
+
 def test_events_of_other_servers_are_not_compared() -> None:
     windows = synthetic_waits({OLD: {"Lock/tuple": 500.0}, "mysql@9.7.4": {"Lock/tuple": 500.0}})
     for window in windows:

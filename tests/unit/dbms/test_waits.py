@@ -29,13 +29,29 @@ def test_sessions_of_postgres() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        ("IO", "WALSync", "IO/WalSync"),  # up to 16
+        ("IO", "WalSync", "IO/WalSync"),
+        ("IO", "WALInitWrite", "IO/WalInitWrite"),
+        ("IO", "DataFileRead", "IO/DataFileRead"),
+        ("LWLock", "WALWriteLock", "LWLock/WALWrite"),  # up to 12, as the next
+        ("LWLock", "buffer_content", "LWLock/BufferContent"),
+        ("LWLock", "WALWrite", "LWLock/WALWrite"),
+        ("Lock", "tuple", "Lock/tuple"),
+    ],
+)
+def test_events_of_old_versions_have_the_names_of_new_ones(kind: str, old: str, new: str) -> None:
+    assert postmaster.name_of(kind, old) == new
+
+
+@pytest.mark.parametrize(
     ("event", "kind"),
     [
-        ("IO/WALSync", "sync"),  # up to 16
+        ("IO/WalSync", "sync"),
         ("IO/DataFileSync", "sync"),
         ("IO/DataFileRead", "io"),
         ("LWLock/WALWrite", "commit"),
-        ("LWLock/WALWriteLock", "commit"),  # up to 12
         ("LWLock/BufferContent", "latch"),
         ("Timeout/SpinDelay", "latch"),
         ("Timeout/VacuumDelay", "other"),

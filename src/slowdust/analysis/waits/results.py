@@ -120,10 +120,19 @@ def _event_costs(own: _Windows, base: _Windows | None) -> list[WaitCost]:
                 kind=kind,
                 us=_typical(own, us),
                 times=_times(own, event),
-                beside=_beside(own, base, us),
+                beside=_beside(own, base, us) if _both_know(own, base, event) else None,
             )
         )
     return sorted(costs, key=_most_us, reverse=True)
+
+
+def _both_know(own: _Windows, base: _Windows | None, event: str) -> bool:
+    """Return whether both servers would tell an event; of one that does not, 0 is not measured."""
+    for windows in (own, base or {}):
+        known_events = {name for window in windows.values() for name in window.known}
+        if known_events and event not in known_events:
+            return False
+    return True
 
 
 def _most_us(cost: WaitCost) -> Microsecond:
@@ -160,6 +169,15 @@ def _kinds(
             return sum(w.us for w in window.waits if w.kind == kind) / window.operations
 
         times[kind] = _typical(own, us)
+        events = {
+            wait.event
+            for windows in (base or {}, own)
+            for window in windows.values()
+            for wait in window.waits
+            if wait.kind == kind
+        }
+        if not all(_both_know(own, base, event) for event in events):
+            continue
         if (compared := _beside(own, base, us)) is not None:
             beside[kind] = compared
     return dict(sorted(times.items(), key=lambda item: -item[1])), beside

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowdust.analysis.model.waits import ContenderWaits, Difference, SessionStates, SyncCost
-from slowdust.store.waits import WaitKind
+from slowdust.store.waits import NOT_SEEN, WaitKind
 from slowdust.units import Microsecond
 from slowdust.wording import listing, share
 
@@ -69,7 +69,7 @@ def describe_change(waits: ContenderWaits) -> str:
         }
         named = _not_contained(shares)
         parts = [
-            f"{min(part, 1.0):.0%} is waiting for {_KINDS[kind]}{_main_change(waits, kind)}"
+            f"{_share_of_change(part)} is waiting for {_KINDS[kind]}{_main_change(waits, kind)}"
             for kind, part in named
         ]
         if sum(part for _, part in named) < _MOST_OF_TIME and waits.sessions is not None:
@@ -106,7 +106,7 @@ def _main_change(waits: ContenderWaits, kind: WaitKind) -> str:
     changes = {
         cost.event: cost.beside.change
         for cost in waits.waits
-        if cost.kind == kind and cost.beside is not None
+        if cost.kind == kind and cost.beside is not None and cost.beside.is_certain
     }
     return _most(changes, waits.kinds_beside[kind].change)
 
@@ -133,7 +133,7 @@ def _change_asleep(sessions: SessionStates, whole: Difference) -> list[str]:
         if beside.is_certain and call not in _FOR_CLIENT
     ]
     part, call = max(parts, default=(0.0, ""))
-    return [f"{min(part, 1.0):.0%} is sleep in {call}"] if part >= LEAST_SHARE else []
+    return [f"{_share_of_change(part)} is sleep in {call}"] if part >= LEAST_SHARE else []
 
 
 def _of_sessions(waits: ContenderWaits, time: str) -> list[str]:
@@ -154,13 +154,24 @@ def _of_sessions(waits: ContenderWaits, time: str) -> list[str]:
     return [f"By the kernel its sessions {listing(parts)} of {time}."] if parts else []
 
 
+def _share_of_change(part: float) -> str:
+    """Return '94%'; 'all of it' where the waits grew as much or more, by errors of sampling."""
+    return f"{part:.0%}" if part < 1 else "all of it"
+
+
 def _blockers(waits: ContenderWaits) -> list[str]:
     """Return a sentence about what holds up those that wait for a lock; nothing without any."""
     if not waits.blockers or waits.kinds.get("lock", 0.0) < LEAST_SHARE * waits.time_us:
         return []
     event, part = next(iter(waits.blockers.items()))
-    doing = "was running" if event == "running" else f"waited for {event}"
-    return [f"In {part:.0%} of the samples the session that held the lock {doing}."]
+    doing = {
+        "running": "was running",
+        NOT_SEEN: "was not among those that are sampled",
+    }.get(event, f"waited for {event}")
+    return [
+        f"For {part:.0%} of the sessions seen waiting for a lock, the one at the head of their "
+        f"queue {doing}."
+    ]
 
 
 def _sync_change(syncs: SyncCost) -> str:

@@ -49,6 +49,11 @@ STATEMENTS = (
     _OF_SESSIONS.format(of="stages"),
     f"SHOW GLOBAL STATUS WHERE Variable_name IN ('{_ROW_LOCK_TIME}', '{_ROW_LOCK_WAITS}')",
 )
+KNOWN = (
+    "SELECT name FROM performance_schema.setup_instruments "
+    "WHERE enabled = 'YES' AND (name LIKE 'wait/%' OR name LIKE 'stage/%') ORDER BY name"
+)
+"""Instruments differ between versions: one that a server lacks was not measured there."""
 _SESSIONS = (
     "SELECT UNIX_TIMESTAMP(SYSDATE(6)), tid, state FROM information_schema.processlist "
     "WHERE id <> CONNECTION_ID() AND command <> 'Daemon'"
@@ -80,6 +85,11 @@ def read(answers: Sequence[Sequence[Row]]) -> list[Wait]:
     return waits
 
 
+def read_known(rows: Sequence[Row]) -> list[str]:
+    """Read the rows of `KNOWN`: names of events, with that of InnoDB's status."""
+    return [_ROW_LOCK, *(str(name).removeprefix("wait/") for (name,) in rows)]
+
+
 def kind_of(name: str) -> WaitKind:
     """Return the kind of an instrument, 'wait/io/file/sql/binlog'."""
     if name.startswith("stage/"):
@@ -105,5 +115,5 @@ def _read_sessions(rows: Sequence[Row]) -> list[SessionSample]:
     return samples
 
 
-WAITS = TotalledWaits("performance_schema", STATEMENTS, read)
+WAITS = TotalledWaits("performance_schema", STATEMENTS, read, KNOWN, read_known)
 ROCKSDB_ROW_LOCKS = SampledWaits("processlist", _SESSIONS, _read_sessions)

@@ -30,7 +30,6 @@ _KINDS: dict[str, WaitKind] = {
 _OTHER_KINDS: dict[str, WaitKind] = {
     # A session waits for the one that writes and flushes the log for both.
     "LWLock/WALWrite": "commit",
-    "LWLock/WALWriteLock": "commit",
     "Timeout/SpinDelay": "latch",
 }
 
@@ -39,7 +38,7 @@ def read(rows: Sequence[Row]) -> list[SessionSample]:
     """Read the rows of `STATEMENT`; a session that has nothing to do waits for its client."""
     samples = []
     for at, process, state, kind_of_event, name, blockers in rows:
-        event = None if kind_of_event is None else f"{kind_of_event}/{name}"
+        event = None if kind_of_event is None else name_of(kind_of_event, str(name))
         if state != "active":
             event = _CLIENT
         samples.append(
@@ -52,6 +51,21 @@ def read(rows: Sequence[Row]) -> list[SessionSample]:
             )
         )
     return samples
+
+
+def name_of(kind: str, name: str) -> str:
+    """Return the name that PostgreSQL 17 gives an event, so that versions can be compared.
+
+    IO/WALSync became IO/WalSync in 17; the locks LWLock/WALWriteLock and LWLock/buffer_content
+    became LWLock/WALWrite and LWLock/BufferContent in 13.
+    """
+    if kind == "IO" and name.startswith("WAL"):
+        name = f"Wal{name[3:]}"
+    elif kind == "LWLock" and name.islower():
+        name = "".join(part.capitalize() for part in name.split("_"))
+    elif kind == "LWLock":
+        name = name.removesuffix("Lock")
+    return f"{kind}/{name}"
 
 
 def kind_of(event: str) -> WaitKind:

@@ -14,7 +14,7 @@ from slowdust.experiment.contenders import RunningContender
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import ForSeconds, Ran, ResultSet, Stop
 from slowdust.probes.server.sessions import RUNNING, SessionSampler
-from slowdust.store.waits import Syncs, Wait, WaitPlace, WaitSource, WaitWindow
+from slowdust.store.waits import NOT_SEEN, Syncs, Wait, WaitPlace, WaitSource, WaitWindow
 from slowdust.units import Second, known
 
 _EVERY: Second = 0.005
@@ -47,6 +47,7 @@ class SeenWaits:
     source: WaitSource
     samples: int | None = None
     waits: list[Wait] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
     blockers: dict[str, int] = field(default_factory=dict)
 
 
@@ -87,6 +88,7 @@ class Observer:
             sources=[each.source for each in seen],
             samples=next(iter(known(each.samples for each in seen)), None),
             waits=sorted((w for each in seen for w in each.waits), key=lambda wait: -wait.us),
+            known=[event for each in seen for event in each.known],
             blockers={event: n for each in seen for event, n in each.blockers.items()},
             syncs=_syncs_between(syncs, _sync_totals(contender)),
             sessions=sessions.time() if window.serving else None,
@@ -105,12 +107,19 @@ class Observer:
             answers = self._driver.sql(window.contender.target, told.statements)
             return told.read([answer.rows for answer in answers])
 
+        def known_events() -> list[str]:
+            if window.place.repeat:
+                return []
+            (answer,) = self._driver.sql(window.contender.target, [told.known])
+            return told.read_known(answer.rows)
+
         def observed() -> Ran:
             before = self._if_told(window, totals)
             ran = run()
             after = self._if_told(window, totals)
             if before is not None and after is not None:
-                seen.append(SeenWaits(told.source, waits=waits_between(before, after)))
+                waits = waits_between(before, after)
+                seen.append(SeenWaits(told.source, waits=waits, known=known_events()))
             return ran
 
         return observed
@@ -191,8 +200,7 @@ def seen_in_samples(
     looks = sum(len(sample) for sample in kept)
     if not looks:
         return SeenWaits(source, samples=0)
-    sessions = looks / sum(1 for sample in kept if sample)
-    us_of_a_look = _US_PER_S * seconds * sessions / looks
+    us_of_a_look = _US_PER_S * seconds / sum(1 for sample in kept if sample)
     events = Counter(
         (each.event, each.kind)
         for sample in kept
@@ -216,7 +224,10 @@ def _blockers(samples: Iterable[Mapping[int, SessionSample]]) -> Iterable[str]:
         for each in sample.values():
             if each.blockers:
                 first = _head_of_queue(each, sample)
-                yield RUNNING if first is None or first.event is None else first.event
+                if first is None:
+                    yield NOT_SEEN
+                else:
+                    yield RUNNING if first.event is None else first.event
 
 
 def _head_of_queue(
