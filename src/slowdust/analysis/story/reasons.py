@@ -24,7 +24,7 @@ from slowdust.analysis.model import (
     Result,
 )
 from slowdust.analysis.model.functions import UNNAMED, WHOLE_OBJECT
-from slowdust.analysis.results.notes import PLAN_DIFFERS
+from slowdust.analysis.results.notes import BUSY_PROGRAMS, PLAN_DIFFERS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.benchmarks.model import Group
 from slowdust.store.count import INSTRUCTIONS
@@ -210,9 +210,15 @@ def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> st
 
 
 def _aim(part: Part, result: Result, evidence: Sequence[Movement], waiting: str) -> str:
-    """Return what a wait is for, where nothing that was measured tells."""
+    """Return what a wait is for, where nothing that was measured of the server tells.
+
+    Other programs that were busy beside it are named: it may have waited for a CPU.
+    """
     if part.name != "waiting" or evidence or waiting:
         return ""
+    busy = [note for note in result.notes if note.startswith(BUSY_PROGRAMS)]
+    if busy and part.change > 0:
+        return f" while {busy[0]}"
     return _UNMEASURED[result.group == Group.WRITE]
 
 
