@@ -66,11 +66,11 @@ class Tally:
 def true_changes(truth: Truth, base: Spent) -> dict[PartName, float]:
     """Return what each part adds to ln(time per operation / the base's)."""
     other = truth.other
-    mean = log_mean(np.array([other.total, base.total]))
-    weight = float(log_mean(np.array([other.user, base.user])) / mean)
+    mean = float(log_mean(np.array([other.total, base.total])))
+    weight = float(log_mean(np.array([other.user, base.user]))) / mean
     user, system = (other.user - base.user) / mean, (other.system - base.system) / mean
     instructions = weight * math.log(truth.instructions or 1.0)
-    changes: dict[PartName, float] = {
+    return {
         "user CPU": user,
         "system CPU": system,
         "server CPU": user + system,
@@ -80,7 +80,6 @@ def true_changes(truth: Truth, base: Spent) -> dict[PartName, float]:
         "client CPU": (other.client - base.client) / mean,
         "waiting": (other.waiting - base.waiting) / mean,
     }
-    return {name: float(change) for name, change in changes.items()}
 
 
 def explanations(truth: Truth, experiments: int, blocks: int) -> list[Explanation]:

@@ -199,6 +199,15 @@ def test_instructions_that_are_sure_are_told_before_a_wait_that_is_longer() -> N
     assert "such as the network or a CPU that others use" in words, "a read waits for no flush"
 
 
+def test_instructions_that_are_sure_are_told_where_no_part_is_large_enough() -> None:
+    fifths = Spent(user=60.0, system=15.0, client=20.0, waiting=30.0)
+    explanation = explain_synthetic(fifths, instructions=(1.1, 1.09, 1.11))
+
+    assert explanation.main == []
+    assert explanation.words.startswith("1.10X instructions per operation (")
+    assert explanation.words.endswith("% of the change), and no other part is both large and sure")
+
+
 def test_noise_of_time_hardly_widens_the_part_of_the_instructions() -> None:
     explanation = explain_synthetic(Spent(user=55.0), instructions=(1.1, 1.0999, 1.1001))
     part = explanation.part("instructions")

@@ -159,6 +159,10 @@ def _words(
     main = _parts_told(result, explanation)
     if not main:
         return UNEXPLAINED
+    if not explanation.main:
+        share = main[0].change / explanation.change
+        words = _clause(main[0], result, functions)
+        return f"{words} ({share:.0%} of the change), and no other part is both large and sure"
     waits = _WITH_WAITING & {*explanation.main}
     evidence = [each for each in explain(result, base) if waits and each.cause is not Cause.CPU]
     clauses = [
@@ -185,7 +189,7 @@ def _parts_told(result: Result, explanation: Explanation) -> list[Part]:
     """
     main = [part for name in explanation.main if (part := explanation.part(name)) is not None]
     work = explanation.part("instructions")
-    if not main or work is None or result.work is None:
+    if work is None or result.work is None:
         return main
     verdict = "more" if explanation.change > 0 else "less"
     if result.work.verdict != verdict or work.change * explanation.change <= 0:
