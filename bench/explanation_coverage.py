@@ -3,7 +3,8 @@
     python -m bench.explanation_coverage [--experiments 60]
 
 Prints the table of docs/explanation.md, from seeded experiments of two contenders that spend the
-time of an operation in known parts. A restart changes the user CPU by 0.5%.
+time of an operation in known parts. A restart changes the user CPU by 0.5%, and ln of a counted
+ratio of instructions has a standard deviation of 0.2%.
 """
 
 from __future__ import annotations
@@ -17,20 +18,39 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowdust.analysis.analyse import analyse
+from slowdust.analysis.explanation.times import log_mean
 from slowdust.analysis.model import Explanation, PartName
-from tests.unit.synthetic_parts import BASE, OTHER, Spent, parts_experiment
+from slowdust.units import known
+from tests.unit.synthetic_parts import BASE, OTHER, Spent, explained, parts_experiment
 
 SMALLEST = ("--experiments", "1", "--blocks", "6")
 RESTART = 0.005
+COUNT_NOISE = 0.002
+"""Standard deviation of ln of a counted ratio of instructions."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the contender spends, where the base spends `Spent()`, and what was counted."""
+
+    other: Spent
+    instructions: float | None = None
+    """Contender's / base's; None if nothing was counted."""
+    counted_clients: int = 1
+    """Number of clients with which it was counted; time is that of one."""
+
+
 TRUTHS = {
-    "equal": Spent(),
-    "user CPU": Spent(user=56.0),
-    "system CPU": Spent(system=16.0),
-    "waiting": Spent(waiting=31.0),
-    "user CPU and waiting": Spent(user=54.0, waiting=29.0),
+    "equal": Truth(Spent()),
+    "user CPU": Truth(Spent(user=56.0)),
+    "system CPU": Truth(Spent(system=16.0)),
+    "waiting": Truth(Spent(waiting=31.0)),
+    "user CPU and waiting": Truth(Spent(user=54.0, waiting=29.0)),
+    "1.2X instructions": Truth(Spent(user=60.0), 1.2),
+    "clock 20% slower": Truth(Spent(user=60.0, system=12.0, client=18.0), 1.0),
+    "1.1X instructions, waiting": Truth(Spent(user=55.0, waiting=30.0), 1.1),
+    "1.1X instructions of 8 clients, system CPU": Truth(Spent(user=55.0, system=14.0), 1.1, 8),
 }
-"""Name -> what the contender spends; the base spends `Spent()`."""
 
 
 @dataclass
@@ -43,30 +63,42 @@ class Tally:
     named: int = 0
 
 
-def true_changes(other: Spent, base: Spent) -> dict[PartName, float]:
+def true_changes(truth: Truth, base: Spent) -> dict[PartName, float]:
     """Return what each part adds to ln(time per operation / the base's)."""
-    mean = base.total
-    if other.total != base.total:
-        mean = (other.total - base.total) / math.log(other.total / base.total)
+    other = truth.other
+    mean = float(log_mean(np.array([other.total, base.total])))
+    weight = float(log_mean(np.array([other.user, base.user]))) / mean
+    user, system = (other.user - base.user) / mean, (other.system - base.system) / mean
+    instructions = weight * math.log(truth.instructions or 1.0)
     return {
-        "user CPU": (other.user - base.user) / mean,
-        "system CPU": (other.system - base.system) / mean,
-        "server CPU": (other.user + other.system - base.user - base.system) / mean,
+        "user CPU": user,
+        "system CPU": system,
+        "server CPU": user + system,
+        "instructions": instructions,
+        "time per instruction": user - instructions,
+        "other server CPU": user + system - instructions,
         "client CPU": (other.client - base.client) / mean,
         "waiting": (other.waiting - base.waiting) / mean,
     }
 
 
-def explanations(other: Spent, experiments: int, blocks: int) -> list[Explanation]:
+def explanations(truth: Truth, experiments: int, blocks: int) -> list[Explanation]:
     """Return the explanation of each of so many experiments."""
-    explained = []
+    results = []
     for seed in range(experiments):
         manifest, slices = parts_experiment(
-            {BASE: Spent(), OTHER: other}, blocks=blocks, restart=RESTART, seed=seed
+            {BASE: Spent(), OTHER: truth.other}, blocks=blocks, restart=RESTART, seed=seed
         )
-        report = analyse(manifest, slices)
-        explained += [each.explanation for each in report.results if each.explanation is not None]
-    return explained
+        counted = None
+        if truth.instructions is not None:
+            noise = COUNT_NOISE * np.random.default_rng((seed, 1)).normal()
+            ratio, far = truth.instructions * math.exp(noise), math.exp(1.96 * COUNT_NOISE)
+            counted = ratio, ratio / far, ratio * far
+        clients = truth.counted_clients
+        results.append(
+            explained(manifest, slices, instructions=counted, counted_clients=clients)[1]
+        )
+    return known(result.explanation for result in results)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,15 +109,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     print("| what changed | part | experiments | intervals that hold | half-width | named |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
-    for title, other in TRUTHS.items():
-        truth = true_changes(other, Spent())
+    for title, truth in TRUTHS.items():
+        changes = true_changes(truth, Spent())
         tallies: defaultdict[PartName, Tally] = defaultdict(Tally)
-        for explanation in explanations(other, options.experiments, options.blocks):
+        for explanation in explanations(truth, options.experiments, options.blocks):
             for part in explanation.parts:
                 if part.low is None or part.high is None:
                     continue
                 tally = tallies[part.name]
-                tally.held.append(part.low <= truth[part.name] <= part.high)
+                tally.held.append(part.low <= changes[part.name] <= part.high)
                 tally.reaches.append((part.high - part.low) / 2)
                 tally.named += part.name in explanation.main
         for name, tally in tallies.items():

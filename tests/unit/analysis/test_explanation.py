@@ -12,6 +12,7 @@ from slowdust.analysis.explanation.times import log_mean
 from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, PartName, Result
 from slowdust.analysis.model.functions import Fate
 from slowdust.store.manifest import Plan
+from tests.unit.synthetic import SLICE_S
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment
 from tests.unit.synthetic_waits import synthetic_waits
 
@@ -198,6 +199,38 @@ def test_instructions_that_are_sure_are_told_before_a_wait_that_is_longer() -> N
     assert "such as the network or a CPU that others use" in words, "a read waits for no flush"
 
 
+def test_instructions_that_are_sure_are_told_where_no_part_is_large_enough() -> None:
+    fifths = Spent(user=60.0, system=15.0, client=20.0, waiting=30.0)
+    explanation = explain_synthetic(fifths, instructions=(1.1, 1.09, 1.11))
+
+    assert explanation.main == []
+    assert explanation.words.startswith("1.10X instructions per operation (")
+    assert explanation.words.endswith("% of the change), and no other part is both large and sure")
+
+
+def test_noise_of_time_hardly_widens_the_part_of_the_instructions() -> None:
+    explanation = explain_synthetic(Spent(user=55.0), instructions=(1.1, 1.0999, 1.1001))
+    part = explanation.part("instructions")
+    assert part is not None
+    assert part.low is not None
+    assert part.high is not None
+    # The weight of user CPU is L(55, 50) / L(105, 100), known to about 1% from these slices.
+    assert part.low < 52.46 / 102.48 * math.log(1.1) < part.high
+    assert 0 < part.high - part.low < 0.002
+
+
+def test_other_programs_that_were_busy_are_named_beside_a_wait() -> None:
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=60.0)})
+    for record in slices:
+        record.measured.uses["others"] = {"cpu_s": 0.5 * SLICE_S, "cpus": 2}
+
+    _, result = explained(manifest, slices)
+
+    words = explanation_of(result).words
+    assert "while other programs used 0.50 CPUs beside it in 100% of the slices (" in words
+    assert "not measured here" not in words
+
+
 def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
     functions = FunctionChanges(
@@ -224,7 +257,24 @@ def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
     assert "palloc" not in words
 
 
-def test_a_slower_clock_is_time_per_instruction_and_no_instructions() -> None:
+def test_a_slower_clock_moves_all_cpu_time_and_no_instructions() -> None:
+    slower = Spent(user=60.0, system=12.0, client=18.0)
+    explanation = explain_synthetic(slower, instructions=(1.0, 0.998, 1.002))
+
+    assert explanation.main == ["time per instruction"]
+    assert re.fullmatch(
+        r"each instruction took more time: clock rate, caches or other load on the machine "
+        r"\(6\d% of the change\)",
+        explanation.words,
+    )
+    for name in ("system CPU", "client CPU"):
+        part = explanation.part(name)
+        assert part is not None
+        assert part.change > 0
+        assert part.is_certain
+
+
+def test_user_cpu_that_grows_without_instructions_is_time_per_instruction() -> None:
     explanation = explain_synthetic(Spent(user=65.0), instructions=(1.0, 0.998, 1.002))
 
     assert explanation.main == ["time per instruction"]

@@ -17,7 +17,7 @@ from slowdust.analysis.work.cost import (
     instructions_per_operation,
 )
 from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
-from slowdust.analysis.work.results import TIME_BESIDE_WORK
+from slowdust.analysis.work.results import ONE_START, TIME_BESIDE_WORK
 from slowdust.store.count import INSTRUCTIONS, Count, CountedRun
 from slowdust.store.manifest import Counting
 from tests.unit.synthetic import QUIET, Noise, Shifts, synthetic_experiment
@@ -94,6 +94,16 @@ def test_verdicts_find_what_was_injected() -> None:
         assert own.low < shifts[B].get(test, 1.0) < own.high
         assert own.low < own.ratio < own.high
         assert (own.repeats, own.incarnations, own.source) == (8, 2, "valgrind")
+
+
+@pytest.mark.parametrize("starts", [1, 2])
+def test_work_that_only_one_start_has_of_both_has_a_note(starts: int) -> None:
+    counts = synthetic_counts([A], ["scan"], incarnations=2)
+    counts += synthetic_counts([B], ["scan"], incarnations=starts)
+    report = counted(counts)
+
+    [notes] = [r.notes for r in report.results if (r.test, r.contender) == ("scan", B)]
+    assert (ONE_START in notes) is (starts == 1)
 
 
 def test_the_base_has_the_ratio_1_and_no_verdict() -> None:

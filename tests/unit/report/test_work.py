@@ -54,12 +54,21 @@ def test_markdown_has_a_column_of_work_beside_that_of_time(
     assert re.search(r"\(\d\.\d{3} \[.*?\]\) unsure \|$", row)
 
 
+def test_system_calls_stand_beside_work(counted: tuple[Report, list[Slice]]) -> None:
+    lines = markdown.render(*counted).split("## System calls per operation", 1)[1].splitlines()
+    [row] = [line for line in lines if line.startswith("| scan ")][:1]
+    assert row.replace(" ", "") == "|scan|1|4|4|"
+
+    table = html.render(*counted).split('id="results-table"', 1)[1].split("</table>", 1)[0]
+    assert table.count("<small>4.00 system calls/o</small>") == 2 * len(TESTS)
+
+
 def test_the_page_has_a_cell_of_work_for_each_result(counted: tuple[Report, list[Slice]]) -> None:
     page = html.render(*counted)
 
     cells = work_cells(page)
     assert len(cells) == len(TESTS)
-    words = [re.sub("<.*?>", " ", cell).split()[-1] for cell in cells]
+    words = [word for cell in cells for word in re.findall('<span class="word">(.*?)</span>', cell)]
     assert sorted(words) == sorted(r.work.verdict or "" for r in counted[0].results[1::2] if r.work)
     for cell, word in zip(cells, words, strict=True):
         assert (" not-sure" in cell) == (word == "unsure")
@@ -105,6 +114,7 @@ def test_without_counts_there_is_no_column(timed: tuple[Report, list[Slice]], fo
     text = html.render(*timed) if form == "html" else markdown.render(*timed)
 
     assert "instructions/o" not in text
+    assert "ystem calls" not in text
     assert "work, relative" not in text
     assert "Work of each contender" not in text
     assert f"{B} work" not in text

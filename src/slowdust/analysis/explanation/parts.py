@@ -2,7 +2,8 @@
 
 Every part is located in each incarnation by the totals of its blocks, and the incarnations are
 joined as those of throughput are: the jackknife's noise within them, and what restarts do between
-them. The parts of an incarnation add up to its change, and so do their means.
+them. The parts of an incarnation add up to its change, and so do their means. The part of the
+instructions is a weight x ln(ratio of instructions): noise of time is in the weight alone.
 
 Parts that cannot be told apart are one part. CPU times that exceed the time per operation are those
 of threads that worked beside the session, and no one knows for how much of the waiting. User and
@@ -49,6 +50,8 @@ SMALL_BACKGROUND = 0.05
 FAR = 5.0
 """Distance of a block from the median, in standard deviations of the middle ones, from which it is
 left out: the verdict is about typical blocks."""
+_TWO_SIDED_95 = 1.96
+"""Standard deviations of a normal value to each side that 95% of its values are within."""
 _DEVIATIONS = 1.4826
 """Standard deviation of normal values / their median absolute deviation."""
 _FACTORS: frozenset[PartName] = frozenset(
@@ -241,20 +244,25 @@ def _weight(times: Times) -> FloatArray:
 def _located(cells: Sequence[_Cell]) -> tuple[list[FloatArray], list[list[float | None]]]:
     """Return the changes of each cell (`_Cell.changes`), and how far their intervals reach."""
     centers: list[FloatArray] = []
+    reaches: list[list[float | None]] = []
     families: dict[str, list[tuple[int, int, Mapping[int, Location]]]] = defaultdict(list)
     for index, cell in enumerate(cells):
         values = np.array([cell.changes(totals.sum(axis=0)) for totals in cell.incarnations])
         without = [cell.changes(_without(totals)) for totals in cell.incarnations]
         centers.append(cell.share @ values)
+        reaches.append([None] * (len(cell.names) + 1))
         if sum(map(len, without)) < 2:
             continue
         for column, name in enumerate(("", *cell.names)):
+            if name == "instructions":
+                weight = _reach_of_weight(cell.share, [each[:, -1] for each in without])
+                reaches[index][column] = abs(cell.log_instructions) * weight
+                continue
             locations = {
                 number: _jackknife(float(values[number, column]), each[:, column])
                 for number, each in enumerate(without)
             }
             families[name].append((index, column, locations))
-    reaches: list[list[float | None]] = [[None] * (len(cell.names) + 1) for cell in cells]
     for family in families.values():
         related = relate(
             [locations for *_, locations in family],
@@ -263,6 +271,16 @@ def _located(cells: Sequence[_Cell]) -> tuple[list[FloatArray], list[list[float 
         for (index, column, _), relative in zip(family, related, strict=True):
             reaches[index][column] = _reach(relative)
     return centers, reaches
+
+
+def _reach_of_weight(share: FloatArray, without: Sequence[FloatArray]) -> float:
+    """Return how far the 95% interval of the mean weight of user CPU reaches.
+
+    `share` is each incarnation's in the mean, `without` its weights without each block. What
+    restarts do to the ratio of instructions is in the interval of the counts.
+    """
+    variances = np.array([(len(each) - 1) * np.var(each) for each in without])
+    return _TWO_SIDED_95 * math.sqrt(float(share**2 @ variances))
 
 
 def _jackknife(value: float, without: FloatArray) -> Location:

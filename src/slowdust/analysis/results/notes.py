@@ -47,6 +47,8 @@ _ABOUT_ALL_TIME = ", and the verdict is about all time"
 OPEN_LOOP = "the rate was given: compare response times and hardware per operation"
 NO_BASE = "not compared: the base has no rate here"
 ONE_RUN = "one run: no interval, no verdict"
+BUSY_PROGRAMS = "other programs used"
+"""How the note begins that other programs were busy."""
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 
 
@@ -235,7 +237,7 @@ def notes_about_others(slices: Sequence[Slice]) -> list[str]:
         return []
     unit = "slices" if slices[0].step is None else "incarnations"
     return [
-        f"other programs used {fmean(busy):.2f} CPUs beside it in {len(busy) / len(uses):.0%} of "
+        f"{BUSY_PROGRAMS} {fmean(busy):.2f} CPUs beside it in {len(busy) / len(uses):.0%} of "
         f"the {unit}"
     ]
 

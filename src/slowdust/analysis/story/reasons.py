@@ -24,7 +24,7 @@ from slowdust.analysis.model import (
     Result,
 )
 from slowdust.analysis.model.functions import UNNAMED, WHOLE_OBJECT
-from slowdust.analysis.results.notes import PLAN_DIFFERS
+from slowdust.analysis.results.notes import BUSY_PROGRAMS, PLAN_DIFFERS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.benchmarks.model import Group
 from slowdust.store.count import INSTRUCTIONS
@@ -159,6 +159,10 @@ def _words(
     main = _parts_told(result, explanation)
     if not main:
         return UNEXPLAINED
+    if not explanation.main:
+        share = main[0].change / explanation.change
+        words = _clause(main[0], result, functions)
+        return f"{words} ({share:.0%} of the change), and no other part is both large and sure"
     waits = _WITH_WAITING & {*explanation.main}
     evidence = [each for each in explain(result, base) if waits and each.cause is not Cause.CPU]
     clauses = [
@@ -185,7 +189,7 @@ def _parts_told(result: Result, explanation: Explanation) -> list[Part]:
     """
     main = [part for name in explanation.main if (part := explanation.part(name)) is not None]
     work = explanation.part("instructions")
-    if not main or work is None or result.work is None:
+    if work is None or result.work is None:
         return main
     verdict = "more" if explanation.change > 0 else "less"
     if result.work.verdict != verdict or work.change * explanation.change <= 0:
@@ -210,9 +214,15 @@ def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> st
 
 
 def _aim(part: Part, result: Result, evidence: Sequence[Movement], waiting: str) -> str:
-    """Return what a wait is for, where nothing that was measured tells."""
+    """Return what a wait is for, where nothing that was measured of the server tells.
+
+    Other programs that were busy beside it are named: it may have waited for a CPU.
+    """
     if part.name != "waiting" or evidence or waiting:
         return ""
+    busy = [note for note in result.notes if note.startswith(BUSY_PROGRAMS)]
+    if busy and part.change > 0:
+        return f" while {busy[0]}"
     return _UNMEASURED[result.group == Group.WRITE]
 
 

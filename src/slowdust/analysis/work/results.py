@@ -14,6 +14,7 @@ from slowdust.store.count import INSTRUCTIONS, Count
 from slowdust.store.manifest import Counting
 from slowdust.wording import clients, listing
 
+ONE_START = "work was counted in one start: what a restart does to it is assumed, not measured"
 TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
     ("slower", "same"): (
         "slower with the same instructions per operation: the cause may be waiting, the kernel, "
@@ -57,7 +58,10 @@ def add_work(results: Sequence[Result], counts: Sequence[Count], contenders: Seq
                 if result.contender == contenders[0]:
                     result.work.ratio = 1.0
                 else:
-                    _relate(result.work, judged.get((step, result.contender)))
+                    judgement = judged.get((step, result.contender))
+                    _relate(result.work, judgement)
+                    if judgement is not None and judgement.estimate.incarnations == 1:
+                        result.notes.append(ONE_START)
                     result.notes += _disagreement(result, result.work)
 
 

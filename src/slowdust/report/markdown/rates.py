@@ -18,6 +18,7 @@ from slowdust.report.markdown.table import (
     table,
     work_ratio,
 )
+from slowdust.store.count import SYSTEM_CALLS
 from slowdust.wording import rough_duration
 
 WORK = (
@@ -52,6 +53,33 @@ def throughput(report: Report) -> list[str]:
     head = ["## Throughput and work" if counted else "## Throughput", ""]
     head += [*runs_of(report).rates, *explained, ""]
     return [*head, *table(header, rows, left=1), *_all_time(report)]
+
+
+def system_calls(report: Report) -> list[str]:
+    """Return the system calls per operation of each contender, where they were counted."""
+    rows = [
+        [
+            step.test,
+            str(step.clients),
+            *(or_absent(_system_calls(results.get(name)), rate) for name in report.contenders),
+        ]
+        for step, results in by_step(report.results).items()
+        if any(_system_calls(result) is not None for result in results.values())
+    ]
+    if not rows:
+        return []
+    return [
+        "## System calls per operation",
+        "",
+        "Counted with the instructions, which have none of the kernel's in them.",
+        "",
+        *table(["test", "clients", *report.contenders], rows, left=1),
+    ]
+
+
+def _system_calls(result: Result | None) -> float | None:
+    work = None if result is None else result.work
+    return None if work is None else work.events.get(SYSTEM_CALLS)
 
 
 def _instructions(base: Result | None) -> str:

@@ -131,6 +131,7 @@ SECTIONS = (
     tldr,
     steps.summaries,
     rates.throughput,
+    rates.system_calls,
     rates.unsure,
     group_changes,
     rates.response_times,
