@@ -17,7 +17,22 @@ from slowdust.store.finding import Finding, Severity
 from tests.integration.slowdust_command import COMMAND
 
 
+def test_the_command_makes_no_directory(open_dir: Path) -> None:
+    absent = open_dir / "mistyped"
+    done = subprocess.run(
+        [COMMAND, "doctor"],
+        env={**os.environ, "SLOWDUST_DATA": str(absent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"there is no directory {absent}" in done.stderr
+    assert not absent.exists()
+
+
 def test_the_command_examines_this_host(open_dir: Path) -> None:
+    (open_dir / "data").mkdir(mode=0o755)
     done = subprocess.run(
         [COMMAND, "doctor", "--json"],
         env={**os.environ, "SLOWDUST_DATA": str(open_dir / "data")},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import textwrap
 from collections import Counter
@@ -41,11 +42,14 @@ def command(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 - cl
     """
     import msgspec
 
+    from slowdust.errors import SlowdustError
     from slowdust.experiment.doctor import examine
     from slowdust.experiment.doctor.host import read_host
     from slowdust.places import DATA_VARIABLE, data_root, make_enterable
     from slowdust.store.finding import Severity
 
+    if DATA_VARIABLE in os.environ and not data_root().is_dir():
+        raise SlowdustError(f"{DATA_VARIABLE}: there is no directory {data_root()}")
     make_enterable(data_root(), DATA_VARIABLE)
     findings = examine(read_host(data_root()))
     if as_json:

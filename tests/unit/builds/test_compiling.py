@@ -113,6 +113,23 @@ def test_flags_are_other_builds(repository: Path) -> None:
         build(repository, "one", "o9")
 
 
+def test_another_compiler_of_either_language_is_another_build(
+    repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = build(repository, "one")
+    other = open_dir / "other-g++"
+    other.write_text('#!/bin/sh\n[ "$1" = --version ] && echo other 99 || exec g++ "$@"\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("CXX", str(other))
+    built = build(repository, "one")
+    assert built.root != usual.root
+    assert built.facts.compiled is not None
+    assert built.facts.compiled.compiler.endswith(" and other 99")
+    monkeypatch.setenv("CC", "gcc -m64")
+    with pytest.raises(SlowdustError, match="CC=gcc -m64: name one program"):
+        build(repository, "one")
+
+
 @pytest.mark.parametrize("flags", FLAG_SETS.values(), ids=FLAG_SETS)
 def test_all_sets_of_flags_build(repository: Path, flags: object) -> None:
     name = getattr(flags, "name", "")

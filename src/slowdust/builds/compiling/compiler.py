@@ -19,11 +19,24 @@ def find_compiler() -> Compiler:
 
     Raises SlowdustError when one is not installed, or does not run.
     """
-    c, cxx = os.environ.get("CC", _C), os.environ.get("CXX", _CXX)
+    c, cxx = _program("CC", _C), _program("CXX", _CXX)
     check_programs({program: _PACKAGES.get(program, program) for program in (c, cxx)})
+    versions = dict.fromkeys((_version(c), _version(cxx)))
     return Compiler(
-        c=_path(c), cxx=_path(cxx), version=_version(c), launcher=shutil.which("ccache")
+        c=_path(c),
+        cxx=_path(cxx),
+        version=" and ".join(versions),
+        launcher=shutil.which("ccache"),
     )
+
+
+def _program(variable: str, default: str) -> str:
+    program = os.environ.get(variable) or default
+    if len(program.split()) > 1:
+        raise SlowdustError(
+            f"{variable}={program}: name one program; options of compilers are sets of --flags"
+        )
+    return program
 
 
 def _path(program: str) -> str:

@@ -142,8 +142,8 @@ def sync_speed(host: Host) -> Finding:
         f" of {syncs.number}."
     )
     bound = (
-        "A client that waits for the disk at each commit does at most "
-        f"{1 / median:,.0f} commits/s, whatever the server."
+        "A client that waits for such a write at each commit does about "
+        f"{1 / median:,.0f} commits/s here, by this half second."
     )
     if median < FAST_SYNC_S:
         effect = "It does not reach a disk, so durable commits cost less here than elsewhere."

@@ -26,13 +26,14 @@ def other_programs(host: Host) -> Finding:
     names = listing([f"{p.name} (pid {p.pid}) {p.cores:.0%}" for p in busy[:_SHOWN]])
     rest = f" and {len(busy) - _SHOWN} more" if len(busy) > _SHOWN else ""
     total = sum(process.cores for process in busy)
+    pids = " ".join(str(process.pid) for process in busy[:_SHOWN])
     share = total / host.machine.usable_cpus
     return (problem if share >= BUSY_HOST else warning)(
         check,
         f"Other programs use {total:.0%} of a core: {names}{rest}.",
         f"They take {share:.0%} of the CPU time of {host.machine.usable_cpus} CPUs, "
         "at times that no design of an experiment can foresee.",
-        "kill -STOP " + " ".join(str(process.pid) for process in busy[:_SHOWN]),
+        f"kill -STOP {pids}   # if they may stand still; kill -CONT {pids} afterwards",
     )
 
 
@@ -43,7 +44,7 @@ def load_average(host: Host) -> Finding:
     state = f"The load average is {load[0]:.2f}, {load[1]:.2f} and {load[2]:.2f} on {cpus} CPUs."
     if load[0] < cpus / 2:
         return ok(check, state)
-    effect = "So many threads were ready to run in the last minute, before anything is measured."
+    effect = "So many threads were ready to run, or waited for a disk, before anything is measured."
     return (warning if load[0] >= cpus else note)(check, state, effect, "top -b -n 1 | head -20")
 
 
@@ -106,7 +107,7 @@ def cpu_limit(host: Host) -> Finding:
         f"A control group limits the CPU time to {cpus:g} CPUs.",
         "When the time of a period is spent, all threads stand still until the next: up to "
         "0.1 s by default, in the middle of a slice.",
-        "docker update --cpus 0 CONTAINER   # or start it with --cpuset-cpus",
+        "docker update --cpus 4 CONTAINER   # as many as the measurement needs",
     )
 
 

@@ -79,7 +79,7 @@ def group_limit(host: Host) -> Finding:
         f"A control group limits the memory to {gib(int(limit))}.",
         "It counts the page cache as well; buffer pools are sized by the memory of the machine, "
         f"{gib(host.machine.memory_bytes)}.",
-        "docker update --memory 0 CONTAINER",
+        "docker update --memory 8g --memory-swap 8g CONTAINER   # what the servers need",
     )
 
 
