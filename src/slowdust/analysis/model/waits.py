@@ -9,12 +9,12 @@ from slowdust.units import Microsecond
 
 
 class Difference(msgspec.Struct, kw_only=True):
-    """A value beside the base's: the trimmed mean of the differences of neighbouring windows."""
+    """A value beside the base's, from the windows that both have: neighbours are paired."""
 
     base: float
     """The base's value, the trimmed mean of its windows, as all values of `ContenderWaits` are."""
     change: float
-    """Contender minus base."""
+    """Contender minus base, of trimmed means."""
     low: float
     high: float
     """99% interval of `change`, by the scatter of the windows, which sampling is a part of."""
@@ -58,6 +58,7 @@ class SessionStates(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time on a CPU."""
     queue_us: Microsecond | None = None
     """Time in which they could have run and had no CPU."""
+    queue_beside: Difference | None = None
     asleep_us: dict[str, Microsecond] = {}
     """System call -> time asleep in it, estimated from samples; the longest first."""
     asleep_beside: dict[str, Difference] = {}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t
 
-from slowdust.analysis.comparison.location import trimmed_mean
+from slowdust.analysis.comparison.location import Location, trimmed_mean
 from slowdust.analysis.model.waits import Difference
 
 CONFIDENCE = 0.99
@@ -29,25 +29,32 @@ def difference(
 ) -> Difference | None:
     """Return the typical difference of the windows that both have; None with fewer than three.
 
-    It is the trimmed mean, and its interval has the scatter of the windows and what sampling adds
-    to it (Tukey and McLaughlin 1963, as for throughput). How far another start of the servers
-    would move it is not in the interval.
+    It is the contender's trimmed mean less the base's, so that amounts and their change agree;
+    its interval is that of dependent samples, from the winsorized values of the same windows (Yuen
+    1974, Biometrika 61; Wilcox 2012, Introduction to Robust Estimation, section 5.9.5). It has the
+    scatter of the windows and what sampling adds to it. How far another start of the servers would
+    move the difference is not in the interval.
     """
     both = sorted(base.keys() & contender.keys())
     if len(both) < _FEWEST:
         return None
-    located = trimmed_mean(np.array([[contender[each] - base[each]] for each in both]))
-    free = located.size - 1
-    error = math.sqrt(located.squares / (located.size * free))
+    first, second = (_located(values[each] for each in both) for values in (base, contender))
+    change = Location(second.mean - first.mean, second.size, second.influence - first.influence)
+    free = change.size - 1
+    error = math.sqrt(change.squares / (change.size * free))
     reach = float(t.ppf((1 + CONFIDENCE) / 2, free)) * error
     return Difference(
-        base=typical([base[each] for each in both]),
-        change=located.mean,
-        low=located.mean - reach,
-        high=located.mean + reach,
+        base=first.mean,
+        change=change.mean,
+        low=change.mean - reach,
+        high=change.mean + reach,
     )
 
 
 def typical(values: Iterable[float]) -> float:
     """Return the trimmed mean of windows, which one stall of the machine does not move."""
-    return trimmed_mean(np.array([[value] for value in values])).mean
+    return _located(values).mean
+
+
+def _located(values: Iterable[float]) -> Location:
+    return trimmed_mean(np.array([[value] for value in values]))

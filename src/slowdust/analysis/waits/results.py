@@ -15,7 +15,7 @@ from slowdust.analysis.model.waits import (
 )
 from slowdust.analysis.waits.differences import Moment, difference, typical
 from slowdust.analysis.waits.words import describe, describe_change
-from slowdust.store.waits import WaitKind, WaitWindow
+from slowdust.store.waits import SessionTime, WaitKind, WaitWindow
 from slowdust.units import Microsecond, known
 
 MOST_EVENTS = 10
@@ -142,13 +142,13 @@ def _most_us(cost: WaitCost) -> Microsecond:
 def _times(own: _Windows, event: str) -> float | None:
     """Return how often an event was waited for per operation; None where it was sampled."""
     counted = [
-        (wait.times, window.operations)
+        [wait.times for wait in window.waits if wait.event == event and wait.times is not None]
         for window in own.values()
-        for wait in window.waits
-        if wait.event == event and wait.times is not None
     ]
-    operations = sum(window.operations for window in own.values())
-    return sum(times for times, _ in counted) / operations if counted else None
+    if not any(counted):
+        return None
+    windows = zip(counted, own.values(), strict=True)
+    return typical(sum(times) / window.operations for times, window in windows)
 
 
 def _kinds(
@@ -225,13 +225,10 @@ def _sessions(own: _Windows, base: _Windows | None) -> SessionStates | None:
     if not seen:
         return None
     before = {m: w for m, w in (base or {}).items() if w.sessions is not None}
-    sessions = known(window.sessions for window in seen.values())
-    operations = sum(window.operations for window in seen.values())
-    run = known(each.run_us for each in sessions)
-    queue = known(each.queue_us for each in sessions)
     calls = Counter[str]()
-    for each in sessions:
+    for each in known(window.sessions for window in seen.values()):
         calls.update(each.states)
+    run, queue = _kernel_times(seen, _run_us), _kernel_times(seen, _queue_us)
     asleep: dict[str, Microsecond] = {}
     beside: dict[str, Difference] = {}
     for call in (state for state, _ in calls.most_common() if state != _RUNNING):
@@ -243,11 +240,31 @@ def _sessions(own: _Windows, base: _Windows | None) -> SessionStates | None:
         if (compared := _beside(seen, before or None, us)) is not None:
             beside[call] = compared
     return SessionStates(
-        run_us=sum(run) / operations if run else None,
-        queue_us=sum(queue) / operations if queue else None,
+        run_us=typical(run.values()) if run else None,
+        queue_us=typical(queue.values()) if queue else None,
+        queue_beside=difference(_kernel_times(before, _queue_us), queue),
         asleep_us=asleep,
         asleep_beside=beside,
     )
+
+
+def _run_us(sessions: SessionTime) -> Microsecond | None:
+    return sessions.run_us
+
+
+def _queue_us(sessions: SessionTime) -> Microsecond | None:
+    return sessions.queue_us
+
+
+def _kernel_times(
+    windows: _Windows, time: Callable[[SessionTime], Microsecond | None]
+) -> dict[Moment, Microsecond]:
+    """Return a time per operation of each window in which the kernel tells it."""
+    return {
+        moment: us / window.operations
+        for moment, window in windows.items()
+        if window.sessions is not None and (us := time(window.sessions)) is not None
+    }
 
 
 def _asleep_us(window: WaitWindow, call: str) -> Microsecond:

@@ -2,7 +2,8 @@
 
 A difference is told only where its interval excludes 0. Kinds of waits, not events, are added up
 for a share, and the event behind most of a kind is named with it. Where the server tells of less
-than half, the system call in which its threads sleep most is named as well.
+than half, the system call in which its threads sleep most is named as well. The time in the queue
+for a CPU is told apart: a wait that the server reports lasts until the session runs again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ FEWEST_SYNCS = 0.01
 """Calls of fsync per operation from which their time is told: rarer ones are the background's."""
 _LEAST_CHANGE_OF_SYNC = 1.1
 """Ratio from which a change of the time of one fsync is told."""
+_CONTAINED = "A wait that the server reports includes the time until the session has a CPU again."
 _KINDS: Mapping[WaitKind, str] = {
     "lock": "locks",
     "latch": "latches",
@@ -44,7 +46,7 @@ def describe(waits: ContenderWaits) -> str:
     """Return 'Of the 850 µs of an operation it waits 76% for locks (Lock/transactionid).'."""
     shares = {kind: us / waits.time_us for kind, us in waits.kinds.items()}
     parts = [
-        f"{share(part)} for {_KINDS[kind]}{_main_event(waits, kind)}"
+        f"{share(part)} for {_words(waits, kind)}{_main_event(waits, kind)}"
         for kind, part in _not_contained(shares)
     ]
     if parts:
@@ -69,15 +71,20 @@ def describe_change(waits: ContenderWaits) -> str:
         }
         named = _not_contained(shares)
         parts = [
-            f"{_share_of_change(part)} is waiting for {_KINDS[kind]}{_main_change(waits, kind)}"
+            f"{_share_of_change(part)} is waiting for {_words(waits, kind)}"
+            f"{_main_change(waits, kind)}"
             for kind, part in named
         ]
         if sum(part for _, part in named) < _MOST_OF_TIME and waits.sessions is not None:
             parts += _change_asleep(waits.sessions, whole)
+        in_queue = _change_in_queue(waits.sessions, whole) if waits.sessions is not None else []
+        parts += in_queue
         if parts:
             more = "more" if whole.change > 0 else "less"
             time = _time(abs(whole.change))
             clauses.append(f"of {time} {more} in the windows for waits {listing(parts)}")
+            if named and in_queue:
+                clauses.append("which a wait that the server reports may include")
     if waits.syncs is not None and (changed := _sync_change(waits.syncs)):
         clauses.append(changed)
     return ", ".join(clauses)
@@ -94,6 +101,13 @@ def _not_contained(shares: Mapping[WaitKind, float]) -> list[tuple[WaitKind, flo
         if part >= LEAST_SHARE and (not named or part + sum(p for _, p in named) <= _WHOLE):
             named.append((kind, part))
     return named
+
+
+def _words(waits: ContenderWaits, kind: WaitKind) -> str:
+    """Return the words for a kind: the Performance Schema has an fsync among a file's waits."""
+    if kind == "io" and "performance_schema" in waits.sources:
+        return "files, fsync included"
+    return _KINDS[kind]
 
 
 def _main_event(waits: ContenderWaits, kind: WaitKind) -> str:
@@ -136,6 +150,15 @@ def _change_asleep(sessions: SessionStates, whole: Difference) -> list[str]:
     return [f"{_share_of_change(part)} is sleep in {call}"] if part >= LEAST_SHARE else []
 
 
+def _change_in_queue(sessions: SessionStates, whole: Difference) -> list[str]:
+    """Return '40% is waiting for a CPU that others use'; nothing if that is little or unsure."""
+    beside = sessions.queue_beside
+    if beside is None or not beside.is_certain or beside.change / whole.change < LEAST_SHARE:
+        return []
+    part = _share_of_change(beside.change / whole.change)
+    return [f"{part} is waiting for a CPU that others use"]
+
+
 def _of_sessions(waits: ContenderWaits, time: str) -> list[str]:
     """Return a sentence about what sessions do while they do not sleep; nothing if that is little.
 
@@ -143,15 +166,19 @@ def _of_sessions(waits: ContenderWaits, time: str) -> list[str]:
     """
     if (sessions := waits.sessions) is None:
         return []
-    parts = [
-        f"{words} {share(us / waits.time_us)}"
-        for words, us in (
-            ("run", sessions.run_us),
-            ("are in the queue for a CPU", sessions.queue_us),
-        )
+    queue = "are in the queue for a CPU"
+    shares = {
+        words: us / waits.time_us
+        for words, us in (("run", sessions.run_us), (queue, sessions.queue_us))
         if us is not None and us >= LEAST_SHARE * waits.time_us
-    ]
-    return [f"By the kernel its sessions {listing(parts)} of {time}."] if parts else []
+    }
+    if not shares:
+        return []
+    parts = [f"{words} {share(part)}" for words, part in shares.items()]
+    sentences = [f"By the kernel its sessions {listing(parts)} of {time}."]
+    if queue in shares and max(waits.kinds.values(), default=0.0) >= LEAST_SHARE * waits.time_us:
+        sentences.append(_CONTAINED)
+    return sentences
 
 
 def _share_of_change(part: float) -> str:
@@ -182,9 +209,7 @@ def _sync_change(syncs: SyncCost) -> str:
     if syncs.per_operation < FEWEST_SYNCS:
         return ""
     name = syncs.calls[0] if len(syncs.calls) == 1 else "fsync"
-    return (
-        f"one {name} takes {_time(beside.base + beside.change)}, {_time(beside.base)} on the base"
-    )
+    return f"one {name} takes {_time(syncs.us)}, {_time(beside.base)} on the base"
 
 
 def _has_changed(beside: Difference) -> bool:
