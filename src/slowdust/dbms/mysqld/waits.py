@@ -91,7 +91,7 @@ def read_known(rows: Sequence[Row]) -> list[str]:
 
 
 def kind_of(name: str) -> WaitKind:
-    """Return the kind of an instrument, 'wait/io/file/sql/binlog'."""
+    """Return the kind of an instrument, 'wait/io/file/sql/binlog'; `io` has the fsyncs of files."""
     if name.startswith("stage/"):
         return "commit"
     if name.startswith("wait/io/"):
