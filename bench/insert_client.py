@@ -99,7 +99,8 @@ def perform(server: Server, program: Path, load: Load, *works: Work) -> dict[str
             step = {"id": number, "session": str(number)}
             command = {"command": "prepare", "work": work, **step, **tables, **connections}
             seats = execute(process, command)["seats"]
-            keep_on([seat["process"] for seat in seats], [seat["cpu"] for seat in seats])
+            placed = [seat for seat in seats if seat["cpu"] is not None]
+            keep_on([seat["process"] for seat in placed], [seat["cpu"] for seat in placed])
             performed = execute(process, {"command": "perform", **step})
             execute(process, {"command": "close", **step})
     return performed

@@ -140,7 +140,7 @@ def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workpl
     (failure,) = workplace.manifest("died")["failed_steps"]
     assert (failure["test"], failure["contender"]) == ("qr500", PAIR[1])
     assert "killed by signal 9" in failure["reason"]
-    assert 0.5 < failure["after_s"] < 60
+    assert 0 < failure["after_s"] < 60, "its own time: it stands still in the turns of the other"
     report = workplace.report("died")
     assert [(f["test"], f["contender"]) for f in report["failed_steps"]] == [("qr500", PAIR[1])]
     assert any("qr500 failed on" in sentence for sentence in report["tldr"])
