@@ -32,6 +32,7 @@ def known(host: Host) -> Finding:
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Check]:
     """The checks of the command, which tests fill."""
+    (tmp_path / "data").mkdir()  # SLOWDUST_DATA of the fixture `slowdust`
     chosen: list[Check] = []
     monkeypatch.setattr(doctor, "CHECKS", chosen)
     return chosen

@@ -183,7 +183,7 @@ class CountingLoop:
         )
         trend = trend_of(repeats)
         with self._lock:
-            if abs(trend) > TOLD_TREND:
+            if abs(trend) > TOLD_TREND and not step.test.writes:  # writes change what they write to
                 self._contenders.warn(
                     f"the work of {step.test.name} on {contender.name} still changed while it was "
                     f"counted, by {math.expm1(trend):+.1%} from its first window to the others"
