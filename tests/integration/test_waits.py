@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.waits.results import waits_of
-from slowdust.dbms.environment import Environment
+from slowdust.dbms.environment import SYNC_DELAY, Environment
 from slowdust.experiment.contenders import ResolvedContender, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ForSeconds
@@ -22,7 +22,6 @@ from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.waits import loop as waits_loop
 from slowdust.experiment.waits.window import Observer, PlannedWindow
 from slowdust.instances.instance import Instance
-from slowdust.instances.syncs import SYNC_DELAY
 from slowdust.store.folder import Folder, writing
 from slowdust.store.waits import WaitKind, WaitPlace, WaitWindow
 from tests.integration.conftest import GetBuildOf, MakeInstance

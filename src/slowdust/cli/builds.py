@@ -14,8 +14,8 @@ import click
 from slowdust import builds as server_builds
 from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
-from slowdust.builds.compiling.compile import LOG, OBJECTS
-from slowdust.builds.compiling.flags import DEFAULT_FLAGS
+from slowdust.builds.compiling.compile import LOG
+from slowdust.builds.compiling.flags import with_flags
 from slowdust.builds.revisions.revision import is_source
 from slowdust.cli import sizes
 from slowdust.errors import UsageError
@@ -176,7 +176,8 @@ def _allocator(name: str, progress: server_builds.Progress) -> str:
 
 
 def _fetched(build: server_builds.Build) -> str:
-    return _describe(_name(build.dbms, build.version, build.facts), build.facts, build.root)
+    name = f"{build.dbms}@{with_flags(build.version, build.facts)}"
+    return _describe(name, build.facts, build.root)
 
 
 def _describe(name: str, facts: BuildFacts | allocators.Record, path: Path) -> str:
@@ -198,14 +199,8 @@ def _compiled(dbms: str, name: str) -> dict[Path, cache.Record]:
     return {
         folder: record
         for folder, record in records.items()
-        if _name(dbms, record.version, record.facts) == name
+        if f"{dbms}@{with_flags(record.version, record.facts)}" == name
     }
-
-
-def _name(dbms: str, version: str, facts: BuildFacts) -> str:
-    """Write the name of a build, with flags that are not the default ones."""
-    flags = facts.compiled.flags if facts.compiled else DEFAULT_FLAGS
-    return f"{dbms}@{version}" + (f"+{flags}" if flags != DEFAULT_FLAGS else "")
 
 
 def _facts_of(name: str, folder: Path, record: cache.Record) -> dict[str, str]:
@@ -221,7 +216,6 @@ def _facts_of(name: str, folder: Path, record: cache.Record) -> dict[str, str]:
             "flags": f"{compiled.flags}: {' '.join(compiled.options)}",
             "compiler": compiled.compiler,
             "log": str(folder / LOG),
-            "objects": str(folder / OBJECTS),
         }
     shown = {
         "build": name,
@@ -294,7 +288,7 @@ def _compiled_rows() -> Iterator[_Row]:
     for dbms in known_dbms():
         for record in cache.compiled_records(dbms).values():
             facts = record.facts
-            version = _name(dbms, record.version, facts).partition("@")[2]
+            version = with_flags(record.version, facts)
             yield _Row(dbms, version, "compiled", record.disk_bytes, facts.version, facts.source)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli.options import format_options
-from slowdust.errors import SlowdustError
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import SIZES, render_as
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--fetched", is_flag=True, help="Leave out builds that would have to be fetched.")
 @format_options(SIZES)
 def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str | None) -> None:
-    """Show sizes of server binaries by version, with the growth over the version before.
+    """Show sizes of server binaries by version, with the growth over the build before.
 
     A build is named as in `slowdust builds list`; `*` and `?` stand for letters, so quote them.
     Builds that are not at hand are fetched, after a line that says how much that is. Sizes are read
@@ -39,6 +39,7 @@ def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str
     \b
     slowdust builds sizes 'mysql@*' --fetched
     slowdust builds sizes 'postgres@1?.*' 'mariadb@*' --html sizes.html
+    slowdust builds sizes 'postgres@git:*'
     slowdust builds sizes ~/postgres/build
 
     A terminal shows as many columns as fit; --md has all of them.
@@ -74,7 +75,14 @@ def _wrapped(text: str, width: int) -> str:
 
 
 def _is_directory(name: str) -> bool:
-    return "@" not in name or Path(name).is_dir()
+    if Path(name).is_dir():
+        return True
+    if "@" not in name:
+        raise UsageError(
+            f"{name!r} is neither a directory nor a build: write DBMS@VERSION, for example "
+            "'postgres@17.*'"
+        )
+    return False
 
 
 def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:  # noqa: FBT001
@@ -83,7 +91,6 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
     Raises:
         SlowdustError: none of them can be had.
     """
-    from slowdust import builds
     from slowdust.builds.sizes.build import sizes_of
     from slowdust.builds.sizes.selection import chosen_builds
 
@@ -97,7 +104,7 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
     for choice in chosen:
         try:
             progress = functools.partial(_print_phase, choice.name)
-            yield sizes_of(builds.resolve(choice.dbms, choice.version, progress))
+            yield sizes_of(choice.build(progress))
             measured += 1
         except SlowdustError as error:
             click.echo(f"left out: {choice.name}: {error}", err=True)

@@ -20,6 +20,8 @@ _ENDS_OF_PATHS = re.compile(r"[\s:;]")
 """Characters that end a path in LD_PRELOAD or --library-path."""
 _C_LIBRARY = "libc.so.6"
 """The name has no directory, so that the loader uses the C library that it has loaded anyway."""
+SYNC_DELAY = "SLOWDUST_SYNC_DELAY"
+"""The variable by which each call that waits for the disk takes so many microseconds longer."""
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
@@ -70,6 +72,8 @@ def parse_environment(parts: Sequence[str]) -> Environment:
             raise UsageError(f"{name} cannot be set: Slowdust chooses it for each server")
         if name in variables:
             raise UsageError(f"{name} is set twice")
+        if name == SYNC_DELAY and not (value.isascii() and value.isdigit()):
+            raise UsageError(f"{name}={value}: write microseconds as a whole number")
         variables[name] = value
     return Environment(allocators[0] if allocators else None, variables)
 

@@ -14,7 +14,7 @@ from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Listen, Target
-from slowdust.dbms.environment import Environment, check_loadable, preloading
+from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable, preloading
 from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.instances.allocators import (
@@ -33,7 +33,7 @@ from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
 from slowdust.instances.rundir import RunDirectory
-from slowdust.instances.syncs import SYNC_DELAY, SyncFile, check_delay, sync_library
+from slowdust.instances.syncs import SyncFile, sync_library
 from slowdust.places import DATA_VARIABLE
 from slowdust.units import known
 
@@ -112,7 +112,6 @@ class Instance:
         access = access or Access.make()
         environment = environment or Environment()
         preloaded = known([environment.library, delay_library])
-        check_delay(environment.variables)
         check_loadable([*build.runtime.libraries, *preloaded])
         family_of(build.dbms).check_access(build, access)
         if environment.allocator is not None:

@@ -14,25 +14,15 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.dbms.environment import preloading
-from slowdust.errors import UsageError
 from slowdust.instances.preloads import compiled
 from slowdust.store.waits import Syncs
 
-SYNC_DELAY = "SLOWDUST_SYNC_DELAY"
-"""The variable of a server's environment by which each call takes so many microseconds longer."""
 _VARIABLE = "SLOWDUST_SYNCS"
 """The variable that names the shared file."""
 _CALLS = ("fsync", "fdatasync", "sync_file_range")
 _WORD = 8
 _LINE_WORDS = 8
 _BYTES = _WORD * _LINE_WORDS * (1 + len(_CALLS))
-
-
-def check_delay(variables: Mapping[str, str]) -> None:
-    """Raise UsageError for a delay that the library would take for another one, or for none."""
-    delay = variables.get(SYNC_DELAY)
-    if delay is not None and not (delay.isascii() and delay.isdigit()):
-        raise UsageError(f"{SYNC_DELAY}={delay}: write microseconds as a whole number")
 
 
 def sync_library() -> Path:

@@ -141,7 +141,7 @@ def test_an_interval_on_the_other_side_of_one_than_the_totals_is_no_cause() -> N
 
 
 def test_cpu_time_proves_no_cause_and_comes_behind_what_does() -> None:
-    ours = PerOperation(server_cpu_us=100.0, cs=2.5)
+    ours = PerOperation(server_cpu_us=100.0, cs=3.2)
     result = a_result(
         "b", rqps=0.5, verdict="slower", per_op=ours, per_op_relative=relative_to(BASE, ours)
     )

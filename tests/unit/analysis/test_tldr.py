@@ -171,11 +171,12 @@ def test_clients_are_named_when_there_are_several() -> None:
 
 
 def test_a_partial_cause_is_called_partial() -> None:
-    switches = PerOperation(cs=2.4)
-    relative = relative_to(OF_BASE, switches)
-    results = with_base(
-        a_result(B, rqps=0.5, verdict="slower", per_op_relative=relative, per_op=switches)
-    )
+    before, switches = PerOperation(cs=6.0), PerOperation(cs=7.2)
+    relative = relative_to(before, switches)
+    results = [
+        a_result(A, per_op=before),
+        a_result(B, rqps=0.5, verdict="slower", per_op_relative=relative, per_op=switches),
+    ]
 
     [sentence] = [s for s in describe(results, [A, B], {}) if "context" in s]
 

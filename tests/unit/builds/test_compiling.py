@@ -8,12 +8,13 @@ import shutil
 import tarfile
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from slowdust.builds import Build, Choices, cache, resolve
-from slowdust.builds.compiling.compile import LOG, OBJECTS
+from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.compiling.flags import FLAG_SETS
+from slowdust.builds.sizes.build import sizes_of
+from slowdust.builds.sizes.selection import chosen_builds
 from slowdust.errors import SlowdustError, UsageError
 from tests.unit.builds.source_projects import (
     VERSION,
@@ -139,11 +140,22 @@ def test_all_sets_of_flags_build(repository: Path, flags: object) -> None:
     assert f"gcc {' '.join(facts.options)} -c" in log_of(built)
 
 
-def test_objects_are_listed(repository: Path) -> None:
-    built = build(repository, "one")
-    objects = msgspec.json.decode((built.root.parent / OBJECTS).read_bytes())
-    assert [entry["path"] for entry in objects] == ["src/backend/main.o", "src/backend/version.o"]
-    assert all(entry["disk_bytes"] > 500 for entry in objects)
+def test_compiled_builds_have_sizes(repository: Path) -> None:
+    build(repository, "one"), build(repository, "one", "o3")
+    chosen = chosen_builds(["postgres@git:*"])
+    assert [choice.name for choice in chosen] == ["postgres@git:one", "postgres@git:one+o3"]
+    sizes = [sizes_of(choice.build(print)) for choice in chosen]
+    assert [each.version for each in sizes] == ["git:one", "git:one+o3"]
+    assert all(each.server.stripped_bytes > 0 for each in sizes)
+
+
+def test_the_log_of_every_build_has_the_command_that_configured_its_tree(repository: Path) -> None:
+    first, second = log_of(build(repository, "one")), log_of(build(repository, "two"))
+    configured = next(line for line in first.splitlines() if "/configure " in line)
+    assert second.startswith(configured)
+    assert second.count(configured) == 1
+    assert " -o main.o" in first
+    assert " -o main.o" not in second, "the log of another build does not stay in it"
 
 
 def test_failure_shows_the_end_of_the_log(repository: Path) -> None:

@@ -95,6 +95,14 @@ def test_a_build_has_to_be_named(slowdust: Slowdust, command: str) -> None:
     assert "Missing argument 'DBMS@VERSION|allocator@NAME...'" in outcome.err
 
 
+def test_sizes_of_a_name_that_is_neither_build_nor_directory_are_refused(
+    slowdust: Slowdust,
+) -> None:
+    outcome = slowdust("builds", "sizes", "nope")
+    assert outcome.code == 2
+    assert "'nope' is neither a directory nor a build: write DBMS@VERSION" in outcome.complaint
+
+
 def test_sizes_say_when_nothing_is_at_hand(slowdust: Slowdust) -> None:
     outcome = slowdust("builds", "sizes", "--fetched", "mysql@*")
     assert outcome.code == 1

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from slowdust.accounts import server_account
+from slowdust.dbms.environment import SYNC_DELAY, parse_environment
 from slowdust.errors import UsageError
-from slowdust.instances.syncs import SYNC_DELAY, SyncFile, check_delay, sync_library
+from slowdust.instances.syncs import SyncFile, sync_library
 
 DELAY_US = 20_000
 SYNCS = """
@@ -72,9 +73,8 @@ def test_a_file_that_has_become_shorter_cannot_be_read(file: SyncFile, open_dir:
         file.totals()
 
 
-@pytest.mark.parametrize("delay", ["2ms", "-1", "0.5", "", "²"])
+@pytest.mark.parametrize("delay", ["2ms", "-1", "0.5", "²"])
 def test_a_delay_is_a_whole_number(delay: str) -> None:
-    check_delay({SYNC_DELAY: "2000"})
-    check_delay({})
+    assert parse_environment([f"{SYNC_DELAY}=2000"]).variables == {SYNC_DELAY: "2000"}
     with pytest.raises(UsageError, match="write microseconds"):
-        check_delay({SYNC_DELAY: delay})
+        parse_environment([f"{SYNC_DELAY}={delay}"])

@@ -29,9 +29,10 @@ from slowdust.wording import operation
 FLAT = 0.05
 """Relative change below which a metric is not mentioned."""
 SHARE_OF_CHANGE = 0.25
-"""Share of the change of time per operation that a metric must be able to account for."""
+"""Share of the change of time per operation that a time must account for to be mentioned."""
 WHOLE = 0.5
-"""Share of the change of time per operation from which a cause is not called partial."""
+"""Share of the change of time per operation from which a cause is not called partial. Events and KB,
+whose costs are guessed at their highest, must be able to account for as much."""
 _US_PER_S = 1e6
 
 
@@ -111,7 +112,8 @@ def _could_account_for(metric: Metric, evidence: Evidence, result: Result, base:
     if value is None or base_value is None or result.rqps is None or time is None:
         return False
     change = time * abs(1 / result.rqps - 1)
-    return abs(value - base_value) * evidence.highest_cost >= SHARE_OF_CHANGE * change
+    share = SHARE_OF_CHANGE if evidence.moves_with_speed else WHOLE
+    return abs(value - base_value) * evidence.highest_cost >= share * change
 
 
 def _time_us(base: Result) -> Microsecond | None:

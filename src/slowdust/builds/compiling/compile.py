@@ -18,7 +18,6 @@ from slowdust.builds.compiling import mysqld, postgres
 from slowdust.builds.compiling.compiler import find_compiler
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FlagSet, flag_set
 from slowdust.builds.compiling.missing import check_programs
-from slowdust.builds.compiling.objects import object_files
 from slowdust.builds.compiling.recipe import Compiler, Recipe, Workshop
 from slowdust.builds.compiling.running import COMPILER_CACHE, Runner
 from slowdust.builds.model import Build, Progress, Unpacked
@@ -42,9 +41,10 @@ _SIGNS = {
 }
 """DBMS -> paths by which its sources are known."""
 LOG = "build.log"
-OBJECTS = "objects.json"
-"""Files beside the binaries: what the build printed, and its object files."""
+"""The file beside the binaries with what the build printed."""
 _BUILD, _INSTALL, _CONFIGURED = "build", "install", "configured"
+_CONFIGURE_LOG = "configure.log"
+"""What configuring a tree printed: every build of the tree begins its log with it."""
 _DIGITS = 12
 
 
@@ -130,7 +130,7 @@ class _Work:
     progress: Progress
 
     def fill(self, folder: Path) -> Unpacked:
-        """Compile, and put the binaries, the log and the list of objects into a folder."""
+        """Compile, and put the binaries and the log into a folder."""
         revision = self.revision
         name = f"{self.flags.name}-{_digest(revision.place, self.compiler.version)}"
         place = cache_root() / "trees" / self.dbms / name
@@ -144,8 +144,6 @@ class _Work:
             shutil.copytree(installed, binaries, symlinks=True)
             shutil.rmtree(place / _INSTALL)
             shutil.copy(place / LOG, folder / LOG)
-            objects = msgspec.json.encode(object_files(place / _BUILD))
-            (folder / OBJECTS).write_bytes(msgspec.json.format(objects))
         return Unpacked(binaries, describe(_facts(revision, self.flags, self.compiler)))
 
     def _made(self, place: Path) -> Path:
@@ -156,14 +154,18 @@ class _Work:
         recipe = _RECIPES[self.dbms](workshop)
         check_programs(recipe.needs)
         shutil.rmtree(install, ignore_errors=True)
-        runner = self._runner(place, (build, install))
-        configured = place / _CONFIGURED
+        configured, log, configure_log = place / _CONFIGURED, place / LOG, place / _CONFIGURE_LOG
         wanted = "\n".join(recipe.configure.command)
-        if not configured.exists() or configured.read_text() != wanted:
+        if configured.exists() and configured.read_text() == wanted and configure_log.exists():
+            shutil.copyfile(configure_log, log)
+            runner = self._runner(place, (build, install))
+        else:
             configured.unlink(missing_ok=True)
-            shutil.rmtree(build)
+            shutil.rmtree(build, ignore_errors=True)
+            log.write_bytes(b"")
             runner = self._runner(place, (build, install))
             runner.run(recipe.configure)
+            shutil.copyfile(log, configure_log)
             configured.write_text(wanted)
         runner.count([*recipe.steps])
         for step in recipe.steps:
@@ -173,13 +175,11 @@ class _Work:
     def _runner(self, place: Path, owned: tuple[Path, ...]) -> Runner:
         """Return what runs the commands as the servers' user, who owns the given directories."""
         account = server_account()
-        log = place / LOG
-        log.write_bytes(b"")
         caches = [cache_root() / COMPILER_CACHE] if self.compiler.launcher else []
         for folder in (*owned, *caches):
             folder.mkdir(exist_ok=True)
             account.make_owner_of(folder)
-        return Runner(account, place / _BUILD, log, self.progress)
+        return Runner(account, place / _BUILD, place / LOG, self.progress)
 
     def _check(self, source: Path) -> None:
         """Raise UsageError where the sources are not of the DBMS."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slowdust.errors import UsageError
+from slowdust.store.manifest import BuildFacts
 
 
 @dataclass(frozen=True)
@@ -47,3 +48,9 @@ def flag_set(name: str) -> FlagSet:
     if name not in FLAG_SETS:
         raise UsageError(f"unknown flags {name!r}: choose {', '.join(FLAG_SETS)}")
     return FLAG_SETS[name]
+
+
+def with_flags(version: str, facts: BuildFacts) -> str:
+    """Return a version with the flags that it was compiled with, unless they are the default."""
+    flags = facts.compiled.flags if facts.compiled else DEFAULT_FLAGS
+    return version if flags == DEFAULT_FLAGS else f"{version}+{flags}"

@@ -15,7 +15,7 @@ EXPLANATION = (
     "MB are 1,000,000 bytes. As is: the size of the server's binary, with the symbols and debug "
     "information that it came with. Code: executable sections. Text: code and constants, as "
     "size(1) counts. Libraries: shared libraries of the build that the server is linked with. "
-    "Growth: over the version before."
+    "Growth: over the build before."
 )
 ABOUT_SOURCES = (
     "With an asterisk (*): the version before was built by others, so the difference may be one of "
