@@ -137,7 +137,7 @@ def insert_experiment(
     manifest = synthetic_manifest(contenders, steps, clients, incarnations, seed)
     manifest.plans = []
     manifest.failed_steps = failures
-    manifest.method.steps = _method()
+    manifest.method.steps, manifest.method.budget_s = _method(), 0.0
     return manifest, slices
 
 

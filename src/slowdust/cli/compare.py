@@ -24,7 +24,11 @@ _GENERAL = (
     Option("--clients", "LIST", "Concurrent clients: 1 or 1,8,64.  [1]"),
     Option("--rows", "LIST", "Rows of each table.  [100000]"),
     Option("--tables", "INTEGER", "Number of tables.  [1]"),
-    Option("--budget", "TIME", "Wall clock for all measuring: 90s, 10m.  [10m]"),
+    Option(
+        "--budget",
+        "TIME",
+        "Wall clock for all measuring: 90s, 10m.  [10m; insert: as many incarnations as planned]",
+    ),
     Option("--slice", "TIME", "Length of one slice.  [chosen for each test, 25 to 250ms]"),
     Option(
         "--incarnations",

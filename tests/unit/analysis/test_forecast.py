@@ -98,4 +98,16 @@ def test_long_steps_need_times_the_time_of_all_steps() -> None:
 
     assert needs
     assert all(needed.seconds == pytest.approx(needed.factor * measured) for needed in needs)
+    assert all(need.options == f"--incarnations {need.incarnations}" for need in needs)
+
+
+def test_long_steps_with_a_budget_need_times_the_budget() -> None:
+    manifest, slices = insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2)
+    manifest.method.budget_s = 600.0
+
+    needs = [r.needed for r in analyse(manifest, slices).results if r.needed]
+
+    assert needs
+    assert all(need.seconds == pytest.approx(need.factor * 600) for need in needs)
+    assert all(need.options and need.options.startswith("--budget ") for need in needs)
     assert all(needed.alone_s is None for needed in needs)

@@ -221,10 +221,6 @@ def test_one_contender_without_several_values_is_not_compared(
         (["--workload", "cached"], "--workload applies only to the benchmark insert: give"),
         (["--shared-table"], "--shared-table applies only to the benchmark insert"),
         (
-            ["--benchmark", "insert", "--budget", "5m"],
-            "budget does not apply to the benchmark insert",
-        ),
-        (
             ["--benchmark", "insert", "--tables", "2"],
             "tables does not apply to the benchmark insert",
         ),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -18,9 +18,11 @@ from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, PlanText
 from slowdust.experiment.journal import Journal, new_manifest
+from slowdust.experiment.judging import Judge
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import parse_spec
+from slowdust.experiment.steps.forecast import Forecast
 from slowdust.experiment.steps.loop import StepLoop
 from slowdust.experiment.steps.step import StepRunner
 from slowdust.experiment.steps.turn import ContenderTurn
@@ -101,6 +103,8 @@ class PretendedContenders:
         self.names = [NAME]
         self.driver = SimpleNamespace(create=lambda *of: None, close=lambda session: None)
         self.measured = 0
+        self.stops = 0
+        self.comparable = False
         self._error = error
 
     def running(self) -> list[PretendedServer]:
@@ -115,7 +119,7 @@ class PretendedContenders:
         pass
 
     def stop(self) -> None:
-        pass
+        self.stops += 1
 
     def read_facts(self, *of: object) -> dict[str, dict[str, float]]:
         del of
@@ -252,3 +256,63 @@ def test_holds_change_their_order_from_incarnation_to_incarnation(
     alone, beside = names[:3], names[3:]
     assert beside == [f"{name}.hold60" for name in alone]
     assert kept == [*alone, *beside, *beside, *alone]
+
+
+class BudgetCase(NamedTuple):
+    """A budget for incarnations that take 3 s each, two of which are planned."""
+
+    budget: str
+    incarnations: int
+    comparable: bool = True
+    settled: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        BudgetCase("10s", 3),
+        BudgetCase("10s", 1, settled=True),
+        BudgetCase("10s", 2, comparable=False),
+        BudgetCase(
+            "5s",
+            2,
+            warnings=("the budget of 5s will be exceeded: 2 incarnations take about 6s",),
+        ),
+    ],
+    ids=["as many as fit", "until all is settled", "one contender", "too little for the plan"],
+)
+def test_a_budget_has_whole_incarnations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: BudgetCase
+) -> None:
+    spec = parse_spec(
+        {
+            "name": "x",
+            "contenders": [NAME],
+            "benchmark": "insert",
+            "tests": ["l.i1"],
+            "incarnations": 2,
+            "budget": case.budget,
+            "insert": {"rows": [1000, 100]},
+        }
+    )
+    names = {step.key for step in plan(spec)}
+    pretended = PretendedContenders(InstanceError("it went away"))
+    pretended.measured, pretended.comparable = 2, case.comparable
+    pretend_to_measure(monkeypatch)
+    monkeypatch.setattr(Forecast, "elapsed", property(lambda _: 3.0 * pretended.stops))
+    settled = names if case.settled else set[str]()
+    monkeypatch.setattr(Judge, "settled", lambda *_: settled if pretended.stops else set())
+    benchmark = spec.configured_benchmark()
+    assert isinstance(benchmark, StepBenchmark)
+    workload = benchmark.workload([Server(200, None)])
+    with writing(Folder(tmp_path / "x")) as writer:
+
+        def journal_of(method: Method) -> Journal:
+            return Journal(spec, writer, new_manifest(spec, [FACTS], method, "1", {}))
+
+        loop = StepLoop(spec, workload, cast("Contenders", pretended), journal_of, PlainView())
+        loop.run()
+    assert pretended.stops == case.incarnations
+    assert loop.journal.manifest.warnings == list(case.warnings)
+    assert loop.journal.manifest.spent_s == pytest.approx(3.0 * (case.incarnations - 1))

@@ -168,7 +168,6 @@ def test_options_are_the_table_and_survive_their_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"budget": "5m"}, "budget does not apply to the benchmark insert"),
         ({"slice": "1s"}, "not sliced"),
         ({"tables": 2}, "tables does not apply to"),
         ({"rate": 100.0}, "rates of insert are those of its writers"),
@@ -200,3 +199,13 @@ def test_its_options_are_of_no_other_benchmark(option: str) -> None:
         spec_from_options(["a@1"], given)
     with pytest.raises(UsageError, match="to the benchmark insert, not to micro"):
         parse_spec({"name": "x", "contenders": ["a@1"], "insert": {}})
+
+
+@pytest.mark.parametrize(("given", "budget"), [({}, None), ({"budget": "5m"}, 300.0)])
+def test_long_steps_have_a_budget_only_if_it_is_given(
+    tmp_path: Path, given: dict[str, object], budget: float | None
+) -> None:
+    spec = spec_from_options(["a@1"], {"benchmark": "insert", "settings": (), **given})
+    (tmp_path / "experiment.toml").write_text(spec.to_toml())
+    assert spec.budget_of_steps == budget
+    assert read_spec(tmp_path / "experiment.toml").budget_of_steps == budget

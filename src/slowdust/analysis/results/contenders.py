@@ -86,6 +86,7 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
     return {
         **describe_import(manifest),
         **(_slices(method) if method.steps is None else _steps(method.steps)),
+        **_known_value("budget", method.budget_s or None, "g", " s"),
         "clients": ", ".join(map(str, manifest.clients)),
         **_memory(method),
         **({"incarnations": str(method.incarnations)} if kind_of_import(manifest) is None else {}),
@@ -119,7 +120,6 @@ def _slices(method: Method) -> dict[str, str]:
         **_known_value("slice", method.slice_s, "g", " s"),
         **_chosen_lengths(method.slice_lengths),
         **_known_value("discarded before each slice", method.discard_s, "g", " s"),
-        **_known_value("budget", method.budget_s, "g", " s"),
     }
 
 

@@ -47,8 +47,10 @@ def _needed(
         incarnations=math.ceil(forecast.factor * incarnations),
     )
     if method.steps is not None:
-        needed.seconds = forecast.factor * all_steps or None
+        needed.seconds = forecast.factor * (method.budget_s or all_steps) or None
         needed.options = f"--incarnations {needed.incarnations}"
+        if method.budget_s and needed.seconds:
+            needed.options = f"--budget {short_duration(needed.seconds)}"
     elif method.budget_s is not None:
         needed.seconds = forecast.factor * method.budget_s
         budget = short_duration(needed.seconds)

@@ -31,8 +31,9 @@ FLAT = 0.05
 SHARE_OF_CHANGE = 0.25
 """Share of the change of time per operation that a time must account for to be mentioned."""
 WHOLE = 0.5
-"""Share of the change of time per operation from which a cause is not called partial. Events and KB,
-whose costs are guessed at their highest, must be able to account for as much."""
+"""Share of the change of time per operation from which a cause is not called partial.
+
+Events and KB, whose costs are guessed at their highest, must be able to account for as much."""
 _US_PER_S = 1e6
 
 

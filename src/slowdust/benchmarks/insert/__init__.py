@@ -89,7 +89,6 @@ INSERT = InsertBenchmark(
     unused_keys={
         "rows": "write it into [insert]",
         "tables": "each client has its own, or all share one ([insert] table)",
-        "budget": "the steps of insert end by themselves",
         "slice": _NOT_SLICED,
         "discard": _NOT_SLICED,
         "warmup": "the steps of insert begin with no warm-up",

@@ -32,6 +32,7 @@ from slowdust.experiment.spec.contenders import (
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
 from slowdust.store.folder import NAME
+from slowdust.units import Second
 
 _TABLES: dict[str, Any] = {
     name: (benchmark.options_type | None, None)
@@ -162,6 +163,11 @@ class Spec(Table):
         return benchmark.matching(self.tests) if self.tests else suite
 
     @property
+    def budget_of_steps(self) -> Second | None:
+        """The time for all incarnations of long steps; None if their number was planned alone."""
+        return self.budget if "budget" in self.model_fields_set else None
+
+    @property
     def is_calibration(self) -> bool:
         """Whether contenders are slowed by known delays, to see whether that is found."""
         return any(contender.slowed is not None for contender in self.contenders)
@@ -177,7 +183,10 @@ class Spec(Table):
 
     def to_toml(self) -> str:
         """Return the specification as a TOML file that `slowdust run` reads."""
-        unused = set(self.configured_benchmark().unused_keys)
+        benchmark = self.configured_benchmark()
+        unused = set(benchmark.unused_keys)
+        if benchmark.measuring is Measuring.STEPS and self.budget_of_steps is None:
+            unused.add("budget")
         return tomli_w.dumps(self.model_dump(exclude_none=True, exclude=unused))
 
 

@@ -13,16 +13,17 @@ from slowdust.units import Second
 class Forecast:
     """The length of each step: measured where the step ran, else a guess."""
 
-    def __init__(self, steps: Sequence[PlannedStep], guess: Second) -> None:
+    def __init__(self, steps: Sequence[PlannedStep], guess: Second, spent: Second = 0.0) -> None:
+        """`spent` is how long an experiment went on that is resumed."""
         self._steps = steps
         self._guess = guess
-        self._begun = time.monotonic()
+        self._begun = time.monotonic() - spent
         self._took: dict[str, Second] = {}
         self._turns_before = {step.key: step.turns_done for step in steps}
 
     @property
     def elapsed(self) -> Second:
-        """Seconds since the first incarnation began."""
+        """Seconds since the first incarnation began, without those between stop and resumption."""
         return time.monotonic() - self._begun
 
     def took(self, step: PlannedStep, seconds: Second) -> None:

@@ -27,6 +27,8 @@ from slowdust.experiment.steps.turn import ContenderTurn, Level, Tables, level_o
 from slowdust.experiment.steps.turns import Turns
 from slowdust.experiment.view import Status, View
 from slowdust.store.manifest import Method
+from slowdust.units import Second, format_duration
+from slowdust.wording import counted
 
 
 def sized_workload(spec: Spec, benchmark: StepBenchmark, contenders: Contenders) -> Workload:
@@ -57,7 +59,7 @@ def method_of_steps(spec: Spec, workload: Workload) -> Method:
         slice_s=0.0,
         discard_s=0.0,
         warmup_s=0.0,
-        budget_s=0.0,
+        budget_s=spec.budget_of_steps or 0.0,
         margin=spec.margin,
         memory_bytes=spec.memory,
         incarnations=spec.incarnations or workload.incarnations,
@@ -109,18 +111,51 @@ class StepLoop:
         runner = StepRunner(contenders, self._benchmark.driver_benchmark, workload, spec.seed)
         self._turns = Turns(contenders, runner, workload, self.journal, view, freezer=freezer)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
-        self._forecast = Forecast(self.journal.steps, workload.seconds)
+        self._forecast = Forecast(self.journal.steps, workload.seconds, self.journal.spent)
+        self._budget = spec.budget_of_steps
         self._planned = self.journal.manifest.method.incarnations
         to_come = max(self._forecast.to_come(self._planned, level) for level in self._levels)
         self._last = self.journal.last_incarnation + to_come
-        """The number of the last incarnation that there will be."""
+        """The number of the last incarnation that is planned."""
 
     def run(self) -> None:
-        """Run the incarnations that any step still lacks."""
-        for round_number in range(1, self._planned + 1):
+        """Run the planned incarnations that any step lacks; with a budget as many as are wanted.
+
+        A budget ends early when every step is settled: steps build on the tables of those before
+        them, so that an incarnation has all of them.
+        """
+        round_number = 1
+        while self._wanted(round_number):
             levels = [level for level in self._levels if self._incomplete(level, round_number)]
             if levels:
                 self._incarnation(levels)
+            round_number += 1
+
+    def _wanted(self, round_number: int) -> bool:
+        if self._budget is None:
+            return round_number <= self._planned
+        done = self.journal.last_incarnation
+        length = self._forecast.elapsed / done if done else 0.0
+        if round_number == 2:  # the length of an incarnation is known
+            self._warn_of_short_budget(self._budget, self._planned * length)
+        if not self._contenders.comparable:
+            return round_number <= self._planned
+        room = round_number <= self._planned or self._forecast.elapsed + length <= self._budget
+        return room and self._settled() < len(self.journal.steps)
+
+    def _settled(self) -> int:
+        running = (contender.name for contender in self._contenders.running())
+        others = [name for name in running if name != self._contenders.names[0]]
+        return len(self._judge.settled(others))
+
+    def _warn_of_short_budget(self, budget: Second, planned: Second) -> None:
+        if planned > budget:
+            warning = (
+                f"the budget of {format_duration(budget)} will be exceeded: "
+                f"{counted(self._planned, 'incarnation')} take about {format_duration(planned)}"
+            )
+            self.journal.warn(warning)
+            self._view.warning(warning)
 
     def _incomplete(self, level: Level, round_number: int) -> bool:
         return any(step.turns_done < round_number for step in self._steps(level))
@@ -172,6 +207,14 @@ class StepLoop:
         return {contender.name: Tables(names) for contender in self._contenders.all}
 
     def _status(self, step: PlannedStep, number: int) -> Status:
+        if self._budget is not None:
+            return self._judge.status(
+                step,
+                extent=f"incarnation {number}",
+                measured=self._forecast.elapsed,
+                budget=self._budget,
+                settled=self._settled(),
+            )
         left = self._forecast.left(self._planned, len(self._contenders.running()))
         return self._judge.status(
             step,
