@@ -6,6 +6,8 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.notes import PLAN_DIFFERS, PLAN_OF_WRITERS_DIFFERS
+from slowdust.store.manifest import Plan
 from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
 
 A, B = "postgres@15.8", "postgres@17.6"
@@ -238,3 +240,24 @@ def test_a_calm_experiment_tells_of_no_stalls_and_no_sla() -> None:
     assert "Stalls" not in sentences
     assert "SLA" not in sentences
     assert "failed" not in sentences
+
+
+@pytest.mark.parametrize(
+    ("statement", "notes"),
+    [
+        ("SELECT price FROM purchases1", [PLAN_DIFFERS]),
+        ("DELETE FROM purchases1", [PLAN_OF_WRITERS_DIFFERS]),
+    ],
+)
+def test_the_plan_of_writers_is_not_that_of_the_queries(statement: str, notes: list[str]) -> None:
+    manifest, slices = insert_experiment([A, B], ["l.i2", "qr100"])
+    for step in ("l.i2", "qr100"):
+        manifest.plans += [
+            Plan(test=step, contender=name, statement=statement, plan=plan)
+            for name, plan in ((A, "Index Scan"), (B, "Bitmap Heap Scan"))
+        ]
+
+    report = analyse(manifest, slices)
+
+    assert the(report, "qr100", B).notes == notes
+    assert the(report, "l.i2", B).notes == [PLAN_DIFFERS]

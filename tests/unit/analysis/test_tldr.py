@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import AllTimeRatio, Result
+from slowdust.analysis.model import AllTimeRatio, Amount, Result, Work
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.tldr import describe_contenders
@@ -184,6 +184,44 @@ def test_a_partial_cause_is_called_partial() -> None:
         "context switches per operation are up 20%: "
         "more contention may be a part of it, the rest is not explained."
     )
+
+
+@pytest.mark.parametrize(
+    ("rqps", "verdict", "work", "moved", "ending"),
+    [
+        (0.5, "more", 2.0, {"server_cpu_us": 95.0}, "2.00X instructions per operation "
+         "(server CPU per operation up 90%)."),
+        (0.5, "more", 2.0, {}, "2.00X instructions per operation."),
+        (0.5, "more", 2.0, {"cs": 5.0}, "2.00X instructions per operation, and context "
+         "switches per operation are 2.5X, which points to more contention."),
+        (1.5, "more", 2.0, {}, "nothing measured here explains it."),
+        (0.5, "same", 1.0, {}, "nothing measured here explains it."),
+    ],
+)  # fmt: skip
+def test_counted_work_is_told_where_the_time_has_no_parts(
+    rqps: float, verdict: Amount, work: float, moved: dict[str, float], ending: str
+) -> None:
+    ours = PerOperation({**OF_BASE, **moved})
+    result = a_result(
+        B,
+        rqps=rqps,
+        verdict="slower" if rqps < 1 else "faster",
+        per_op=ours,
+        per_op_relative=relative_to(OF_BASE, ours),
+    )
+    result.work = Work(
+        source="valgrind",
+        clients=1,
+        instructions=1e5 * work,
+        ratio=work,
+        verdict=verdict,
+        repeats=6,
+        incarnations=3,
+    )
+
+    [sentence] = [each for each in describe(with_base(result), [A, B], {}) if "(rqps" in each]
+
+    assert sentence.endswith(f"; {ending}")
 
 
 def test_a_different_plan_is_the_explanation() -> None:

@@ -1,5 +1,6 @@
-//! The search for the thread of the server that serves a connection: it works when the connection
-//! has work for it. All versions show that, also those without tables about their threads.
+//! The search for the thread of the server that serves a connection. MariaDB's list of processes
+//! has it. Elsewhere it works when the connection has work for it: all versions show that, also
+//! those without tables about their threads.
 
 use std::collections::HashMap;
 use std::fs;
@@ -32,6 +33,9 @@ pub fn serving(connection: &mut MysqlConnection) -> Result<Option<u32>, Failure>
     if !has_thread_of_its_own(connection)? {
         return Ok(None);
     }
+    if let Some(thread) = listed(connection, server)? {
+        return Ok(Some(thread));
+    }
     let mut rounds = FIRST_ROUNDS;
     for _ in 0..ATTEMPTS {
         let Some(before) = thread_times(server) else {
@@ -45,6 +49,19 @@ pub fn serving(connection: &mut MysqlConnection) -> Result<Option<u32>, Failure>
         rounds *= GROWTH;
     }
     Ok(None)
+}
+
+/// Return the thread that the list of processes names, where it names threads of this machine.
+fn listed(connection: &mut MysqlConnection, server: u32) -> Result<Option<u32>, Failure> {
+    const COLUMN: &str = "SHOW COLUMNS FROM information_schema.PROCESSLIST LIKE 'TID'";
+    const OWN: &str = "SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()";
+    if connection.query(COLUMN)?.rows.is_empty() {
+        return Ok(None);
+    }
+    let own = connection.query(OWN)?;
+    let name = own.rows.first().and_then(|row| row.first()?.as_deref());
+    let thread = name.and_then(|name| name.parse().ok());
+    Ok(thread.filter(|thread| Path::new(&format!("/proc/{server}/task/{thread}")).exists()))
 }
 
 fn has_thread_of_its_own(connection: &mut MysqlConnection) -> Result<bool, Failure> {

@@ -50,6 +50,7 @@ ONE_RUN = "one run: no interval, no verdict"
 BUSY_PROGRAMS = "other programs used"
 """How the note begins that other programs were busy."""
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
+PLAN_OF_WRITERS_DIFFERS = "plan of the writers beside the queries differs from the base's"
 
 
 def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:

@@ -25,6 +25,7 @@ from slowdust.analysis.results.notes import (
     ONE_RUN,
     OPEN_LOOP,
     PLAN_DIFFERS,
+    PLAN_OF_WRITERS_DIFFERS,
     idle_cpu_share,
     notes_about_clock,
     notes_about_drift,
@@ -254,10 +255,12 @@ def _all_time(estimate: AllTime | None) -> AllTimeRatio | None:
 def _notes_about_plan(
     result: Result, base: str, differences: Sequence[PlanDifference]
 ) -> list[str]:
-    """Return a note if the result's plan is not the base's."""
+    """Return a note if the result's plan is not the base's, or that of the writers beside it."""
+    notes = []
     for difference in differences:
         plan, base_plan = difference.plans.get(result.contender), difference.plans.get(base)
         is_of_test = difference.test == result.test
         if is_of_test and plan and base_plan and shape_of(plan) != shape_of(base_plan):
-            return [PLAN_DIFFERS]
-    return []
+            counted = result.writers is None or difference.statement.startswith("SELECT")
+            notes.append(PLAN_DIFFERS if counted else PLAN_OF_WRITERS_DIFFERS)
+    return [note for note in (PLAN_DIFFERS, PLAN_OF_WRITERS_DIFFERS) if note in notes]

@@ -33,6 +33,7 @@ from slowdust.wording import (
     distance,
     listing,
     number,
+    operation,
     shortened,
     speed,
     step_label,
@@ -297,7 +298,7 @@ def _sentence_about_change(pair: _Pair) -> str:
     if result.basis == "all time":
         return f"{claim}."
     explanation = result.explanation
-    words = explanation.words if explanation else _reason(explain(result, pair.base))
+    words = explanation.words if explanation else _reason(result, pair.base)
     return f"{claim}; {words}."
 
 
@@ -322,9 +323,21 @@ def _median_of(ratios: Sequence[float]) -> str:
     return f"{median(ratios):.2f}{spread}"
 
 
-def _reason(movements: Sequence[Movement]) -> str:
-    if not movements:
-        return UNEXPLAINED
+def _reason(result: Result, base: Result) -> str:
+    """Return why a result without parts of its time changed; counted work comes first."""
+    movements = explain(result, base)
+    agreeing = "more" if result.verdict == "slower" else "less"
+    if result.work is None or result.work.verdict != agreeing:
+        return _evidence(movements) if movements else UNEXPLAINED
+    work = f"{result.work.ratio:.2f}X instructions per {operation(result.unit)}"
+    if movements and movements[0].proves_cause:
+        return f"{work}, and {_evidence(movements)}"
+    along = listing([f"{each.metric} {change(each.ratio)}" for each in movements])
+    return f"{work}{f' ({along})' if along else ''}"
+
+
+def _evidence(movements: Sequence[Movement]) -> str:
+    """Return 'context switches per insert are up 30%, which points to more contention'."""
     first, *others = movements
     verb = "are" if first.metric.startswith(("context", "KB")) else "is"
     moved = f"{first.metric} {verb} {change(first.ratio)}"
