@@ -104,24 +104,41 @@ def test_a_target_that_no_server_holds_is_told_and_not_compared(workplace: Workp
     assert "of 1,000,000" in page
 
 
-def test_a_killed_experiment_resumes_from_l_i0(workplace: Workplace) -> None:
-    arguments = ("compare", *PAIR, *INSERT, "--rows", "4000,60000,200", "--tests",
-                 "l.i1", "--incarnations", "1", "--name", "killed")  # fmt: skip
-    process = workplace.start(*arguments)
-    wait_for_line(process, "l.i1 on ")
+@pytest.mark.parametrize(
+    ("step", "rows"),
+    [
+        ("l.i0", "60000,1000,200"),
+        ("l.x", "60000,1000,200"),
+        ("l.i1", "4000,60000,200"),
+        ("l.i2", "4000,1000,4000"),
+        ("qr100", "4000,1000,200"),
+        ("qp100", "4000,1000,200"),
+    ],
+)
+def test_an_experiment_killed_in_a_step_resumes_from_l_i0(
+    workplace: Workplace, step: str, rows: str
+) -> None:
+    process = workplace.start(
+        "compare", *PAIR, *INSERT, "--rows", rows, "--seconds", "1s", "--rates", "100",
+        "--incarnations", "1", "--name", "killed",
+    )  # fmt: skip
+    wait_for_line(process, f"{step} on ")
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     before = workplace.slice_lines("killed")
-    assert len(before) == 4
+    finished = STEPS[: STEPS.index(step)]
     wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
     file = workplace.folder / "results" / "killed" / "experiment.toml"
     workplace.run("run", str(file), "--resume")
-    assert workplace.slice_lines("killed")[:4] == before
+    assert workplace.slice_lines("killed")[: len(before)] == before
     records = steps_of(workplace, "killed")
-    assert keys(records, 1) == [
-        ("l.i0", PAIR[0]), ("l.i0", PAIR[1]), ("l.x", PAIR[1]), ("l.x", PAIR[0])
-    ]  # fmt: skip
-    assert [test for test, _ in keys(records, 2)] == ["l.i0", "l.i0", "l.x", "l.x", "l.i1", "l.i1"]
+    assert len(before) == len(finished) * len(PAIR)
+    # What was killed in l.i0 has left no record: its incarnation begins again.
+    again = keys(records, 2 if finished else 1)
+    assert [test for test, _ in again] == [name for name in STEPS for _ in PAIR]
+    total = int(rows.split(",", maxsplit=1)[0])
+    for record in records:
+        assert record["step"]["rows_expected"] == record["step"]["rows_counted"] == total
     assert workplace.manifest("killed")["finished"]
 
 

@@ -58,7 +58,7 @@ def result(contender, rqps, faults):
         benchmark="micro", test="point-query", group="point", clients=1, contender=contender,
         unit="operations/s", qps=1000.0 * rqps, rqps=rqps, slices=9, incarnations=2,
         per_op={"faults": faults}, per_op_relative={"faults": faults / 40.0},
-        latency_us=LatencyUs(p50=1000.0),
+        latency_us=LatencyUs(p50=500.0),
     )
 
 print(explain(result("b", 0.5, 80.0), result("a", 1.0, 40.0)))
