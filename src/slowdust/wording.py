@@ -106,6 +106,19 @@ def at_least(rqps: float, bound: float | None) -> str:
     return f", at least {least:.2g}%{direction}"
 
 
+def at_most(bound: float) -> str:
+    """Write how far a ratio can be from 1: '3.1% slower', '12% faster', '2.4X as fast'.
+
+    The bound is rounded away from 1, so that no less is admitted than the interval says.
+    """
+    side = "faster" if bound > 1 else "slower"
+    if _multiple(bound):
+        return f"{math.ceil(bound * 10 - _ROUNDING_ERROR) / 10:g}X as fast"
+    percent = _percent(bound)
+    steps = 1 if percent >= _STEPS[0][0] else 10
+    return f"{math.ceil(percent * steps - _ROUNDING_ERROR) / steps:g}% {side}"
+
+
 def _floor(value: float, steps: int) -> float:
     """Return the value rounded down to a multiple of 1 / `steps`."""
     return math.floor(value * steps + _ROUNDING_ERROR) / steps

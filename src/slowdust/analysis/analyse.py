@@ -21,6 +21,7 @@ from slowdust.analysis.results.noise import noise_of
 from slowdust.analysis.results.notes import notes_about_restarts
 from slowdust.analysis.results.results import results_of, summarise
 from slowdust.analysis.results.steps import step_runs_of
+from slowdust.analysis.story.answer import answer_of, unfinished
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.analysis.story.changes import changes_of_report
 from slowdust.analysis.story.concurrency import courses_of
@@ -66,6 +67,7 @@ def analyse(
     ]
     failures = {each.name: each.failed for each in manifest.contenders if each.failed}
     report.tldr = tldr_of(report, failures, bands)
+    report.answer = answer_of(manifest, report)
     return report
 
 
@@ -117,4 +119,5 @@ def _report(
         noise=noise_of(slices, contenders),
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),
+        unfinished=unfinished(manifest, slices),
     )

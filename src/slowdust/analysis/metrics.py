@@ -24,6 +24,8 @@ class Cause(StrEnum):
 
     CPU = "CPU overhead"
     CONTENTION = "contention"
+    WAITING = "waiting"
+    """Contention of a single client, which has nobody to contend with but the server itself."""
     IO = "IO"
 
 

@@ -16,7 +16,7 @@ from slowdust.experiment.live import watching
 from slowdust.experiment.run import run_experiment
 from slowdust.experiment.setup import resolve_contenders
 from slowdust.experiment.spec.spec import Spec
-from slowdust.report import html, tldr
+from slowdust.report import html, terminal
 
 
 def fetch_builds(specs: Sequence[Spec]) -> None:
@@ -56,7 +56,7 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
     page.write_text(html.render(report, slices, profiles))
     if report.calibration is not None:
         host_calibrations.keep(manifest, report.calibration)
-    click.echo("\n".join(tldr.lines(report)))
+    terminal.show(report)
     click.echo(f"report: {page}", err=True)
     dropped_out = any(contender.failed for contender in manifest.contenders)
     return 1 if dropped_out or manifest.failed_steps else 0

@@ -47,7 +47,7 @@ def command(
     from slowdust.analysis.analyse import analyse
     from slowdust.analysis.story.bands import DEFAULT_BANDS
     from slowdust.analysis.story.changes import changes_beside_tldr
-    from slowdust.report import tldr
+    from slowdust.report import terminal, tldr
 
     folder = _find_folder(name, results)
     slices = folder.read_slices()
@@ -75,7 +75,7 @@ def command(
         destination.write_text(render_as("html", REPORTS, report, slices, profiles))
         if form is None:
             more = tldr.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
-            click.echo("\n".join((*tldr.lines(report), *more)))
+            terminal.show(report, more)
         click.echo(f"report: {destination}", err=form is not None)
 
 

@@ -99,6 +99,15 @@ class Sizes:
 
 
 @dataclass(frozen=True)
+class Commit:
+    """What a commit does before it returns."""
+
+    waits_for_disk: bool
+    setting: str
+    """The setting that decides it, as it would be given: 'synchronous_commit=off'."""
+
+
+@dataclass(frozen=True)
 class Site:
     """The facts about one instance that its family needs."""
 
@@ -141,6 +150,8 @@ class Family(ABC):
     """The storage engines to choose from, the default first."""
     volatile_engines: frozenset[str] = frozenset()
     """Engines whose tables are empty after a restart."""
+    background_settings: tuple[str, ...] = ()
+    """Settings of work beside the statements that a reader of results has to know."""
 
     def settings(
         self,
@@ -197,6 +208,13 @@ class Family(ABC):
     def keeps_tables(self, site: Site) -> bool:
         """Return whether the tables keep their rows across a restart of the server."""
         return site.engine not in self.volatile_engines
+
+    @abstractmethod
+    def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
+        """Return what a commit does under these settings; None where there is no disk to wait for.
+
+        A setting that is not given has the server's default.
+        """
 
     @abstractmethod
     def render_bytes(self, size: int) -> str:

@@ -12,6 +12,7 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth, Listen
 from slowdust.dbms.family import (
+    Commit,
     Family,
     Row,
     Run,
@@ -100,6 +101,7 @@ class Postgres(Family):
     database = "postgres"
     # Autovacuum goes by the clock: under valgrind it would come between other operations each time.
     options_when_counted: tuple[str, ...] = ("-c", "autovacuum=off")
+    background_settings = ("autovacuum", "jit")
     sessions_are_processes = True
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
@@ -110,6 +112,14 @@ class Postgres(Family):
         """Return the bytes in the heap and in B-trees."""
         del engine
         return _BYTES_PER_ROW
+
+    def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
+        """Return whether a commit waits until its WAL is on disk."""
+        del engine
+        for name in ("fsync", "synchronous_commit"):
+            if settings.get(name, "on").lower() in _OFF:
+                return Commit(waits_for_disk=False, setting=f"{name}=off")
+        return Commit(waits_for_disk=True, setting="synchronous_commit=on")
 
     def render_bytes(self, size: int) -> str:
         """Write a size in whole megabytes, at least one."""

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import GroupChanges, Report
 from slowdust.analysis.story.tldr import leading_sentences
-from slowdust.report import calibration
 
 Passage = str | list[GroupChanges]
 """A sentence, or groups of tests that follow each other."""
@@ -46,16 +45,3 @@ def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
         for changes in all_changes
         for text in (f"- {changes.title}", *(f"  - {clause}" for clause in changes.clauses))
     ]
-
-
-def lines(report: Report) -> list[str]:
-    """Return the lines for a terminal: the tl;dr, with the notes behind its beginning.
-
-    Those of a calibration are the notes and its tables.
-    """
-    if report.calibration is not None:
-        return [*report.notes, *calibration.lines([report.calibration])]
-    text = [*beginning(report), *report.notes]
-    for passage in passages(report):
-        text += [passage] if isinstance(passage, str) else list_of_changes(passage)
-    return text

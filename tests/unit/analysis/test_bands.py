@@ -1,7 +1,7 @@
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.model import GroupChanges
+from slowdust.analysis.model import GroupChanges, Verdict
 from slowdust.analysis.story.bands import (
     DEFAULT_BANDS,
     Bands,
@@ -96,23 +96,43 @@ def test_versions_without_a_change_are_told_together() -> None:
 
     assert changed.clauses == [
         "from 5.7 to 8.0 there are big regressions for all tests",
-        "from 8.0 through 9.5 throughput is stable",
+        "from 8.0 through 9.5 there is no change of 5% or more",
         "for 9.5 the common result is about 31% less throughput than 5.7",
     ]
+
+
+def test_throughput_is_stable_only_where_every_verdict_is_the_same() -> None:
+    rates = {"t": {"5.7": 1.0, "8.0": 1.01}, "u": {"5.7": 1.0, "8.0": 0.99}}
+
+    def said(*verdicts: Verdict) -> list[str]:
+        judged = dict(zip(rates, verdicts, strict=True))
+        changed = changes_of_group(
+            "point", None, ["5.7", "8.0"], rates, DEFAULT_BANDS, verdicts=lambda _a, _b: judged
+        )
+        assert changed is not None
+        return changed.clauses
+
+    none = "from 5.7 to 8.0 there is no change of 5% or more"
+    assert said("same", "same") == ["from 5.7 to 8.0 throughput is stable"]
+    assert said("same", "faster") == [none]
+    assert said("same", "unsure") == [f"{none} (1 of 2 unsure)"]
+    assert said("unsure", "unsure") == [f"{none} (unsure)"]
 
 
 def test_small_steps_that_add_up_are_not_called_stable() -> None:
     changed = changes("a b c", "1 0.97 0.94", "1 0.97 0.94")
 
     assert changed.clauses == [
-        "from a to b throughput is stable",
-        "from b to c throughput is stable",
+        "from a to b there is no change of 5% or more",
+        "from b to c there is no change of 5% or more",
         "for c the common result is about 6% less throughput than a",
     ]
 
 
 def test_nothing_is_said_twice_where_nothing_changed() -> None:
-    assert changes("a b c", "1 1.01 1").clauses == ["from a through c throughput is stable"]
+    assert changes("a b c", "1 1.01 1").clauses == [
+        "from a through c there is no change of 5% or more"
+    ]
 
 
 def test_a_step_counts_the_tests_that_have_both_versions() -> None:
@@ -121,7 +141,7 @@ def test_a_step_counts_the_tests_that_have_both_versions() -> None:
     assert [step.tests for step in changed.steps] == [1, 2]
     assert changed.clauses[:2] == [
         "from a to b (1 of 3 tests) there is a big regression",
-        "from b to c (2 of 3 tests) throughput is stable",
+        "from b to c (2 of 3 tests) there is no change of 5% or more",
     ]
 
 
@@ -131,7 +151,7 @@ def test_versions_without_a_test_in_common_are_told() -> None:
     assert changed.clauses == [
         "from a to b (2 of 3 tests) there are big regressions for all of these",
         "b and c have no test in common",
-        "from c to d (1 of 3 tests) throughput is stable",
+        "from c to d (1 of 3 tests) there is no change of 5% or more",
     ]
 
 
@@ -139,8 +159,8 @@ def test_steps_of_other_tests_are_not_told_together() -> None:
     changed = changes("a b c", "1 1 1", "1 1 -")
 
     assert changed.clauses[:2] == [
-        "from a to b throughput is stable",
-        "from b to c (1 of 2 tests) throughput is stable",
+        "from a to b there is no change of 5% or more",
+        "from b to c (1 of 2 tests) there is no change of 5% or more",
     ]
 
 
@@ -168,7 +188,7 @@ def test_contenders_that_are_no_versions_are_told_beside_the_first() -> None:
     assert changed.sentence == (
         "Point queries (1 test) at 8 clients: with jemalloc instead of glibc there is a big "
         "improvement, and the result is about 20% more throughput than glibc; with tcmalloc "
-        "instead of glibc throughput is the same."
+        "instead of glibc there is no change of 5% or more."
     )
 
 
@@ -206,7 +226,7 @@ def test_holds_are_described_apart() -> None:
     alone, beside = report.group_changes
     assert (alone.title, alone.hold_s) == ("Writes (1 test)", None)
     assert (beside.title, beside.hold_s) == ("Writes (1 test) beside a hold of 60 s", 60.0)
-    assert alone.clauses[0].endswith("throughput is stable")
+    assert alone.clauses[0].endswith("there is no change of 5% or more (unsure)")
     assert "big regression" in beside.clauses[0]
 
 

@@ -11,15 +11,17 @@ from tests.unit.analysis.results import a_result
 BASE = PerOperation(server_cpu_us=50.0, cs=2.0, read_kb=4.0, write_kb=8.0)
 
 
-def causes(rqps: float, **changes: float) -> list[tuple[Cause, bool]]:
+def causes(rqps: float, changes: dict[str, float], *, clients: int = 8) -> list[tuple[Cause, bool]]:
     per_op = PerOperation(
         server_cpu_us=50.0 * changes.get("cpu", 1.0),
         cs=2.0 * changes.get("cs", 1.0),
         read_kb=4.0 * changes.get("read", 1.0),
         write_kb=8.0 * changes.get("write", 1.0),
     )
-    ours = a_result("b", rqps=rqps, per_op=per_op, per_op_relative=relative_to(BASE, per_op))
-    return [(e.cause, e.partial) for e in explain(ours, a_result("a", per_op=BASE))]
+    relative = relative_to(BASE, per_op)
+    ours = a_result("b", rqps=rqps, per_op=per_op, per_op_relative=relative, clients=clients)
+    base = a_result("a", per_op=BASE, clients=clients)
+    return [(e.cause, e.partial) for e in explain(ours, base)]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +39,12 @@ def causes(rqps: float, **changes: float) -> list[tuple[Cause, bool]]:
     ],
 )
 def test_causes(rqps: float, changes: dict[str, float], expected: list[tuple[Cause, bool]]) -> None:
-    assert causes(rqps, **changes) == expected
+    assert causes(rqps, changes) == expected
+
+
+def test_a_single_client_waits_and_contends_with_nobody() -> None:
+    assert causes(0.80, {"cs": 1.5}) == [(Cause.CONTENTION, False)]
+    assert causes(0.80, {"cs": 1.5}, clients=1) == [(Cause.WAITING, False)]
 
 
 def test_a_multiple_of_next_to_nothing_explains_nothing() -> None:
@@ -75,7 +82,7 @@ def test_the_time_of_a_long_step_is_of_one_row_not_of_a_statement_of_many() -> N
 
     [explanation] = explain(results[1], results[0])
 
-    assert explanation.cause is Cause.CONTENTION
+    assert explanation.cause is Cause.WAITING
     assert explanation.metric == "context switches per insert"
 
 
@@ -149,7 +156,7 @@ def test_cpu_time_proves_no_cause_and_comes_behind_what_does() -> None:
     explanations = explain(result, a_result("a", per_op=BASE))
 
     assert [(item.cause, item.proves_cause) for item in explanations] == [
-        (Cause.CONTENTION, True),
+        (Cause.WAITING, True),
         (Cause.CPU, False),
     ]
 

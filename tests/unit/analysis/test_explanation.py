@@ -298,8 +298,7 @@ def test_a_lock_is_waiting_with_context_switches() -> None:
     assert explanation.main == ["waiting"]
     assert explanation.words.startswith("it waits 3")
     assert " µs more per operation (" in explanation.words
-    assert "of the change), with context switches per operation up 75%, which" in explanation.words
-    assert explanation.words.endswith("points to more contention")
+    assert explanation.words.endswith("of the change), with context switches per operation up 75%")
 
 
 def test_a_slower_flush_is_waiting_with_what_is_written() -> None:

@@ -152,10 +152,14 @@ def test_rates_without_their_writes_do_not_make_a_column() -> None:
 )
 def test_bands_of_relative_rates_are_of_what_is_printed(rqps: float, shade: Shade) -> None:
     summary = summary_of(
+        a_step("a", 1000.0, verdict=None), a_step("b", 1000.0 * rqps, rqps=rqps, verdict="same")
+    )
+    unsure = summary_of(
         a_step("a", 1000.0, verdict=None), a_step("b", 1000.0 * rqps, rqps=rqps, verdict="unsure")
     )
 
     assert shades(summary.relative) == [Shade.PLAIN, shade]
+    assert shades(unsure.relative) == [Shade.PLAIN, Shade.UNSURE]
 
 
 def test_what_missed_its_sla_has_a_rate_and_no_relative_one() -> None:

@@ -182,7 +182,7 @@ def test_a_partial_cause_is_called_partial() -> None:
 
     assert sentence.endswith(
         "context switches per operation are up 20%: "
-        "more contention may be a part of it, the rest is not explained."
+        "more waiting may be a part of it, the rest is not explained."
     )
 
 
@@ -193,7 +193,7 @@ def test_a_partial_cause_is_called_partial() -> None:
          "(server CPU per operation up 90%)."),
         (0.5, "more", 2.0, {}, "2.00X instructions per operation."),
         (0.5, "more", 2.0, {"cs": 5.0}, "2.00X instructions per operation, and context "
-         "switches per operation are 2.5X, which points to more contention."),
+         "switches per operation are 2.5X, which points to more waiting."),
         (1.5, "more", 2.0, {}, "nothing measured here explains it."),
         (0.5, "same", 1.0, {}, "nothing measured here explains it."),
     ],

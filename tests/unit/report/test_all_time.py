@@ -9,7 +9,7 @@ from slowdust.analysis.comparison.verdict import judge
 from slowdust.analysis.model import Report, Result
 from slowdust.experiment.live import describe
 from slowdust.experiment.view import InterimVerdict
-from slowdust.report import html, tldr
+from slowdust.report import html, terminal
 from slowdust.report.html.numbers import TO
 from slowdust.report.markdown import report as markdown
 from slowdust.store.manifest import Manifest
@@ -85,7 +85,7 @@ def test_the_terminal_has_both_ratios() -> None:
     report, _ = stalled_report()
     result = stalled_result(report)
 
-    text = " ".join(tldr.lines(report))
+    text = " ".join(terminal.lines(report))
     assert f"typical 1.00, all time {result.judged_rqps:.2f}: stalls" in text
 
 

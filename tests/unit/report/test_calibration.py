@@ -6,7 +6,7 @@ import msgspec
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.calibration.model import Calibration
-from slowdust.report import html, tldr
+from slowdust.report import html, terminal
 from slowdust.report.calibration import (
     explanations,
     lines,
@@ -100,7 +100,7 @@ def test_every_format_has_the_calibration() -> None:
     manifest, slices = synthetic_calibration()
     report = analyse(manifest, slices)
     shown = calibration()
-    assert tldr.lines(report)[-len(lines([shown])) :] == lines([shown])
+    assert terminal.lines(report)[-len(lines([shown])) :] == lines([shown])
     assert "\n".join(lines([shown])) in render_markdown(report, slices)
     page = html.render(report, slices)
     assert '<section id="calibration">' in page

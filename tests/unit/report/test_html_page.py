@@ -273,7 +273,7 @@ def test_an_open_loop_is_coloured_by_its_response_time() -> None:
 def test_notes_stand_above_the_summary() -> None:
     page = html.render(*slap_experiment())
 
-    assert page.index("Different DBMS are compared") < page.index('class="tldr"')
+    assert page.index("Different DBMS are compared") < page.index('id="results"')
     assert "Allocators differ although none was asked for" in page
 
 

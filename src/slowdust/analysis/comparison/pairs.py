@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import judge, relative_of
+from slowdust.analysis.model import Verdict
 from slowdust.store.slice import Slice
 
 
@@ -17,19 +18,18 @@ class PairVerdicts:
         self._slices = [record for record in slices if record.archived is None]
         self._contenders = contenders
         self._margin = margin
-        self._unsure: dict[str, dict[str, set[Step]]] = {}
+        self._verdicts: dict[str, dict[str, dict[Step, Verdict]]] = {}
 
-    def unsure(self, base: str, contender: str) -> set[Step]:
-        """Return the steps of which it is unsure how `contender` differs from `base`."""
-        if base not in self._unsure:
-            self._unsure[base] = self._beside(base)
-        return self._unsure[base].get(contender, set())
+    def verdicts(self, base: str, contender: str) -> Mapping[Step, Verdict]:
+        """Return the verdict of each step on how `contender` differs from `base`."""
+        if base not in self._verdicts:
+            self._verdicts[base] = self._beside(base)
+        return self._verdicts[base].get(contender, {})
 
-    def _beside(self, base: str) -> dict[str, set[Step]]:
-        unsure: dict[str, set[Step]] = {}
+    def _beside(self, base: str) -> dict[str, dict[Step, Verdict]]:
+        verdicts: dict[str, dict[Step, Verdict]] = {}
         for judgement in judge(self._slices, self._contenders, self._margin, base):
             estimate = judgement.estimate
-            interval = relative_of(estimate, self._margin).interval
-            if judgement.verdict == "unsure" and interval is not None:
-                unsure.setdefault(estimate.contender, set()).add(estimate.step)
-        return unsure
+            if relative_of(estimate, self._margin).interval is not None:
+                verdicts.setdefault(estimate.contender, {})[estimate.step] = judgement.verdict
+        return verdicts

@@ -4,6 +4,7 @@
 A field that was not measured is `None` and absent from the JSON.
 """
 
+from slowdust.analysis.model.answer import Answer
 from slowdust.analysis.model.courses import (
     ChangeCounts,
     Course,
@@ -47,6 +48,7 @@ __all__ = [
     "SCHEMA",
     "AllTimeRatio",
     "Amount",
+    "Answer",
     "Basis",
     "ChangeCounts",
     "ContenderInfo",

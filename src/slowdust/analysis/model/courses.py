@@ -53,8 +53,10 @@ class ChangeCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
     no_changes: int
     small_regressions: int
     big_regressions: int
+    same: int | None = None
+    """Tests whose verdict is `same`; like the next, absent if none is."""
     unsure: int | None = None
-    """Improvements and regressions whose verdict is unsure; absent if none is."""
+    """Tests whose verdict is unsure, whatever their change is."""
     median: float
     """Median of the tests' throughput of `after` / that of `before`."""
 
@@ -79,7 +81,7 @@ class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     clauses: list[str]
     """'from 5.6 to 5.7 there are big regressions for all tests', ..."""
     unsure_clauses: list[str] | None = None
-    """The clauses of which all changes are unsure; absent if there are none."""
+    """The clauses of which all tests are unsure; absent if there are none."""
 
     @property
     def sentence(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.model.answer import Answer
 from slowdust.analysis.model.courses import GroupChanges, TestConcurrency
 from slowdust.analysis.model.functions import FunctionChanges
 from slowdust.analysis.model.result import Result
@@ -104,6 +105,10 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     contenders: list[str]
     margin: float
     results: list[Result]
+    answer: Answer | None = None
+    """What a reader has to know first; absent for archived runs, calibrations and one contender."""
+    unfinished: str | None = None
+    """'NOT FINISHED: 6 of 33 tests, 1 start of the servers.'; absent once it is finished."""
     tldr: list[str]
     """Sentences of the tl;dr."""
     group_changes: list[GroupChanges] = []

@@ -23,6 +23,7 @@ from slowdust.analysis.results.needed import needed_of
 from slowdust.analysis.results.notes import (
     NO_BASE,
     ONE_RUN,
+    ONE_START,
     OPEN_LOOP,
     PLAN_DIFFERS,
     PLAN_OF_WRITERS_DIFFERS,
@@ -61,6 +62,7 @@ def results_of(
     The comparison needs no more of `summarise` than `outline` returns.
     """
     margin = manifest.method.margin
+    is_unfinished = manifest.finished is None and manifest.imported is None
     by_step: dict[Step, dict[str, list[Slice]]] = defaultdict(lambda: defaultdict(list))
     for record in slices:
         by_step[step_of(record)][record.place.contender].append(record)
@@ -83,6 +85,9 @@ def results_of(
                 single_run = is_single_run(by_step[step][result.contender])
                 judgement = judgements[step, result.contender]
                 _compare(result, base, judgement, margin, single_run=single_run)
+                if is_unfinished and result.verdict and result.incarnations == 1:
+                    result.verdict = "unsure"
+                    result.notes.append(ONE_START)
                 if result.verdict == "unsure":
                     result.needed = needed.get((step, result.contender))
                 result.notes += _notes_about_plan(result, contenders[0], differences)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.origin import has_single_runs
 from slowdust.analysis.sla import missed_its_sla
@@ -50,6 +51,8 @@ class Shade(StrEnum):
     FASTER = "faster"
     SLA_MISSED = "sla-missed"
     """Classic grey beside a query rate; classic red for the insert rate itself."""
+    UNSURE = "unsure"
+    """Grey: what a classic colour would say of it is not sure."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,6 @@ class SummaryTable:
     columns: tuple[SummaryColumn, ...]
     rows: tuple[SummaryRow, ...]
 
-    @property
-    def has_unsure(self) -> bool:
-        """Whether a cell is unsure."""
-        return any(cell.unsure for row in self.rows for cell in row.cells)
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -141,6 +139,8 @@ _SINGLE_RUNS = _Captions(
     relative="Of one run each: nothing says whether a difference is more than noise.",
     insert_rate="The last row is what was asked of all clients.",
 )
+_CLASSIC = (Shade.WORST, Shade.BEST)
+_UNSURE = "unsure"
 _MISSED = "the writers missed their SLA: not compared"
 
 _ByTest = Mapping[str, Mapping[str, Result]]
@@ -199,15 +199,26 @@ def _absolute(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
             (Shade.BEST, "in the highest quarter of what the step's rates span"),
             (Shade.WORST, "in the lowest quarter, unless all are within a fifth of the highest"),
             (Shade.SLA_MISSED, _MISSED),
+            *(((Shade.UNSURE, _UNSURE),) if _has_unsure(by_test) else ()),
         ),
         columns=tuple(columns),
         rows=_rows(columns.values(), contenders),
     )
 
 
+def _has_unsure(by_test: _ByTest) -> bool:
+    return any(r.verdict == "unsure" for results in by_test.values() for r in results.values())
+
+
 def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
     missed = {name for name, result in results.items() if missed_its_sla(result)}
     shades = shades_of({name: round(result.qps) for name, result in results.items()}, missed)
+    verdicts = {result.verdict for result in results.values()}
+    if "unsure" in verdicts:
+        decided = bool(verdicts & {*DIFFERENT})
+        for name, result in results.items():
+            if result.verdict == "unsure" or (not decided and shades[name] in _CLASSIC):
+                shades[name] = Shade.UNSURE
     return {
         name: SummaryCell(result.qps, shades[name], name in missed, result.verdict == "unsure")
         for name, result in results.items()
@@ -254,6 +265,7 @@ def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
             (Shade.FASTER, f"from {CLEARLY_FASTER:.2f} on"),
             (Shade.SLOWER, f"up to {CLEARLY_SLOWER:.2f}"),
             (Shade.SLA_MISSED, _MISSED),
+            *(((Shade.UNSURE, _UNSURE),) if _has_unsure(by_test) else ()),
         ),
         columns=tuple(columns),
         rows=_rows(columns.values(), contenders),
@@ -265,6 +277,8 @@ def _band(result: Result) -> Shade:
         return Shade.SLA_MISSED
     if result.judged_rqps is None:
         return Shade.PLAIN
+    if result.verdict == "unsure":
+        return Shade.UNSURE
     printed = round(result.judged_rqps, 2)
     if printed <= CLEARLY_SLOWER:
         return Shade.SLOWER

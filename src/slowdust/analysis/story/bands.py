@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from statistics import geometric_mean, median
 
-from slowdust.analysis.model import ChangeCounts, GroupChanges, Result
+from slowdust.analysis.model import ChangeCounts, GroupChanges, Result, Verdict
 from slowdust.units import Second, known
 from slowdust.wording import beside_hold, counted, group_title, listing, throughput
 from slowdust.wording import clients as number_of_clients
 
 Rates = Mapping[str, Mapping[str, float]]
 """Test -> version -> throughput, relative to one and the same version, or absolute."""
-Unsure = Callable[[str, str], Collection[str]]
-"""Function of two versions: the tests of which it is unsure how the two differ."""
+Verdicts = Callable[[str, str], Mapping[str, Verdict]]
+"""Function of two versions: test -> the verdict on how the two differ; empty of single runs."""
 _UNSURE = " (unsure)"
-"""The end of a clause whose changes are all unsure."""
+"""The end of a clause whose tests are all unsure."""
 
 
 _HALF_OF_LAST_DIGIT = 0.005
@@ -79,9 +79,9 @@ class Bands:
 DEFAULT_BANDS = Bands()
 
 
-def none_unsure(_before: str, _after: str) -> Collection[str]:
-    """Return no tests: of single runs it is not known which are unsure."""
-    return ()
+def no_verdicts(_before: str, _after: str) -> Mapping[str, Verdict]:
+    """Return no verdicts, of which single runs have none."""
+    return {}
 
 
 def changes_of_group(
@@ -91,7 +91,7 @@ def changes_of_group(
     rates: Rates,
     bands: Bands,
     *,
-    unsure: Unsure = none_unsure,
+    verdicts: Verdicts = no_verdicts,
 ) -> GroupChanges | None:
     """Count and describe a group's changes between versions, and from the first to the last.
 
@@ -106,12 +106,12 @@ def changes_of_group(
     overall = _counts(versions[0], versions[-1], rates, bands)
     if not steps and overall is None:
         return None
-    _count_unsure(known((*steps, overall)), rates, bands, unsure)
+    _count_verdicts(known((*steps, overall)), rates, verdicts)
     tests = {test for test, by_version in rates.items() if len(by_version) > 1}
     clauses = _clauses_of_steps(steps, len(tests), rates, bands)
     unchanged = len(clauses) == 1 and set(_by_change(steps[0])) == {Change.NONE}
     if not unchanged:
-        clauses += _clauses_of_overall(overall, len(tests), versions, rates)
+        clauses += _clauses_of_overall(overall, len(tests), versions, rates, bands)
     return GroupChanges(
         group=group,
         clients=clients,
@@ -130,17 +130,17 @@ def changes_against(
     rates: Rates,
     bands: Bands,
     *,
-    unsure: Unsure = none_unsure,
+    verdicts: Verdicts = no_verdicts,
 ) -> GroupChanges | None:
     """Count and describe how each contender differs from the first, if they are no versions."""
     base, *others = contenders
     steps = [step for name in others if (step := _counts(base, name, rates, bands)) is not None]
     if not steps:
         return None
-    _count_unsure(steps, rates, bands, unsure)
+    _count_verdicts(steps, rates, verdicts)
     clauses = [
         f"with {step.after} instead of {step.before}{_share_of_tests(step.tests, len(rates))} "
-        f"{_beside_first(step, rates)}"
+        f"{_beside_first(step, rates, bands)}"
         for step in steps
     ]
     return GroupChanges(
@@ -160,13 +160,12 @@ def name_hold(changes: GroupChanges, hold: Second) -> None:
         changes.title += beside_hold(hold)
 
 
-def _count_unsure(
-    steps: Sequence[ChangeCounts], rates: Rates, bands: Bands, unsure: Unsure
-) -> None:
+def _count_verdicts(steps: Sequence[ChangeCounts], rates: Rates, verdicts: Verdicts) -> None:
     for step in steps:
-        tests = unsure(step.before, step.after)
-        ratios = _ratios(step.before, step.after, {t: rates[t] for t in rates if t in tests})
-        step.unsure = sum(bands.of(ratio) is not Change.NONE for ratio in ratios) or None
+        judged = verdicts(step.before, step.after)
+        both = [test for test in rates if {step.before, step.after} <= set(rates[test])]
+        counts = Counter(judged[test] for test in both if test in judged)
+        step.same, step.unsure = counts["same"] or None, counts["unsure"] or None
 
 
 def _unsure_among(clauses: Sequence[str]) -> list[str] | None:
@@ -215,14 +214,16 @@ def _by_change(step: ChangeCounts) -> dict[Change, int]:
     return {change: count for change, count in zip(Change, counts, strict=True) if count}
 
 
-def _counts_in_words(step: ChangeCounts, tests: int) -> str:
+def _counts_in_words(step: ChangeCounts, tests: int, bands: Bands) -> str:
     """Return 'there are big improvements for 5 tests and no change for 1 test'.
 
-    `tests` is how many the group has.
+    `tests` is how many the group has. Throughput is stable only where every test is the same.
     """
     counts = _by_change(step)
     if set(counts) == {Change.NONE}:
-        return "throughput is stable"
+        if step.same == step.tests:
+            return "throughput is stable"
+        return f"there is no change of {bands.change * 100:g}% or more"
     if len(counts) == 1:
         ((change, count),) = counts.items()
         singular, plural = change.value
@@ -236,19 +237,19 @@ def _counts_in_words(step: ChangeCounts, tests: int) -> str:
     return f"there {verb} {listing(parts)}"
 
 
-def _beside_first(step: ChangeCounts, rates: Rates) -> str:
+def _beside_first(step: ChangeCounts, rates: Rates, bands: Bands) -> str:
+    words = _counts_in_words(step, len(rates), bands)
     if set(_by_change(step)) == {Change.NONE}:
-        return "throughput is the same"
+        return "throughput is the same" if step.same == step.tests else words + _sureness(step)
     mean = _mean_of([step.before, step.after], rates)
-    return f"{_counts_in_words(step, len(rates))}, and {_common(step, mean)}{_sureness(step)}"
+    return f"{words}, and {_common(step, mean)}{_sureness(step)}"
 
 
 def _sureness(step: ChangeCounts) -> str:
-    """Return ' (2 of the changes unsure)', or ' (unsure)' if all of them are."""
+    """Return ' (2 of 9 unsure)', or ' (unsure)' if all of them are."""
     if not step.unsure:
         return ""
-    changed = step.tests - step.no_changes
-    return _UNSURE if step.unsure == changed else f" ({step.unsure} of the {changed} unsure)"
+    return _UNSURE if step.unsure == step.tests else f" ({step.unsure} of {step.tests} unsure)"
 
 
 def _share_of_tests(count: int, tests: int) -> str:
@@ -267,7 +268,7 @@ def _clauses_of_steps(
         while last + 1 < len(steps) and _stable(steps[index : last + 2], rates, bands):
             last += 1
         between = "through" if last > index else "to"
-        counts = _counts_in_words(steps[index], tests)
+        counts = _counts_in_words(steps[index], tests, bands)
         about = _share_of_tests(steps[index].tests, tests)
         sureness = _sureness(steps[index])
         ends = f"from {steps[index].before} {between} {steps[last].after}"
@@ -282,21 +283,32 @@ def _clauses_of_steps(
 def _stable(steps: Sequence[ChangeCounts], rates: Rates, bands: Bands) -> bool:
     ends = _counts(steps[0].before, steps[-1].after, rates, bands)
     adjoin = all(a.after == b.before for a, b in pairwise(steps))
-    return adjoin and all(
-        step is not None and step.tests == steps[0].tests and set(_by_change(step)) == {Change.NONE}
-        for step in (*steps, ends)
+    return (
+        adjoin
+        and all(
+            step is not None
+            and step.tests == steps[0].tests
+            and set(_by_change(step)) == {Change.NONE}
+            for step in (*steps, ends)
+        )
+        and len({(step.same, step.unsure) for step in steps}) == 1
     )
 
 
 def _clauses_of_overall(
-    overall: ChangeCounts | None, tests: int, versions: Sequence[str], rates: Rates
+    overall: ChangeCounts | None,
+    tests: int,
+    versions: Sequence[str],
+    rates: Rates,
+    bands: Bands,
 ) -> list[str]:
     if overall is None:
         return []
     about = _share_of_tests(overall.tests, tests)
-    clauses = [f"for {overall.after}{about} {_common(overall, _mean_of(versions, rates))}"]
+    common = _common(overall, _mean_of(versions, rates))
+    clauses = [f"for {overall.after}{about} {common}{_sureness(overall)}"]
     if len(versions) > 2 and len(_by_change(overall)) > 1:
-        counts = f"{_counts_in_words(overall, tests)}{_sureness(overall)}"
+        counts = f"{_counts_in_words(overall, tests, bands)}{_sureness(overall)}"
         clauses.insert(0, f"from {overall.before} to {overall.after}{about} {counts}")
     return clauses
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.model import GroupChanges, Report, Result
+from slowdust.analysis.model import GroupChanges, Report, Result, Verdict
 from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.story.bands import (
     Bands,
     Rates,
-    Unsure,
+    Verdicts,
     changes_against,
     changes_of_group,
     name_hold,
@@ -64,9 +64,9 @@ def changes_of_report(
         names = {versions[release]: label for release, label in labels.items()}
         for (group, clients, hold), results in by_level.items():
             rates = _rates(results, names)
-            unsure = _unsure_of(results, names, verdicts)
+            judged = _verdicts_of(results, names, verdicts)
             of_group = changes_of_group(
-                group, clients, list(names.values()), rates, bands, unsure=unsure
+                group, clients, list(names.values()), rates, bands, verdicts=judged
             )
             if of_group is not None:
                 of_group.line = line
@@ -78,9 +78,9 @@ def changes_of_report(
         names = distinct_names(report.contenders)
         for (group, clients, hold), results in by_level.items():
             rates = _rates(results, names)
-            unsure = _unsure_of(results, names, verdicts)
+            judged = _verdicts_of(results, names, verdicts)
             of_group = changes_against(
-                group, clients, list(names.values()), rates, bands, unsure=unsure
+                group, clients, list(names.values()), rates, bands, verdicts=judged
             )
             if of_group is not None:
                 name_hold(of_group, hold)
@@ -88,18 +88,18 @@ def changes_of_report(
     return changes
 
 
-def _unsure_of(
+def _verdicts_of(
     results: Sequence[Result], names: Mapping[str, str], verdicts: PairVerdicts
-) -> Unsure:
+) -> Verdicts:
     """Return the function for the tests of `results`; `names` is contender -> its version."""
     contenders = {version: contender for contender, version in names.items()}
     steps = {Step(each.benchmark, each.test, each.clients) for each in results}
 
-    def unsure(before: str, after: str) -> set[str]:
-        pair = verdicts.unsure(contenders[before], contenders[after])
-        return {step.test for step in pair & steps}
+    def between(before: str, after: str) -> dict[str, Verdict]:
+        pair = verdicts.verdicts(contenders[before], contenders[after])
+        return {step.test: verdict for step, verdict in pair.items() if step in steps}
 
-    return unsure
+    return between
 
 
 def _place(level: _Level) -> tuple[int, int, Second]:

@@ -1,7 +1,7 @@
 """Causes of a faster or slower test, as far as hardware per operation tells them.
 
     cpu/o moved, cs/o did not        CPU overhead
-    cs/o moved                       contention
+    cs/o moved                       contention; waiting, where there is a single client
     r/o, rKB/o or wKB/o moved        IO
 
 More of a metric explains slower, less explains faster. A metric that moved the other way explains
@@ -74,7 +74,9 @@ def explain(result: Result, base: Result) -> list[Movement]:
             partial = abs(ratio - 1) < enough
             per = f"{evidence.words} per {operation(result.unit)}"
             proves = not (evidence.moves_with_speed and _has_intervals(result))
-            movements.append(Movement(evidence.cause, per, ratio, partial, proves))
+            alone = result.clients == 1 and evidence.cause is Cause.CONTENTION
+            cause = Cause.WAITING if alone else evidence.cause
+            movements.append(Movement(cause, per, ratio, partial, proves))
     # Causes come first, then what moved as much as the throughput; among those, the rarest.
     return sorted(movements, key=lambda item: (not item.proves_cause, item.partial))
 

@@ -296,6 +296,8 @@ def _points_to(evidence: Sequence[Movement]) -> str:
     first = evidence[0]
     moved = listing([f"{each.metric} {change(each.ratio)}" for each in evidence])
     amount = "more" if first.ratio > 1 else "less"
+    if first.cause is Cause.WAITING:  # of which it stands beside the part
+        return f"with {moved}"
     return f"with {moved}, which points to {amount} {first.cause.value}"
 
 

@@ -44,6 +44,8 @@ class Engine(ABC):
     """The setting that is the size of the engine's page cache; None where it has none."""
     bytes_per_row: int
     """The value of `Family.bytes_per_row`."""
+    log_at_commit: str | None = None
+    """The setting that says what a commit does with the log; None where there is no log."""
 
     @abstractmethod
     def settle(self, site: Site) -> list[Stage]:
@@ -81,6 +83,7 @@ class Innodb(Engine):
     """InnoDB, the default: pages in a buffer pool, changed in place."""
 
     buffer_pool = "innodb_buffer_pool_size"
+    log_at_commit = "innodb_flush_log_at_trx_commit"
     bytes_per_row = 240
 
     def settle(self, site: Site) -> list[Stage]:
@@ -151,6 +154,7 @@ class Rocksdb(Engine):
     """MyRocks, a log-structured merge tree."""
 
     buffer_pool = "rocksdb_block_cache_size"
+    log_at_commit = "rocksdb_flush_log_at_trx_commit"
     bytes_per_row = 120
 
     def settle(self, site: Site) -> list[Stage]:

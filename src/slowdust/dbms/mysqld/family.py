@@ -12,7 +12,7 @@ from pathlib import Path
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth
-from slowdust.dbms.family import Family, Row, Run, Shutdown, Site, Sizes, Stage, Statements
+from slowdust.dbms.family import Commit, Family, Row, Run, Shutdown, Site, Sizes, Stage, Statements
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.mysqld import in_force, physical, waits
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
@@ -32,6 +32,8 @@ from slowdust.dbms.waits import Waits
 from slowdust.errors import SlowdustError, UsageError
 
 ROCKSDB_PLUGIN = "ha_rocksdb.so"
+_LOG_IS_SYNCED = "1"
+"""The value, and the default, with which each commit is synced, of each engine's setting."""
 _SQL_FILES = ("system_tables", "performance_tables", "system_tables_data")
 _USERS = tuple(f"'{USER}'@'{host}'" for host in ("localhost", "127.0.0.1"))
 _GREETING_BYTES = 5
@@ -78,6 +80,7 @@ class MysqldFamily(Family):
     )
     engines = tuple(ENGINES)
     volatile_engines = frozenset({"memory"})
+    background_settings = ("log_bin",)
 
     creates_users_since: tuple[int, ...]
     """The first version with CREATE USER IF NOT EXISTS."""
@@ -99,6 +102,14 @@ class MysqldFamily(Family):
         """Return the bytes that the engine needs."""
         assert engine is not None
         return ENGINES[engine].bytes_per_row
+
+    def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
+        """Return whether a commit waits until the engine's log is on disk."""
+        name = ENGINES[engine or self.engines[0]].log_at_commit
+        if name is None:
+            return None
+        value = settings.get(name, _LOG_IS_SYNCED)
+        return Commit(waits_for_disk=value == _LOG_IS_SYNCED, setting=f"{name}={value}")
 
     def render_bytes(self, size: int) -> str:
         """Write a size in whole megabytes, at least one."""

@@ -45,7 +45,7 @@ def files_of(
 ) -> dict[Path, str]:
     """Return path and content of the files of `tables`; the writers' SLA is that of `clients`.
 
-    Cells in `unsure` are pale in the summary.
+    Cells in `unsure` are grey in the summary.
     """
     return dict(_files(tables, rows, clients, unsure))
 

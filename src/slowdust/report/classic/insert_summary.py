@@ -38,7 +38,11 @@ _HEAD_RELATIVE = """\
 </style>
 <table border="1" cellpadding="8" >
 """
-_PALE = '<style type="text/css">td.unsure { opacity:0.5 }</style>\n'
+_GREY = """\
+<style type="text/css">
+  td.unsure { background-color:#eeeeee !important; color:#707070 }
+</style>
+"""
 _COLOURS = {Shade.WORST: "cmin", Shade.BEST: "cmax", Shade.SLA_MISSED: "cgray", Shade.PLAIN: None}
 _LOW, _HIGH = 95, 105
 """Percent of the base below and above which a relative rate is coloured."""
@@ -89,7 +93,7 @@ def render(
 ) -> str:
     """Write the tables, `tags` being the rows; each column has all of them.
 
-    Rates of the cells in `unsure` are pale, the relative ones too; archived runs have none.
+    Rates of the cells in `unsure` are grey, the relative ones too; archived runs have none.
     """
     beside_queries = [column for column in columns if column.target is not None]
     tables = [_rates(columns, tags, unsure)]
@@ -111,9 +115,9 @@ def _rates(columns: Sequence[Column], tags: Sequence[str], unsure: Collection[Ce
 
     def cell(column: Column, tag: str) -> str:
         text = _cell(str(column.rate(tag)), _COLOURS[shades[column.step][tag]])
-        return _pale(text) if (column.step, tag) in unsure else text
+        return _grey(text) if (column.step, tag) in unsure else text
 
-    return _table(f"{_PALE}{_HEAD}" if unsure else _HEAD, columns, _rows(columns, tags, cell, " "))
+    return _table(f"{_GREY}{_HEAD}" if unsure else _HEAD, columns, _rows(columns, tags, cell, " "))
 
 
 def _relative(columns: Sequence[Column], tags: Sequence[str], unsure: Collection[Cell]) -> str:
@@ -126,7 +130,7 @@ def _relative(columns: Sequence[Column], tags: Sequence[str], unsure: Collection
         percent = round(100 * ratio)
         colour = "chi" if percent > _HIGH else "clo" if percent < _LOW else None
         text = _cell(f"{ratio:.2f}", colour)
-        return _pale(text) if (column.step, tag) in unsure else text
+        return _grey(text) if (column.step, tag) in unsure else text
 
     return _table(_HEAD_RELATIVE, columns, _rows(columns, tags, cell, " "))
 
@@ -158,7 +162,7 @@ def _table(head: str, columns: Sequence[Column], rows: Sequence[str]) -> str:
     return f"{head}<tr><th>dbms</th>{names}</tr>\n{body}</table>\n"
 
 
-def _pale(cell: str) -> str:
+def _grey(cell: str) -> str:
     return cell.replace("<td", '<td class="unsure"')
 
 

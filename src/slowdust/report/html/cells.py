@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from slowdust import wording
 from slowdust.analysis.model import (
@@ -220,3 +220,12 @@ def sla_failure(writers: Writers | None) -> str:
 def under_target(use: RoleReport) -> bool:
     """Return whether a paced writer kept less than its SLA."""
     return use.target is not None and use.rate is not None and use.rate < SHARE * use.target
+
+
+def with_code(text: str) -> Markup:
+    """Return a text whose parts between backticks are code."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part
+        for place, part in enumerate(parts)
+    )

@@ -68,6 +68,7 @@ def environment() -> Environment:
         seconds=cells.seconds,
         sla_failure=cells.sla_failure,
         under_target=cells.under_target,
+        with_code=cells.with_code,
     )
     return templates
 

@@ -14,6 +14,7 @@ from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work.estimate import WORK_MARGIN
 from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import Runs, runs_of
+from slowdust.report.answer import Line, lines
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
 from slowdust.report.html.numbers import percent
@@ -132,6 +133,11 @@ class Page:
         for percentile in PERCENTILES:
             fields.setdefault(percentile.margin, []).append(percentile.field)
         return ", ".join(f"{percent(margin)} for {listing(f)}" for margin, f in fields.items())
+
+    @property
+    def answer(self) -> list[Line]:
+        """The lines of the answer."""
+        return lines(self.report)
 
     @property
     def beginning(self) -> list[str]:

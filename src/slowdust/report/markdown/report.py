@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
-from slowdust.report import calibration, findings
+from slowdust.report import answer, calibration, findings
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown import contenders, functions, hardware, parts, rates, steps, waits
 from slowdust.report.markdown.table import table
@@ -36,9 +36,15 @@ def calibrated(report: Report) -> list[str]:
     return ["## Calibration", "", *calibration.lines([report.calibration])]
 
 
+def answered(report: Report) -> list[str]:
+    """Return the answer as a list, below the warning that the experiment is not finished."""
+    unfinished = [f"**{report.unfinished}**", ""] if report.unfinished else []
+    return [*unfinished, *(f"- **{line.label}**: {line.text}" for line in answer.lines(report))]
+
+
 def undecided(report: Report) -> list[str]:
-    """Return the sentences that come before the notes, in bold type."""
-    return "\n\n".join(f"**{sentence}**" for sentence in beginning(report)).splitlines()
+    """Return the sentences that come before the notes, each a paragraph."""
+    return "\n\n".join(beginning(report)).splitlines()
 
 
 def notes(report: Report) -> list[str]:
@@ -125,6 +131,7 @@ def _facts(facts: dict[str, str]) -> list[str]:
 
 SECTIONS = (
     title,
+    answered,
     undecided,
     notes,
     calibrated,

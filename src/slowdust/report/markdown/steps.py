@@ -16,7 +16,7 @@ from slowdust.analysis.results.summary import (
     titles_of,
 )
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, rate, ratio, table
+from slowdust.report.markdown.table import ABSENT, or_absent, rate, ratio, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
 
@@ -29,6 +29,7 @@ _MARKS = {
     Shade.WORST: "-",
     Shade.SLOWER: "-",
     Shade.SLA_MISSED: "*",
+    Shade.UNSURE: "?",
 }
 _PER_GB = 1 << 30
 _US_PER_MS = 1000
@@ -68,11 +69,7 @@ def _summary(summary: SummaryTable, at: str) -> list[str]:
         f"## {summary.title}{at}",
         "",
         f"{summary.caption} {_units(summary)}",
-        *(
-            [f"Marks: {'; '.join(marks)}.{f' {PALE}' if summary.has_unsure else ''}"]
-            if marks
-            else []
-        ),
+        *([f"Marks: {'; '.join(marks)}."] if marks else []),
         "",
         *table(header, rows, left=1),
     ]
@@ -89,8 +86,7 @@ def _units(summary: SummaryTable) -> str:
 
 def _cell(cell: SummaryCell, show: Callable[[float], str]) -> str:
     mark = _MARKS[cell.shade] + ("*" if cell.missed_sla and cell.shade is Shade.WORST else "")
-    text = f"{or_absent(cell.value, show)}{mark}"
-    return pale(text) if cell.unsure else text
+    return f"{or_absent(cell.value, show)}{mark}"
 
 
 def _count(value: float) -> str:

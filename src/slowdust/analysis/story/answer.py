@@ -1,0 +1,234 @@
+"""The answer: what got slower beyond doubt, what got faster, and what can still be true.
+
+It is written for a reader who reads five lines. Every size in it is a bound of a 95% interval: the
+bound nearer 1 of what is different, rounded towards 1, and the bounds farther from 1 of the rest,
+rounded away from it, so that no line says more than the intervals do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from slowdust.analysis.comparison.verdict import DIFFERENT
+from slowdust.analysis.model import Answer, Report, Result, Verdict
+from slowdust.analysis.story.conditions import commits_waiting, conditions_of
+from slowdust.benchmarks.model import Group
+from slowdust.store.manifest import Manifest
+from slowdust.store.slice import Slice
+from slowdust.units import known
+from slowdust.wording import (
+    at_least,
+    at_most,
+    counted,
+    listing,
+    short_duration,
+    short_names,
+    shortened,
+    step_label,
+    work_at_least,
+)
+
+MOST_NAMED = 5
+"""The most contenders beside the base whose tests are named; of more, each has its worst test."""
+UNKNOWN = 3.0
+"""Ratio from which a bound tells nothing: 'at most 67% slower' is no answer."""
+_MOST_DECIDED = 0.75
+"""Share of the unsure results that the command in the last line is to decide."""
+
+_Name = Callable[[Result], str]
+"""A function that names a result's test in a sentence."""
+
+
+def answer_of(manifest: Manifest, report: Report) -> Answer | None:
+    """Return the answer; None for archived runs, calibrations and a contender alone."""
+    alone = len(report.contenders) < 2
+    if report.imported is not None or report.calibration is not None or alone:
+        return None
+    compared = [result for result in report.results if result.contender != report.base]
+    return Answer(
+        conditions=conditions_of(manifest, report.noise),
+        slower=_different(report, "slower"),
+        faster=_different(report, "faster"),
+        rest=_rest(report, compared),
+        next=_next(manifest, report, compared),
+    )
+
+
+def unfinished(manifest: Manifest, slices: Sequence[Slice]) -> str | None:
+    """Return 'NOT FINISHED: 6 of 33 tests, 1 start of the servers'; None of a finished one."""
+    if manifest.finished is not None or manifest.imported is not None:
+        return None
+    planned = len(manifest.tests) * len(manifest.clients)
+    measured = {(record.place.test, record.place.clients) for record in slices}
+    starts = len({record.place.incarnation for record in slices})
+    return (
+        f"NOT FINISHED: {len(measured)} of {counted(planned, 'test')}, "
+        f"{counted(starts, 'start')} of the servers."
+    )
+
+
+def _namer(report: Report) -> _Name:
+    levels = {result.clients for result in report.results}
+    return lambda result: step_label(result.test, result.clients, levels)
+
+
+def _different(report: Report, verdict: Verdict) -> str:
+    """Return who has which tests with this verdict, by at least how much, then the same of work.
+
+    Empty where nothing has a verdict, on time or on work.
+    """
+    name = _namer(report)
+    names = short_names(report.contenders)
+    amount = "more" if verdict == "slower" else "less"
+    others = report.contenders[1:]
+    times, works = [], []
+    for contender in others:
+        results = [result for result in report.results if result.contender == contender]
+        changed = sorted(
+            (result for result in results if result.verdict == verdict), key=_size, reverse=True
+        )
+        counts = sorted(
+            (r for r in results if r.work is not None and r.work.verdict == amount),
+            key=_size_of_work,
+            reverse=True,
+        )
+        whose = "" if len(others) == 1 else f"{names[contender]} in "
+        few = len(others) <= MOST_NAMED
+        if changed:
+            sizes = [f"{name(r)} ({at_least(r.judged_rqps or 1, r.bound)[2:]})" for r in changed]
+            times.append(f"{whose}{_names_of(sizes, whole=few)}")
+        if counts:
+            sizes = [f"{name(r)} ({_work_at_least(r)})" for r in counts]
+            works.append(f"{whose}{_names_of(sizes, whole=few)}")
+    judged = any(result.verdict for result in report.results)
+    text = _sentence(times, "") if times or judged else ""
+    if works:
+        text = f"{text} {_sentence(works, f'{amount.capitalize()} work: ')}".strip()
+    return text
+
+
+def _sentence(parts: Sequence[str], head: str) -> str:
+    if not parts:
+        return "Nothing beyond doubt."
+    more = len(parts) - MOST_NAMED
+    text = "; ".join(parts[:MOST_NAMED]) + (
+        f"; and {counted(more, 'more contender')}" if more > 0 else ""
+    )
+    return f"{head}{text}."
+
+
+def _names_of(sizes: Sequence[str], *, whole: bool) -> str:
+    if whole or len(sizes) == 1:
+        return shortened(sizes)
+    return f"{len(sizes)} tests, most in {sizes[0]}"
+
+
+def _size(result: Result) -> float:
+    return abs(math.log(result.bound or 1.0))
+
+
+def _size_of_work(result: Result) -> float:
+    assert result.work is not None
+    return abs(math.log(result.work.bound or 1.0))
+
+
+def _work_at_least(result: Result) -> str:
+    assert result.work is not None
+    return work_at_least(result.work.ratio or 1.0, result.work.bound).removeprefix(", ")
+
+
+def _rest(report: Report, compared: Sequence[Result]) -> str:
+    """Return how far from the base the results can be that are neither slower nor faster."""
+    name = _namer(report)
+    several = len(report.contenders) > 2
+    names = short_names(report.contenders)
+    rest = [r for r in compared if r.verdict is not None and r.verdict not in DIFFERENT]
+    if not rest:
+        return ""
+
+    def whose(result: Result) -> str:
+        return f"{name(result)} on {names[result.contender]}" if several else name(result)
+
+    bounded = {id(result): bounds for result in rest if (bounds := _bounds(result)) is not None}
+    open_ones = [result for result in rest if id(result) not in bounded]
+    same = sum(result.verdict == "same" for result in rest)
+    what = "result" if several else "test"
+    tally = f"{counted(same, what)} the same" if same else f"no {what} the same"
+    if len(rest) > same:
+        tally += f", {len(rest) - same} unsure"
+    text = ""
+    if bounded:
+        slowest = min((r for r in rest if id(r) in bounded), key=lambda r: bounded[id(r)][0])
+        fastest = max((r for r in rest if id(r) in bounded), key=lambda r: bounded[id(r)][1])
+        low, high = bounded[id(slowest)][0], bounded[id(fastest)][1]
+        below = f" ({whose(slowest)})" if slowest is not fastest or high <= 1 else ""
+        sides = [
+            *([f"{at_most(low)}{below}"] if low < 1 else []),
+            *([f"{at_most(high)} ({whose(fastest)})"] if high > 1 else []),
+        ]
+        anything = "Nothing else" if len(rest) < len(compared) else "Nothing"
+        anything = "Of the others, nothing" if open_ones else anything
+        text = f"{anything} can be more than {listing(sides, 'or')}: {tally}."
+    if open_ones:
+        labels = shortened([whose(result) for result in open_ones])
+        text = f"Nothing useful is known yet of {labels}. {text}".strip()
+    return text
+
+
+def _bounds(result: Result) -> tuple[float, float] | None:
+    """Return the interval; None where there is none that tells anything."""
+    low, high = result.judged_interval
+    if low is None or high is None or low < 1 / UNKNOWN or high > UNKNOWN:
+        return None
+    return low, high
+
+
+def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str:
+    """Return what to type next: to finish, to decide, or to ask the question that follows."""
+    name = report.experiment
+    if report.unfinished is not None:
+        return f"`slowdust run {name} --resume` finishes it."
+    unsure = [result for result in compared if result.verdict == "unsure"]
+    if unsure:
+        return _to_decide(name, unsure)
+    changed = [result for result in compared if result.verdict in DIFFERENT]
+    waiting = [commit.waits_for_disk for commit in commits_waiting(manifest.contenders).values()]
+    writes = [r for r in changed if r.group == Group.WRITE.value and not r.writers]
+    if writes and waiting and not any(waiting):
+        tests = ",".join(dict.fromkeys(result.test for result in writes))
+        contenders = " ".join(_durable(manifest, contender) for contender in report.contenders)
+        if len(report.contenders) <= MOST_NAMED:
+            return (
+                "Writes that wait for the disk may differ less: "
+                f"`slowdust compare {contenders} --tests {tests}`."
+            )
+    if changed and not any(result.work for result in compared):
+        return "report.html has what each change consists of."
+    return "Everything is decided; report.html has what each change consists of."
+
+
+def _durable(manifest: Manifest, contender: str) -> str:
+    """Return the contender with the config whose commits wait for the disk."""
+    config = next(each.config for each in manifest.contenders if each.name == contender)
+    if config == "default":
+        head, plus, environment = contender.partition("+")
+        return f"{head.removesuffix(':default')}:durable{plus}{environment}"
+    return contender
+
+
+def _to_decide(name: str, unsure: Sequence[Result]) -> str:
+    """Return the command that decides most of the unsure results, as far as it is foreseen."""
+    foreseen = sorted(
+        (need for need in known(result.needed for result in unsure) if not need.more),
+        key=lambda need: need.factor,
+    )
+    enough = math.ceil(_MOST_DECIDED * len(unsure))
+    if not foreseen or foreseen[0].seconds is None:
+        return f"`slowdust more {name} --until-decided` goes on with what is unsure."
+    last = foreseen[min(enough, len(foreseen)) - 1]
+    decided = sum(need.factor <= last.factor for need in foreseen)
+    assert last.seconds is not None
+    extra = last.seconds * (1 - 1 / last.factor)
+    what = "it" if len(unsure) == 1 else f"{decided} of {counted(len(unsure), 'unsure result')}"
+    return f"`slowdust more {name} --budget {short_duration(extra)}` would decide {what}."

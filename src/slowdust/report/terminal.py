@@ -1,0 +1,208 @@
+"""The report for a terminal: the answer, the tl;dr, a table of all tests, and the warnings."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from slowdust.analysis.model import Report, Result, Verdict
+from slowdust.analysis.results.results import by_step
+from slowdust.analysis.work.results import has_work
+from slowdust.report import answer, calibration
+from slowdust.report.markdown.table import ABSENT, or_absent, rate, ratio, work_ratio
+from slowdust.report.tldr import beginning, list_of_changes, passages
+from slowdust.units import known
+from slowdust.wording import short_names
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+NARROWEST = 60
+WIDEST = 110
+"""Columns of the terminal that a report is laid out for, at least and at most."""
+WITHOUT_TERMINAL = 100
+MOST_BESIDE = 3
+"""The most contenders beside the base that are columns; more are rows of their tallies."""
+_LABELS = 10
+"""Width of the labels of the answer."""
+_STYLES = {"faster": "green", "slower": "red", "unsure": "dim"}
+_MARKS = {"faster": "+", "slower": "-", "same": "=", "unsure": "?"}
+
+
+def width() -> int:
+    """Return the width of standard output in characters, within what reports are laid out for."""
+    if not sys.stdout.isatty():
+        return WITHOUT_TERMINAL
+    return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
+
+
+def show(report: Report, more: Sequence[str] = ()) -> None:
+    """Print the report on standard output; `more` are lines that follow the tl;dr."""
+    from rich.console import Console
+    from rich.text import Text
+
+    columns = width()
+    console = Console(width=columns, highlight=False, markup=False, emoji=False)
+    for line in wrapped(lines(report, more), columns):
+        console.print(Text(line), soft_wrap=True)
+    if report.calibration is None and (table := table_of(report)) is not None:
+        console.print()
+        console.print(table)
+        for line in wrapped([_legend(report)], columns):
+            console.print(Text(line), soft_wrap=True)
+    if report.warnings:
+        warnings = ["", "Warnings:", *(f"- {warning}" for warning in report.warnings)]
+        for line in wrapped(warnings, columns):
+            console.print(Text(line), soft_wrap=True)
+
+
+def lines(report: Report, more: Sequence[str] = ()) -> list[str]:
+    """Return the lines before the table, not wrapped yet: the answer, the notes and the tl;dr.
+
+    Those of a calibration are the notes and its tables.
+    """
+    if report.calibration is not None:
+        return [*report.notes, *calibration.lines([report.calibration])]
+    labelled = [f"{line.label:<{_LABELS}}{line.text}" for line in answer.lines(report)]
+    text = [*([report.unfinished] if report.unfinished else []), *labelled]
+    text += [""] if text else []
+    text += [*beginning(report), *report.notes]
+    for passage in passages(report):
+        text += [passage] if isinstance(passage, str) else list_of_changes(passage)
+    return [*text, *more]
+
+
+def wrapped(texts: Sequence[str], columns: int) -> list[str]:
+    """Break lines between words; what follows the first line is indented, of a list as its text.
+
+    A word longer than a line is not broken.
+    """
+    return [line for text in texts for line in _wrapped(text, columns)]
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    if not text:
+        return [""]
+    stripped = text.lstrip()
+    indent = len(text) - len(stripped) + 2
+    if any(text.startswith(f"{label:<{_LABELS}}") for label in answer.LABELS):
+        indent = _LABELS
+    return textwrap.wrap(
+        text,
+        columns,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+        replace_whitespace=False,
+    )
+
+
+def table_of(report: Report) -> Table | None:
+    """Return the table of all tests; with many contenders, of the verdicts that each has.
+
+    None where nothing is compared.
+    """
+    others = report.contenders[1:]
+    if not others or not any(result.judged_rqps is not None for result in report.results):
+        return None
+    return _tallies(report) if len(others) > MOST_BESIDE else _tests(report)
+
+
+def _table(*heads: str, left: int) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    for place, head in enumerate(heads):
+        table.add_column(
+            head, justify="left" if place < left else "right", no_wrap=place > 0, overflow="fold"
+        )
+    return table
+
+
+def _tests(report: Report) -> Table:
+    others = report.contenders[1:]
+    names = short_names(report.contenders)
+    several = len({result.clients for result in report.results}) > 1
+    counted = has_work(report.results)
+    alone = len(others) == 1
+    heads = ["test", *(["clients"] if several else []), names[report.base]]
+    if alone:
+        heads += ["rqps", "95% interval", "verdict", *(["work"] if counted else [])]
+    else:
+        for name in others:
+            heads += [names[name], *(["work"] if counted else [])]
+    table = _table(*heads, left=1)
+    for step, results in by_step(report.results).items():
+        base = results.get(report.base)
+        row: list[str | Text] = [step.test, *([str(step.clients)] if several else [])]
+        row.append(or_absent(None if base is None else base.qps, rate))
+        for name in others:
+            result = results.get(name)
+            row += _alone(result) if alone else [_marked(result)]
+            if counted:
+                row.append(_work(result))
+        table.add_row(*row)
+    return table
+
+
+def _alone(result: Result | None) -> list[str | Text]:
+    if result is None or result.judged_rqps is None:
+        return [ABSENT, "", ABSENT]
+    low, high = result.judged_interval
+    bounds = "" if low is None or high is None else f"{ratio(low)} to {ratio(high)}"
+    return [ratio(result.judged_rqps), bounds, _styled(result.verdict or ABSENT, result.verdict)]
+
+
+def _marked(result: Result | None) -> str | Text:
+    if result is None or result.judged_rqps is None:
+        return ABSENT
+    mark = _MARKS.get(result.verdict or "", " ")
+    return _styled(f"{ratio(result.judged_rqps)} {mark}", result.verdict)
+
+
+def _work(result: Result | None) -> str | Text:
+    work = None if result is None else result.work
+    if work is None or work.ratio is None:
+        return ABSENT
+    verdict = {"more": "slower", "less": "faster"}.get(work.verdict or "", work.verdict)
+    mark = {"more": "+", "less": "-", "same": "=", "unsure": "?"}.get(work.verdict or "", " ")
+    return _styled(f"{work_ratio(work.ratio)} {mark}", verdict)
+
+
+def _styled(text: str, verdict: str | None) -> Text:
+    from rich.text import Text
+
+    return Text(text, style=_STYLES.get(verdict or "", ""))
+
+
+def _tallies(report: Report) -> Table:
+    names = short_names(report.contenders)
+    verdicts_of: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
+    table = _table("contender", *verdicts_of, "median rqps", "lowest", "highest", left=1)
+    for name in report.contenders[1:]:
+        results = [result for result in report.results if result.contender == name]
+        verdicts = Counter(result.verdict for result in results)
+        ratios = known(result.judged_rqps for result in results)
+        spread = (median(ratios), min(ratios), max(ratios)) if ratios else (None, None, None)
+        counts = (str(verdicts[v]) for v in verdicts_of)
+        table.add_row(names[name], *counts, *(or_absent(value, ratio) for value in spread))
+    return table
+
+
+def _legend(report: Report) -> str:
+    if len(report.contenders) - 1 > MOST_BESIDE:
+        return "rqps: throughput relative to the base's. The page has every test."
+    parts = ["rqps: throughput relative to the base's"]
+    if len(report.contenders) > 2:
+        parts.append("+ faster, - slower, = the same, ? unsure")
+    if has_work(report.results):
+        parts.append("work: instructions per operation relative to the base's, + more, - less")
+    return f"{'; '.join(parts)}."

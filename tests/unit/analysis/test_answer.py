@@ -1,0 +1,120 @@
+"""The answer: five lines, whose bounds claim no more than the intervals."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Answer, Report
+from slowdust.wording import at_most
+from tests.unit.synthetic import QUIET, Noise, synthetic_experiment
+
+A, B = "postgres@15.8", "postgres@17.6"
+TESTS = ["point-query", "scan", "insert"]
+
+
+def answer_of(report: Report) -> Answer:
+    assert report.answer is not None
+    return report.answer
+
+
+def test_what_is_different_and_what_can_still_be_true() -> None:
+    manifest, slices = synthetic_experiment(
+        [A, B], TESTS, shifts={B: {"point-query": 0.8, "insert": 1.5}}, noise=QUIET
+    )
+
+    answer = answer_of(analyse(manifest, slices))
+
+    assert answer.slower.startswith("point-query (at least 1")
+    assert answer.faster.startswith("insert (at least 4")
+    assert answer.rest.startswith("Nothing else can be more than 1.")
+    assert answer.rest.endswith("1 test the same.")
+
+
+def test_nothing_is_decided_by_noise_and_the_command_goes_on() -> None:
+    manifest, slices = synthetic_experiment([A, B], TESTS, incarnations=2, blocks=2)
+
+    report = analyse(manifest, slices)
+    answer = answer_of(report)
+
+    assert (answer.slower, answer.faster) == ("Nothing beyond doubt.", "Nothing beyond doubt.")
+    lows = [r.low for r in report.results if r.low is not None]
+    assert at_most(min(lows)) in answer.rest
+    assert answer.next.startswith(f"`slowdust more {report.experiment} ")
+
+
+def test_each_of_several_contenders_is_named_and_many_are_cut() -> None:
+    others = [f"postgres@17.{minor}" for minor in range(8)]
+    manifest, slices = synthetic_experiment(
+        [A, *others], ["point-query", "scan"], shifts=dict.fromkeys(others, 0.8), noise=QUIET
+    )
+
+    answer = answer_of(analyse(manifest, slices))
+
+    assert answer.slower.startswith("17.0 in 2 tests, most in ")
+    assert answer.slower.endswith("; and 3 more contenders.")
+
+
+def test_an_unfinished_experiment_says_so_and_one_start_gives_no_verdict() -> None:
+    shifts = {B: 0.5}
+    manifest, slices = synthetic_experiment(
+        [A, B], TESTS, shifts=shifts, noise=QUIET, incarnations=1
+    )
+    finished = analyse(manifest, slices)
+    manifest.finished = None
+
+    report = analyse(manifest, slices)
+
+    assert {r.verdict for r in finished.results if r.contender == B} == {"slower"}
+    assert {r.verdict for r in report.results if r.contender == B} == {"unsure"}
+    assert report.unfinished == "NOT FINISHED: 3 of 3 tests, 1 start of the servers."
+    assert answer_of(report).next == f"`slowdust run {report.experiment} --resume` finishes it."
+
+
+def test_a_contender_alone_has_no_answer() -> None:
+    manifest, slices = synthetic_experiment([A], TESTS)
+
+    assert analyse(manifest, slices).answer is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"synchronous_commit": "off"}, "no commit waits for the disk (synchronous_commit=off)"),
+        ({"fsync": "off"}, "no commit waits for the disk (fsync=off)"),
+        ({}, "each commit waits for the disk"),
+        ({"autovacuum": "off"}, "autovacuum=off"),
+    ],
+)
+def test_conditions_say_what_a_commit_does(settings: dict[str, str], words: str) -> None:
+    manifest, slices = synthetic_experiment([A, B], TESTS)
+    for contender in manifest.contenders:
+        contender.settings = settings
+
+    assert words in answer_of(analyse(manifest, slices)).conditions
+
+
+def test_a_setting_that_differs_is_no_condition() -> None:
+    manifest, slices = synthetic_experiment([A, B], TESTS)
+    for contender, value in zip(manifest.contenders, ("on", "off"), strict=True):
+        contender.settings = {"synchronous_commit": value, "jit": value}
+
+    conditions = answer_of(analyse(manifest, slices)).conditions
+
+    assert "no commit waits for the disk (synchronous_commit=off) but on 15.8" in conditions
+    assert "jit" not in conditions
+
+
+def test_a_bound_beyond_what_is_known_is_no_answer() -> None:
+    noise = Noise(slice=1.5, stolen_share=0.0, restart=0.5)
+    manifest, slices = synthetic_experiment([A, B], ["scan"], noise=noise, blocks=2)
+
+    assert answer_of(analyse(manifest, slices)).rest == "Nothing useful is known yet of scan."
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [(0.961, "3.9% slower"), (0.9601, "4% slower"), (1.121, "13% faster"), (2.41, "2.5X as fast")],
+)
+def test_bounds_are_rounded_away_from_1(bound: float, words: str) -> None:
+    assert at_most(bound) == words
