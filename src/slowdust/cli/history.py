@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.benchmarks import LISTED
+from slowdust.cli import completion
 from slowdust.cli.options import bands_option, format_options, results_option
 from slowdust.report.formats import HISTORIES, render_as
 
@@ -21,10 +22,16 @@ if TYPE_CHECKING:
 
 
 @click.command("history", short_help="Show throughput from version to version.")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--benchmark", help=f"Only this benchmark: {LISTED}.")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.experiments)
 @click.option(
-    "--test", "tests", metavar="LIST", help="Names or patterns of tests, separated by commas."
+    "--benchmark", help=f"Only this benchmark: {LISTED}.", shell_complete=completion.benchmarks
+)
+@click.option(
+    "--test",
+    "tests",
+    metavar="LIST",
+    help="Names or patterns of tests, separated by commas.",
+    shell_complete=completion.tests,
 )
 @click.option(
     "--host",

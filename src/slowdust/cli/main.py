@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 from types import FrameType
@@ -10,12 +11,16 @@ from types import FrameType
 import click
 
 from slowdust import __version__
+from slowdust.cli.completion import support_shells
 from slowdust.errors import SlowdustError
 
 _COMMANDS = (
     *("compare", "run", "calibrate", "import"),
-    *("report", "history", "list", "show", "tests", "builds", "doctor"),
+    *("report", "diff", "history", "list", "show", "note", "rename", "remove"),
+    *("serve", "site", "bundle", "tests", "builds", "doctor"),
 )
+_COMPLETING = "_SLOWDUST_COMPLETE"
+"""The variable by which a shell asks for completions."""
 _MODULES = {"import": "import_"}
 """The modules of commands whose names are Python keywords."""
 
@@ -68,6 +73,8 @@ def main() -> None:
 
 
 def _run() -> int:
+    if _COMPLETING in os.environ:
+        support_shells()
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:

@@ -1,0 +1,81 @@
+"""Conditions of two experiments that are not the same, beside what they measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from slowdust.analysis.diff.model import Condition
+from slowdust.analysis.history.circumstances import normalised_fact
+from slowdust.analysis.results.contenders import describe_method
+from slowdust.store.manifest import ContenderFacts, Manifest
+
+_RESULTS_OF_MEASURING = ("slice",)
+"""Facts of the method that an experiment finds out by itself, unless they were given."""
+
+
+def changed_conditions(before: Manifest, after: Manifest) -> list[Condition]:
+    """Return what differs: method, tests, host, then contenders that both experiments have."""
+    return [
+        *_changed("method", _method(before), _method(after)),
+        *_changed("host", _host(before), _host(after)),
+        *_changed_contenders(before, after),
+    ]
+
+
+def _method(manifest: Manifest) -> dict[str, str]:
+    found_out = _RESULTS_OF_MEASURING if manifest.method.slice_s is None else ()
+    facts = describe_method(manifest)
+    return {
+        **{label: value for label, value in facts.items() if label not in found_out},
+        "tests": ", ".join(sorted(manifest.tests)),
+        **({"CPUs to measure on": ", ".join(map(str, manifest.cpus))} if manifest.cpus else {}),
+    }
+
+
+def _host(manifest: Manifest) -> dict[str, str]:
+    return {label: normalised_fact(label, value) for label, value in manifest.host.items()}
+
+
+def _changed_contenders(before: Manifest, after: Manifest) -> Iterator[Condition]:
+    later = {facts.name: facts for facts in after.contenders}
+    for facts in before.contenders:
+        if facts.name in later:
+            yield from _changed(facts.name, _contender(facts), _contender(later[facts.name]))
+
+
+def _contender(facts: ContenderFacts) -> dict[str, str]:
+    """Return label -> value of all that makes a contender what it is."""
+    build = facts.build
+    compiled = build.compiled
+    named = {
+        "version": build.version,
+        "source": build.source,
+        "sha256": build.sha256,
+        "commit": compiled and compiled.commit,
+        "compiler": compiled and compiled.compiler,
+        "engine": facts.engine,
+        "config": facts.config,
+        "environment": " ".join(facts.environment),
+        "allocator": facts.allocator,
+        "failed": facts.failed,
+        # Settings follow with what Slowdust gave the server, and what the server said of them.
+        **facts.settings,
+    }
+    in_force = {
+        name: value
+        for name, value in facts.settings_in_force.items()
+        if value != facts.settings.get(name)
+    }
+    return {
+        **{label: value for label, value in named.items() if value},
+        **{f"{name}, as in force": value for name, value in in_force.items()},
+    }
+
+
+def _changed(
+    subject: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[Condition]:
+    for label in dict.fromkeys((*before, *after)):
+        earlier, later = before.get(label), after.get(label)
+        if earlier != later:
+            yield Condition(subject=subject, label=label, before=earlier, after=later)
