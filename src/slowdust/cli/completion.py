@@ -17,9 +17,10 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 _BASH = """\
 %(complete_func)s() {
     local line="${COMP_LINE:0:COMP_POINT}" IFS=$'\\n' type value kept
-    # Bash breaks words at @ and : too, and replaces only what follows the last of them.
+    # Bash breaks words at : = and @ too, and replaces only what follows, or begins with the @.
     kept="${line##*[[:space:]]}"
     kept="${kept%%"${COMP_WORDS[COMP_CWORD]}"}"
+    kept="${kept%%@}"
     COMPREPLY=()
     while IFS=',' read -r type value; do
         case $type in
@@ -51,7 +52,7 @@ def _words(line: str) -> list[str]:
     """Return the words of a command line, of which the last may have an open quote."""
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
-    words = []
+    words: list[str] = []
     try:
         words.extend(lexer)
     except ValueError:
@@ -78,7 +79,7 @@ def experiments(
 def builds(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete DBMS@VERSION: those of the catalog, the cache and registered directories.
 
-    A beginning with a dot or slash is a path. Without an @ the DBMS are enough.
+    A beginning with a dot or slash is a path.
     """
     del context, parameter
     from slowdust.builds import cache, directories
@@ -86,14 +87,18 @@ def builds(context: click.Context, parameter: click.Parameter, typed: str) -> li
 
     if typed[:1] in {".", "/", "~"}:
         return [CompletionItem(typed, type="dir")]
-    if "@" not in typed:
-        return _beginning(typed, (f"{dbms}@" for dbms in known_dbms()))
-    dbms = typed.partition("@")[0]
-    if dbms not in known_dbms():
-        return []
-    versions = [entry.version for entry in reversed(catalog_of(dbms).entries)]
-    versions += [*cache.versions(dbms), *directories.registered(dbms)]
-    return _beginning(typed, (f"{dbms}@{version}" for version in versions))
+    return _beginning(
+        typed,
+        (
+            f"{dbms}@{version}"
+            for dbms in known_dbms()
+            for version in (
+                *(entry.version for entry in reversed(catalog_of(dbms).entries)),
+                *cache.versions(dbms),
+                *directories.registered(dbms),
+            )
+        ),
+    )
 
 
 def tests(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:

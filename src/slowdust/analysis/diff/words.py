@@ -114,8 +114,10 @@ def _rank(test: TestDifference) -> tuple[bool, float]:
 
 def _sentence(diff: Diff, test: TestDifference) -> str:
     assert test.ratio is not None
-    change = f"{speed(test.ratio)}{at_least(test.ratio, bound_nearer_1(test.low, test.high))}"
-    return f"{label_of(diff, test)} is {change} than before: {_ratios(test)}."
+    least = at_least(test.ratio, bound_nearer_1(test.low, test.high))
+    change = f"{speed(test.ratio).removesuffix(' as fast')}"
+    than = "as fast as before" if change != speed(test.ratio) else "than before"
+    return f"{label_of(diff, test)} is {change} {than}{least}: {_ratios(test)}."
 
 
 def _ratios(test: TestDifference) -> str:
