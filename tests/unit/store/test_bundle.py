@@ -87,7 +87,7 @@ def test_it_may_get_another_name(tmp_path: Path, folder: Folder, file: Path) -> 
 
 
 def test_nothing_is_overwritten(tmp_path: Path, folder: Folder, file: Path) -> None:
-    with pytest.raises(UsageError, match="there is a 'night' in .* already"):
+    with pytest.raises(UsageError, match=r"there is a 'night' in .* already"):
         unpack(file, folder.path.parent)
     content = file.read_bytes()
     with pytest.raises(UsageError, match="exists already"):
@@ -128,9 +128,7 @@ def test_two_experiments_or_a_file_twice_are_refused(tmp_path: Path) -> None:
         unpack(tmp_path / "twice", tmp_path / "results")
 
 
-def test_a_bomb_is_refused(
-    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_is_refused(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "MOST_BYTES", 1000)
     with pytest.raises(SlowdustError, match="too large"):
         unpack(file, tmp_path / "elsewhere")

@@ -43,7 +43,7 @@ def test_fields_of_a_newer_slowdust_survive_a_new_name(results: Path) -> None:
 
 
 def test_no_experiment_takes_the_place_of_another(results: Path) -> None:
-    with pytest.raises(UsageError, match="there is a 'second' in .* already"):
+    with pytest.raises(UsageError, match=r"there is a 'second' in .* already"):
         rename_experiment(Folder(results / "first"), "second")
     assert Folder(results / "first").read_manifest().experiment == "first"
 
