@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from slowdust.store.manifest import Manifest
 
 
-@click.command("list")
+@click.command("list", short_help="List the stored experiments, newest first.")
 @results_option
 def command(results: Path) -> None:
     """List the experiments in the results folder, newest first, with their tags and notes."""

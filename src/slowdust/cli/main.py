@@ -16,8 +16,8 @@ from slowdust.errors import SlowdustError
 
 _COMMANDS = (
     *("compare", "run", "calibrate", "import"),
-    *("report", "diff", "history", "list", "show", "note", "rename", "remove"),
-    *("serve", "site", "bundle", "tests", "builds", "doctor"),
+    *("report", "history", "list", "show", "tests", "builds", "doctor"),
+    *("diff", "site", "serve", "note", "rename", "remove", "bundle"),
 )
 _COMPLETING = "_SLOWDUST_COMPLETE"
 """The variable by which a shell asks for completions."""

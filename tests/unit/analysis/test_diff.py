@@ -67,7 +67,7 @@ def test_a_verdict_may_differ_where_no_change_is_sure() -> None:
 
 
 def test_equal_nights_seldom_differ() -> None:
-    """Of 40 results of equal truth none to two may be called changed at 5% false discoveries."""
+    """Two of 40 results of equal truth may be called changed, at 5% false discoveries."""
     tests = [
         test
         for seed in range(10)

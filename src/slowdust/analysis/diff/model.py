@@ -18,7 +18,7 @@ class Side(msgspec.Struct, kw_only=True, omit_defaults=True):
     finished: bool
     """Whether it was measured to its end."""
     contenders: list[str]
-    """Its contenders, the base first."""
+    """The contenders, the base first."""
 
 
 class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -28,7 +28,7 @@ class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What it is a fact of: 'method', 'host', or a contender's name."""
     label: str
     before: str | None = None
-    """Its value; absent where the experiment has none."""
+    """The value; absent where the experiment has none."""
     after: str | None = None
 
 
@@ -70,7 +70,7 @@ class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender: str
     before: Relation | None = None
     after: Relation | None = None
-    """Absent where that experiment has no verdict on it."""
+    """The relation there; absent where that experiment has no verdict on it."""
     ratio: float | None = None
     """Ratio of ratios, after / before; absent where one of the two has no verdict."""
     low: float | None = None
@@ -80,7 +80,7 @@ class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
     """`slower` or `faster` than before beyond doubt, relative to the base; `same` if the change is
     less than the margin; else `unsure`."""
     work: WorkDifference | None = None
-    """Absent where the work was not counted in both."""
+    """The change of work; absent where it was not counted in both."""
 
     @property
     def verdict_changed(self) -> bool:
@@ -107,4 +107,4 @@ class Diff(msgspec.Struct, kw_only=True, omit_defaults=True):
     conditions: list[Condition] = []
     """What is not the same in both, beside the results."""
     tests: list[TestDifference] = []
-    """In the report's order."""
+    """The tests that both have, in the report's order."""

@@ -44,7 +44,7 @@ class Trend:
     nights: tuple[Night, ...]
     """The nights in their order, the earliest first."""
     series: tuple[DateSeries, ...]
-    """In the report's order."""
+    """The tests, in the report's order."""
 
 
 @dataclass
