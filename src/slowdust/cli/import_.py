@@ -33,7 +33,7 @@ class _Kinds(click.Group):
         return next((_command(kind) for kind in KINDS if kind.name == cmd_name), None)
 
 
-@click.group("import", cls=_Kinds)
+@click.group("import", cls=_Kinds, short_help="Bring archived runs and bundles into the store.")
 def command() -> None:
     """Bring archived runs of other tools, or bundles of Slowdust, into the store.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from slowdust.analysis.diff.model import Diff, TestDifference
 from slowdust.analysis.diff.words import label_of
 from slowdust.report.html.environment import environment, shipped
+from slowdust.wording import GROUP_TITLES
 
 
 def render(diff: Diff) -> str:
     """Return the whole page."""
     groups: dict[str, list[TestDifference]] = {}
     for test in diff.tests:
-        groups.setdefault(test.group, []).append(test)
+        groups.setdefault(GROUP_TITLES.get(test.group, test.group), []).append(test)
     template = environment().get_template("diff.html")
     return template.render(
         diff=diff,

@@ -28,6 +28,7 @@ def render(entries: Sequence[Entry], paths: Mapping[str, str], pairs: Pairs) -> 
             entries=entries,
             paths=paths,
             pairs=pairs.value,
+            with_work=any(entry.work for entry in entries),
             tags=sorted(tags.items()),
             style=shipped("page.css", "site.css"),
             script=shipped("site.js"),
