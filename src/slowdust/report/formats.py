@@ -64,7 +64,7 @@ HISTORIES: tuple[Format[History], ...] = (
 DIFFS: tuple[Format[Diff], ...] = (
     Format("html", "Write the page to FILE.", "diff.html", Destination.FILE),
     Format("md", "Print Markdown.", "diff.markdown"),
-    Format("json", "Print JSON.", "json"),
+    Format("json", "Print JSON (docs/diff.schema.json).", "json"),
 )
 
 SIZES: tuple[Format[SizesReport], ...] = (

@@ -74,7 +74,9 @@ def test_diff_in_every_format(slowdust: Slowdust, results: Path, tmp_path: Path)
     slowdust("bundle", "micro")
     slowdust("import", "bundle", "micro.slowdust", "--name", "again")
     said = slowdust("diff", "micro", "again").out
-    assert said.splitlines()[0].startswith("2 contenders beside postgres@15.8, from micro to again")
+    assert said.splitlines()[0].startswith(
+        "2 contenders against postgres@15.8, from micro to again"
+    )
     assert "Both began at the same time: one may be a copy of the other." in said
     diff = json.loads(slowdust("diff", "micro", "again", "--json").out)
     assert {test["ratio"] for test in diff["tests"]} == {1.0}

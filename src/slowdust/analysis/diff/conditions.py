@@ -11,6 +11,8 @@ from slowdust.store.manifest import ContenderFacts, Manifest
 
 _RESULTS_OF_MEASURING = ("slice",)
 """Facts of the method that an experiment finds out by itself, unless they were given."""
+_NEVER_TWICE = ("Load average", "Free disk", "Steal since start")
+"""Facts of the host that are of one moment, and never twice the same."""
 
 
 def changed_conditions(before: Manifest, after: Manifest) -> list[Condition]:
@@ -33,7 +35,11 @@ def _method(manifest: Manifest) -> dict[str, str]:
 
 
 def _host(manifest: Manifest) -> dict[str, str]:
-    return {label: normalised_fact(label, value) for label, value in manifest.host.items()}
+    return {
+        label: normalised_fact(label, value)
+        for label, value in manifest.host.items()
+        if label not in _NEVER_TWICE
+    }
 
 
 def _changed_contenders(before: Manifest, after: Manifest) -> Iterator[Condition]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from slowdust.analysis.diff.model import Condition, Diff, TestDifference, WorkDifference
 from slowdust.analysis.model import Verdict
 from slowdust.analysis.model.result import bound_nearer_1
 from slowdust.units import known
 from slowdust.wording import (
-    at_least,
     counted,
     listing,
     shortened,
-    speed,
     step_label,
     work_at_least,
     work_in_words,
@@ -91,7 +90,7 @@ def _tally(diff: Diff, compared: Sequence[TestDifference]) -> str:
     contenders = list(dict.fromkeys(test.contender for test in compared))
     subject = contenders[0] if len(contenders) == 1 else counted(len(contenders), "contender")
     return (
-        f"{subject} beside {diff.base}, from {diff.before.experiment} to {diff.after.experiment}: "
+        f"{subject} against {diff.base}, from {diff.before.experiment} to {diff.after.experiment}: "
         f"{listing(parts)} of {counted(len(compared), 'result')}."
     )
 
@@ -113,11 +112,27 @@ def _rank(test: TestDifference) -> tuple[bool, float]:
 
 
 def _sentence(diff: Diff, test: TestDifference) -> str:
+    """Write 'scan has lost 8% against postgres@15.8, at least 4.8%: rqps 0.99, then 0.91'.
+
+    Not 'is slower': the base may have become faster.
+    """
     assert test.ratio is not None
-    least = at_least(test.ratio, bound_nearer_1(test.low, test.high))
-    change = f"{speed(test.ratio).removesuffix(' as fast')}"
-    than = "as fast as before" if change != speed(test.ratio) else "than before"
-    return f"{label_of(diff, test)} is {change} {than}{least}: {_ratios(test)}."
+    verb = "lost" if test.ratio < 1 else "gained"
+    bound = bound_nearer_1(test.low, test.high)
+    least = "" if bound is None else f", at least {_tenths(abs(bound - 1), math.floor)}"
+    change = f"has {verb} {_distance(test.ratio)} against {diff.base}{least}"
+    return f"{label_of(diff, test)} {change}: {_ratios(test)}."
+
+
+def _distance(ratio: float) -> str:
+    """Write the distance of a ratio from 1, whole from 10% on: '31%', '4.8%'."""
+    change = abs(ratio - 1)
+    return f"{change:.0%}" if change >= 0.095 else f"{change:.1%}"
+
+
+def _tenths(share: float, rounded: Callable[[float], int]) -> str:
+    """Write a share of 1 in percent, rounded to a tenth to the careful side."""
+    return f"{rounded(share * 1000) / 10:g}%"
 
 
 def _ratios(test: TestDifference) -> str:
@@ -128,13 +143,13 @@ def _ratios(test: TestDifference) -> str:
 
 
 def _rest(compared: Sequence[TestDifference]) -> list[str]:
-    """Return how much slower the others can be, and still look like this."""
+    """Return how much the others can have lost, and still look like this."""
     rest = [test for test in compared if test.verdict in ("same", "unsure")]
     bounds = known(test.low for test in rest)
     if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
         return []
     others = "Nothing else" if len(rest) < len(compared) else "Nothing"
-    return [f"{others} can be more than {(1 - min(bounds)) * 100:.1f}% slower than before."]
+    return [f"{others} can have lost more than {_tenths(1 - min(bounds), math.ceil)}."]
 
 
 def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:

@@ -1,0 +1,72 @@
+"""A difference of two experiments as Markdown, page and JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from slowdust.analysis.diff.diff import diff_of
+from slowdust.analysis.diff.model import Diff
+from slowdust.analysis.stored import Stored
+from slowdust.report import json as data
+from slowdust.report.diff import html, markdown
+from slowdust.report.formats import DIFFS
+from tests.unit.synthetic import Noise
+from tests.unit.synthetic_history import Levels, measured
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "diff.schema.json"
+
+
+@pytest.fixture(scope="module")
+def diff() -> Diff:
+    after: Levels = {"8.0.28": 1.0, "8.0.40": {"scan": 0.8, "point-query": 1.0}}
+    tests = ["scan", "point-query"]
+    first = Stored(*measured("a", {"8.0.28": 1.0, "8.0.40": 1.0}, tests=tests, noise=Noise()))
+    second = Stored(*measured("b", after, tests=tests, noise=Noise(), seed=2))
+    second.manifest.contenders[1].settings = {"flush": "<i>2</i> | never"}
+    return diff_of(first, second)
+
+
+def test_the_published_schema_is_current() -> None:
+    remedy = """python -c 'from slowdust.report import json as j; print(j.diff_schema(), end="")'"""
+    assert SCHEMA.read_text() == data.diff_schema(), f"{remedy} > docs/diff.schema.json"
+
+
+def test_the_json_is_what_its_schema_says(diff: Diff) -> None:
+    rendered = json.loads(data.render(diff))
+    jsonschema.Draft202012Validator(json.loads(data.diff_schema())).validate(rendered)
+    assert {test["test"]: test["verdict"] for test in rendered["tests"]}["scan"] == "slower"
+
+
+def test_markdown_has_tests_and_conditions(diff: Diff) -> None:
+    lines = markdown.render(diff).splitlines()
+    assert lines[0] == "# a and b"
+    [scan] = [line for line in lines if line.startswith("| scan ")]
+    cells = [cell.strip() for cell in scan.strip("|").split("|")]
+    assert cells[-1] == "slower"
+    assert cells[3].startswith("0.8")
+    [setting] = [line for line in lines if "flush" in line and line.startswith("|")]
+    assert "<i>2</i> \\| never" in setting
+
+
+def test_the_terminal_leaves_out_what_stayed_the_same(diff: Diff) -> None:
+    same = [test.test for test in diff.tests if test.verdict == "same"]
+    lines = markdown.brief(diff).splitlines()
+    assert any(line.startswith("| scan ") for line in lines)
+    assert not any(line.startswith(f"| {test} ") for test in same for line in lines)
+    assert max(map(len, lines[: lines.index("")])) <= 100
+
+
+def test_the_page_colours_only_what_is_sure(diff: Diff) -> None:
+    page = html.render(diff)
+    assert page.count('<td class="number rel slower">') == 1
+    assert page.count('<td class="number rel faster">') == 0
+    assert "<i>2</i>" not in page
+    assert "&lt;i&gt;2&lt;/i&gt; | never" in page
+
+
+def test_the_command_line_has_these_formats() -> None:
+    assert [form.name for form in DIFFS] == ["html", "md", "json"]
