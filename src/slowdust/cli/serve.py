@@ -27,10 +27,14 @@ def command(port: int, results: Path) -> None:
     Any two experiments can be compared. It listens on 127.0.0.1 alone and writes nothing.
     """
     from slowdust.report.site.server import Server
+    from slowdust.store.folder import experiments
+    from slowdust.wording import counted
 
     with Server(results, port) as server:
-        click.echo(f"serving {results} at {server.url}, until Ctrl-C")
         try:
+            click.echo(f"reading {counted(len(experiments(results)), 'experiment')} of {results}")
+            server.read_all()
+            click.echo(f"serving them at {server.url}, until Ctrl-C")
             server.serve_forever()
         except KeyboardInterrupt:
             click.echo("\nended")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -96,6 +100,24 @@ def test_site_says_what_it_wrote(slowdust: Slowdust, results: Path) -> None:
     outcome = slowdust("site", "pages")
     assert outcome.complaint == "slowdust: cannot read slap"
     assert outcome.out.splitlines()[0] == "3 pages written, 2 unchanged, 1 removed"
+
+
+def test_serve_shows_pages_until_it_is_interrupted(results: Path) -> None:
+    program = "from slowdust.cli.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "serve", "--port", "0", "--results", str(results)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == f"reading 3 experiments of {results}\n"
+        url = server.stdout.readline().split()[3].rstrip(",")
+        with urllib.request.urlopen(url) as page:
+            assert "3 experiments, the newest first" in page.read().decode()
+        server.send_signal(signal.SIGINT)
+        out, err = server.communicate(timeout=30)
+    assert (server.returncode, out, err) == (0, "\nended\n", "")
 
 
 def test_serve_refuses_a_port_in_use(slowdust: Slowdust) -> None:

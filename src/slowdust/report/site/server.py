@@ -48,6 +48,11 @@ class Server(ThreadingHTTPServer):
         """The address of the index."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
+    def read_all(self) -> None:
+        """Read all experiments, a tenth of a second each, so that no browser waits for it."""
+        with self._lock:
+            self._site.pages()
+
     def page(self, path: str) -> tuple[str, str] | None:
         """Return fingerprint and content of a page; None if there is no such page.
 
