@@ -118,7 +118,7 @@ def test_other_bases_are_replaced_by_one_that_both_have() -> None:
 def test_without_a_common_contender_nothing_is_compared() -> None:
     diff = diff_of(night("a"), Stored(*measured("b", {"9.0.1": 1.0, "9.4.0": 1.0})))
     assert (diff.base, diff.tests) == (None, [])
-    assert diff.summary == ["No test of the one experiment can be compared with one of the other."]
+    assert diff.summary[0] == "No test of the one experiment can be compared with one of the other."
     assert "rates of two experiments never are" in diff.notes[-1]
 
 
@@ -142,6 +142,26 @@ def test_conditions_that_differ_are_listed() -> None:
     assert conditions["mysql@8.0.40", "sha256"][1] == "f" * 64
     assert not any(subject == "mysql@8.0.28" for subject, _ in conditions)
     assert ("host", "Load average") not in conditions
+
+
+def test_values_in_force_are_compared_where_the_given_ones_are_alike() -> None:
+    before, after = night("a"), night("b")
+    for stored, value in ((before, "2GB"), (after, "1GB")):
+        facts = stored.manifest.contenders[1]
+        facts.settings = {"buffers": "half"}
+        facts.settings_in_force = {"buffers": value}
+    after.manifest.contenders[0].settings_in_force = {"jit": "on"}
+    conditions = diff_of(before, after).conditions
+    assert [(each.label, each.before, each.after) for each in conditions] == [
+        ("buffers, in force", "2GB", "1GB")
+    ]
+
+
+def test_tests_of_only_one_are_named() -> None:
+    before = Stored(*measured("a", {"8.0.28": 1.0, "8.0.40": 1.0}, tests=["scan", "hot-points"]))
+    after = Stored(*measured("b", {"8.0.28": 1.0, "8.0.40": 1.0}, tests=["scan", "point-query"]))
+    notes = diff_of(before, after).notes
+    assert notes[1:] == ["Only a has the test hot-points.", "Only b has the test point-query."]
 
 
 def counted(name: str, ratio: float, seed: int) -> Stored:

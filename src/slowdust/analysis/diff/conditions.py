@@ -16,7 +16,7 @@ _NEVER_TWICE = ("Load average", "Free disk", "Steal since start")
 
 
 def changed_conditions(before: Manifest, after: Manifest) -> list[Condition]:
-    """Return what differs: method, tests, host, then contenders that both experiments have."""
+    """Return what differs: method, host, then contenders that both experiments have."""
     return [
         *_changed("method", _method(before), _method(after)),
         *_changed("host", _host(before), _host(after)),
@@ -29,7 +29,6 @@ def _method(manifest: Manifest) -> dict[str, str]:
     facts = describe_method(manifest)
     return {
         **{label: value for label, value in facts.items() if label not in found_out},
-        "tests": ", ".join(sorted(manifest.tests)),
         **({"CPUs to measure on": ", ".join(map(str, manifest.cpus))} if manifest.cpus else {}),
     }
 
@@ -46,11 +45,25 @@ def _changed_contenders(before: Manifest, after: Manifest) -> Iterator[Condition
     later = {facts.name: facts for facts in after.contenders}
     for facts in before.contenders:
         if facts.name in later:
-            yield from _changed(facts.name, _contender(facts), _contender(later[facts.name]))
+            other = later[facts.name]
+            yield from _changed(facts.name, _contender(facts), _contender(other))
+            yield from _changed(facts.name, *_in_force(facts, other))
+
+
+def _in_force(before: ContenderFacts, after: ContenderFacts) -> list[dict[str, str]]:
+    """Return what both servers answered, of settings that both were given alike."""
+    asked = before.settings_in_force.keys() & after.settings_in_force.keys()
+    alike = [
+        name for name in sorted(asked) if before.settings.get(name) == after.settings.get(name)
+    ]
+    return [
+        {f"{name}, in force": facts.settings_in_force[name] for name in alike}
+        for facts in (before, after)
+    ]
 
 
 def _contender(facts: ContenderFacts) -> dict[str, str]:
-    """Return label -> value of all that makes a contender what it is."""
+    """Return label -> value of all that makes a contender what it is, as it was given."""
     build = facts.build
     compiled = build.compiled
     named = {
@@ -64,18 +77,9 @@ def _contender(facts: ContenderFacts) -> dict[str, str]:
         "environment": " ".join(facts.environment),
         "allocator": facts.allocator,
         "failed": facts.failed,
-        # Settings follow with what Slowdust gave the server, and what the server said of them.
         **facts.settings,
     }
-    in_force = {
-        name: value
-        for name, value in facts.settings_in_force.items()
-        if value != facts.settings.get(name)
-    }
-    return {
-        **{label: value for label, value in named.items() if value},
-        **{f"{name}, as in force": value for name, value in in_force.items()},
-    }
+    return {label: value for label, value in named.items() if value}
 
 
 def _changed(

@@ -56,6 +56,7 @@ def _side(manifest: Manifest) -> Side:
         started=manifest.started,
         finished=manifest.finished is not None or manifest.imported is not None,
         contenders=_names(manifest),
+        tests=manifest.tests,
     )
 
 

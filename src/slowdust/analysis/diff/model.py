@@ -19,6 +19,8 @@ class Side(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether it was measured to its end."""
     contenders: list[str]
     """The contenders, the base first."""
+    tests: list[str]
+    """The tests."""
 
 
 class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):

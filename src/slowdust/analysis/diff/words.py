@@ -27,7 +27,10 @@ def summary_of(diff: Diff) -> list[str]:
     """Return sentences on what changed: tests, what else may have, verdicts, work, conditions."""
     compared = [test for test in diff.tests if test.verdict is not None]
     if not compared:
-        return ["No test of the one experiment can be compared with one of the other."]
+        return [
+            "No test of the one experiment can be compared with one of the other.",
+            *_changed_conditions(diff.conditions),
+        ]
     return [
         _tally(diff, compared),
         *_changed_tests(diff, compared),
@@ -52,6 +55,10 @@ def notes_about(diff: Diff) -> list[str]:
         lone = [name for name in side.contenders if name not in other.contenders]
         if lone:
             notes.append(f"Only {side.experiment} has {shortened(lone)}.")
+        lone = [test for test in side.tests if test not in other.tests]
+        if lone and len(lone) < len(side.tests):
+            what = "test" if len(lone) == 1 else "tests"
+            notes.append(f"Only {side.experiment} has the {what} {shortened(lone)}.")
     if diff.base is None:
         notes.append(
             "The two have no contender of one name, so that no ratio of the one is comparable with "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from collections.abc import Sequence
 
@@ -17,7 +18,7 @@ from slowdust.report.markdown.table import (
     work_ratio,
 )
 
-_WIDTH = 100
+_WIDEST = 100
 
 
 def render(diff: Diff) -> str:
@@ -38,27 +39,51 @@ def brief(diff: Diff) -> str:
     lines = [line for text in (*diff.summary, *diff.notes) for line in _wrapped(text)]
     shown = [test for test in diff.tests if test.verdict != "same" or test.verdict_changed]
     if shown:
-        lines += ["", *_table(diff, shown)]
+        lines += ["", *_aligned([_HEAD, *(_short_row(diff, test) for test in shown)])]
     if diff.conditions:
-        lines += ["", *_conditions(diff)]
+        lines += ["", "Conditions:"]
+        lines += [line for each in diff.conditions for line in _wrapped(_in_words(each))]
     return "\n".join([*lines, ""])
 
 
+_HEAD = ("Test", "Before", "After", "After / before")
+
+
+def _short_row(diff: Diff, test: TestDifference) -> tuple[str, ...]:
+    """Return the cells of a terminal: the intervals of both experiments are in their reports."""
+    change = or_absent(test.ratio, ratio) + interval(test.low, test.high)
+    sides = [
+        ABSENT if side is None else f"{ratio(side.ratio)} {side.verdict}"
+        for side in (test.before, test.after)
+    ]
+    return label_of(diff, test), *sides, f"{change} {test.verdict or ''}".rstrip()
+
+
+def _in_words(condition: Condition) -> str:
+    before, after = condition.before or "none", condition.after or "none"
+    return f"  {condition.subject}, {condition.label}: {before}, then {after}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines with columns two blanks apart."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows)
+    return ["  ".join(cells).rstrip() for cells in padded]
+
+
 def _wrapped(text: str) -> list[str]:
+    width = min(_WIDEST, shutil.get_terminal_size().columns)
+    indent = "    " if text.startswith(" ") else "  "
     return textwrap.wrap(
-        text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
 def _tests(diff: Diff) -> list[str]:
-    return _table(diff, diff.tests)
-
-
-def _table(diff: Diff, tests: Sequence[TestDifference]) -> list[str]:
-    with_work = any(test.work for test in tests)
+    with_work = any(test.work for test in diff.tests)
     header = ["Test", "Before", "After", "After / before", "Change"]
     header += ["Work"] if with_work else []
-    return table(header, [_row(diff, test, with_work=with_work) for test in tests], left=1)
+    return table(header, [_row(diff, test, with_work=with_work) for test in diff.tests], left=1)
 
 
 def _row(diff: Diff, test: TestDifference, *, with_work: bool) -> list[str]:
