@@ -16,7 +16,7 @@ from slowdust.archive.importing import (
 )
 from slowdust.archive.insert.kind import InsertKind
 from slowdust.archive.sysbench.kind import SysbenchKind
-from slowdust.store.keeping import check_name
+from slowdust.store.keeping.experiments import check_name
 
 
 class ArchiveKind(Protocol):

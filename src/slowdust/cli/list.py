@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def command(results: Path) -> None:
     """List the experiments in the results folder, newest first, with their tags and notes."""
     from slowdust.errors import SlowdustError
-    from slowdust.store.annotation import Annotation, read_annotation
     from slowdust.store.folder import experiments
+    from slowdust.store.keeping.annotation import Annotation, read_annotation
 
     rows, annotations = [], []
     for folder in experiments(results):

@@ -14,15 +14,16 @@ from slowdust import __version__
 from slowdust.cli.completion import support_shells
 from slowdust.errors import SlowdustError
 
+_KEEPING = ("diff", "site", "serve", "note", "rename", "remove", "bundle")
 _COMMANDS = (
     *("compare", "run", "calibrate", "import"),
     *("report", "history", "list", "show", "tests", "builds", "doctor"),
-    *("diff", "site", "serve", "note", "rename", "remove", "bundle"),
+    *_KEEPING,
 )
 _COMPLETING = "_SLOWDUST_COMPLETE"
 """The variable by which a shell asks for completions."""
-_MODULES = {"import": "import_"}
-"""The modules of commands whose names are Python keywords."""
+_MODULES = {"import": "import_", **{name: f"keeping.{name}" for name in _KEEPING}}
+"""The modules of commands that are not called like their command."""
 
 
 class _LazyGroup(click.Group):

@@ -18,8 +18,8 @@ def command(name: str, results: Path) -> None:
     from slowdust.analysis.origin import kind_of_import
     from slowdust.analysis.results.contenders import describe_work
     from slowdust.archive.summary import lines_of_import
-    from slowdust.store.annotation import read_annotation
     from slowdust.store.folder import Folder
+    from slowdust.store.keeping.annotation import read_annotation
 
     folder = Folder(results / name)
     manifest = folder.read_manifest()

@@ -7,7 +7,7 @@
     waits.ndjson      one record a window of waits, likewise
     perf/             one profile a file: functions and call stacks
     logs/             the servers' logs
-    annotation.json   the user's note and tags (store/annotation.py)
+    annotation.json   the user's note and tags (store/keeping/annotation.py)
 
 A writer holds the folder's lock until it ends; readers need none.
 """

@@ -15,9 +15,9 @@ import pytest
 from slowdust.errors import UsageError
 from slowdust.report.site.publish import publish
 from slowdust.report.site.server import LOOPBACK, Server
-from slowdust.store.annotation import Annotation, write_annotation
 from slowdust.store.folder import Folder
-from slowdust.store.keeping import remove_experiment
+from slowdust.store.keeping.annotation import Annotation, write_annotation
+from slowdust.store.keeping.experiments import remove_experiment
 from tests.unit.synthetic_history import keep, measured
 
 FOREIGN = "<script>alert(1)</script>"

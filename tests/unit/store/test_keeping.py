@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.store.annotation import Annotation, read_annotation, write_annotation
 from slowdust.store.folder import Folder, experiments
-from slowdust.store.keeping import kept_experiment, remove_experiment, rename_experiment
+from slowdust.store.keeping.annotation import Annotation, read_annotation, write_annotation
+from slowdust.store.keeping.experiments import kept_experiment, remove_experiment, rename_experiment
 from tests.unit.synthetic_history import keep, measured
 
 

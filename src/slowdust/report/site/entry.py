@@ -10,7 +10,7 @@ import msgspec
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.stored import Stored
-from slowdust.store.annotation import Annotation
+from slowdust.store.keeping.annotation import Annotation
 from slowdust.units import known
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from slowdust.report.html.environment import environment
-from slowdust.store.annotation import Annotation
+from slowdust.store.keeping.annotation import Annotation
 
 _PLACE = "<main>\n"
 """Where the layout of all pages has its content begin; nothing foreign is before it but the title,

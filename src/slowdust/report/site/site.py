@@ -36,9 +36,9 @@ from slowdust.report.site import dates, index
 from slowdust.report.site.entry import Entry, entry_of, with_previous
 from slowdust.report.site.frame import Link, framed, link_to
 from slowdust.report.site.index import Pairs
-from slowdust.store.annotation import ANNOTATION_FILE, read_annotation
 from slowdust.store.folder import LOGS, Folder, experiments
-from slowdust.store.keeping import is_name
+from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
+from slowdust.store.keeping.experiments import is_name
 
 INDEX, DATES, VERSIONS = "index.html", "dates.html", "versions.html"
 _NOT_READ = (".lock", "report.html", LOGS, ANNOTATION_FILE)

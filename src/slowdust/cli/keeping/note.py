@@ -28,13 +28,13 @@ def command(
     slowdust note nightly-1123 "first night with the new kernel"
     slowdust note nightly-1123 --tag nightly --tag kernel-6.12
     """
-    from slowdust.store.annotation import (
+    from slowdust.store.keeping.annotation import (
         Annotation,
         check_tags,
         read_annotation,
         write_annotation,
     )
-    from slowdust.store.keeping import kept_experiment
+    from slowdust.store.keeping.experiments import kept_experiment
 
     folder = kept_experiment(results, name)
     check_tags((*tags, *untag))

@@ -19,7 +19,7 @@ def command(names: tuple[str, ...], results: Path, **options: bool) -> None:
 
     Nothing is removed if one of the names is of no experiment.
     """
-    from slowdust.store.keeping import kept_experiment, remove_experiment
+    from slowdust.store.keeping.experiments import kept_experiment, remove_experiment
 
     folders = [kept_experiment(results, name) for name in dict.fromkeys(names)]
     for folder in folders:

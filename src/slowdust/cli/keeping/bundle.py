@@ -26,8 +26,8 @@ def command(name: str, output: Path | None, results: Path) -> None:
     The file has all records, profiles, the note and tags, and facts of the host; it has no logs of
     the servers. `slowdust import bundle FILE` brings it into another results folder.
     """
-    from slowdust.store.bundle import SUFFIX, pack
-    from slowdust.store.keeping import kept_experiment
+    from slowdust.store.keeping.bundle import SUFFIX, pack
+    from slowdust.store.keeping.experiments import kept_experiment
 
     folder = kept_experiment(results, name)
     destination = output or Path(f"{folder.name}{SUFFIX}")

@@ -21,7 +21,6 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.store.annotation import ANNOTATION_FILE
 from slowdust.store.folder import (
     COUNTS_FILE,
     MANIFEST_FILE,
@@ -31,7 +30,8 @@ from slowdust.store.folder import (
     WAITS_FILE,
     Folder,
 )
-from slowdust.store.keeping import check_name, is_name, rename_experiment
+from slowdust.store.keeping.annotation import ANNOTATION_FILE
+from slowdust.store.keeping.experiments import check_name, is_name, rename_experiment
 
 SUFFIX = ".slowdust"
 MOST_BYTES = 4 << 30
