@@ -57,7 +57,7 @@ def test_remove_asks(slowdust: Slowdust, results: Path, monkeypatch: pytest.Monk
 def test_remove_removes_nothing_if_a_name_is_wrong(slowdust: Slowdust, results: Path) -> None:
     outcome = slowdust("remove", "slap", "slpa", "--yes")
     assert outcome.code == 2
-    assert "no experiment 'slpa' in results" in outcome.complaint
+    assert outcome.complaint == "slowdust: no experiment 'slpa' in results: did you mean slap?"
     assert (results / "slap").exists()
 
 

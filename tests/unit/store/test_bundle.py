@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 from collections.abc import Mapping
@@ -132,6 +133,18 @@ def test_a_bomb_is_refused(tmp_path: Path, file: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(bundle, "MOST_BYTES", 1000)
     with pytest.raises(SlowdustError, match="too large"):
         unpack(file, tmp_path / "elsewhere")
+    assert [*(tmp_path / "elsewhere").iterdir()] == []
+
+
+def test_a_bomb_in_a_profile_is_refused(
+    tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder.path / "perf").mkdir()
+    (folder.path / "perf/scan.json.gz").write_bytes(gzip.compress(bytes(10_000_000)))
+    pack(folder, tmp_path / "bomb")
+    monkeypatch.setattr(bundle, "MOST_BYTES", 5_000_000)
+    with pytest.raises(SlowdustError, match="too large"):
+        unpack(tmp_path / "bomb", tmp_path / "elsewhere")
     assert [*(tmp_path / "elsewhere").iterdir()] == []
 
 

@@ -16,6 +16,8 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.site.index import Pairs
 from slowdust.report.site.site import INDEX, Page, Site
 
+_MOST_RENDERED = 50
+"""Pages that are kept in memory, those that were asked for last."""
 LOOPBACK = "127.0.0.1"
 _DIFF = re.compile(r"diff/([^/]+)/([^/]+)\.html")
 
@@ -65,7 +67,11 @@ class Server(ThreadingHTTPServer):
                 return None
             rendered = self._rendered.get(path)
             if rendered is None or rendered[0] != page.fingerprint:
-                rendered = self._rendered[path] = (page.fingerprint, page.render())
+                rendered = (page.fingerprint, page.render())
+            self._rendered.pop(path, None)
+            self._rendered[path] = rendered
+            if len(self._rendered) > _MOST_RENDERED:
+                del self._rendered[next(iter(self._rendered))]
             return rendered
 
     def _find(self, path: str) -> Page | None:

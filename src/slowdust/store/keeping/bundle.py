@@ -11,11 +11,13 @@ into a new folder. Links, devices, owners and modes are never looked at.
 
 from __future__ import annotations
 
+import gzip
 import io
 import re
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -124,7 +126,28 @@ def _check(folder: Folder, bundle: Path) -> None:
     folder.read_slices()
     folder.read_counts()
     folder.read_waits()
+    left = MOST_BYTES
+    for path in (folder.path / PROFILES).glob("*"):
+        left -= _unpacked_bytes(path, left)
+        if left <= 0:
+            raise _no_bundle(bundle, "it is too large")
     folder.read_profiles()
+
+
+def _unpacked_bytes(path: Path, most: int) -> int:
+    """Return the size of a compressed file's content, or a number above `most`.
+
+    Raises:
+        SlowdustError: it is damaged.
+    """
+    size = 0
+    try:
+        with gzip.open(path) as content:
+            while size <= most and (part := content.read(_PIECE)):
+                size += len(part)
+    except (OSError, EOFError, zlib.error) as error:
+        raise SlowdustError(f"{path.name} is damaged: {error}") from error
+    return size
 
 
 def _read(bundle: Path, incoming: Path) -> Folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import os
 import re
@@ -15,7 +16,14 @@ import msgspec
 import tomli_w
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.store.folder import MANIFEST_FILE, NAME, SLICES_FILE, Folder, replace_file
+from slowdust.store.folder import (
+    MANIFEST_FILE,
+    NAME,
+    SLICES_FILE,
+    Folder,
+    experiments,
+    replace_file,
+)
 
 
 def is_name(text: str) -> bool:
@@ -45,7 +53,10 @@ def kept_experiment(results: Path, name: str) -> Folder:
     check_name(name)
     folder = Folder(results / name)
     if not (folder.has_manifest() or (folder.path / SLICES_FILE).is_file()):
-        raise UsageError(f"no experiment '{name}' in {results}: `slowdust list` shows those it has")
+        names = [each.name for each in experiments(results)]
+        nearest = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {nearest[0]}?" if nearest else "`slowdust list` shows those it has"
+        raise UsageError(f"no experiment '{name}' in {results}: {hint}")
     return folder
 
 
