@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -73,6 +74,13 @@ def test_the_page_colours_only_what_is_sure(diff: Diff) -> None:
     assert page.count('<td class="number rel faster">') == 0
     assert "<i>2</i>" not in page
     assert "&lt;i&gt;2&lt;/i&gt; | never" in page
+
+
+def test_the_page_has_both_experiments_on_one_axis(diff: Diff) -> None:
+    chart = html.render(diff).partition('id="intervals"')[2].partition("</svg>")[0]
+    for colour, experiment in (("k0", "a"), ("k1", "b")):
+        points = re.findall(rf'<g class="{colour} [^"]*"><title>(\w+): ', chart)
+        assert points == [experiment, experiment]
 
 
 def test_the_command_line_has_these_formats() -> None:
