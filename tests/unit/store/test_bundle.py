@@ -148,6 +148,16 @@ def test_a_bomb_in_a_profile_is_refused(
     assert [*(tmp_path / "elsewhere").iterdir()] == []
 
 
+def test_texts_that_command_a_terminal_are_refused(tmp_path: Path, folder: Folder) -> None:
+    write_annotation(folder, Annotation(note="two lines\n\tare fine"))
+    pack(folder, tmp_path / "fine")
+    assert read_annotation(unpack(tmp_path / "fine", tmp_path / "elsewhere")).note
+    write_annotation(folder, Annotation(note="\x1b]0;title\x07"))
+    pack(folder, tmp_path / "bad")
+    with pytest.raises(SlowdustError, match=r"annotation\.json has control characters"):
+        unpack(tmp_path / "bad", tmp_path / "results-2")
+
+
 def test_damaged_files_leave_nothing_behind(tmp_path: Path, file: Path) -> None:
     content = file.read_bytes()
     (tmp_path / "cut").write_bytes(content[: len(content) // 2])

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+import msgspec
+
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.folder import (
     COUNTS_FILE,
@@ -32,7 +34,7 @@ from slowdust.store.folder import (
     WAITS_FILE,
     Folder,
 )
-from slowdust.store.keeping.annotation import ANNOTATION_FILE
+from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
 from slowdust.store.keeping.experiments import check_name, is_name, rename_experiment
 
 SUFFIX = ".slowdust"
@@ -42,6 +44,8 @@ _MOST_MEMBERS = 100_000
 _FILES = (SPEC_FILE, MANIFEST_FILE, SLICES_FILE, COUNTS_FILE, WAITS_FILE, ANNOTATION_FILE)
 _PROFILE = re.compile(rf"{PROFILES}/[^/\0]+\.json\.gz")
 _PIECE = 1 << 20
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters but tab and the end of a line."""
 
 
 def pack(folder: Folder, destination: Path) -> None:
@@ -123,6 +127,10 @@ def _check(folder: Folder, bundle: Path) -> None:
     manifest = folder.read_manifest()
     if manifest.experiment != folder.name:
         raise _no_bundle(bundle, "its manifest has another name than its folder")
+    for name in (MANIFEST_FILE, ANNOTATION_FILE):
+        if (folder.path / name).is_file():
+            _refuse_control_characters(folder.path / name, bundle)
+    read_annotation(folder)
     folder.read_slices()
     folder.read_counts()
     folder.read_waits()
@@ -132,6 +140,33 @@ def _check(folder: Folder, bundle: Path) -> None:
         if left <= 0:
             raise _no_bundle(bundle, "it is too large")
     folder.read_profiles()
+
+
+def _refuse_control_characters(path: Path, bundle: Path) -> None:
+    """Refuse texts that would command a terminal which they are printed on.
+
+    Raises:
+        SlowdustError: there are such, or the file is damaged.
+    """
+    try:
+        content = msgspec.json.decode(path.read_bytes())
+    except msgspec.MsgspecError as error:
+        raise _no_bundle(bundle, f"{path.name}: {error}") from error
+    if any(_CONTROL.search(text) for text in _texts(content)):
+        raise _no_bundle(bundle, f"{path.name} has control characters")
+
+
+def _texts(content: object) -> Iterator[str]:
+    match content:
+        case str():
+            yield content
+        case [*items]:
+            for item in items:
+                yield from _texts(item)
+        case {**named}:
+            for name, item in named.items():
+                yield str(name)
+                yield from _texts(item)
 
 
 def _unpacked_bytes(path: Path, most: int) -> int:
