@@ -1,6 +1,6 @@
 """The share of intervals and verdicts of `slowdust diff` that are right, where the truth is known.
 
-    python -m bench.diff_intervals [--pairs 500]
+    python -m bench.diff_intervals [--pairs 300]
 
 Two experiments of eight tests, each with a base and a contender, have seeded noise of their own.
 In half of the tests the contender is the same in both; in the others it is slower in the second.
@@ -86,7 +86,7 @@ def judged(night: Night, shifts: Sequence[float], rng: np.random.Generator) -> J
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if intervals or verdicts are wrong more often than they say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=500)
+    parser.add_argument("--pairs", type=int, default=300)
     pairs = parser.parse_args(arguments).pairs
     rng = np.random.default_rng(15)
     good = True
