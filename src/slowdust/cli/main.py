@@ -11,7 +11,6 @@ from types import FrameType
 import click
 
 from slowdust import __version__
-from slowdust.cli.completion import support_shells
 from slowdust.errors import SlowdustError
 
 _KEEPING = ("diff", "site", "serve", "note", "rename", "remove", "bundle")
@@ -75,6 +74,8 @@ def main() -> None:
 
 def _run() -> int:
     if _COMPLETING in os.environ:
+        from slowdust.cli.completion import support_shells
+
         support_shells()
     try:
         code = cli.main(standalone_mode=False)
