@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
@@ -25,6 +25,9 @@ class Stored:
     counts: Sequence[Count] = ()
     profiles: Sequence[Profile] = ()
     waits: Sequence[WaitWindow] = ()
+    _reports: dict[tuple[str, Bands], Report] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def name(self) -> str:
@@ -32,16 +35,19 @@ class Stored:
         return self.manifest.experiment
 
     def report(self, base: str | None = None, bands: Bands = DEFAULT_BANDS) -> Report:
-        """Judge it; see `analyse`."""
-        return analyse(
-            self.manifest,
-            self.slices,
-            base,
-            bands,
-            self.counts,
-            profiles=self.profiles,
-            waits=self.waits,
-        )
+        """Judge it; see `analyse`. The report is the same object every time, and not to change."""
+        key = (base or self.manifest.base, bands)
+        if key not in self._reports:
+            self._reports[key] = analyse(
+                self.manifest,
+                self.slices,
+                base,
+                bands,
+                self.counts,
+                profiles=self.profiles,
+                waits=self.waits,
+            )
+        return self._reports[key]
 
 
 def read_stored(folder: Folder) -> Stored:

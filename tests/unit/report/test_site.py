@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -137,6 +138,28 @@ def test_unreadable_and_unfinished_experiments_are_listed_as_such(
     assert "manifest.json is damaged" in index
     assert index.count("NOT FINISHED") == 1
     assert not (tmp_path / "site/experiments/night-1.html").exists()
+
+
+def test_records_that_are_damaged_have_no_page_and_a_reason(results: Path, tmp_path: Path) -> None:
+    publish(results, tmp_path / "site")
+    (results / "night-2/slices.ndjson").write_text("{\n")
+    outcome = publish(results, tmp_path / "site")
+    assert outcome.unreadable == ["night-2"]
+    assert not (tmp_path / "site/experiments/night-2.html").exists()
+    assert not (tmp_path / "site/diff/night-1/night-2.html").exists()
+    assert "slices.ndjson is damaged" in (tmp_path / "site/index.html").read_text()
+    assert "2026-11-02" not in (tmp_path / "site/dates.html").read_text()
+    for path in ("index.html", "experiments/night+3.html"):
+        assert "diff/night-2/" not in (tmp_path / "site" / path).read_text()
+    assert str(tmp_path) not in (tmp_path / "site/index.html").read_text()
+    assert publish(results, tmp_path / "site").written == []
+
+
+def test_a_copied_folder_is_a_page_of_its_own(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "night-1", results / "copy")
+    outcome = publish(results, tmp_path / "site")
+    assert "experiments/copy.html" in outcome.written
+    assert not any(path.startswith("diff/") and "copy" in path for path in outcome.written)
 
 
 def test_trends_by_date_have_each_night(results: Path, tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.stored import Stored
 from slowdust.store.keeping.annotation import Annotation
+from slowdust.store.manifest import Manifest
 from slowdust.units import known
 
 
@@ -53,14 +53,14 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
         return " ".join([*parts, self.host, *annotation.tags, annotation.note]).casefold()
 
 
-def entry_of(stored: Stored, report: Report) -> Entry:
-    """Return the entry of an experiment, without note and tags."""
-    manifest = stored.manifest
+def entry_of(name: str, stored: Stored) -> Entry:
+    """Return the entry of the experiment in the folder `name`, without note and tags."""
+    manifest, report = stored.manifest, stored.report()
     kind = kind_of_import(manifest)
     works = known(result.work for result in report.results)
     state = "finished" if manifest.finished else "NOT FINISHED"
     return Entry(
-        name=manifest.experiment,
+        name=name,
         started=manifest.started or "",
         state=state if kind is None else f"imported ({kind})",
         base=report.base,
@@ -74,26 +74,34 @@ def entry_of(stored: Stored, report: Report) -> Entry:
     )
 
 
-def with_previous(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries, each with the last one before it that has the same base and benchmark
-    and at least one of its other contenders."""
-    dated = sorted((each for each in entries if each.started), key=lambda each: each.started)
-    previous: dict[str, str] = {}
-    for place, entry in enumerate(dated):
-        for earlier in reversed(dated[:place]):
-            if _comparable(earlier, entry):
-                previous[entry.name] = earlier.name
-                break
-    return [
-        msgspec.structs.replace(entry, previous=previous.get(entry.name, "")) for entry in entries
+def previous_of(manifests: Mapping[str, Manifest | None]) -> dict[str, str]:
+    """Return experiment -> the last one before it that can be compared with it, where there is one.
+
+    That has the same base, one of the other contenders and one of the tests. Archived runs have no
+    intervals, so that nothing could be said of their differences.
+    """
+    dated = [
+        (manifest.started, name, manifest)
+        for name, manifest in manifests.items()
+        if manifest is not None and manifest.started and kind_of_import(manifest) is None
     ]
+    dated.sort(key=lambda each: each[:2])
+    previous = {}
+    for place, (_, name, manifest) in enumerate(dated):
+        for _, earlier_name, earlier in reversed(dated[:place]):
+            if _comparable(earlier, manifest):
+                previous[name] = earlier_name
+                break
+    return previous
 
 
-def _comparable(before: Entry, after: Entry) -> bool:
+def _comparable(before: Manifest, after: Manifest) -> bool:
+    names = [{facts.name for facts in each.contenders} - {each.base} for each in (before, after)]
     return (
-        (before.base, before.benchmarks) == (after.base, after.benchmarks)
-        and bool({*before.others} & {*after.others})
-        and not any(entry.state.startswith("imported") for entry in (before, after))
+        before.experiment != after.experiment  # as a copy of a folder has it
+        and before.base == after.base
+        and not names[0].isdisjoint(names[1])
+        and not set(before.tests).isdisjoint(after.tests)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.site.index import Pairs
-from slowdust.report.site.site import KnownEntry, Page, Site
+from slowdust.report.site.site import KnownEntry, Site
 from slowdust.store.folder import replace_file
 
 RECORD = ".slowdust-site.json"
@@ -54,20 +54,25 @@ def publish(results: Path, directory: Path) -> Published:
         raise UsageError(
             f"{directory / foreign[0]} is not a page of Slowdust's: choose another directory"
         )
-    outcome = Published(
-        unreadable=[name for name, known in site.entries.items() if known.entry.error]
-    )
+    outcome = Published()
     kept = record.pages
+    damaged: set[str] = set()
     try:
         for path, page in pages.items():
             if kept.get(path) == page.fingerprint and (directory / path).is_file():
                 outcome.unchanged += 1
                 continue
+            try:
+                content = page.render().encode()
+            except SlowdustError:
+                damaged.add(path)
+                continue
             (directory / path).parent.mkdir(parents=True, exist_ok=True)
-            replace_file(directory / path, page.render().encode())
+            replace_file(directory / path, content)
             kept[path] = page.fingerprint
             outcome.written.append(path)
-        for path in list(_stale(kept, pages)):
+        # The index, which is made last, says why.
+        for path in list(_stale(kept, pages.keys() - damaged)):
             (directory / path).unlink(missing_ok=True)
             del kept[path]
             outcome.removed.append(path)
@@ -76,10 +81,11 @@ def publish(results: Path, directory: Path) -> Published:
     finally:
         if directory.is_dir():
             _write_record(directory, _Record(pages=kept, entries=site.entries))
+    outcome.unreadable = [name for name, known in site.entries.items() if known.entry.error]
     return outcome
 
 
-def _stale(kept: Mapping[str, str], pages: Mapping[str, Page]) -> Iterator[str]:
+def _stale(kept: Mapping[str, str], pages: Collection[str]) -> Iterator[str]:
     """Yield written pages that the site no longer has; paths that leave the directory never."""
     for path in kept:
         if path not in pages and not Path(path).is_absolute() and ".." not in Path(path).parts:

@@ -51,9 +51,8 @@ class Server(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}/"
 
     def read_all(self) -> None:
-        """Read all experiments, a tenth of a second each, so that no browser waits for it."""
-        with self._lock:
-            self._site.pages()
+        """Make the index, for which all experiments are read, so that no browser waits for it."""
+        self.page(INDEX)
 
     def page(self, path: str) -> tuple[str, str] | None:
         """Return fingerprint and content of a page; None if there is no such page.

@@ -25,7 +25,6 @@ from slowdust.analysis.diff.diff import diff_of
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.dates import trends_of
 from slowdust.analysis.history.history import Choice, deduplicate, history_of
-from slowdust.analysis.model import Report
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.errors import SlowdustError
@@ -33,12 +32,13 @@ from slowdust.report import html
 from slowdust.report.diff import html as diff_html
 from slowdust.report.html import history as history_html
 from slowdust.report.site import dates, index
-from slowdust.report.site.entry import Entry, entry_of, with_previous
+from slowdust.report.site.entry import Entry, entry_of, previous_of
 from slowdust.report.site.frame import Link, framed, link_to
 from slowdust.report.site.index import Pairs
 from slowdust.store.folder import LOGS, Folder, experiments
-from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
+from slowdust.store.keeping.annotation import ANNOTATION_FILE, Annotation, read_annotation
 from slowdust.store.keeping.experiments import is_name
+from slowdust.store.manifest import Manifest
 
 INDEX, DATES, VERSIONS = "index.html", "dates.html", "versions.html"
 _NOT_READ = (".lock", "report.html", LOGS, ANNOTATION_FILE)
@@ -64,137 +64,193 @@ class Page:
 
 
 @dataclass(frozen=True)
-class _Read:
-    stored: Stored
-    report: Report
+class _Experiment:
+    """An experiment of the folder, as far as its manifest says."""
+
+    folder: Folder
+    fingerprint: str
+    manifest: Manifest | None
+    """None if it cannot be read."""
+    annotation: Annotation
 
 
 class Site:
     """The pages of one results folder.
 
-    `known` has the entries of an earlier site by name, which are taken where nothing has changed.
+    `entries` are those of an earlier site by name, which are taken where nothing has changed.
     """
 
     def __init__(
-        self, results: Path, pairs: Pairs, known: Mapping[str, KnownEntry] | None = None
+        self, results: Path, pairs: Pairs, entries: Mapping[str, KnownEntry] | None = None
     ) -> None:
         self._results = results
         self._pairs = pairs
-        self.entries: dict[str, KnownEntry] = dict(known or {})
-        """The entries of the experiments that there were when pages were last asked for."""
-        self._read_last: dict[tuple[str, str], _Read] = {}
+        self.entries: dict[str, KnownEntry] = dict(entries or {})
+        """Entries of the experiments whose page, or the index, was made; without their notes."""
+        self._read_last: dict[tuple[str, str], Stored] = {}
+        self._manifests: dict[str, tuple[str, Manifest | None]] = {}
 
     def pages(self) -> dict[str, Page]:
-        """Return path -> page of all pages that are written, the index last."""
-        folders = {folder.name: folder for folder in experiments(self._results)}
-        prints = {name: fingerprint_of(folder) for name, folder in folders.items()}
-        entries = with_previous([self._entry(folders[name], prints[name]) for name in folders])
-        self.entries = {name: self.entries[name] for name in folders}
-        readable = [entry for entry in entries if entry.can_be_read]
-        pages = {
-            path_of(entry.name): Page(
-                _hash(prints[entry.name], entry.previous, *_written_by_user(entry)),
-                partial(self._experiment_page, entry, prints[entry.name]),
+        """Return path -> page, the newest experiment first and the index last.
+
+        A page of records that are damaged raises SlowdustError when it is rendered.
+        """
+        stored = self._experiments()
+        readable = {each.folder.name: each for each in stored if each.manifest is not None}
+        previous = previous_of({each.folder.name: each.manifest for each in stored})
+        pages = {}
+        for name, each in readable.items():
+            before = readable.get(previous.get(name, ""))
+            link = ("", "") if before is None else (before.folder.name, before.fingerprint)
+            pages[path_of(name)] = Page(
+                _hash(each.fingerprint, *link, *_written_by_user(each.annotation)),
+                partial(self._experiment_page, each, before),
             )
-            for entry in readable
-        }
-        for entry in readable:
-            if entry.previous:
-                pages[diff_path(entry.previous, entry.name)] = self._diff_page(
-                    folders[entry.previous], folders[entry.name]
-                )
-        everything = _hash(*(prints[entry.name] for entry in readable))
-        names = [entry.name for entry in readable]
-        pages[DATES] = Page(everything, lambda: self._dates_page(names))
-        pages[VERSIONS] = Page(everything, lambda: self._versions_page(names))
-        entries.sort(key=lambda entry: entry.started, reverse=True)
-        listed = _hash(self._pairs.value, msgspec.json.encode(entries).decode())
-        pages[INDEX] = Page(listed, lambda: self._index_page(entries))
+            if before is not None:
+                pages[diff_path(before.folder.name, name)] = self._diff_page(before, each)
+        everything = _hash(*(each.fingerprint for each in readable.values()))
+        pages[DATES] = Page(everything, partial(self._dates_page, stored))
+        pages[VERSIONS] = Page(everything, partial(self._versions_page, stored))
+        listed = (
+            part
+            for each in stored
+            for part in (each.folder.name, each.fingerprint, *_written_by_user(each.annotation))
+        )
+        pages[INDEX] = Page(
+            _hash(self._pairs.value, *listed), partial(self._index_page, stored, previous)
+        )
         return pages
 
     def diff(self, before: str, after: str) -> Page | None:
         """Return the difference of any two experiments; None unless there are both."""
-        folders = {folder.name: folder for folder in experiments(self._results)}
-        if before == after or not {before, after} <= folders.keys():
+        readable = {
+            each.folder.name: each for each in self._experiments() if each.manifest is not None
+        }
+        if before == after or not {before, after} <= readable.keys():
             return None
-        return self._diff_page(folders[before], folders[after])
+        return self._diff_page(readable[before], readable[after])
 
-    def _entry(self, folder: Folder, fingerprint: str) -> Entry:
-        known = self.entries.get(folder.name)
-        if known is None or known.fingerprint != fingerprint:
-            known = KnownEntry(fingerprint=fingerprint, entry=self._new_entry(folder, fingerprint))
-            self.entries[folder.name] = known
-        if not known.entry.can_be_read:
-            return known.entry
-        try:
-            return msgspec.structs.replace(known.entry, annotation=read_annotation(folder))
-        except SlowdustError as error:
-            return _unreadable(folder, str(error))
+    def _experiments(self) -> list[_Experiment]:
+        """Return the experiments, those that began last first."""
+        folders = experiments(self._results)
+        stored = [self._experiment(folder) for folder in folders if is_name(folder.name)]
+        self.entries = {
+            each.folder.name: self.entries[each.folder.name]
+            for each in stored
+            if each.folder.name in self.entries
+        }
+        return sorted(
+            stored, key=lambda each: (each.manifest and each.manifest.started) or "", reverse=True
+        )
 
-    def _new_entry(self, folder: Folder, fingerprint: str) -> Entry:
-        if not is_name(folder.name):
-            return _unreadable(folder, "its folder has a name that no experiment can have")
-        try:
-            read = self._read(folder, fingerprint)
-            return entry_of(read.stored, read.report)
-        except SlowdustError as error:
-            return _unreadable(folder, str(error))
+    def _experiment(self, folder: Folder) -> _Experiment:
+        fingerprint = fingerprint_of(folder)
+        read = self._manifests.get(folder.name)
+        if read is None or read[0] != fingerprint:
+            read = (fingerprint, _manifest(folder))
+            self._manifests[folder.name] = read
+        return _Experiment(folder, fingerprint, read[1], _annotation(folder))
 
-    def _read(self, folder: Folder, fingerprint: str) -> _Read:
-        """Return an experiment's records and report, from memory where it was read lately."""
-        key = folder.name, fingerprint
-        read = self._read_last.pop(key, None)
-        if read is None:
-            stored = read_stored(folder)
-            read = _Read(stored, stored.report())
-        self._read_last[key] = read
+    def _entry(self, each: _Experiment) -> Entry:
+        """Return what the index says of an experiment, without its note."""
+        kept = self.entries.get(each.folder.name)
+        if kept is None or kept.fingerprint != each.fingerprint:
+            try:
+                entry = entry_of(each.folder.name, self._read(each))
+            except SlowdustError as error:
+                # A published page is no place for this machine's paths.
+                why = str(error).replace(f"{self._results}/", "")
+                entry = Entry(name=each.folder.name, state="unreadable", error=why)
+            kept = KnownEntry(fingerprint=each.fingerprint, entry=entry)
+            self.entries[each.folder.name] = kept
+        return kept.entry
+
+    def _readable(self, stored: Sequence[_Experiment], name: str | None) -> str:
+        """Return the name if it is of an experiment whose records can be read; else nothing."""
+        named = (each for each in stored if each.folder.name == name)
+        return "".join(each.folder.name for each in named if self._entry(each).can_be_read)
+
+    def _read(self, each: _Experiment) -> Stored:
+        """Return an experiment's records, from memory where they were read lately."""
+        key = each.folder.name, each.fingerprint
+        stored = self._read_last.pop(key, None) or read_stored(each.folder)
+        self._read_last[key] = stored
         while len(self._read_last) > _MOST_READ:
             del self._read_last[next(iter(self._read_last))]
-        return read
+        return stored
 
-    def _experiment_page(self, entry: Entry, fingerprint: str) -> str:
-        read = self._read(Folder(self._results / entry.name), fingerprint)
-        page = html.render(read.report, read.stored.slices, read.stored.profiles)
-        place = path_of(entry.name)
+    def _experiment_page(self, each: _Experiment, before: _Experiment | None) -> str:
+        stored = self._read(each)
+        page = html.render(stored.report(), stored.slices, stored.profiles)
+        self._entry(each)  # while the report is at hand, for the index
+        place = path_of(each.folder.name)
         links = _links(place)
-        if entry.previous:
-            path = diff_path(entry.previous, entry.name)
-            links.append(link_to(path, f"What changed since {entry.previous}", place))
-        return framed(page, links, entry.annotation)
+        if before is not None and self._entry(before).can_be_read:
+            path = diff_path(before.folder.name, each.folder.name)
+            links.append(link_to(path, f"What changed since {before.folder.name}", place))
+        return framed(page, links, each.annotation)
 
-    def _diff_page(self, before: Folder, after: Folder) -> Page:
-        prints = [fingerprint_of(folder) for folder in (before, after)]
-        place = diff_path(before.name, after.name)
+    def _diff_page(self, before: _Experiment, after: _Experiment) -> Page:
+        names = before.folder.name, after.folder.name
+        place = diff_path(*names)
 
         def render() -> str:
-            pair = zip((before, after), prints, strict=True)
-            first, second = (self._read(*each).stored for each in pair)
-            page = diff_html.render(diff_of(first, second))
-            links = [link_to(path_of(each), each, place) for each in (before.name, after.name)]
+            page = diff_html.render(diff_of(self._read(before), self._read(after)))
+            links = [link_to(path_of(each), each, place) for each in names]
             return framed(page, [*_links(place), *links])
 
-        return Page(_hash(*prints), render)
+        return Page(_hash(before.fingerprint, after.fingerprint), render)
 
-    def _dates_page(self, names: Sequence[str]) -> str:
-        return framed(dates.render(trends_of(self._experiments(names))), _links(DATES))
+    def _dates_page(self, stored: Sequence[_Experiment]) -> str:
+        return framed(dates.render(trends_of(_runs(stored))), _links(DATES))
 
-    def _versions_page(self, names: Sequence[str]) -> str:
-        runs, notes = deduplicate(self._experiments(names))
+    def _versions_page(self, stored: Sequence[_Experiment]) -> str:
+        runs, notes = deduplicate(_runs(stored))
         runs.sort(key=lambda run: (run.manifest.started or "", run.name))
         history = history_of(runs, _EVERYTHING)
         history.notes += notes
         return framed(history_html.render(history), _links(VERSIONS))
 
-    def _experiments(self, names: Sequence[str]) -> list[Experiment]:
-        return [Experiment.read(Folder(self._results / name)) for name in names]
-
-    def _index_page(self, entries: Sequence[Entry]) -> str:
+    def _index_page(self, stored: Sequence[_Experiment], previous: Mapping[str, str]) -> str:
+        entries = [
+            msgspec.structs.replace(
+                self._entry(each),
+                annotation=each.annotation,
+                previous=self._readable(stored, previous.get(each.folder.name)),
+            )
+            for each in stored
+        ]
         paths = {
             entry.name: link_to(path_of(entry.name), "", INDEX).href
             for entry in entries
             if entry.can_be_read
         }
         return index.render(entries, paths, self._pairs)
+
+
+def _manifest(folder: Folder) -> Manifest | None:
+    try:
+        return folder.read_manifest()
+    except SlowdustError:
+        return None
+
+
+def _annotation(folder: Folder) -> Annotation:
+    try:
+        return read_annotation(folder)
+    except SlowdustError as error:
+        return Annotation(note=str(error))
+
+
+def _runs(stored: Sequence[_Experiment]) -> list[Experiment]:
+    """Return what trends need of each experiment that can be read."""
+    runs = []
+    for each in stored:
+        try:
+            runs.append(Experiment.read(each.folder))
+        except SlowdustError:
+            continue  # the index says why
+    return runs
 
 
 _EVERYTHING = Choice(
@@ -246,12 +302,8 @@ def _slowdust() -> str:
         return " ".join([__version__, *map(_facts, sources)])
 
 
-def _written_by_user(entry: Entry) -> tuple[str, ...]:
-    return entry.annotation.note, *entry.annotation.tags
-
-
-def _unreadable(folder: Folder, why: str) -> Entry:
-    return Entry(name=folder.name, state="unreadable", error=why)
+def _written_by_user(annotation: Annotation) -> tuple[str, ...]:
+    return annotation.note, *annotation.tags
 
 
 def _links(place: str) -> list[Link]:
