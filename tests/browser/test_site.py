@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from slowdust.report.site.publish import publish
+from slowdust.report.site.server import Server
 from slowdust.store.folder import Folder
 from slowdust.store.keeping.annotation import Annotation, write_annotation
 from tests.browser.colours import COLOURS, contrast, prefer
@@ -70,6 +72,23 @@ def test_two_experiments_lead_to_their_difference(chrome: Chrome, site: Path) ->
         if box.is_selected() != wanted:
             box.click()
     assert "slowdust diff night-1 night-3" in chrome.find_element(By.ID, "pair").text
+
+
+def test_a_served_site_leads_to_the_difference_of_any_two(chrome: Chrome, site: Path) -> None:
+    with Server(site.parent, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            chrome.get(server.url)
+            boxes = chrome.find_elements(By.CSS_SELECTOR, ".choose input")
+            boxes[0].click()
+            boxes[2].click()
+            chrome.find_element(By.CSS_SELECTOR, "#pair a").click()
+            assert chrome.current_url == f"{server.url}diff/night-1/night-3.html"
+            assert "night-1, then night-3" in chrome.find_element(By.CLASS_NAME, "compared").text
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize("page", PAGES)

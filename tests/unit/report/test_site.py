@@ -166,7 +166,8 @@ def test_trends_by_date_have_each_night(results: Path, tmp_path: Path) -> None:
     publish(results, tmp_path / "site")
     page = (tmp_path / "site/dates.html").read_text()
     assert "mysql@8.0.40 against mysql@8.0.28" in page
-    assert [day for day in ("2026-11-01", "2026-11-02", "2026-11-03") if f">{day}</th>" in page]
+    for day in ("2026-11-01", "2026-11-02", "2026-11-03"):
+        assert f">{day}</a></th>" in page
     assert page.count(">0.90<small>") == 6
 
 
@@ -174,6 +175,7 @@ def test_an_empty_results_folder_has_a_site(tmp_path: Path) -> None:
     publish(tmp_path / "none", tmp_path / "site")
     assert "No experiment yet" in (tmp_path / "site/index.html").read_text()
     assert "There is no trend yet" in (tmp_path / "site/dates.html").read_text()
+    assert "There is no history yet" in (tmp_path / "site/versions.html").read_text()
 
 
 @pytest.fixture
