@@ -40,17 +40,24 @@ _SWITCHES = (
 )
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    if not (_CHROMIUM and _DRIVER):
-        pytest.skip("needs chromium and chromedriver: apt-get install chromium chromium-driver")
+def headless_chromium(profile: Path) -> Chrome:
+    """Start a Chromium that keeps its files in `profile`; to be used in a `with`."""
+    assert _CHROMIUM is not None, "needs chromium: apt-get install chromium"
+    assert _DRIVER is not None, "needs chromedriver: apt-get install chromium-driver"
     options = ChromeOptions()
     options.binary_location = _CHROMIUM
     for switch in _SWITCHES:
         options.add_argument(switch)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.add_argument(f"--user-data-dir={profile}")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    with Chrome(options, Service(_DRIVER)) as driver:
+    return Chrome(options, Service(_DRIVER))
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    if not (_CHROMIUM and _DRIVER):
+        pytest.skip("needs chromium and chromedriver: apt-get install chromium chromium-driver")
+    with headless_chromium(tmp_path_factory.mktemp("profile")) as driver:
         yield driver
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from slowdust.archive.problems import Problem
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
-from slowdust.store.folder import NAME, Folder, writing
+from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Imported, Manifest
 from slowdust.store.slice import Slice
 from slowdust.wording import shortened
@@ -112,19 +112,6 @@ def import_candidates(candidates: Sequence[Candidate], results: Path, name: str 
     _store(experiments, results)
     outcome.experiments = list(experiments.values())
     return outcome
-
-
-def check_name(name: str | None) -> None:
-    """Refuse a `--name` that no experiment can have.
-
-    Raises:
-        UsageError: it has other characters.
-    """
-    if name is not None and re.fullmatch(NAME, name) is None:
-        raise UsageError(
-            f"--name '{name}' is not a valid name of an experiment: letters, digits and ._@+- "
-            "only, the first of them a letter or digit"
-        )
 
 
 def name_of(directory: Path, root: Path) -> str:

@@ -12,11 +12,11 @@ from slowdust.archive.importing import (
     Import,
     Mode,
     Option,
-    check_name,
     import_candidates,
 )
 from slowdust.archive.insert.kind import InsertKind
 from slowdust.archive.sysbench.kind import SysbenchKind
+from slowdust.store.keeping.experiments import check_name
 
 
 class ArchiveKind(Protocol):
@@ -66,5 +66,6 @@ def import_archives(
         owner = next((other for other in KINDS if other.owns(file)), kind)
         return None if owner is kind else owner.name
 
-    check_name(name)
+    if name is not None:
+        check_name(name)
     return import_candidates(kind.find(roots, mode, options, foreign), results, name)

@@ -17,7 +17,7 @@ from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.compiling.flags import with_flags
 from slowdust.builds.revisions.revision import is_source
-from slowdust.cli import sizes
+from slowdust.cli import completion, sizes
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.store.manifest import BuildFacts
@@ -71,7 +71,9 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
 
 
 @command.command("get", short_help="Fetch builds and allocators into the cache.")
-@click.argument("names", nargs=-1, required=True, metavar=_NAMES_METAVAR)
+@click.argument(
+    "names", nargs=-1, required=True, metavar=_NAMES_METAVAR, shell_complete=completion.builds
+)
 @click.option("--from", "location", metavar="FILE|URL", help="Use this archive of the binaries.")
 @click.option("--sha256", metavar="HEX", help="The archive's SHA-256, where none is published.")
 @click.option("--repo", metavar="DIRECTORY|URL", help="The repository of DBMS@git:REF.")
@@ -117,7 +119,7 @@ def get_builds(
 
 
 @command.command("show", short_help="Show where a cached build comes from and how it was made.")
-@click.argument("name", metavar="DBMS@VERSION")
+@click.argument("name", metavar="DBMS@VERSION", shell_complete=completion.builds)
 def show_build(name: str) -> None:
     """Show the record of a cached build: origin, flags, compiler, checksum and sizes.
 
@@ -150,7 +152,9 @@ def add_directory(name: str, directory: Path) -> None:
 
 
 @command.command("remove", short_help="Delete builds and allocators from the cache.")
-@click.argument("names", nargs=-1, required=True, metavar=_NAMES_METAVAR)
+@click.argument(
+    "names", nargs=-1, required=True, metavar=_NAMES_METAVAR, shell_complete=completion.builds
+)
 def remove_builds(names: Sequence[str]) -> None:
     """Delete fetched builds and memory allocators from the cache.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.cli.completion import builds
 from slowdust.cli.options import no_wait_option, results_option
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _DBMS = "postgres"
 
 
 @click.command("calibrate", short_help="Find out what this host can tell.")
-@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...")
+@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", shell_complete=builds)
 @click.option("--suite", metavar="NAME", help="quick, default or full.  [quick]")
 @click.option("--tests", metavar="LIST", help="Names or patterns of tests, instead of a suite.")
 @click.option(

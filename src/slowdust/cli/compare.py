@@ -11,6 +11,7 @@ import click
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
+from slowdust.cli import completion
 from slowdust.cli.options import no_wait_option, results_option
 from slowdust.wording import listing
 
@@ -78,6 +79,8 @@ _GENERAL = (
     ),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),
 )
+_COMPLETED = {"--tests": completion.tests, "--benchmark": completion.benchmarks}
+"""What a shell completes behind an option."""
 _GENERAL_NAMES = {option.name for option in _GENERAL}
 
 
@@ -99,7 +102,13 @@ def _click_option(option: Option, text: str) -> click.Option:
         kind = click.Choice(option.metavar[1:-1].split("|"))
     is_flag = option.metavar is None
     return click.Option(
-        [option.name], metavar=option.metavar, help=text, type=kind, is_flag=is_flag, default=None
+        [option.name],
+        metavar=option.metavar,
+        help=text,
+        type=kind,
+        is_flag=is_flag,
+        default=None,
+        shell_complete=_COMPLETED.get(option.name),
     )
 
 
@@ -115,7 +124,13 @@ _OPTIONS = [
 
 
 @click.command("compare", params=_OPTIONS)
-@click.argument("contenders", nargs=-1, required=True, metavar="BASE [CONTENDER]...")
+@click.argument(
+    "contenders",
+    nargs=-1,
+    required=True,
+    metavar="BASE [CONTENDER]...",
+    shell_complete=completion.builds,
+)
 @click.option(
     "--set",
     "settings",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.benchmarks import LISTED
+from slowdust.cli import completion
 from slowdust.cli.options import bands_option, format_options, results_option
 from slowdust.report.formats import HISTORIES, render_as
 
@@ -17,14 +18,19 @@ if TYPE_CHECKING:
     from slowdust.analysis.history.chaining import Experiment
     from slowdust.analysis.history.model import History
     from slowdust.analysis.story.bands import Bands
-    from slowdust.store.folder import Folder
 
 
 @click.command("history", short_help="Show throughput from version to version.")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--benchmark", help=f"Only this benchmark: {LISTED}.")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.experiments)
 @click.option(
-    "--test", "tests", metavar="LIST", help="Names or patterns of tests, separated by commas."
+    "--benchmark", help=f"Only this benchmark: {LISTED}.", shell_complete=completion.benchmarks
+)
+@click.option(
+    "--test",
+    "tests",
+    metavar="LIST",
+    help="Names or patterns of tests, separated by commas.",
+    shell_complete=completion.tests,
 )
 @click.option(
     "--host",
@@ -124,27 +130,22 @@ def _has_version(history: History, version: str) -> bool:
 
 def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
     """Read the named experiments, or all that are readable, newest first."""
+    from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import Folder, experiments
 
     stored = experiments(results)
     if names:
         folders = [Folder(results / name) for name in dict.fromkeys(names)]
-        named = {folder.name: _read(folder) for folder in folders}
+        named = {folder.name: Experiment.read(folder) for folder in folders}
         return [named[folder.name] for folder in stored if folder.name in named]
     readable = []
     for folder in stored:
         try:
-            readable.append(_read(folder))
+            readable.append(Experiment.read(folder))
         except SlowdustError as error:
             click.echo(f"slowdust: left out an unreadable experiment: {error}", err=True)
     return readable
-
-
-def _read(folder: Folder) -> Experiment:
-    from slowdust.analysis.history.chaining import Experiment
-
-    return Experiment(folder.read_manifest(), folder.read_slices(), folder.read_counts())
 
 
 def _place(name: str, names: tuple[str, ...]) -> tuple[int, str]:

@@ -14,26 +14,47 @@ if TYPE_CHECKING:
     from slowdust.archive.kinds import ArchiveKind
 
 
+_BUNDLE = "bundle"
+
+
 class _Kinds(click.Group):
     """A command for each kind of archive; they are loaded when one of them is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from slowdust.archive.kinds import KINDS
 
-        return sorted(kind.name for kind in KINDS)
+        return sorted([_BUNDLE, *(kind.name for kind in KINDS)])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from slowdust.archive.kinds import KINDS
 
+        if cmd_name == _BUNDLE:
+            return _bundle
         return next((_command(kind) for kind in KINDS if kind.name == cmd_name), None)
 
 
-@click.group("import", cls=_Kinds)
+@click.group("import", cls=_Kinds, short_help="Bring archived runs and bundles into the store.")
 def command() -> None:
-    """Bring archived runs of other tools into the store.
+    """Bring archived runs of other tools, or bundles of Slowdust, into the store.
 
     From then on list, show, report and --base work on them as on experiments that were measured.
     """
+
+
+@click.command(_BUNDLE, short_help="Import an experiment from a file of `slowdust bundle`.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--name", help="Name of the experiment here.  [the one it had]")
+@results_option
+def _bundle(file: Path, name: str | None, results: Path) -> None:
+    """Bring the experiment of a bundle, FILE, into the results folder.
+
+    It is the experiment as it was measured, with its note and tags: report, show, history, diff and
+    site work on it as on any other. A bundle is checked before anything of it is kept.
+    """
+    from slowdust.store.keeping.bundle import unpack
+
+    folder = unpack(file, results, name)
+    click.echo(f"{folder.name}: imported, `slowdust report {folder.name}` shows it")
 
 
 def _command(kind: ArchiveKind) -> click.Command:

@@ -13,26 +13,32 @@ if TYPE_CHECKING:
     from slowdust.store.manifest import Manifest
 
 
-@click.command("list")
+@click.command("list", short_help="List the stored experiments, newest first.")
 @results_option
 def command(results: Path) -> None:
-    """List the experiments in the results folder, newest first."""
+    """List the experiments in the results folder, newest first, with their tags and notes."""
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import experiments
+    from slowdust.store.keeping.annotation import Annotation, read_annotation
 
-    rows = []
+    rows, annotations = [], []
     for folder in experiments(results):
         try:
-            manifest = folder.read_manifest()
+            manifest, annotation = folder.read_manifest(), read_annotation(folder)
         except SlowdustError as error:
             rows.append((folder.name, "-", "unreadable", str(error)))
+            annotations.append(Annotation())
             continue
+        annotations.append(annotation)
         contenders = ", ".join(contender.name for contender in manifest.contenders)
         rows.append((folder.name, (manifest.started or "-")[:16], _state(manifest), contenders))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    for row, annotation in zip(rows, annotations, strict=True):
+        cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)]
+        tags = [f"#{tag}" for tag in annotation.tags]
+        click.echo("  ".join([*cells, *tags]).rstrip())
+        for line in annotation.note.splitlines():
+            click.echo(f"    {line}")
 
 
 def _state(manifest: Manifest) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 from types import FrameType
@@ -12,12 +13,16 @@ import click
 from slowdust import __version__
 from slowdust.errors import SlowdustError
 
+_KEEPING = ("diff", "site", "serve", "note", "rename", "remove", "bundle")
 _COMMANDS = (
     *("compare", "run", "calibrate", "import"),
     *("report", "history", "list", "show", "tests", "builds", "doctor"),
+    *_KEEPING,
 )
-_MODULES = {"import": "import_"}
-"""The modules of commands whose names are Python keywords."""
+_COMPLETING = "_SLOWDUST_COMPLETE"
+"""The variable by which a shell asks for completions."""
+_MODULES = {"import": "import_", **{name: f"keeping.{name}" for name in _KEEPING}}
+"""The modules of commands that are not called like their command."""
 
 
 class _LazyGroup(click.Group):
@@ -68,6 +73,10 @@ def main() -> None:
 
 
 def _run() -> int:
+    if _COMPLETING in os.environ:
+        from slowdust.cli.completion import support_shells
+
+        support_shells()
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.cli.completion import experiments
 from slowdust.cli.options import bands_option, format_options, results_option
 from slowdust.report.formats import REPORTS, render_as
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=experiments)
 @format_options(REPORTS)
 @click.option(
     "--classic",

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from slowdust.cli.completion import experiments
 from slowdust.cli.options import results_option
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=experiments)
 @results_option
 def command(name: str, results: Path) -> None:
     """Show an experiment's contenders, settings, tests and host."""
@@ -18,6 +19,7 @@ def command(name: str, results: Path) -> None:
     from slowdust.analysis.results.contenders import describe_work
     from slowdust.archive.summary import lines_of_import
     from slowdust.store.folder import Folder
+    from slowdust.store.keeping.annotation import read_annotation
 
     folder = Folder(results / name)
     manifest = folder.read_manifest()
@@ -26,6 +28,11 @@ def command(name: str, results: Path) -> None:
         click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
     else:
         click.echo(f"{manifest.experiment}: imported, {_when(manifest.started)}")
+    annotation = read_annotation(folder)
+    if annotation.note:
+        click.echo(f"note: {annotation.note}")
+    if annotation.tags:
+        click.echo(f"tags: {', '.join(annotation.tags)}")
     for contender in manifest.contenders:
         click.echo(f"\n{contender.name}: {contender.build.version}")
         sha256 = contender.build.sha256

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
+from slowdust.cli.completion import benchmarks
 from slowdust.wording import listing
 
 
@@ -14,6 +15,7 @@ from slowdust.wording import listing
     "name",
     default=DEFAULT.name,
     show_default=True,
+    shell_complete=benchmarks,
     help=f"{listing(tuple(BENCHMARKS), 'or')}.",
 )
 def command(name: str) -> None:

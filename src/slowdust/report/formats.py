@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Generic, TypeVarTuple
 
 if TYPE_CHECKING:
+    from slowdust.analysis.diff.model import Diff
     from slowdust.analysis.history.model import History
     from slowdust.analysis.model import Report
     from slowdust.analysis.sizes import SizesReport
@@ -58,6 +59,12 @@ HISTORIES: tuple[Format[History], ...] = (
     Format("html", "Write the page to FILE.", "html.history", Destination.FILE),
     Format("md", "Print Markdown, test by test.", "markdown.history"),
     Format("json", "Print JSON (docs/history.schema.json).", "json"),
+)
+
+DIFFS: tuple[Format[Diff], ...] = (
+    Format("html", "Write the page to FILE.", "diff.html", Destination.FILE),
+    Format("md", "Print Markdown.", "diff.markdown"),
+    Format("json", "Print JSON (docs/diff.schema.json).", "json"),
 )
 
 SIZES: tuple[Format[SizesReport], ...] = (

@@ -1,6 +1,6 @@
-"""A report, or a history, as one JSON object.
+"""A report, a history, or a difference of two experiments, as one JSON object.
 
-docs/report.schema.json and docs/history.schema.json describe them.
+docs/report.schema.json, docs/history.schema.json and docs/diff.schema.json describe them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from slowdust.analysis.diff.model import Diff
 from slowdust.analysis.history.model import History
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import Report
@@ -31,7 +32,7 @@ _MEANINGS = {
 def render(
     content: msgspec.Struct, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()
 ) -> str:
-    """Return a report or a history as JSON, indented; what is None is absent."""
+    """Return one of them as JSON, indented; what is None is absent."""
     return _pretty(msgspec.json.encode(_without_none(content)))
 
 
@@ -64,6 +65,12 @@ def history_schema() -> str:
     """Return the JSON Schema of a history, in the same layout."""
     described = _described(History)
     return _schema("slowdust-history-1", "Throughput from version to version", described)
+
+
+def diff_schema() -> str:
+    """Return the JSON Schema of a difference of two experiments, in the same layout."""
+    described = _described(Diff)
+    return _schema("slowdust-diff-1", "What changed from one experiment to another", described)
 
 
 def _described(content: type[msgspec.Struct]) -> dict[str, Any]:

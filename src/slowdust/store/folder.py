@@ -7,6 +7,7 @@
     waits.ndjson      one record a window of waits, likewise
     perf/             one profile a file: functions and call stacks
     logs/             the servers' logs
+    annotation.json   the user's note and tags (store/keeping/annotation.py)
 
 A writer holds the folder's lock until it ends; readers need none.
 """
@@ -226,12 +227,12 @@ class Writer:
 
     def write_spec(self, toml: str) -> None:
         """Write the specification as run."""
-        _replace(self.folder.spec_file, toml.encode())
+        replace_file(self.folder.spec_file, toml.encode())
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest."""
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
-        _replace(self.folder.path / MANIFEST_FILE, content)
+        replace_file(self.folder.path / MANIFEST_FILE, content)
 
     def append_count(self, count: Count) -> None:
         """Append a count; it is on disk when this returns."""
@@ -261,7 +262,7 @@ class Writer:
             raise SlowdustError(f"cannot write {folder}: {error.strerror}") from error
         source = profile.source if start is None else f"{profile.source}-{start}"
         name = f"{profile.test}@{profile.clients}-{number}-{source}.json.gz"
-        _replace(folder / name, gzip.compress(msgspec.json.encode(profile)))
+        replace_file(folder / name, gzip.compress(msgspec.json.encode(profile)))
 
     def append(self, *records: Slice) -> None:
         """Append slices; they are on disk when this returns."""
@@ -308,8 +309,12 @@ def _cut_incomplete_line(records: IO[bytes]) -> None:
     records.truncate(content.rfind(b"\n") + 1)
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Replace a file so that a reader sees the old or the new content, even after a crash."""
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader sees the old or the new content, even after a crash.
+
+    Raises:
+        SlowdustError: it cannot be written.
+    """
     beside = path.with_name(f".{path.name}.new")
     try:
         with beside.open("wb") as file:

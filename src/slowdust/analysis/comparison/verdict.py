@@ -97,10 +97,10 @@ def chance_of_not_same(relative: Relative, margin: float) -> float:
     interval = relative.equivalence_interval
     if interval is None:
         return 0.0
-    return _beyond(relative, math.log1p(margin) - _half_width(interval))
+    return tail_beyond(relative, math.log1p(margin) - _half_width(interval))
 
 
-def _beyond(relative: Relative, distance: float) -> float:
+def tail_beyond(relative: Relative, distance: float) -> float:
     """Return the two-sided tail probability at a distance in ln rqps, from those of the intervals.
 
     Its logarithm is linear in that of the distance between them, and beyond the widest; nearer than

@@ -21,6 +21,7 @@ from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.results import group_of, outline, results_of, sorted_steps
 from slowdust.analysis.versions import Release
 from slowdust.store.count import Count
+from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -62,6 +63,16 @@ class Experiment:
         self.counts = counts
         self._slices = slices
         self._ratios: dict[str, dict[Step, dict[str, Ratio]]] = {}
+
+    @classmethod
+    def read(cls, folder: Folder) -> Experiment:
+        """Read what a history needs of an experiment.
+
+        Raises:
+            UsageError: there is no such experiment, or a newer Slowdust wrote it.
+            SlowdustError: a file is damaged.
+        """
+        return cls(folder.read_manifest(), folder.read_slices(), folder.read_counts())
 
     @property
     def name(self) -> str:

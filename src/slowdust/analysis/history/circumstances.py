@@ -54,10 +54,13 @@ def host_of(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the facts that identify the host; empty with neither a CPU nor a name."""
     if not {"CPU", "host"} & facts.keys():
         return ()
-    return tuple((label, _fact(label, facts[label])) for label in SAME_HOST if label in facts)
+    return tuple(
+        (label, normalised_fact(label, facts[label])) for label in SAME_HOST if label in facts
+    )
 
 
-def _fact(label: str, value: str) -> str:
+def normalised_fact(label: str, value: str) -> str:
+    """Return a fact's value without what is never twice the same: memory is in whole units."""
     if label != "Memory" or (amount := _AMOUNT.match(value)) is None:
         return value
     return f"{float(amount['number']):.0f} {amount['unit']}"

@@ -1,0 +1,1 @@
+"""Two experiments beside each other: what changed from the one to the other."""

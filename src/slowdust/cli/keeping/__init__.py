@@ -1,0 +1,1 @@
+"""The commands about all experiments of a results folder, one module each."""

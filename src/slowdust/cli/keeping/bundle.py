@@ -1,0 +1,35 @@
+"""`slowdust bundle`: one experiment as one file, for another Slowdust."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.cli.completion import experiments
+from slowdust.cli.options import results_option
+
+
+@click.command("bundle", short_help="Write an experiment into one file.")
+@click.argument("name", shell_complete=experiments)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write this file, which must not exist.  [NAME.slowdust]",
+)
+@results_option
+def command(name: str, output: Path | None, results: Path) -> None:
+    """Write the experiment NAME into one file, which another Slowdust opens.
+
+    The file has all records, profiles, the note and tags, and facts of the host; it has no logs of
+    the servers. `slowdust import bundle FILE` brings it into another results folder.
+    """
+    from slowdust.store.keeping.bundle import SUFFIX, pack
+    from slowdust.store.keeping.experiments import kept_experiment
+
+    folder = kept_experiment(results, name)
+    destination = output or Path(f"{folder.name}{SUFFIX}")
+    pack(folder, destination)
+    click.echo(f"bundle: {destination}, {destination.stat().st_size / 1e6:.1f} MB")

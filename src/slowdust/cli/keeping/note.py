@@ -1,0 +1,47 @@
+"""`slowdust note`: a note and tags of an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.cli.completion import experiments
+from slowdust.cli.options import results_option
+
+
+@click.command("note", short_help="Write a note or tags beside an experiment.")
+@click.argument("name", shell_complete=experiments)
+@click.argument("text", required=False)
+@click.option("--tag", "tags", multiple=True, metavar="WORD", help="Add a tag; repeatable.")
+@click.option("--untag", multiple=True, metavar="WORD", help="Remove a tag; repeatable.")
+@results_option
+def command(
+    *, name: str, text: str | None, tags: tuple[str, ...], untag: tuple[str, ...], results: Path
+) -> None:
+    """Write TEXT beside the experiment NAME, in place of an earlier note, or tag it.
+
+    An empty TEXT removes the note. Without TEXT and tags it prints what there is. Notes and tags
+    are in the lists of `slowdust list`, `show`, `site` and `serve`, and travel in a bundle.
+
+    \b
+    slowdust note nightly-1123 "first night with the new kernel"
+    slowdust note nightly-1123 --tag nightly --tag kernel-6.12
+    """
+    from slowdust.store.keeping.annotation import (
+        Annotation,
+        check_tags,
+        read_annotation,
+        write_annotation,
+    )
+    from slowdust.store.keeping.experiments import kept_experiment
+
+    folder = kept_experiment(results, name)
+    check_tags((*tags, *untag))
+    there = read_annotation(folder)
+    kept = ({*there.tags, *tags}) - {*untag}
+    annotation = Annotation(note=there.note if text is None else text.strip(), tags=sorted(kept))
+    if annotation != there:
+        write_annotation(folder, annotation)
+    click.echo(annotation.note or "no note")
+    click.echo(f"tags: {', '.join(annotation.tags) or 'none'}")

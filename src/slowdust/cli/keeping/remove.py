@@ -1,0 +1,33 @@
+"""`slowdust remove`: experiments that are no longer wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.cli.completion import experiments
+from slowdust.cli.options import results_option
+
+
+@click.command("remove", short_help="Remove experiments with all their files.")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=experiments)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@results_option
+def command(names: tuple[str, ...], results: Path, **options: bool) -> None:
+    """Remove experiments with all their files, after a question.
+
+    Nothing is removed if one of the names is of no experiment.
+    """
+    from slowdust.store.keeping.experiments import kept_experiment, remove_experiment
+
+    folders = [kept_experiment(results, name) for name in dict.fromkeys(names)]
+    for folder in folders:
+        files = [path for path in folder.path.rglob("*") if path.is_file()]
+        size = sum(path.stat().st_size for path in files) / 1e6
+        click.echo(f"{folder.path}: {len(files)} files, {size:.1f} MB")
+    if not options["yes"]:
+        click.confirm("Remove this for good?", abort=True)
+    for folder in folders:
+        remove_experiment(folder)
+        click.echo(f"removed {folder.name}")

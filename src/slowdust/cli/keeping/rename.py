@@ -1,0 +1,25 @@
+"""`slowdust rename`: another name for an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.cli.completion import experiments
+from slowdust.cli.options import results_option
+
+
+@click.command("rename", short_help="Give an experiment another name.")
+@click.argument("old", shell_complete=experiments)
+@click.argument("new")
+@results_option
+def command(old: str, new: str, results: Path) -> None:
+    """Give the experiment OLD the name NEW, in its folder, its manifest and its file.
+
+    The page report.html in its folder is as old as it was: `slowdust report NEW` writes it anew.
+    """
+    from slowdust.store.keeping.experiments import kept_experiment, rename_experiment
+
+    folder = rename_experiment(kept_experiment(results, old), new)
+    click.echo(f"{old} is now {folder.name}, in {folder.path}")

@@ -1,0 +1,227 @@
+"""Bundles: one experiment as one file, a compressed tar archive, for another Slowdust.
+
+A bundle has what reports are made of, below the experiment's name: the specification, the manifest,
+all records, profiles and the user's note. The servers' logs stay where they were written, since
+they are long and name the machine's paths.
+
+A bundle may come from anybody. So nothing is unpacked as the archive says: of its members only
+regular files with names that an experiment's folder has are read, and written by their content
+into a new folder. Links, devices, owners and modes are never looked at.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import msgspec
+
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.folder import (
+    COUNTS_FILE,
+    MANIFEST_FILE,
+    PROFILES,
+    SLICES_FILE,
+    SPEC_FILE,
+    WAITS_FILE,
+    Folder,
+)
+from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
+from slowdust.store.keeping.experiments import check_name, is_name, rename_experiment
+
+SUFFIX = ".slowdust"
+MOST_BYTES = 4 << 30
+"""The most that a bundle may unpack to: 2,000 times the largest experiment of the examples."""
+_MOST_MEMBERS = 100_000
+_FILES = (SPEC_FILE, MANIFEST_FILE, SLICES_FILE, COUNTS_FILE, WAITS_FILE, ANNOTATION_FILE)
+_PROFILE = re.compile(rf"{PROFILES}/[^/\0]+\.json\.gz")
+_PIECE = 1 << 20
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters but tab and the end of a line."""
+
+
+def pack(folder: Folder, destination: Path) -> None:
+    """Write the bundle of an experiment; a running one as it is now.
+
+    Raises:
+        UsageError: `destination` exists, or the experiment has no manifest yet.
+        SlowdustError: it cannot be written.
+    """
+    folder.read_manifest()
+    try:
+        with destination.open("xb") as file:
+            try:
+                _write(folder, file)
+            except BaseException:
+                destination.unlink()
+                raise
+    except FileExistsError:
+        raise UsageError(f"{destination} exists already: choose another file with -o") from None
+    except OSError as error:
+        raise SlowdustError(f"cannot write {destination}: {error.strerror}") from error
+
+
+def _write(folder: Folder, file: IO[bytes]) -> None:
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
+        for path in _members(folder):
+            info = tarfile.TarInfo(str(PurePosixPath(folder.name, path)))
+            content = (folder.path / path).read_bytes()
+            info.size = len(content)
+            info.mtime = int((folder.path / path).stat().st_mtime)
+            archive.addfile(info, io.BytesIO(content))
+
+
+def _members(folder: Folder) -> Iterator[str]:
+    """Yield the paths of the folder's files that belong into a bundle."""
+    yield from (name for name in _FILES if (folder.path / name).is_file())
+    profiles = sorted((folder.path / PROFILES).glob("*.json.gz"))
+    yield from (f"{PROFILES}/{path.name}" for path in profiles)
+
+
+def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
+    """Bring the experiment of a bundle into a results folder; return it.
+
+    It has the name that it had, or `name`. It appears whole or not at all.
+
+    Raises:
+        UsageError: the name is taken or not valid, or a newer Slowdust wrote the experiment.
+        SlowdustError: the file is no bundle, is damaged, or has what no bundle has.
+    """
+    if name is not None:
+        check_name(name)
+    results.mkdir(parents=True, exist_ok=True)
+    # One level below what `experiments` looks at, and on the same disk as its last place.
+    incoming = Path(tempfile.mkdtemp(prefix=".incoming-", dir=results))
+    try:
+        folder = _read(bundle, incoming)
+        _check(folder, bundle)
+        wanted = results / (name or folder.name)
+        if wanted.exists():
+            raise UsageError(
+                f"there is a '{wanted.name}' in {results} already: choose another with --name"
+            )
+        if name not in (None, folder.name):
+            folder = rename_experiment(folder, wanted.name)
+        (folder.path / ".lock").unlink(missing_ok=True)
+        folder.path.rename(wanted)
+        return Folder(wanted)
+    finally:
+        shutil.rmtree(incoming, ignore_errors=True)
+
+
+def _check(folder: Folder, bundle: Path) -> None:
+    """Read all records once, so that a damaged experiment never gets into the results.
+
+    Raises:
+        UsageError: a newer Slowdust wrote it.
+        SlowdustError: a file is damaged, or the manifest is another experiment's.
+    """
+    manifest = folder.read_manifest()
+    if manifest.experiment != folder.name:
+        raise _no_bundle(bundle, "its manifest has another name than its folder")
+    for name in (MANIFEST_FILE, ANNOTATION_FILE):
+        if (folder.path / name).is_file():
+            _refuse_control_characters(folder.path / name, bundle)
+    read_annotation(folder)
+    folder.read_slices()
+    folder.read_counts()
+    folder.read_waits()
+    left = MOST_BYTES
+    for path in (folder.path / PROFILES).glob("*"):
+        left -= _unpacked_bytes(path, left)
+        if left <= 0:
+            raise _no_bundle(bundle, "it is too large")
+    folder.read_profiles()
+
+
+def _refuse_control_characters(path: Path, bundle: Path) -> None:
+    """Refuse texts that would command a terminal which they are printed on.
+
+    Raises:
+        SlowdustError: there are such, or the file is damaged.
+    """
+    try:
+        content = msgspec.json.decode(path.read_bytes())
+    except msgspec.MsgspecError as error:
+        raise _no_bundle(bundle, f"{path.name}: {error}") from error
+    if any(_CONTROL.search(text) for text in _texts(content)):
+        raise _no_bundle(bundle, f"{path.name} has control characters")
+
+
+def _texts(content: object) -> Iterator[str]:
+    match content:
+        case str():
+            yield content
+        case [*items]:
+            for item in items:
+                yield from _texts(item)
+        case {**named}:
+            for name, item in named.items():
+                yield str(name)
+                yield from _texts(item)
+
+
+def _unpacked_bytes(path: Path, most: int) -> int:
+    """Return the size of a compressed file's content, or a number above `most`.
+
+    Raises:
+        SlowdustError: it is damaged.
+    """
+    size = 0
+    try:
+        with gzip.open(path) as content:
+            while size <= most and (part := content.read(_PIECE)):
+                size += len(part)
+    except (OSError, EOFError, zlib.error) as error:
+        raise SlowdustError(f"{path.name} is damaged: {error}") from error
+    return size
+
+
+def _read(bundle: Path, incoming: Path) -> Folder:
+    """Write the files of a bundle below `incoming`; return the folder of its experiment."""
+    names: set[str] = set()
+    left = MOST_BYTES
+    try:
+        with tarfile.open(bundle, mode="r|gz") as archive:
+            for count, member in enumerate(archive):
+                name, path = _place_of(member, bundle)
+                names.add(name)
+                left -= member.size
+                if len(names) > 1 or left < 0 or count >= _MOST_MEMBERS:
+                    raise _no_bundle(bundle, "it is too large, or has several experiments")
+                target = incoming / name / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                content = archive.extractfile(member)
+                assert content is not None
+                with target.open("xb") as file:
+                    shutil.copyfileobj(content, file, _PIECE)
+    except FileExistsError:
+        raise _no_bundle(bundle, "a file is in it twice") from None
+    except (tarfile.TarError, EOFError, OSError) as error:
+        if isinstance(error, FileNotFoundError) and not bundle.exists():
+            raise UsageError(f"there is no file {bundle}") from None
+        raise _no_bundle(bundle, str(error)) from error
+    if len(names) != 1:
+        raise _no_bundle(bundle, "it is empty")
+    return Folder(incoming / names.pop())
+
+
+def _place_of(member: tarfile.TarInfo, bundle: Path) -> tuple[str, str]:
+    """Return experiment and file of a member; refuse whatever `pack` does not write."""
+    name, _, path = member.name.partition("/")
+    known = path in _FILES or _PROFILE.fullmatch(path) is not None
+    if not (member.isreg() and is_name(name) and known):
+        raise _no_bundle(bundle, f"it has {member.name!r}")
+    return name, path
+
+
+def _no_bundle(bundle: Path, why: str) -> SlowdustError:
+    return SlowdustError(f"{bundle} is not a bundle of `slowdust bundle`, or is damaged: {why}")

@@ -1,0 +1,133 @@
+"""Which experiments a results folder keeps: looking one up, renaming it, removing it."""
+
+from __future__ import annotations
+
+import difflib
+import fcntl
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import tomli_w
+
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.folder import (
+    MANIFEST_FILE,
+    NAME,
+    SLICES_FILE,
+    Folder,
+    experiments,
+    replace_file,
+)
+
+
+def is_name(text: str) -> bool:
+    """Return whether an experiment can have this name."""
+    return re.fullmatch(NAME, text) is not None
+
+
+def check_name(text: str) -> None:
+    """Refuse what no experiment can be called.
+
+    Raises:
+        UsageError: it has other characters.
+    """
+    if not is_name(text):
+        raise UsageError(
+            f"'{text}' is not a valid name of an experiment: letters, digits and ._@+- only, the "
+            "first of them a letter or digit"
+        )
+
+
+def kept_experiment(results: Path, name: str) -> Folder:
+    """Return the folder of the experiment of that name, which may be damaged.
+
+    Raises:
+        UsageError: there is none.
+    """
+    check_name(name)
+    folder = Folder(results / name)
+    if not (folder.has_manifest() or (folder.path / SLICES_FILE).is_file()):
+        names = [each.name for each in experiments(results)]
+        nearest = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {nearest[0]}?" if nearest else "`slowdust list` shows those it has"
+        raise UsageError(f"no experiment '{name}' in {results}: {hint}")
+    return folder
+
+
+def rename_experiment(folder: Folder, name: str) -> Folder:
+    """Give an experiment another name, in its specification and its manifest, too; return it.
+
+    The order of `slowdust list` stays as it is.
+
+    Raises:
+        UsageError: the name is not valid or taken, or the experiment is running.
+        SlowdustError: its manifest is damaged, or the folder cannot be written.
+    """
+    check_name(name)
+    target = folder.path.with_name(name)
+    with _held(folder):
+        if target.exists():
+            raise UsageError(f"there is a '{name}' in {target.parent} already: choose another name")
+        if folder.has_manifest():
+            _rename_manifest(folder.path / MANIFEST_FILE, name)
+        if folder.spec_file.is_file():
+            _rename_spec(folder, name)
+        try:
+            folder.path.rename(target)
+        except OSError as error:
+            raise SlowdustError(f"cannot rename {folder.path}: {error.strerror}") from error
+    return Folder(target)
+
+
+def remove_experiment(folder: Folder) -> None:
+    """Remove an experiment with all its files.
+
+    Raises:
+        UsageError: it is running.
+        SlowdustError: a file cannot be removed.
+    """
+    with _held(folder):
+        try:
+            shutil.rmtree(folder.path)
+        except OSError as error:
+            raise SlowdustError(f"cannot remove {folder.path}: {error}") from error
+
+
+@contextmanager
+def _held(folder: Folder) -> Iterator[None]:
+    """Keep every writer out of the folder, by its lock."""
+    try:
+        with folder.lock_file.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+    except BlockingIOError:
+        raise UsageError(
+            f"'{folder.name}' is running: wait for its end, or stop it with Ctrl-C where it runs"
+        ) from None
+
+
+def _rename_manifest(path: Path, name: str) -> None:
+    """Replace the name alone: a newer Slowdust's fields stay, and so does the place in lists."""
+    times = path.stat()
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
+    except msgspec.MsgspecError as error:
+        raise SlowdustError(f"{path} is damaged: {error}") from error
+    manifest["experiment"] = name
+    replace_file(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _rename_spec(folder: Folder, name: str) -> None:
+    try:
+        table = tomllib.loads(folder.read_spec())
+    except tomllib.TOMLDecodeError as error:
+        raise SlowdustError(f"{folder.spec_file} is damaged: {error}") from error
+    if "name" in table:
+        replace_file(folder.spec_file, tomli_w.dumps(table | {"name": name}).encode())

@@ -1,0 +1,204 @@
+"""What changed between two experiments whose truth is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from slowdust.analysis.comparison.estimate import Interval, Relative
+from slowdust.analysis.diff.diff import diff_of
+from slowdust.analysis.diff.model import Diff, TestDifference
+from slowdust.analysis.diff.ratios import ratio_of
+from slowdust.analysis.stored import Stored
+from slowdust.errors import UsageError
+from tests.unit.synthetic import Noise
+from tests.unit.synthetic_counts import synthetic_counts
+from tests.unit.synthetic_history import Levels, measured
+
+TESTS = ("point-query", "hot-points", "scan", "update-index")
+
+
+def night(
+    name: str,
+    levels: Levels | None = None,
+    *,
+    seed: int = 1,
+    base: str = "8.0.28",
+    host: Mapping[str, str] | None = None,
+) -> Stored:
+    """One experiment of 8.0.40 beside the base."""
+    contenders = {base: 1.0, **({"8.0.40": 1.0} if levels is None else levels)}
+    return Stored(*measured(name, contenders, noise=Noise(), seed=seed, host=host))
+
+
+def by_test(diff: Diff) -> dict[str, TestDifference]:
+    return {test.test: test for test in diff.tests}
+
+
+def test_what_changed_is_told_from_what_did_not() -> None:
+    slower = {"8.0.40": {"point-query": 0.9, "hot-points": 1.0, "scan": 1.0, "update-index": 1.0}}
+    diff = diff_of(night("last"), night("tonight", slower, seed=2))
+    tests = by_test(diff)
+    point = tests["point-query"]
+    assert point.verdict == "slower"
+    assert point.low is not None
+    assert point.high is not None
+    assert point.low < 0.9 < point.high
+    assert point.before is not None
+    assert point.after is not None
+    assert point.ratio == pytest.approx(point.after.ratio / point.before.ratio)
+    assert {tests[name].verdict for name in TESTS[1:]} <= {"same", "unsure"}
+    assert "1 slower than before, none faster" in diff.summary[0]
+    assert diff.summary[1].startswith("point-query has lost ")
+    assert diff.summary[2].startswith("Nothing else can have lost more than ")
+
+
+def test_a_verdict_may_differ_where_no_change_is_sure() -> None:
+    """Two nights of one truth, 4% slower: sure in one, unsure in the other."""
+    levels = {"8.0.40": 0.97}
+    diffs = [diff_of(night("a", levels, seed=s), night("b", levels, seed=s + 50)) for s in range(6)]
+    changed = [test for diff in diffs for test in diff.tests if test.verdict_changed]
+    assert changed, "no night of these decided otherwise than the other"
+    assert {test.verdict for test in changed} <= {"same", "unsure"}
+    assert any("Another verdict without a sure change" in " ".join(d.summary) for d in diffs)
+
+
+def test_equal_nights_seldom_differ() -> None:
+    """Two of 40 results of equal truth may be called changed, at 5% false discoveries."""
+    tests = [
+        test
+        for seed in range(10)
+        for test in diff_of(night("a", seed=seed), night("b", seed=seed + 100)).tests
+    ]
+    assert len(tests) == 40
+    assert sum(test.verdict in ("slower", "faster") for test in tests) <= 2
+    covered = sum(test.low <= 1 <= test.high for test in tests if test.low and test.high)
+    assert covered >= 35
+
+
+def test_half_widths_add_up_in_squares() -> None:
+    def relative(ratio: float, half_width: float) -> Relative:
+        levels = [
+            Interval(ratio * math.exp(-half_width * k), ratio * math.exp(half_width * k))
+            for k in (1.0, 0.8, 1.4, 1.8)
+        ]
+        return Relative(
+            ratio=ratio,
+            interval=levels[0],
+            equivalence_interval=levels[1],
+            sameness_interval=levels[2],
+            difference_interval=levels[3],
+        )
+
+    change = ratio_of(relative(0.5, 0.03), relative(0.6, 0.04))
+    assert change is not None
+    assert change.ratio == pytest.approx(1.2)
+    assert change.interval is not None
+    assert math.log(change.interval.high / 1.2) == pytest.approx(0.05)
+    assert change.p_value < 0.001
+    alike = ratio_of(relative(0.5, 0.03), relative(0.5, 0.04))
+    assert alike is not None
+    assert alike.p_value == 1
+
+
+def test_other_bases_are_replaced_by_one_that_both_have() -> None:
+    before = night("a", {"8.0.28": 1.0, "8.0.40": 0.9}, base="5.7.44")
+    diff = diff_of(before, night("b", {"8.0.40": 0.9}, seed=3))
+    assert diff.base == "mysql@8.0.28"
+    assert {test.contender for test in diff.tests} == {"mysql@8.0.40"}
+    assert {test.verdict for test in diff.tests} <= {"same", "unsure"}
+    notes = " ".join(diff.notes)
+    assert "Only a has mysql@5.7.44." in notes
+    assert "relative to mysql@8.0.28, which is not the base of both" in notes
+
+
+def test_without_a_common_contender_nothing_is_compared() -> None:
+    diff = diff_of(night("a"), Stored(*measured("b", {"9.0.1": 1.0, "9.4.0": 1.0})))
+    assert (diff.base, diff.tests) == (None, [])
+    assert diff.summary[0] == "No test of the one experiment can be compared with one of the other."
+    assert "rates of two experiments never are" in diff.notes[-1]
+
+
+def test_conditions_that_differ_are_listed() -> None:
+    before, after = (
+        night("a", host={"CPU": "x", "Kernel": "6.1", "Load average": "1.0"}),
+        night("b", host={"CPU": "x", "Load average": "2.0"}),
+    )
+    before.manifest.method.rows, after.manifest.method.rows = 1000, 2000
+    before.manifest.contenders[1].settings = {"sync_binlog": "1"}
+    after.manifest.contenders[1].settings = {"sync_binlog": "0", "jit": "off"}
+    after.manifest.contenders[1].build.sha256 = "f" * 64
+    conditions = {
+        (each.subject, each.label): (each.before, each.after)
+        for each in diff_of(before, after).conditions
+    }
+    assert conditions["method", "rows per table"] == ("1,000", "2,000")
+    assert conditions["host", "Kernel"] == ("6.1", None)
+    assert conditions["mysql@8.0.40", "sync_binlog"] == ("1", "0")
+    assert conditions["mysql@8.0.40", "jit"] == (None, "off")
+    assert conditions["mysql@8.0.40", "sha256"][1] == "f" * 64
+    assert not any(subject == "mysql@8.0.28" for subject, _ in conditions)
+    assert ("host", "Load average") not in conditions
+
+
+def test_values_in_force_are_compared_where_the_given_ones_are_alike() -> None:
+    before, after = night("a"), night("b")
+    for stored, value in ((before, "2GB"), (after, "1GB")):
+        facts = stored.manifest.contenders[1]
+        facts.settings = {"buffers": "half"}
+        facts.settings_in_force = {"buffers": value}
+    after.manifest.contenders[0].settings_in_force = {"jit": "on"}
+    conditions = diff_of(before, after).conditions
+    assert [(each.label, each.before, each.after) for each in conditions] == [
+        ("buffers, in force", "2GB", "1GB")
+    ]
+
+
+def test_tests_of_only_one_are_named() -> None:
+    before = Stored(*measured("a", {"8.0.28": 1.0, "8.0.40": 1.0}, tests=["scan", "hot-points"]))
+    after = Stored(*measured("b", {"8.0.28": 1.0, "8.0.40": 1.0}, tests=["scan", "point-query"]))
+    notes = diff_of(before, after).notes
+    assert notes[1:] == ["Only a has the test hot-points.", "Only b has the test point-query."]
+
+
+def counted(name: str, ratio: float, seed: int) -> Stored:
+    stored = night(name, seed=seed)
+    contenders = [facts.name for facts in stored.manifest.contenders]
+    shifts = {"mysql@8.0.40": {"scan": ratio}}
+    return replace(stored, counts=synthetic_counts(contenders, TESTS, shifts=shifts, seed=seed))
+
+
+def test_work_is_compared_apart_from_time() -> None:
+    diff = diff_of(counted("a", 1.0, 1), counted("b", 1.2, 2))
+    works = {test.test: test.work for test in diff.tests}
+    scan = works["scan"]
+    assert scan is not None
+    assert scan.verdict == "more"
+    assert scan.ratio == pytest.approx(1.2, rel=0.02)
+    others = [work for name, work in works.items() if name != "scan"]
+    assert all(work is not None and work.verdict in ("same", "unsure") for work in others)
+    assert any("Work beside the base changed in 1 of 4: scan" in each for each in diff.summary)
+    assert by_test(diff)["scan"].verdict in ("same", "unsure")
+
+
+def test_work_of_two_counters_is_not_compared() -> None:
+    before, after = counted("a", 1.0, 1), counted("b", 1.0, 2)
+    for count in after.counts:
+        count.source = "pmu"
+    assert all(test.work is None for test in diff_of(before, after).tests)
+
+
+def test_an_unfinished_experiment_is_said_to_be_one() -> None:
+    before, after = night("a"), night("b", seed=2)
+    after.manifest.finished = None
+    diff = diff_of(before, after)
+    assert not diff.after.finished
+    assert "b is not finished: what it has is compared." in diff.notes
+
+
+def test_an_experiment_has_no_difference_to_itself() -> None:
+    with pytest.raises(UsageError, match="'a' is compared with itself"):
+        diff_of(night("a"), night("a"))

@@ -1,0 +1,251 @@
+"""A site: its pages, their links, and what is written again."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from slowdust.errors import UsageError
+from slowdust.report.site.publish import publish
+from slowdust.report.site.server import LOOPBACK, Server
+from slowdust.store.folder import Folder
+from slowdust.store.keeping.annotation import Annotation, write_annotation
+from slowdust.store.keeping.experiments import remove_experiment
+from tests.unit.synthetic_history import keep, measured
+
+FOREIGN = "<script>alert(1)</script>"
+NIGHTS = ("night-1", "night-2", "night+3")
+
+
+@pytest.fixture(scope="module")
+def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = tmp_path_factory.mktemp("measured")
+    for day, name in enumerate(NIGHTS, start=1):
+        manifest, slices = measured(
+            name, {"8.0.28": 1.0, "8.0.40": 0.9}, tests=["scan", "point-query"], seed=day
+        )
+        manifest.started = f"2026-11-0{day}T02:00:00Z"
+        manifest.host["CPU"] = FOREIGN
+        keep(results, manifest, slices)
+    return results
+
+
+@pytest.fixture
+def results(tmp_path: Path, measured_once: Path) -> Path:
+    folder = tmp_path / "results"
+    for source in measured_once.rglob("*"):
+        if source.is_file() and source.name != ".lock":
+            target = folder / source.relative_to(measured_once)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+    write_annotation(
+        Folder(folder / "night-1"), Annotation(note=f"moon {FOREIGN}", tags=["nightly"])
+    )
+    return folder
+
+
+class _Links(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.targets += [value for name, value in attrs if name == "href" and value]
+
+
+def test_every_link_leads_to_a_page(results: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    outcome = publish(results, site)
+    expected = {"index.html", "dates.html", "versions.html"}
+    expected |= {f"experiments/{name}.html" for name in NIGHTS}
+    expected |= {"diff/night-1/night-2.html", "diff/night-2/night+3.html"}
+    assert set(outcome.written) == expected
+    for path in expected:
+        page = (site / path).read_text()
+        targets = [unquote(each) for each in _Links(page).targets if not each.startswith("#")]
+        assert targets, path
+        for target in targets:
+            assert (site / path).parent.joinpath(target).is_file(), f"{target} in {path}"
+
+
+def test_nothing_foreign_becomes_markup(results: Path, tmp_path: Path) -> None:
+    publish(results, tmp_path / "site")
+    for path in (tmp_path / "site").rglob("*.html"):
+        assert FOREIGN not in path.read_text(), path
+    index = (tmp_path / "site/index.html").read_text()
+    assert "moon &lt;script&gt;alert(1)&lt;/script&gt;" in index
+    assert "http://" not in re.sub(r'xmlns="[^"]*"', "", index)
+
+
+def test_only_what_changed_is_written_again(results: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    everything = len(publish(results, site).written)
+    again = publish(results, site)
+    assert (again.written, again.unchanged, again.removed) == ([], everything, [])
+    write_annotation(Folder(results / "night-2"), Annotation(note="new kernel"))
+    assert publish(results, site).written == ["experiments/night-2.html", "index.html"]
+    assert "new kernel" in (site / "index.html").read_text()
+    assert "new kernel" in (site / "experiments/night-2.html").read_text()
+    (site / "dates.html").unlink()
+    assert publish(results, site).written == ["dates.html"]
+
+
+def test_pages_of_removed_experiments_go_and_other_files_stay(
+    results: Path, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    publish(results, site)
+    (site / "experiments/mine.html").write_text("mine")
+    remove_experiment(Folder(results / "night-2"))
+    outcome = publish(results, site)
+    assert set(outcome.removed) == {
+        "experiments/night-2.html",
+        "diff/night-1/night-2.html",
+        "diff/night-2/night+3.html",
+    }
+    assert "diff/night-1/night+3.html" in outcome.written
+    assert (site / "experiments/mine.html").read_text() == "mine"
+    assert "night-2" not in (site / "index.html").read_text()
+
+
+def test_files_of_others_are_never_overwritten(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("my home page")
+    with pytest.raises(UsageError, match=r"index\.html is not a page of Slowdust's"):
+        publish(results, tmp_path)
+    assert (tmp_path / "index.html").read_text() == "my home page"
+    assert not (tmp_path / "experiments").exists()
+
+
+def test_unreadable_and_unfinished_experiments_are_listed_as_such(
+    results: Path, tmp_path: Path
+) -> None:
+    (results / "night-1/manifest.json").write_text("{")
+    path = results / "night-2/manifest.json"
+    path.write_bytes(re.sub(rb'\s*"finished": "[^"]*",', b"", path.read_bytes()))
+    outcome = publish(results, tmp_path / "site")
+    assert outcome.unreadable == ["night-1"]
+    index = (tmp_path / "site/index.html").read_text()
+    assert "manifest.json is damaged" in index
+    assert index.count("NOT FINISHED") == 1
+    assert not (tmp_path / "site/experiments/night-1.html").exists()
+
+
+def test_records_that_are_damaged_have_no_page_and_a_reason(results: Path, tmp_path: Path) -> None:
+    publish(results, tmp_path / "site")
+    (results / "night-2/slices.ndjson").write_text("{\n")
+    outcome = publish(results, tmp_path / "site")
+    assert outcome.unreadable == ["night-2"]
+    assert not (tmp_path / "site/experiments/night-2.html").exists()
+    assert not (tmp_path / "site/diff/night-1/night-2.html").exists()
+    assert "slices.ndjson is damaged" in (tmp_path / "site/index.html").read_text()
+    assert "2026-11-02" not in (tmp_path / "site/dates.html").read_text()
+    for path in ("index.html", "experiments/night+3.html"):
+        assert "diff/night-2/" not in (tmp_path / "site" / path).read_text()
+    assert str(tmp_path) not in (tmp_path / "site/index.html").read_text()
+    assert publish(results, tmp_path / "site").written == []
+
+
+def test_a_copied_folder_is_a_page_of_its_own(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "night-1", results / "copy")
+    outcome = publish(results, tmp_path / "site")
+    assert "experiments/copy.html" in outcome.written
+    assert not any(path.startswith("diff/") and "copy" in path for path in outcome.written)
+
+
+def test_trends_by_date_have_each_night(results: Path, tmp_path: Path) -> None:
+    publish(results, tmp_path / "site")
+    page = (tmp_path / "site/dates.html").read_text()
+    assert "mysql@8.0.40 against mysql@8.0.28" in page
+    for day in ("2026-11-01", "2026-11-02", "2026-11-03"):
+        assert f">{day}</a></th>" in page
+    assert page.count(">0.90<small>") == 6
+
+
+def test_an_empty_results_folder_has_a_site(tmp_path: Path) -> None:
+    publish(tmp_path / "none", tmp_path / "site")
+    assert "No experiment yet" in (tmp_path / "site/index.html").read_text()
+    assert "There is no trend yet" in (tmp_path / "site/dates.html").read_text()
+    assert "There is no history yet" in (tmp_path / "site/versions.html").read_text()
+
+
+@pytest.fixture
+def server(results: Path) -> Iterator[Server]:
+    with Server(results, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def get(
+    server: Server, path: str, method: str = "GET", **headers: str
+) -> tuple[http.client.HTTPResponse, str]:
+    connection = http.client.HTTPConnection(LOOPBACK, server.server_port, timeout=30)
+    connection.request(method, path, headers=headers)
+    response = connection.getresponse()
+    return response, response.read().decode()
+
+
+def test_a_served_site_has_the_same_pages(server: Server, results: Path, tmp_path: Path) -> None:
+    publish(results, tmp_path / "site")
+    for path in ("experiments/night%2B3.html", "dates.html", "diff/night-1/night-2.html"):
+        response, page = get(server, f"/{path}")
+        assert response.status == 200
+        assert page == (tmp_path / "site" / unquote(path)).read_text()
+    assert get(server, "/")[1] == get(server, "/index.html")[1]
+
+
+def test_a_served_site_compares_any_two_and_shows_what_is_new(
+    server: Server, results: Path
+) -> None:
+    response, page = get(server, "/diff/night-1/night%2B3.html")
+    assert response.status == 200
+    assert "<b>night-1</b>, then <b>night+3</b>" in page
+    write_annotation(Folder(results / "night-2"), Annotation(note="a late thought"))
+    assert "a late thought" in get(server, "/")[1]
+
+
+def test_a_page_that_has_not_changed_is_not_sent_again(server: Server) -> None:
+    response, _ = get(server, "/")
+    tag = response.headers["ETag"]
+    response, body = get(server, "/", **{"If-None-Match": tag})
+    assert (response.status, body) == (304, "")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/experiments/none.html", "/../../etc/passwd", "/experiments/..%2f..%2fetc%2fpasswd"),
+        *("/diff/night-1/night-1.html", "/diff/../night-1.html", "/.slowdust-site.json"),
+    ],
+)
+def test_there_is_nothing_but_the_pages(server: Server, path: str) -> None:
+    response, body = get(server, path)
+    assert response.status == 404
+    assert "There is no page" in body
+
+
+def test_paths_in_messages_are_escaped(server: Server) -> None:
+    assert FOREIGN not in get(server, "/%3Cscript%3Ealert(1)%3C/script%3E")[1]
+
+
+def test_it_answers_to_no_other_name_and_writes_nothing(server: Server) -> None:
+    assert get(server, "/", Host="attacker.example")[0].status == 403
+    assert get(server, "/", method="POST")[0].status == 501
+    assert server.server_address[0] == LOOPBACK
+
+
+def test_a_port_in_use_is_wrong_use(server: Server, results: Path) -> None:
+    with pytest.raises(UsageError, match=rf"port {server.server_port} is in use: choose another"):
+        Server(results, server.server_port)
