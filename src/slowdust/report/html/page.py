@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.metrics import PERCENTILES
+from slowdust.analysis.metrics import PERCENTILES, Metric, shown_metrics
 from slowdust.analysis.model import Amount, Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work.estimate import WORK_MARGIN
@@ -16,6 +16,7 @@ from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import Runs, runs_of
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
+from slowdust.report.html.metric_switch import MetricSwitch, metric_switch
 from slowdust.report.html.numbers import percent
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.tldr import Passage, beginning, passages
@@ -32,6 +33,9 @@ MOST_IN_ONE_FOREST = 4
 
 MOST_IN_OVERVIEW = 10
 """The number of tests that are columns beside each other, where the contenders are rows."""
+
+MOST_CELLS = 200
+"""The number of results beyond which details are drawn when they are unfolded."""
 
 HOST_FACTS_IN_LINE = 4
 
@@ -84,6 +88,27 @@ class Page:
     def failed_in(self) -> Mapping[str, Mapping[str, int]]:
         """Anchor of a row -> contender -> incarnations in which it did not finish the step."""
         return {row.anchor: failed_contenders(self.failures, row) for row in self.rows}
+
+    @cached_property
+    def has_many_cells(self) -> bool:
+        """Whether details are drawn when they are unfolded, since the page would be slow."""
+        return len(self.rows) * len(self.report.contenders) > MOST_CELLS
+
+    @cached_property
+    def switch(self) -> MetricSwitch:
+        """The metrics that the results table can show in place of the rate."""
+        return metric_switch(self.rows)
+
+    @cached_property
+    def metrics(self) -> list[Metric]:
+        """The metrics of hardware that any result has."""
+        results = [result for row in self.rows for result in row.results]
+        return shown_metrics((result.per_op for result in results), self.runs.essential_metrics)
+
+    @cached_property
+    def latencies(self) -> tuple[str, ...]:
+        """The percentiles of response times that any result has."""
+        return self.runs.columns_of_latency([r for row in self.rows for r in row.results])
 
     @cached_property
     def several_clients(self) -> bool:
