@@ -13,8 +13,11 @@ from slowdust.analysis.model import MetricComparison
 from slowdust.report.html import cells
 from slowdust.report.html.rows import Row
 
-Shown = tuple[float, str, str, str]
-"""A ratio, its digits, its interval and its verdict: less, more, same or unsure."""
+OFFERED = ("server_cpu_us", "p50_us", "p99_us", "read_kb", "write_kb")
+"""The keys of the metrics that can be chosen beside work, in their order."""
+
+Shown = tuple[str, str, str]
+"""A ratio, its interval and its verdict: less, more, same or unsure."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +40,22 @@ class MetricSwitch:
     def as_json(self) -> Markup:
         """The cells of each metric by its key, fit to stand in a script element."""
         data = {metric.key: metric.cells for metric in self.metrics}
-        text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+        text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
         return Markup(text.replace("<", "\\u003c"))
 
 
 def metric_switch(rows: Sequence[Row]) -> MetricSwitch:
     """Return the metrics of which any row has a ratio, work by instructions first."""
     work = SwitchedMetric("work", "work", {row.anchor: _works(row) for row in rows})
+    known = {metric.key: metric for metric in COMPARED}
+    offered = [known[key] for key in OFFERED]
     others = (
         SwitchedMetric(
             metric.key,
             metric.field if isinstance(metric, Percentile) else metric.label,
             {row.anchor: _comparisons(row, metric.key) for row in rows},
         )
-        for metric in COMPARED
+        for metric in offered
     )
     return MetricSwitch(tuple(m for m in (work, *others) if any(map(any, m.cells.values()))))
 
@@ -58,7 +63,6 @@ def metric_switch(rows: Sequence[Row]) -> MetricSwitch:
 def _works(row: Row) -> tuple[Shown | None, ...]:
     return tuple(
         (
-            work.ratio,
             cells.work_ratio(work.ratio),
             str(cells.work_interval(work)),
             work.verdict or "",
@@ -78,4 +82,4 @@ def _comparisons(row: Row, key: str) -> tuple[Shown | None, ...]:
 
 def _shown(compared: MetricComparison) -> Shown:
     interval = cells.interval(compared.low, compared.high)
-    return (round(compared.ratio, 4), str(cells.ratio(compared.ratio)), str(interval), compared.verdict)
+    return (str(cells.ratio(compared.ratio)), str(interval), compared.verdict)

@@ -46,8 +46,8 @@
     const cell = document.createElement("td");
     cell.className = "number rel";
     if (!shown) { cell.textContent = "–"; cell.classList.add("absent"); return cell; }
-    const [ratio, digits, interval, verdict] = shown;
-    cell.dataset.value = ratio;
+    const [digits, interval, verdict] = shown;
+    cell.dataset.value = digits;
     if (classes[verdict]) cell.classList.add(classes[verdict]);
     const [figure, range, word] = [["span", digits], ["small", interval], ["span", verdict]].map(([tag, text]) => {
       const part = document.createElement(tag);

@@ -16,7 +16,7 @@ from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import Runs, runs_of
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
-from slowdust.report.html.metric_switch import MetricSwitch, metric_switch
+from slowdust.report.html.metric_switch import OFFERED, MetricSwitch, metric_switch
 from slowdust.report.html.numbers import percent
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.tldr import Passage, beginning, passages
@@ -101,9 +101,10 @@ class Page:
 
     @cached_property
     def metrics(self) -> list[Metric]:
-        """The metrics of hardware that any result has."""
-        results = [result for row in self.rows for result in row.results]
-        return shown_metrics((result.per_op for result in results), self.runs.essential_metrics)
+        """The metrics of hardware in the table that stands for the details without scripts."""
+        per_op = [result.per_op for row in self.rows for result in row.results]
+        shown = shown_metrics(per_op, self.runs.essential_metrics)
+        return [metric for metric in shown if metric.key in OFFERED]
 
     @cached_property
     def latencies(self) -> tuple[str, ...]:
