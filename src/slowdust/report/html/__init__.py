@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from slowdust.analysis.model import Report
 from slowdust.benchmarks import benchmark
 from slowdust.report.html.environment import environment, shipped
+from slowdust.report.html.later import later_parts
 from slowdust.report.html.page import page_of
 from slowdust.report.html.sections import sections_of
 from slowdust.store.profile import Profile
@@ -19,11 +20,14 @@ def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] 
     page = page_of(report)
     names = dict.fromkeys(row.step.benchmark for row in page.rows if row.long)
     template = environment().get_template("page.html")
+    sections = sections_of(page, slices, profiles)
+    step_benchmarks = [benchmark(name) for name in names]
     return template.render(
         page=page,
         report=report,
-        sections=sections_of(page, slices, profiles),
-        step_benchmarks=[benchmark(name) for name in names],
+        sections=sections,
+        step_benchmarks=step_benchmarks,
+        later=later_parts(page, sections, report=report, step_benchmarks=step_benchmarks),
         style=shipped("page.css", "steps.css"),
-        script=shipped("page.js", "zoom.js", "flames.js"),
+        script=shipped("page.js", "later.js", "zoom.js", "flames.js"),
     )

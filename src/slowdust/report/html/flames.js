@@ -17,7 +17,11 @@
     frame.srcdoc = `<!doctype html><html lang="en">${margin}${svg}`;
     holder.replaceChildren(frame);
   };
-  for (const details of document.querySelectorAll("details.flames")) {
-    details.addEventListener("toggle", () => { if (details.open) draw(details); });
-  }
+  const prepare = (part) => {
+    for (const details of part.querySelectorAll("details.flames")) {
+      details.addEventListener("toggle", () => { if (details.open) draw(details); });
+    }
+  };
+  prepare(document);
+  document.addEventListener("drawn", (event) => prepare(event.target));
 })();

@@ -22,7 +22,7 @@
   });
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
+    folded = [...document.querySelectorAll("details:not([open])")].filter((one) => !one.querySelector("[data-later]:empty"));
     folded.forEach((one) => { one.open = true; });
   });
   addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
@@ -34,7 +34,57 @@
   const home = new Map(rows.map((row) => [row, row.parentNode]));
   const sortable = [...table.tHead.rows[0].cells];
   const flat = document.createElement("tbody");
-  const state = { q: "", verdict: "", group: "", sort: "", down: "" };
+  const state = { q: "", verdict: "", group: "", metric: "", hide: "", sort: "", down: "" };
+  const data = JSON.parse(document.getElementById("metrics")?.textContent ?? "{}");
+  const places = sortable.map((head) => head.dataset.sort).filter((name) => /^\d+$/.test(name ?? "")).map(Number);
+  const placeOf = new Map(sortable.map((head, column) => [head.dataset.sort, column]));
+  const boxes = [...form.querySelectorAll("[name=shown]")];
+  const rates = new Map();
+  const classes = { less: "faster", more: "slower", unsure: "not-sure", same: "" };
+
+  const cellOf = (shown) => {
+    const cell = document.createElement("td");
+    cell.className = "number rel";
+    if (!shown) { cell.textContent = "–"; cell.classList.add("absent"); return cell; }
+    const [digits, interval, verdict] = shown;
+    cell.dataset.value = digits;
+    if (classes[verdict]) cell.classList.add(classes[verdict]);
+    const [figure, range, word] = [["span", digits], ["small", interval], ["span", verdict]].map(([tag, text]) => {
+      const part = document.createElement(tag);
+      part.textContent = text;
+      return part;
+    });
+    figure.className = "figure";
+    word.className = "word";
+    cell.append(figure, " ", word, range);
+    return cell;
+  };
+  const showMetric = () => {
+    const metric = data[state.metric];
+    for (const row of rows) {
+      places.forEach((place) => {
+        const column = placeOf.get(String(place));
+        const key = `${row.dataset.anchor} ${place}`;
+        if (!rates.has(key)) rates.set(key, row.cells[column]);
+        row.cells[column].replaceWith(metric ? cellOf(metric[row.dataset.anchor][place]) : rates.get(key));
+      });
+    }
+    for (const place of places) {
+      const about = sortable[placeOf.get(String(place))].querySelector("small");
+      about.dataset.rate ??= about.textContent;
+      about.textContent = metric ? form.elements.metric.selectedOptions[0].text : about.dataset.rate;
+    }
+  };
+  const hideContenders = () => {
+    const hidden = new Set(state.hide.split(",").filter(Boolean));
+    for (const place of places) {
+      for (const name of [String(place), `work-${place}`]) {
+        const column = placeOf.get(name);
+        if (column === undefined) continue;
+        for (const row of [table.tHead.rows[0], ...rows]) row.cells[column].hidden = hidden.has(String(place));
+      }
+    }
+  };
 
   const matches = (row) => {
     const { name, group, verdicts } = row.dataset;
@@ -81,7 +131,8 @@
     const address = `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`;
     try { history.replaceState(null, "", address); } catch { /* some viewers have no address */ }
   };
-  const change = () => { arrange(); remember(); };
+  const showAll = () => { showMetric(); hideContenders(); arrange(); };
+  const change = () => { showAll(); remember(); };
 
   for (const head of sortable.filter((head) => head.dataset.sort)) {
     const button = document.createElement("button");
@@ -96,19 +147,31 @@
       change();
     });
   }
-  for (const name of ["q", "verdict", "group"]) {
+  for (const name of ["q", "verdict", "group", "metric"]) {
     const field = form.elements[name];
     if (!field) continue;
     field.addEventListener(field.matches("select") ? "change" : "input", () => { state[name] = field.value; change(); });
   }
+  for (const box of boxes) {
+    box.addEventListener("change", () => {
+      state.hide = boxes.filter((one) => !one.checked).map((one) => one.value).join(",");
+      change();
+    });
+  }
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => { Object.assign(state, { q: "", verdict: "", group: "" }); change(); });
+  form.addEventListener("reset", () => {
+    Object.assign(state, { q: "", verdict: "", group: "", metric: "", hide: "" });
+    change();
+  });
 
   for (const [name, value] of new URLSearchParams(location.search)) {
     if (name in state) state[name] = value;
     if (form.elements[name]) form.elements[name].value = value;
   }
+  const hiddenAtFirst = state.hide.split(",");
+  for (const box of boxes) box.checked = !hiddenAtFirst.includes(box.value);
+  if (!(state.metric in data)) state.metric = "";
   form.hidden = false;
-  arrange();
+  showAll();
   unfoldTarget();
 })();

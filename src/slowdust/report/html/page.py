@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.metrics import PERCENTILES
+from slowdust.analysis.metrics import PERCENTILES, Metric, shown_metrics
 from slowdust.analysis.model import Amount, Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work.estimate import WORK_MARGIN
@@ -17,6 +17,7 @@ from slowdust.report.absent import Runs, runs_of
 from slowdust.report.answer import Line, lines
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
+from slowdust.report.html.metric_switch import OFFERED, MetricSwitch, metric_switch
 from slowdust.report.html.numbers import percent
 from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
 from slowdust.report.tldr import Passage, beginning, passages
@@ -33,6 +34,9 @@ MOST_IN_ONE_FOREST = 4
 
 MOST_IN_OVERVIEW = 10
 """The number of tests that are columns beside each other, where the contenders are rows."""
+
+MOST_CELLS = 200
+"""The number of results beyond which details are drawn when they are unfolded."""
 
 HOST_FACTS_IN_LINE = 4
 
@@ -85,6 +89,28 @@ class Page:
     def failed_in(self) -> Mapping[str, Mapping[str, int]]:
         """Anchor of a row -> contender -> incarnations in which it did not finish the step."""
         return {row.anchor: failed_contenders(self.failures, row) for row in self.rows}
+
+    @cached_property
+    def has_many_cells(self) -> bool:
+        """Whether details are drawn when they are unfolded, since the page would be slow."""
+        return len(self.rows) * len(self.report.contenders) > MOST_CELLS
+
+    @cached_property
+    def switch(self) -> MetricSwitch:
+        """The metrics that the results table can show in place of the rate."""
+        return metric_switch(self.rows)
+
+    @cached_property
+    def metrics(self) -> list[Metric]:
+        """The metrics of hardware in the table that stands for the details without scripts."""
+        per_op = [result.per_op for row in self.rows for result in row.results]
+        shown = shown_metrics(per_op, self.runs.essential_metrics)
+        return [metric for metric in shown if metric.key in OFFERED]
+
+    @cached_property
+    def latencies(self) -> tuple[str, ...]:
+        """The percentiles of response times that any result has."""
+        return self.runs.columns_of_latency([r for row in self.rows for r in row.results])
 
     @cached_property
     def several_clients(self) -> bool:

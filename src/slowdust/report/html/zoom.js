@@ -128,4 +128,5 @@
   };
 
   document.querySelectorAll(".graphs").forEach(zoomable);
+  document.addEventListener("drawn", (event) => event.target.querySelectorAll(".graphs").forEach(zoomable));
 })();

@@ -8,7 +8,16 @@ from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report import answer, calibration, findings
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown import contenders, functions, hardware, parts, rates, steps, waits
+from slowdust.report.markdown import (
+    contenders,
+    effects,
+    functions,
+    hardware,
+    parts,
+    rates,
+    steps,
+    waits,
+)
 from slowdust.report.markdown.table import table
 from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.store.profile import Profile
@@ -138,6 +147,7 @@ SECTIONS = (
     tldr,
     steps.summaries,
     rates.throughput,
+    effects.effects,
     rates.system_calls,
     rates.unsure,
     group_changes,

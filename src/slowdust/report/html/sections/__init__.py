@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowdust.analysis.results.main_effects import main_effects
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report.html.page import Page
 from slowdust.report.html.sections.calibration import calibration_view
@@ -37,6 +38,7 @@ def sections_of(
         Section("summary", "Summary", summary_view(page)),
         Section("calibration", "Calibration", calibration_view(page.report)),
         Section("results", "Results", page),
+        Section("effects", "Main effects", main_effects(page.report) or None),
         Section("intervals", page.heading_of_intervals, forests(page) or None),
         Section("versions", "", changes_beside_tldr(page.report) or None),
         Section("concurrency", "Clients", concurrency_views(page) or None),

@@ -52,11 +52,14 @@ class Note:
 
 @dataclass(frozen=True)
 class SliceCharts:
-    """The charts of a test that was measured in slices."""
+    """The charts of a test that was measured in slices.
 
-    rates: Markup
+    A large page has only that of ratios: the others would be most of the file.
+    """
+
+    rates: Markup | None
     ratios: Markup
-    seconds: Markup
+    seconds: Markup | None
 
 
 @dataclass(frozen=True)
@@ -173,9 +176,12 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Sl
         if cell is not None and cell.judged_rqps
     }
     base, unit = page.report.base, row.results[0].unit
+    ratios = ratio_chart(plan, marks, base, page.report.margin, compared)
+    if page.has_many_cells:
+        return SliceCharts(rates=None, ratios=ratios, seconds=None)
     return SliceCharts(
         rates=rate_chart(plan, marks, base, unit),
-        ratios=ratio_chart(plan, marks, base, page.report.margin, compared),
+        ratios=ratios,
         seconds=seconds_chart(slices, origin, marks, unit),
     )
 

@@ -1,0 +1,107 @@
+"""Main effects of a matrix: what each value of an axis does to the rate, over all other axes.
+
+Contenders that differ in one axis alone are compared test by test. The effect of a value is the
+geometric mean of these ratios to the axis's first value: over the tests, and over the combinations
+of the other axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.model import Report
+from slowdust.analysis.results.results import by_step
+from slowdust.wording import matrix_labels
+
+Point = Mapping[str, str]
+"""Axis -> its value."""
+
+
+@dataclass(frozen=True)
+class MainEffect:
+    """The effect of one value of an axis."""
+
+    axis: str
+    value: str
+    first: str
+    """The value that it is compared with."""
+    ratio: float
+    """Geometric mean of rate / rate with `first`."""
+    lowest: float
+    highest: float
+    """The extreme tests: geometric means over the other axes alone."""
+    combinations: int
+    """Combinations of the other axes that have both values."""
+    tests: int
+
+
+def main_effects(report: Report) -> list[MainEffect]:
+    """Return the effects of all axes of a report's matrix; none with fewer than two axes."""
+    points = points_of(report.contenders)
+    axes = list(next(iter(points.values()), {}))
+    if len(axes) < 2:
+        return []
+    effects = []
+    for axis in axes:
+        first, *others = dict.fromkeys(point[axis] for point in points.values())
+        for value in others:
+            pairs = _pairs(points, axis, value, first)
+            changes = _changes(report, pairs)
+            if changes:
+                effects.append(_effect(axis, value, first, len(pairs), list(changes.values())))
+    return effects
+
+
+def points_of(contenders: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return contender -> axis -> value; empty where names are no points of the same axes."""
+    labels = matrix_labels(contenders) or {}
+    points = {
+        name: {axis: value for axis, _, value in (part.partition("=") for part in label.split())}
+        for name, label in labels.items()
+    }
+    alike = len({tuple(point) for point in points.values()}) == 1
+    return points if alike else {}
+
+
+def _pairs(points: Mapping[str, Point], axis: str, value: str, first: str) -> list[tuple[str, str]]:
+    """Return the contenders that have `value`, each with the one that has `first` in its place."""
+    return [
+        (name, other)
+        for (name, point), (other, beside) in product(points.items(), points.items())
+        if point[axis] == value and beside == {**point, axis: first}
+    ]
+
+
+def _changes(report: Report, pairs: Sequence[tuple[str, str]]) -> dict[Step, float]:
+    """Return step -> mean log ratio over the pairs, where all of them have a ratio."""
+    changes: dict[Step, float] = {}
+    for step, results in by_step(report.results).items():
+        ratios = {name: result.judged_rqps for name, result in results.items()}
+        ratios[report.base] = 1.0
+        logs = [
+            math.log(above / below)
+            for name, other in pairs
+            if (above := ratios.get(name)) and (below := ratios.get(other))
+        ]
+        if logs and len(logs) == len(pairs):
+            changes[step] = sum(logs) / len(logs)
+    return changes
+
+
+def _effect(
+    axis: str, value: str, first: str, combinations: int, changes: Sequence[float]
+) -> MainEffect:
+    return MainEffect(
+        axis=axis,
+        value=value,
+        first=first,
+        ratio=math.exp(sum(changes) / len(changes)),
+        lowest=math.exp(min(changes)),
+        highest=math.exp(max(changes)),
+        combinations=combinations,
+        tests=len(changes),
+    )

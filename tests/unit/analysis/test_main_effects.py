@@ -1,0 +1,39 @@
+"""Main effects of a matrix, from ratios that are known."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.results.main_effects import main_effects
+from slowdust.report.markdown.effects import effects
+from tests.unit.synthetic import Noise, synthetic_experiment
+
+QUIET = Noise(slice=0.001, stolen_share=0.0, drift=0.0, restart=0.0)
+TESTS = ["point-query", "scan"]
+
+
+def test_effects_of_two_axes_are_told_apart() -> None:
+    names = [f"mysql@9.7.4 fsync={fsync} jit={jit}" for fsync in ("off", "on") for jit in "ab"]
+    shifts = {names[1]: 1.1, names[2]: 0.5, names[3]: 0.55}
+    report = analyse(*synthetic_experiment(names, TESTS, shifts=shifts, noise=QUIET))
+
+    fsync, jit = main_effects(report)
+
+    assert (fsync.axis, fsync.value, fsync.first) == ("fsync", "on", "off")
+    assert fsync.ratio == pytest.approx(0.5, rel=0.01)
+    assert jit.ratio == pytest.approx(1.1, rel=0.01)
+    assert (jit.combinations, jit.tests) == (2, 2)
+    assert any("fsync=on" in line and "0.50" in line for line in effects(report))
+
+
+def test_a_value_without_partner_has_no_effect() -> None:
+    names = ["mysql@9.7.4 fsync=off jit=a", "mysql@9.7.4 fsync=on jit=b"]
+
+    assert main_effects(analyse(*synthetic_experiment(names, TESTS, noise=QUIET))) == []
+
+
+def test_contenders_of_no_matrix_have_no_effects() -> None:
+    names = ["mysql@9.7.4", "mysql@8.4.0"]
+
+    assert main_effects(analyse(*synthetic_experiment(names, TESTS, noise=QUIET))) == []
