@@ -1,5 +1,6 @@
 """Whole experiments on real servers."""
 
+import json
 import os
 import re
 import signal
@@ -29,6 +30,39 @@ def compare(name: str, tests: str, budget: str, *contenders: str) -> list[str]:
     return [
         "compare", *named, "--tests", tests, "--budget", budget, "--name", name, *QUICK,
     ]  # fmt: skip
+
+
+def test_more_goes_on_with_what_is_unsure_and_can_be_killed(workplace: Workplace) -> None:
+    twice = compare("more", "scan,point-query", "4s", "postgres@17.6", "postgres@17.6")
+    workplace.run(*twice, "--margin", "0.01%")  # so that nothing is the same
+    before = workplace.slice_lines("more")
+    assert {result["verdict"] for result in verdicts(workplace, "more")} & {"unsure"}
+
+    process = workplace.start("more", "more", "--tests", "point*", "--budget", "8s")
+    wait_until(lambda: len(workplace.slice_lines("more")) > len(before) + 4, "it goes on")
+    process.kill()
+    process.communicate(timeout=60)
+    assert "NOT FINISHED: 2 of 2 tests" in workplace.run("report", "more")
+    killed = workplace.slice_lines("more")
+    workplace.run("run", "more", "--resume")
+
+    lines = workplace.slice_lines("more")
+    assert lines[: len(killed)] == killed
+    assert killed[: len(before)] == before
+    new = [json.loads(line) for line in lines[len(before) :]]
+    assert {record["place"]["test"] for record in new} == {"point-query"}
+    assert min(record["place"]["incarnation"] for record in new) > max(
+        json.loads(line)["place"]["incarnation"] for line in before
+    )
+    manifest = workplace.manifest("more")
+    assert manifest["finished"]
+    assert manifest["method"]["budget_s"] > 8
+    assert workplace.nothing_is_left()
+
+
+def verdicts(workplace: Workplace, name: str) -> list[dict[str, Any]]:
+    """Return the results that have a verdict."""
+    return [result for result in workplace.report(name)["results"] if "verdict" in result]
 
 
 def test_compares_two_versions_end_to_end(workplace: Workplace) -> None:

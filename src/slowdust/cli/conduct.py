@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.analyse import analyse
+from slowdust.analysis.stored import read_stored
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.claim import WhenBusy
@@ -47,13 +47,10 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
     except BaseException:
         _print_how_to_resume(spec, results)
         raise
-    manifest = folder.read_manifest()
-    slices = folder.read_slices()
-    profiles = folder.read_profiles()
-    counts, waits = folder.read_counts(), folder.read_waits()
-    report = analyse(manifest, slices, counts=counts, profiles=profiles, waits=waits)
+    stored = read_stored(folder)
+    manifest, report = stored.manifest, stored.report()
     page = folder.path / "report.html"
-    page.write_text(html.render(report, slices, profiles))
+    page.write_text(html.render(report, stored.slices, stored.profiles))
     if report.calibration is not None:
         host_calibrations.keep(manifest, report.calibration)
     terminal.show(report)
@@ -65,5 +62,5 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
 def _print_how_to_resume(spec: Spec, results: Path) -> None:
     slices = results / spec.name / "slices.ndjson"
     if slices.is_file() and slices.stat().st_size:
-        file = results / spec.name / "experiment.toml"
-        click.echo(f"the slices are kept; continue with: slowdust run {file} --resume", err=True)
+        folder = results / spec.name
+        click.echo(f"the slices are kept; continue with: slowdust run {folder} --resume", err=True)

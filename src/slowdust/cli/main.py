@@ -15,7 +15,7 @@ from slowdust.errors import SlowdustError
 
 _KEEPING = ("diff", "site", "serve", "note", "rename", "remove", "bundle")
 _COMMANDS = (
-    *("compare", "run", "calibrate", "import"),
+    *("compare", "run", "more", "calibrate", "import"),
     *("report", "history", "list", "show", "tests", "builds", "doctor"),
     *_KEEPING,
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from slowdust.store.folder import Folder
 
 
-@click.command("report")
+@click.command("report", short_help="Report on an experiment, by default the newest.")
 @click.argument("name", required=False, shell_complete=experiments)
 @format_options(REPORTS)
 @click.option(
@@ -40,33 +40,24 @@ def command(
     bands: Bands | None,
     results: Path,
 ) -> None:
-    """Report on the experiment NAME, by default the newest.
+    """Report on the experiment NAME, or of the folder NAME, by default the newest.
 
     Without options it prints the tl;dr and writes report.html into the experiment's folder.
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
-    from slowdust.analysis.analyse import analyse
+    from slowdust.analysis.stored import read_stored
     from slowdust.analysis.story.bands import DEFAULT_BANDS
     from slowdust.analysis.story.changes import changes_beside_tldr
     from slowdust.report import terminal, tldr
 
     folder = _find_folder(name, results)
-    slices = folder.read_slices()
-    manifest = folder.read_manifest()
-    counts, profiles = folder.read_counts(), folder.read_profiles()
-    report = analyse(
-        manifest,
-        slices,
-        base,
-        bands or DEFAULT_BANDS,
-        counts,
-        profiles=profiles,
-        waits=folder.read_waits(),
-    )
+    stored = read_stored(folder)
+    slices, profiles = stored.slices, stored.profiles
+    report = stored.report(base, bands or DEFAULT_BANDS)
     if classic is not None:
         from slowdust.report.classic.files import write_classic
 
-        written = write_classic(manifest, report, slices, classic)
+        written = write_classic(stored.manifest, report, slices, classic)
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
@@ -82,10 +73,11 @@ def command(
 
 def _find_folder(name: str | None, results: Path) -> Folder:
     from slowdust.errors import UsageError
-    from slowdust.store.folder import Folder, experiments
+    from slowdust.store.folder import experiments
+    from slowdust.store.keeping.experiments import kept_experiment
 
     if name is not None:
-        return Folder(results / name)
+        return kept_experiment(results, name)
     stored = experiments(results)
     if not stored:
         raise UsageError(f"there is no experiment in {results}: run `slowdust compare` first")

@@ -14,22 +14,32 @@ if TYPE_CHECKING:
 
 
 @click.command("run", short_help="Run the experiment of a file, or continue it.")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--resume", is_flag=True, help="Continue a stopped experiment.")
+@click.argument("file")
+@click.option("--resume", is_flag=True, help="Continue a stopped experiment, FILE or its name.")
 @no_wait_option
 @results_option
-def command(file: Path, results: Path, when_busy: WhenBusy, **options: bool) -> int:
+def command(file: str, results: Path, when_busy: WhenBusy, **options: bool) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
 
-    Finished slices are kept: `slowdust run results/NAME/experiment.toml --resume` continues where
-    a killed experiment stopped, and never measures a finished slice again.
+    Finished slices are kept: `slowdust run NAME --resume` continues where a killed experiment
+    stopped, and never measures a finished slice again. NAME is the experiment's name, or the path
+    of its folder.
+
+    \b
+    slowdust run examples/durability.toml
+    slowdust run durability --resume
     """
     from slowdust.cli.conduct import conduct
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.spec import read_spec
     from slowdust.store.folder import MANIFEST_FILE
+    from slowdust.store.keeping.experiments import kept_experiment
 
-    if options["resume"] and (file.parent / MANIFEST_FILE).is_file():
-        results = file.absolute().parent.parent
-    mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
-    return conduct(read_spec(file), results, mode, when_busy)
+    path = Path(file).expanduser()
+    if options["resume"]:
+        if not path.is_file():
+            path = kept_experiment(results, file).spec_file
+        if (path.parent / MANIFEST_FILE).is_file():
+            results = path.absolute().parent.parent
+        return conduct(read_spec(path), results, StartMode.RESUME, when_busy)
+    return conduct(read_spec(path), results, StartMode.FRESH, when_busy)

@@ -10,18 +10,18 @@ from slowdust.cli.completion import experiments
 from slowdust.cli.options import results_option
 
 
-@click.command("show")
+@click.command("show", short_help="Show the contenders, settings, tests and host.")
 @click.argument("name", shell_complete=experiments)
 @results_option
 def command(name: str, results: Path) -> None:
-    """Show an experiment's contenders, settings, tests and host."""
+    """Show the contenders, settings, tests and host of the experiment NAME, or of its folder."""
     from slowdust.analysis.origin import kind_of_import
     from slowdust.analysis.results.contenders import describe_work
     from slowdust.archive.summary import lines_of_import
-    from slowdust.store.folder import Folder
     from slowdust.store.keeping.annotation import read_annotation
+    from slowdust.store.keeping.experiments import kept_experiment
 
-    folder = Folder(results / name)
+    folder = kept_experiment(results, name)
     manifest = folder.read_manifest()
     if kind_of_import(manifest) is None:
         click.echo(f"{manifest.experiment}: started {manifest.started or 'at an unknown time'}")

@@ -268,8 +268,7 @@ def open_journal(
     manifest.findings = examine(state)
     if writer.folder.has_manifest():
         manifest = _continued(writer.folder.read_manifest(), manifest)
-    else:
-        writer.write_spec(spec.to_toml())
+    writer.write_spec(spec.to_toml())
     journal = Journal(spec, writer, manifest)
 
     def report(contender: RunningContender) -> None:

@@ -17,6 +17,8 @@ class PlannedStep:
     test: Test
     clients: int
     slices: list[Slice] = field(default_factory=list)
+    chosen: bool = True
+    """Whether it is measured on; the specification may leave it as it is."""
     settled: bool = False
     turns_done: int = 0
     """Incarnations in which it had all of its turn; one that was cut short is none of them."""
@@ -28,6 +30,11 @@ class PlannedStep:
     def key(self) -> str:
         """The step's name in the manifest: `TEST@CLIENTS`."""
         return f"{self.test.name}@{self.clients}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it gets more slices, if there is time."""
+        return self.chosen and not self.settled
 
     def session(self, contender: str, incarnation: int) -> str:
         """Return the driver's name for the step's session on a contender."""
@@ -54,4 +61,5 @@ class PlannedStep:
 def plan(spec: Spec) -> list[PlannedStep]:
     """Return the steps of one incarnation, in the benchmark's order."""
     sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), spec.clients)
-    return [PlannedStep(test, clients) for test, clients in sequence]
+    chosen = spec.tests_to_measure()
+    return [PlannedStep(test, clients, chosen=test in chosen) for test, clients in sequence]

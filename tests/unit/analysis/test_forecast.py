@@ -81,33 +81,25 @@ def test_only_unsure_results_say_what_they_need() -> None:
     assert all((result.needed is None) == (result.verdict != "unsure") for result in judged)
 
 
-def test_time_is_the_budget_times_the_factor_and_a_part_of_it_for_the_test_alone() -> None:
+def test_the_time_to_add_is_that_of_the_test_alone() -> None:
     unsure = [r.needed for r in results(6, Noise(slice=0.15)) if r.needed]
 
-    assert unsure
+    assert any(needed.extra_s for needed in unsure)
     for needed in unsure:
-        assert needed.seconds == pytest.approx(needed.factor * 600.0)
-        assert needed.alone_s == pytest.approx(needed.factor * 600.0 / len(TESTS), rel=0.01)
+        alone = 600.0 / len(TESTS)
+        expected = None if needed.more else pytest.approx((needed.factor - 1) * alone, rel=0.01)
+        assert needed.extra_s == expected
 
 
-def test_long_steps_need_times_the_time_of_all_steps() -> None:
+@pytest.mark.parametrize("budget", [None, 600.0])
+def test_long_steps_need_the_time_of_all_steps(budget: float | None) -> None:
     manifest, slices = insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2)
-    measured = sum(record.measured.seconds or 0.0 for record in slices)
+    manifest.method.budget_s = budget
+    measured = budget or sum(record.measured.seconds or 0.0 for record in slices)
 
     needs = [r.needed for r in analyse(manifest, slices).results if r.needed]
 
-    assert needs
-    assert all(needed.seconds == pytest.approx(needed.factor * measured) for needed in needs)
-    assert all(need.options == f"--incarnations {need.incarnations}" for need in needs)
-
-
-def test_long_steps_with_a_budget_need_times_the_budget() -> None:
-    manifest, slices = insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2)
-    manifest.method.budget_s = 600.0
-
-    needs = [r.needed for r in analyse(manifest, slices).results if r.needed]
-
-    assert needs
-    assert all(need.seconds == pytest.approx(need.factor * 600) for need in needs)
-    assert all(need.options and need.options.startswith("--budget ") for need in needs)
-    assert all(needed.alone_s is None for needed in needs)
+    assert any(needed.extra_s for needed in needs)
+    for needed in needs:
+        expected = None if needed.more else pytest.approx((needed.factor - 1) * measured)
+        assert needed.extra_s == expected

@@ -25,7 +25,7 @@ MARGIN = 0.03
 
 
 def describe(results: list[Result], contenders: list[str], failures: dict[str, str]) -> list[str]:
-    return describe_contenders(results, contenders, failures, margin=MARGIN)
+    return describe_contenders(results, contenders, failures, experiment="e", margin=MARGIN)
 
 
 OF_BASE = PerOperation(server_cpu_us=50.0, cs=2.0)

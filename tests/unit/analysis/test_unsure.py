@@ -4,6 +4,7 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Needed, Noise, Report, Result
+from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.results.noise import noise_of
 from slowdust.analysis.story.unsure import sentence_about_unsure, what_decides, why_so_little
 from tests.unit import synthetic
@@ -13,11 +14,11 @@ from tests.unit.synthetic import synthetic_experiment
 A, B = "postgres@15.8", "postgres@17.6"
 
 
-def needing(factor: float, *, test: str = "scan", **parts: float | bool) -> Result:
+def needing(
+    factor: float, extra: float | None = None, *, test: str = "scan", more: bool = False
+) -> Result:
     result = a_result(B, test=test, rqps=1.0, verdict="unsure")
-    incarnations = int(3 * factor)
-    options = f"--budget 20m --incarnations {incarnations}"
-    result.needed = Needed(factor=factor, incarnations=incarnations, options=options, **parts)  # type: ignore[arg-type]
+    result.needed = Needed(factor=factor, incarnations=int(3 * factor), extra_s=extra, more=more)
     return result
 
 
@@ -35,58 +36,72 @@ def report(noise: Noise | None, *results: Result) -> Report:
 
 
 def test_what_would_decide_a_result() -> None:
-    assert what_decides(needing(8, seconds=1200)) == (
-        "about 8 times the budget, --budget 20m --incarnations 24, would decide it"
-    )
-    assert what_decides(needing(20, more=True, seconds=9000)) == (
-        "more than 20 times the budget would decide it"
+    assert what_decides(needing(8, 1200)) == "about 20 minutes more would decide it"
+    assert what_decides(needing(8)) == "about 8 times what was measured would decide it"
+    assert what_decides(needing(20, more=True)) == (
+        "more than 20 times what was measured would decide it"
     )
     assert what_decides(a_result(B, rqps=1.0, verdict="unsure")) == ""
 
 
 def test_those_that_need_least_come_first() -> None:
     unsure = {
-        "scan": needing(20, more=True, seconds=9000, alone_s=900),
-        "insert": needing(8, seconds=4800, alone_s=600),
-        "hot-points": needing(2, seconds=1200, alone_s=150),
-        "point-query": needing(2, seconds=1200, alone_s=150),
+        "scan": needing(20, more=True),
+        "insert": needing(8, 600, test="insert"),
+        "hot-points": needing(2, 150, test="hot-points"),
+        "point-query": needing(2, 150, test="point-query"),
         "delete": a_result(B, test="delete", verdict="unsure"),
     }
 
-    assert sentence_about_unsure(unsure) == (
-        "Unsure: hot-points and point-query (about 2 times the budget, --budget 20m "
-        "--incarnations 6, would decide them; 5 minutes without the other tests); insert (about 8 "
-        "times, --budget 20m --incarnations 24; 10 minutes alone); scan (more than 20 times); "
-        "delete (more slices tell)."
+    assert sentence_about_unsure("e", unsure) == (
+        "Unsure: hot-points and point-query (about 5 minutes more would decide them: "
+        "`slowdust more e --tests hot-points,point-query --budget 5m`); insert (about 10 minutes "
+        "more); scan (more than 20 times what was measured); delete (more slices tell)."
     )
+
+
+def test_tests_share_the_time_until_each_has_what_it_needs() -> None:
+    unsure = [needing(2, 60, test="a"), needing(3, 120, test="b"), needing(4, 300, test="c")]
+
+    assert time_to_decide(unsure) == 60 + 120 + 300
+    assert time_to_decide(unsure, 1 / 3) == 3 * 60
+    assert time_to_decide(unsure, 2 / 3) == 60 + 2 * 120
+    assert time_to_decide([*unsure, needing(20, test="d", more=True)], 0.75) == 60 + 120 + 2 * 300
+    assert time_to_decide([*unsure, needing(20, test="d", more=True)]) is None
+    assert time_to_decide([]) is None
+
+
+def test_contenders_of_a_test_are_measured_together() -> None:
+    other = needing(3, 120)
+    other.contender = "postgres@18.0"
+
+    assert time_to_decide([needing(2, 60), other]) == 120
 
 
 def test_the_first_sentence_says_why_little_is_decided_and_what_would_help() -> None:
     noise = Noise(slices=0.12, slices_apart_s=0.135, restarts=0.014, other_cpu=0.3, steal=0.002)
     decided = a_result(B, test="insert", rqps=0.8, verdict="slower")
-    needs = [needing(f, test=f"t{f}", seconds=f * 300.0) for f in (2, 6, 3)]
+    needs = [needing(f, f * 60.0, test=f"t{f}") for f in (2, 6, 3)]
 
     [sentence] = why_so_little(report(noise, decided, *needs))
 
     assert sentence == (
         "This host cannot tell more today: 1 of 4 results has a verdict, and intervals reach 2% to "
         "each side. Two slices of one server 0.14 s apart differ by 12%, a restart moves a ratio "
-        "by 1.4% and other programs used 30% of the CPUs. About 3 times the budget, --budget 20m "
-        "--incarnations 9, or the same budget for one test, would decide most. "
-        "On a quieter host less is needed."
+        "by 1.4% and other programs used 30% of the CPUs. About 8 minutes more would decide most: "
+        "`slowdust more e --budget 8m`. On a quieter host less is needed."
     )
 
 
 def test_what_was_not_seen_is_not_told() -> None:
     calm = Noise(slices=0.02, restarts=0.001, other_cpu=0.01)
 
-    [sentence] = why_so_little(report(calm, needing(20, more=True, seconds=6000)))
+    [sentence] = why_so_little(report(calm, needing(20, more=True)))
 
     assert sentence == (
         "This host cannot tell more today: none of 1 result has a verdict, and intervals reach 2% "
-        "to each side. Two slices of one server differ by 2%. More than 20 times the budget would "
-        "decide most. Type the same command with a longer --budget; `slowdust calibrate` says how "
-        "many minutes a test needs here."
+        "to each side. Two slices of one server differ by 2%. `slowdust more e` goes on; `slowdust "
+        "calibrate` says how many minutes a test needs here."
     )
 
 
@@ -107,7 +122,7 @@ def test_results_without_intervals_have_a_reason() -> None:
     [sentence] = why_so_little(report(Noise(other_cpu=0.5), result))
 
     assert "none of 1 result has a verdict, and no result has an interval." in sentence
-    assert "Type the same command with a longer --budget" in sentence
+    assert "`slowdust more e` goes on" in sentence
 
 
 def test_where_most_is_decided_or_noise_was_not_seen_it_is_left_out() -> None:

@@ -173,7 +173,7 @@ def test_a_stopped_experiment_says_how_to_go_on(slowdust: Slowdust, runs: Runs) 
     assert (outcome.code, outcome.out) == (1, "")
     assert (
         "the slices are kept; continue with: "
-        "slowdust run results/stopped/experiment.toml --resume" in outcome.err.splitlines()
+        "slowdust run results/stopped --resume" in outcome.err.splitlines()
     )
     assert outcome.complaint == "slowdust: stopped"
 

@@ -116,7 +116,17 @@ def test_show_says_what_failed_and_that_it_is_not_finished(
 def test_show_of_an_unknown_experiment_is_wrong_use(slowdust: Slowdust, results: Path) -> None:
     outcome = slowdust("show", "macro")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.complaint == "slowdust: no results of an experiment 'macro' in results"
+    assert outcome.complaint == ("slowdust: no experiment 'macro' in results: did you mean micro?")
+
+
+def test_an_experiment_is_named_by_a_path_too(slowdust: Slowdust, results: Path) -> None:
+    by_name = slowdust("show", "micro").out
+
+    assert by_name == slowdust("show", "results/micro").out
+    assert by_name == slowdust("show", str(results / "micro" / "manifest.json")).out
+    assert slowdust("show", "./results").complaint == (
+        "slowdust: there is no experiment in results"
+    )
 
 
 def test_show_needs_a_name(slowdust: Slowdust) -> None:

@@ -16,7 +16,7 @@ from slowdust.store import folder
 from tests.unit.cli.command import Slowdust
 
 COMMANDS = [
-    *("compare", "run", "calibrate", "import"),
+    *("compare", "run", "more", "calibrate", "import"),
     *("report", "history", "list", "show", "tests", "builds"),
 ]
 

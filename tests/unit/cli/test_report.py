@@ -191,7 +191,7 @@ def test_unknown_experiment_and_no_experiment_are_wrong_use(
 ) -> None:
     (tmp_path / "results").mkdir()
     assert slowdust("report", "macro").complaint == (
-        "slowdust: no results of an experiment 'macro' in results"
+        "slowdust: no experiment 'macro' in results: `slowdust list` shows those it has"
     )
     assert slowdust("report").complaint == (
         "slowdust: there is no experiment in results: run `slowdust compare` first"

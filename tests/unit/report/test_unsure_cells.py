@@ -71,7 +71,7 @@ def test_a_cell_and_the_section_of_its_test_say_what_would_decide_it(
 ) -> None:
     page = html.render(*noisy)
 
-    assert re.search(r'title="[^"]*; unsure: (about|more than) [^"]* the budget', page)
+    assert re.search(r'title="[^"]*; unsure: (about|more than) [^"]* would decide it', page)
     assert re.search(r'<small class="outlook">(about|more than) [^<]* would decide it', page)
 
 

@@ -80,18 +80,13 @@ class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
     """
 
     factor: float
-    """Multiple of the budget, or of the incarnations of long steps."""
+    """Multiple of the time that was measured, in as many times the incarnations."""
     more: bool = False
     """Whether more than `factor` is needed, which is as far as the forecast looks."""
-    seconds: Second | None = None
-    """The budget times `factor`; of long steps, the time that all of them took times `factor`."""
     incarnations: int
-    """Incarnations that the forecast spreads it over: as many times as there were. Slowdust takes
-    at most six by itself, more have to be asked for."""
-    options: str = ""
-    """What to type: '--budget 20m --incarnations 24', of long steps '--incarnations 12'."""
-    alone_s: Second | None = None
-    """The part of `seconds` that is this test's: the budget of an experiment without the others."""
+    """Incarnations that the forecast spreads it over: as many times as there were."""
+    extra_s: Second | None = None
+    """Time to add: of the budget for this test alone; of long steps, the time of all of them."""
 
 
 class AllTimeRatio(msgspec.Struct, kw_only=True):

@@ -1,18 +1,18 @@
-"""What would decide the unsure results, in multiples of what was measured and in time."""
+"""What would decide the unsure results: in multiples of what was measured, and in time to add."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from slowdust.analysis.comparison.forecast import Forecast, forecast_all
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import Judgement
-from slowdust.analysis.model import Needed
+from slowdust.analysis.model import Needed, Result
+from slowdust.benchmarks import measured_in_steps
 from slowdust.store.manifest import Method
 from slowdust.store.slice import Slice
 from slowdust.units import Second, known
-from slowdust.wording import short_duration
 
 
 def needed_of(
@@ -47,13 +47,44 @@ def _needed(
         incarnations=math.ceil(forecast.factor * incarnations),
     )
     if method.steps is not None:
-        needed.seconds = forecast.factor * (method.budget_s or all_steps) or None
-        needed.options = f"--incarnations {needed.incarnations}"
-        if method.budget_s and needed.seconds:
-            needed.options = f"--budget {short_duration(needed.seconds)}"
-    elif method.budget_s is not None:
-        needed.seconds = forecast.factor * method.budget_s
-        budget = short_duration(needed.seconds)
-        needed.options = f"--budget {budget} --incarnations {needed.incarnations}"
-        needed.alone_s = needed.seconds * own / all_steps if own else None
+        spent: Second | None = method.budget_s or all_steps
+    else:  # the part of the budget that was this test's
+        spent = method.budget_s * own / all_steps if method.budget_s and all_steps else None
+    if spent and not forecast.more:
+        needed.extra_s = (forecast.factor - 1) * spent
     return needed
+
+
+def time_to_decide(unsure: Iterable[Result], share: float = 1.0) -> Second | None:
+    """Return the time to add that would decide a share of the unsure results.
+
+    Tests that are unsure get equal parts of it, until each has what it needs and leaves the rest to
+    the others. Long steps all get the whole of it. None where it is not foreseen of so many.
+    """
+    results = list(unsure)
+    extras = sorted(map(_extra, _slowest_of_each_test(results)))
+    if not extras:
+        return None
+    decided = math.ceil(share * len(extras))
+    last = extras[decided - 1]
+    if math.isinf(last):
+        return None
+    if measured_in_steps(results[0].benchmark):
+        return last
+    return sum(extras[:decided]) + (len(extras) - decided) * last
+
+
+def _slowest_of_each_test(results: Sequence[Result]) -> list[Result]:
+    """Return of each step the contender that needs most: all contenders are measured with it."""
+    slowest: dict[tuple[str, int], Result] = {}
+    for result in results:
+        key = result.test, result.clients
+        if key not in slowest or _extra(result) > _extra(slowest[key]):
+            slowest[key] = result
+    return list(slowest.values())
+
+
+def _extra(result: Result) -> Second:
+    if result.needed is None or result.needed.extra_s is None:
+        return math.inf
+    return result.needed.extra_s

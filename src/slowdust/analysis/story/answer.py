@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Answer, Report, Result, Verdict
+from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.story.conditions import commits_waiting, conditions_of
 from slowdust.benchmarks.model import Group
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
-from slowdust.units import known
 from slowdust.wording import (
     at_least,
     at_most,
@@ -203,8 +203,8 @@ def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str
                 "Writes that wait for the disk may differ less: "
                 f"`slowdust compare {contenders} --tests {tests}`."
             )
-    if changed and not any(result.work for result in compared):
-        return "report.html has what each change consists of."
+    if not changed:
+        return "Everything is decided."
     return "Everything is decided; report.html has what each change consists of."
 
 
@@ -219,16 +219,9 @@ def _durable(manifest: Manifest, contender: str) -> str:
 
 def _to_decide(name: str, unsure: Sequence[Result]) -> str:
     """Return the command that decides most of the unsure results, as far as it is foreseen."""
-    foreseen = sorted(
-        (need for need in known(result.needed for result in unsure) if not need.more),
-        key=lambda need: need.factor,
-    )
-    enough = math.ceil(_MOST_DECIDED * len(unsure))
-    if not foreseen or foreseen[0].seconds is None:
-        return f"`slowdust more {name} --until-decided` goes on with what is unsure."
-    last = foreseen[min(enough, len(foreseen)) - 1]
-    decided = sum(need.factor <= last.factor for need in foreseen)
-    assert last.seconds is not None
-    extra = last.seconds * (1 - 1 / last.factor)
-    what = "it" if len(unsure) == 1 else f"{decided} of {counted(len(unsure), 'unsure result')}"
-    return f"`slowdust more {name} --budget {short_duration(extra)}` would decide {what}."
+    for share in (1.0, _MOST_DECIDED):
+        extra = time_to_decide(unsure, share)
+        if extra is not None:
+            what = "it" if len(unsure) == 1 else "all that is unsure" if share == 1.0 else "most"
+            return f"`slowdust more {name} --budget {short_duration(extra)}` would decide {what}."
+    return f"`slowdust more {name} --until-decided` goes on with what is unsure."

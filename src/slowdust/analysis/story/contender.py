@@ -102,6 +102,7 @@ class ContenderComparison:
         name: str,
         names: Mapping[str, str],
         *,
+        experiment: str,
         bands: Bands,
         margin: float,
     ) -> None:
@@ -110,7 +111,7 @@ class ContenderComparison:
         for result in results:
             levels.setdefault(result.test, set()).add(result.clients)
         self.base, self.name, self.bands = names[base], names[name], bands
-        self.margin = margin
+        self.experiment, self.margin = experiment, margin
         self.pairs = [
             _Pair(
                 result=result,
@@ -214,7 +215,8 @@ class ContenderComparison:
         if self.cut_short:
             return [f"Unsure, one of the two dropped out: {shortened([*unsure])}."]
         in_steps = any(measured_in_steps(pair.result.benchmark) for pair in self.pairs)
-        return [sentence_about_unsure(unsure) + (self._remedy() if in_steps else "")]
+        sentence = sentence_about_unsure(self.experiment, unsure)
+        return [sentence + (self._remedy() if in_steps else "")]
 
     def _remedy(self) -> str:
         """Return advice if too few incarnations of long steps decided nothing at all."""
@@ -227,7 +229,7 @@ class ContenderComparison:
             else f"{fewest} incarnations decide only large differences"
         )
         return (
-            f" {decide}: --incarnations {ENOUGH_INCARNATIONS} narrows the intervals, "
+            f" {decide}: {ENOUGH_INCARNATIONS} narrow the intervals, "
             "and so may longer steps (--rows and --seconds)."
         )
 

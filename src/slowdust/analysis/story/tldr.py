@@ -45,6 +45,7 @@ def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[s
             failures,
             report.concurrency,
             bands,
+            experiment=report.experiment,
             margin=report.margin,
         ),
         *_missed_slas(report),
@@ -67,6 +68,7 @@ def describe_contenders(
     concurrency: Sequence[TestConcurrency] = (),
     bands: Bands = DEFAULT_BANDS,
     *,
+    experiment: str,
     margin: float,
 ) -> list[str]:
     """Return sentences about each contender other than the base, which is `contenders[0]`.
@@ -85,7 +87,9 @@ def describe_contenders(
     if brief:
         sentences.append(f"{len(contenders) - 1} contenders beside {names[base]}, the base.")
     for name in contenders[1:]:
-        comparison = ContenderComparison(results, base, name, names, bands=bands, margin=margin)
+        comparison = ContenderComparison(
+            results, base, name, names, experiment=experiment, bands=bands, margin=margin
+        )
         comparison.cut_short = name in failures or base in failures
         comparison.by_clients = summary_of_courses(
             (test.test, course)

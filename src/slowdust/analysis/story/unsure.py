@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from slowdust.analysis.model import Needed, Noise, Report, Result
+from slowdust.analysis.model import Noise, Report, Result
+from slowdust.analysis.results.needed import time_to_decide
 from slowdust.benchmarks import measured_in_steps
-from slowdust.units import known
-from slowdust.wording import counted, listing, number, rough_duration, shortened
+from slowdust.wording import counted, listing, number, rough_duration, short_duration, shortened
 
 MOST = 0.75
 """Share of results that have a verdict, below which the tl;dr begins with the reason."""
@@ -17,25 +17,25 @@ _TOLD_RESTARTS = 0.003
 _TOLD_CPU = 0.02
 _TOLD_STEAL = 0.01
 """Shares from which what restarts, other programs and other machines do is told."""
-_FOR_MORE = (
-    " Type the same command with a longer --budget; `slowdust calibrate` says how many minutes a "
-    "test needs here."
-)
-_NEARLY_ALL = 0.8
-"""Share of the time from which 'without the other tests' saves nothing worth telling."""
+_CALIBRATE = "`slowdust calibrate` says how many minutes a test needs here."
 
 
 def what_decides(result: Result) -> str:
-    """Write what would decide a result; empty where there is no forecast.
+    """Write what would decide a result: 'about 20 minutes more would decide it'.
 
-    'about 8 times the budget, --budget 20m --incarnations 24, would decide it'
+    Empty where there is no forecast.
     """
-    if result.needed is None:
+    needed = result.needed
+    if needed is None:
         return ""
-    return f"{_amount(result.needed, _of_what(result))}{_comma(result.needed)} would decide it"
+    if needed.more:
+        return f"more than {needed.factor:g} times what was measured would decide it"
+    if needed.extra_s is None:
+        return f"about {needed.factor:g} times what was measured would decide it"
+    return f"about {rough_duration(needed.extra_s)} more would decide it"
 
 
-def sentence_about_unsure(unsure: Mapping[str, Result]) -> str:
+def sentence_about_unsure(experiment: str, unsure: Mapping[str, Result]) -> str:
     """Return one sentence about unsure results by label, those that need least first."""
     groups: dict[tuple[bool, float], dict[str, Result]] = {}
     others = []
@@ -46,7 +46,7 @@ def sentence_about_unsure(unsure: Mapping[str, Result]) -> str:
             need = result.needed.more, result.needed.factor
             groups.setdefault(need, {})[label] = result
     parts = [
-        _part(group, "first" if place == 0 else "later")
+        _part(group, command_for(experiment, group.values()) if place == 0 else "")
         for place, (_, group) in enumerate(sorted(groups.items(), key=lambda item: item[0]))
     ]
     if others:
@@ -55,40 +55,34 @@ def sentence_about_unsure(unsure: Mapping[str, Result]) -> str:
     return f"Unsure: {'; '.join(parts)}."
 
 
-def _part(group: Mapping[str, Result], place: str) -> str:
-    """Return 'scan and insert (about 2 times the budget, 10 minutes, would decide them)'."""
-    results = list(group.values())
-    first = results[0]
-    needed = first.needed
-    assert needed is not None
-    what = _of_what(first) if place == "first" else ""
+def _part(group: Mapping[str, Result], command: str) -> str:
+    """Return 'scan and insert (about 10 minutes more would decide them: `slowdust more ...`)'."""
+    first = next(iter(group.values())).needed
+    assert first is not None
+    times = f"{first.factor:g} times what was measured"
+    extra = time_to_decide(group.values())
+    if first.more:
+        amount = f"more than {times}"
+    elif extra is None:
+        amount = f"about {times}"
+    else:
+        amount = f"about {rough_duration(extra)} more"
     them = "it" if len(group) == 1 else "them"
-    decide = f"{_comma(needed)} would decide {them}" if place == "first" else ""
-    alone = known(result.needed.alone_s for result in results if result.needed)
-    saved = ""
-    if alone and needed.seconds and not needed.more and sum(alone) < _NEARLY_ALL * needed.seconds:
-        without = "without the other tests" if place == "first" else "alone"
-        saved = f"; {rough_duration(sum(alone))} {without}"
-    return f"{shortened([*group])} ({_amount(needed, what)}{decide}{saved})"
+    decide = f" would decide {them}: {command}" if command else ""
+    return f"{shortened([*group])} ({amount}{decide})"
 
 
-def _of_what(result: Result) -> str:
-    return "the incarnations" if measured_in_steps(result.benchmark) else "the budget"
+def command_for(experiment: str, unsure: Iterable[Result]) -> str:
+    """Return '`slowdust more NAME --tests scan --budget 10m`', which decides all of `unsure`.
 
-
-def _amount(needed: Needed, what: str) -> str:
-    """Return 'about 8 times the budget, --budget 20m --incarnations 24', 'more than 20 times'."""
-    times = f"{needed.factor:g} times{f' {what}' if what else ''}"
-    if needed.more:
-        return f"more than {times}"
-    if not needed.seconds:
-        return f"about {times}"
-    return f"about {times}, {needed.options}"
-
-
-def _comma(needed: Needed) -> str:
-    """Return the comma behind an amount that ends with a time."""
-    return "," if needed.seconds and not needed.more else ""
+    Empty where that is not foreseen.
+    """
+    results = list(unsure)
+    extra = time_to_decide(results)
+    if extra is None:
+        return ""
+    tests = ",".join(dict.fromkeys(result.test for result in results))
+    return f"`slowdust more {experiment} --tests {tests} --budget {short_duration(extra)}`"
 
 
 def why_so_little(report: Report) -> list[str]:
@@ -113,7 +107,7 @@ def why_so_little(report: Report) -> list[str]:
         wide = f"intervals reach {_percent(median(widths))} to each side"
     head = f"This host cannot tell more today: {count} {has}, and {wide}."
     seen = f" {_capitalised(listing(facts))}." if (facts := _facts(report.noise)) else ""
-    return [f"{head}{seen}{_remedies(judged, decided, report.noise)}"]
+    return [f"{head}{seen}{_remedies(report, judged, decided, report.noise)}"]
 
 
 def _facts(noise: Noise) -> list[str]:
@@ -131,25 +125,17 @@ def _facts(noise: Noise) -> list[str]:
     return facts
 
 
-def _remedies(judged: Sequence[Result], decided: int, noise: Noise) -> str:
+def _remedies(report: Report, judged: Sequence[Result], decided: int, noise: Noise) -> str:
     """Return what would decide most results, and what to type, as sentences that follow others."""
     missing = math.ceil(MOST * len(judged)) - decided
-    needs = sorted(
-        (known(result.needed for result in judged)),
-        key=lambda needed: (needed.more, needed.factor),
-    )
+    unsure = [result for result in judged if result.verdict == "unsure"]
     busy = max(noise.other_cpu or 0.0, noise.steal or 0.0) >= _TOLD_CPU
     quieter = " On a quieter host less is needed." if busy else ""
-    if len(needs) < missing:
-        return f"{quieter}{_FOR_MORE}"
-    enough = needs[missing - 1]
-    amount = _capitalised(_amount(enough, "the budget"))
-    fewer = int(len({result.test for result in judged}) / enough.factor)
-    tests = "one test" if fewer == 1 else f"{fewer} tests"
-    instead = f", or the same budget for {tests}" if fewer and not enough.more else ""
-    decide = f" {amount}{instead}{',' if instead else _comma(enough)} would decide most."
-    typed = "" if enough.seconds and not enough.more else _FOR_MORE
-    return f"{decide}{quieter}{typed}"
+    extra = time_to_decide(unsure, missing / len(unsure))
+    if extra is None:
+        return f"{quieter} `slowdust more {report.experiment}` goes on; {_CALIBRATE}"
+    command = f"`slowdust more {report.experiment} --budget {short_duration(extra)}`"
+    return f" About {rough_duration(extra)} more would decide most: {command}.{quieter}"
 
 
 def _percent(share: float) -> str:

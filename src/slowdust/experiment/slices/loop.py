@@ -102,16 +102,18 @@ class SliceLoop:
         return not alone and self._budget.left > wanting * least > 0
 
     def _unsettled(self) -> int:
-        return sum(not step.settled for step in self.journal.steps)
+        return sum(step.is_open for step in self.journal.steps)
 
     def _warn_of_short_budget(self, planned: int) -> None:
         turn = self._shortest_turn(MINIMUM_BLOCKS)
-        least = planned * len(self.journal.steps) * turn
-        if least > self._budget.total:
+        lacking = [planned - step.turns_done for step in self.journal.steps if step.is_open]
+        turns = sum(max(0, lack) for lack in lacking)
+        least = turns * turn
+        if least > self._budget.left:
             warning = (
                 f"the budget of {format_duration(self._budget.total)} will be exceeded: "
-                f"{counted(len(self.journal.steps), 'test')} in "
-                f"{counted(planned, 'incarnation')} take at least {format_duration(least)}"
+                f"{counted(len(lacking), 'test')} in "
+                f"{counted(max(lacking), 'incarnation')} take at least {format_duration(least)}"
             )
             self.journal.warn(warning)
             self._view.warning(warning)

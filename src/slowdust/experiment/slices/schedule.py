@@ -87,10 +87,10 @@ class Turn:
 def turns(steps: list[PlannedStep], round_number: int) -> list[Turn]:
     """Return the turns of one incarnation, in order.
 
-    A step is measured if it is neither settled nor already measured in `round_number` whole turns.
+    A step is measured if it is open, and not yet measured in `round_number` whole turns.
     Write tests that are not measured still age the data for a test on aged data after them.
     """
-    due = [not step.settled and step.turns_done < round_number for step in steps]
+    due = [step.is_open and step.turns_done < round_number for step in steps]
     result = []
     for place, step in enumerate(steps):
         aged_follows = any(

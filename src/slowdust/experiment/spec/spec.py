@@ -70,6 +70,7 @@ class Spec(Table):
     benchmark: str = benchmarks.DEFAULT.name
     suite: str = DEFAULT_SUITE
     tests: list[str] = Field(default_factory=list)
+    only: list[str] = Field(default_factory=list)
     clients: list[Annotated[int, Field(ge=1, le=10_000)]] = Field([1], min_length=1)
     rows: int = Field(100_000, ge=100)
     tables: int = Field(1, ge=1, le=1000)
@@ -137,6 +138,9 @@ class Spec(Table):
 
     @model_validator(mode="after")
     def _can_be_run(self) -> Spec:
+        names = {test.name for test in self.chosen_tests()}
+        if unknown := [name for name in self.only if name not in names]:
+            raise ValueError(f"only: {unknown[0]} is none of the experiment's tests")
         widest = max(self.chosen_tests(), key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
             raise ValueError(f"rows: {widest.name} needs at least {widest.least_rows}")
@@ -161,6 +165,10 @@ class Spec(Table):
         benchmark = self.configured_benchmark()
         suite = benchmark.suite(self.suite)
         return benchmark.matching(self.tests) if self.tests else suite
+
+    def tests_to_measure(self) -> list[Test]:
+        """Return the chosen tests that `only` names, all of them if it is empty."""
+        return [test for test in self.chosen_tests() if not self.only or test.name in self.only]
 
     @property
     def budget_of_steps(self) -> Second | None:
@@ -187,6 +195,8 @@ class Spec(Table):
         unused = set(benchmark.unused_keys)
         if benchmark.measuring is Measuring.STEPS and self.budget_of_steps is None:
             unused.add("budget")
+        if not self.only:
+            unused.add("only")
         return tomli_w.dumps(self.model_dump(exclude_none=True, exclude=unused))
 
 

@@ -121,8 +121,8 @@ class StepLoop:
     def run(self) -> None:
         """Run the planned incarnations that any step lacks; with a budget as many as are wanted.
 
-        A budget ends early when every step is settled: steps build on the tables of those before
-        them, so that an incarnation has all of them.
+        A budget ends early when every step that is chosen is settled: steps build on the tables of
+        those before them, so that an incarnation has all of them.
         """
         round_number = 1
         while self._wanted(round_number):
@@ -141,12 +141,16 @@ class StepLoop:
         if not self._contenders.comparable:
             return round_number <= self._planned
         room = round_number <= self._planned or self._forecast.elapsed + length <= self._budget
-        return room and self._settled() < len(self.journal.steps)
+        return room and self._open_steps()
 
-    def _settled(self) -> int:
+    def _open_steps(self) -> bool:
+        settled = self._settled()
+        return any(step.chosen and step.key not in settled for step in self.journal.steps)
+
+    def _settled(self) -> set[str]:
         running = (contender.name for contender in self._contenders.running())
         others = [name for name in running if name != self._contenders.names[0]]
-        return len(self._judge.settled(others))
+        return self._judge.settled(others)
 
     def _warn_of_short_budget(self, budget: Second, planned: Second) -> None:
         if planned > budget:
@@ -213,7 +217,7 @@ class StepLoop:
                 extent=f"incarnation {number}",
                 measured=self._forecast.elapsed,
                 budget=self._budget,
-                settled=self._settled(),
+                settled=len(self._settled()),
             )
         left = self._forecast.left(self._planned, len(self._contenders.running()))
         return self._judge.status(

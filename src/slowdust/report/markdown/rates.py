@@ -116,25 +116,14 @@ def unsure(report: Report) -> list[str]:
             str(result.clients),
             result.contender,
             f"{'more than ' if needed.more else ''}{needed.factor:g}",
-            ABSENT if needed.more else or_absent(needed.seconds, rough_duration),
-            ABSENT if needed.more else needed.options or ABSENT,
-            ABSENT if needed.more else or_absent(needed.alone_s, rough_duration),
+            ABSENT if needed.more else or_absent(needed.extra_s, rough_duration),
         ]
         for result in report.results
         if (needed := result.needed) is not None
     ]
     if not rows:
         return []
-    what = "incarnations" if runs_of(report).long else "budget"
-    header = [
-        "test",
-        "clients",
-        "contender",
-        f"times the {what}",
-        "time",
-        "options",
-        "this test alone",
-    ]
+    header = ["test", "clients", "contender", "times what was measured", "time to add"]
     return [
         "## What would decide the unsure results",
         "",

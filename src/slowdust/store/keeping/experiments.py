@@ -45,19 +45,32 @@ def check_name(text: str) -> None:
 
 
 def kept_experiment(results: Path, name: str) -> Folder:
-    """Return the folder of the experiment of that name, which may be damaged.
+    """Return the folder of an experiment, which may be damaged.
+
+    `name` is its name in `results`, or the path of its folder or of a file in it.
 
     Raises:
         UsageError: there is none.
     """
+    if name and not is_name(name):
+        path = Path(name).expanduser()
+        folder = Folder(path.parent if path.is_file() else path)
+        if _is_kept(folder):
+            return folder
+        if path.exists():
+            raise UsageError(f"there is no experiment in {path}")
     check_name(name)
     folder = Folder(results / name)
-    if not (folder.has_manifest() or (folder.path / SLICES_FILE).is_file()):
+    if not _is_kept(folder):
         names = [each.name for each in experiments(results)]
         nearest = difflib.get_close_matches(name, names, 1)
         hint = f"did you mean {nearest[0]}?" if nearest else "`slowdust list` shows those it has"
         raise UsageError(f"no experiment '{name}' in {results}: {hint}")
     return folder
+
+
+def _is_kept(folder: Folder) -> bool:
+    return folder.has_manifest() or (folder.path / SLICES_FILE).is_file()
 
 
 def rename_experiment(folder: Folder, name: str) -> Folder:

@@ -1,0 +1,177 @@
+"""`slowdust more`: an experiment that goes on until more is decided."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from slowdust.cli import completion
+from slowdust.cli.options import no_wait_option, results_option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from slowdust.analysis.stored import Stored
+    from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.store.folder import Folder
+    from slowdust.units import Second
+
+
+def _duration(context: click.Context, option: click.Parameter, text: str | None) -> Second | None:
+    del context, option
+    from slowdust.units import parse_duration
+
+    try:
+        return None if text is None else parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command("more", short_help="Go on with an experiment until more is decided.")
+@click.argument("name", shell_complete=completion.experiments)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    callback=_duration,
+    help="Wall clock for more measuring: 90s, 10m.  [as long as it has been measured]",
+)
+@click.option(
+    "--until-decided",
+    is_flag=True,
+    help="Go on, with as long a budget each time as a verdict is expected to take.",
+)
+@click.option(
+    "--tests",
+    "patterns",
+    metavar="LIST",
+    shell_complete=completion.tests,
+    help="Go on with these alone, names or patterns.  [those with an unsure result]",
+)
+@no_wait_option
+@results_option
+def command(
+    *,
+    name: str,
+    budget: Second | None,
+    until_decided: bool,
+    patterns: str | None,
+    results: Path,
+    when_busy: WhenBusy,
+) -> int:
+    """Go on with the experiment NAME: measure the tests that are unsure for some time more.
+
+    NAME is the name of an experiment or the path of its folder. The same builds, settings and rows
+    are measured in new starts of the servers, and the report is made of all slices together. An
+    experiment that was stopped goes on where it stopped. What is decided is left as it is; tests
+    are measured on until they are decided, or the time is over.
+
+    \b
+    slowdust more pg17 --budget 10m
+    slowdust more pg17 --tests 'point*' --budget 5m
+    slowdust more pg17 --until-decided
+    """
+    from slowdust.analysis.stored import read_stored
+    from slowdust.errors import UsageError
+    from slowdust.store.keeping.experiments import kept_experiment
+
+    if budget is not None and until_decided:
+        raise UsageError("--budget and --until-decided contradict each other: give one of them")
+    folder = kept_experiment(results, name)
+    folder.refuse_if_running()
+    stored = read_stored(folder)
+    _check(stored)
+    code = 0
+    while tests := _open_tests(stored, patterns):
+        extra = _time_to_decide(stored, tests) if until_decided else budget
+        if extra is None and until_decided:
+            click.echo("what is unsure would take more than 20 times what was measured", err=True)
+            return code
+        code = _go_on(folder, stored, tests, extra, when_busy)
+        if not until_decided:
+            return code
+        stored = read_stored(folder)
+    click.echo(f"{folder.name}: no test is unsure, there is nothing to measure", err=True)
+    return code
+
+
+def _check(stored: Stored) -> None:
+    """Refuse what cannot go on. Raises UsageError."""
+    from slowdust.errors import UsageError
+
+    if stored.manifest.imported is not None:
+        raise UsageError(f"'{stored.name}' was imported: it was not measured here")
+    if any(contender.slowed for contender in stored.manifest.contenders):
+        raise UsageError(
+            f"'{stored.name}' is a calibration: `slowdust calibrate --name {stored.name} --resume` "
+            "goes on with it"
+        )
+    if len(stored.manifest.contenders) < 2:
+        raise UsageError(f"'{stored.name}' has one contender: there is nothing to decide")
+
+
+def _open_tests(stored: Stored, patterns: str | None) -> list[str]:
+    """Return the tests that have an unsure result, or of a stopped experiment all, of those named.
+
+    Raises:
+        UsageError: no test of the experiment matches a pattern.
+    """
+    from slowdust.benchmarks.options import split_list
+    from slowdust.errors import UsageError
+
+    names = stored.manifest.tests
+    wanted = split_list(patterns) if patterns else ["*"]
+    for pattern in wanted:
+        if not any(fnmatchcase(test, pattern) for test in names):
+            raise UsageError(
+                f"--tests: no test of '{stored.name}' is called '{pattern}'; it has "
+                f"{', '.join(names)}"
+            )
+    report = stored.report()
+    unsure = {result.test for result in report.results if result.verdict == "unsure"}
+    return [
+        test
+        for test in names
+        if any(fnmatchcase(test, pattern) for pattern in wanted)
+        and (report.unfinished is not None or test in unsure)
+    ]
+
+
+def _time_to_decide(stored: Stored, tests: Sequence[str]) -> Second | None:
+    """Return the time that is expected to decide what is unsure; None where it is not foreseen."""
+    from slowdust.analysis.results.needed import time_to_decide
+
+    report = stored.report()
+    if report.unfinished is not None:
+        return 0.0
+    unsure = [r for r in report.results if r.verdict == "unsure" and r.test in tests]
+    return time_to_decide(result for result in unsure if result.needed and not result.needed.more)
+
+
+def _go_on(
+    folder: Folder,
+    stored: Stored,
+    tests: Sequence[str],
+    extra: Second | None,
+    when_busy: WhenBusy,
+) -> int:
+    """Measure the tests on; without `extra` as long as before, or a stopped experiment to its end.
+
+    Return the exit code.
+    """
+    from slowdust.cli.conduct import conduct
+    from slowdust.experiment.journal import StartMode
+    from slowdust.experiment.more import spec_with_more
+    from slowdust.experiment.spec.spec import read_spec
+    from slowdust.units import format_duration
+    from slowdust.wording import shortened
+
+    manifest = stored.manifest
+    if extra is None:
+        extra = manifest.spent_s if manifest.finished else 0.0
+    spec = spec_with_more(read_spec(folder.spec_file), manifest, stored.slices, tests, extra)
+    longer = f"{format_duration(extra)} more" if extra else "to its end"
+    click.echo(f"{folder.name}: {shortened(tests)}, {longer}", err=True)
+    return conduct(spec, folder.path.parent, StartMode.RESUME, when_busy)

@@ -1,0 +1,139 @@
+"""`slowdust more`: which tests go on for how long. Nothing is measured."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from slowdust.cli import conduct
+from slowdust.experiment.journal import StartMode
+from slowdust.experiment.spec.spec import parse_spec
+from slowdust.store.folder import Folder, writing
+from tests.unit.cli.command import Slowdust
+from tests.unit.cli.test_compare_and_run import Runs
+from tests.unit.synthetic import Noise, synthetic_experiment
+
+A, B = "postgres@15.8", "postgres@17.6"
+TESTS = ["point-query", "scan", "insert"]
+
+
+def stored(results: Path, name: str, *, noise: Noise, blocks: int = 6) -> Folder:
+    """Store a finished experiment of which `scan` is half as fast."""
+    manifest, slices = synthetic_experiment(
+        [A, B], TESTS, shifts={B: {"scan": 0.5}}, noise=noise, blocks=blocks, seed=3
+    )
+    manifest.experiment, manifest.spent_s = name, 60.0
+    manifest.turns_done = {f"{test}@1": 3 for test in TESTS}
+    spec = parse_spec({"name": name, "contenders": [A, B], "tests": TESTS, "budget": "60s"})
+    folder = Folder(results / name)
+    with writing(folder) as writer:
+        writer.write_spec(spec.to_toml())
+        for record in slices:
+            writer.append(record)
+        writer.write_manifest(manifest)
+    return folder
+
+
+@pytest.fixture
+def noisy(results: Path) -> Folder:
+    return stored(results, "noisy", noise=Noise(slice=0.1))
+
+
+@pytest.fixture
+def runs(noisy: Folder, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    runs = Runs(noisy.path)
+    monkeypatch.setattr(conduct, "run_experiment", runs.run_experiment)
+    return runs
+
+
+def test_what_is_unsure_goes_on_as_long_as_it_was_measured(
+    slowdust: Slowdust, runs: Runs, results: Path
+) -> None:
+    outcome = slowdust("more", "noisy")
+
+    [(spec, where, mode)] = runs.calls
+    assert (where, mode) == (Path("results"), StartMode.RESUME)
+    assert spec["only"] == ["insert", "point-query"]
+    assert spec["budget"] == "120.000000s"
+    assert spec["incarnations"] > 3
+    assert "noisy: point-query and insert, 1m00s more" in outcome.err
+    assert outcome.code == 0
+
+
+def test_the_budget_the_tests_and_the_path_can_be_given(slowdust: Slowdust, runs: Runs) -> None:
+    slowdust("more", "results/noisy", "--budget", "5m", "--tests", "point*", "--no-wait")
+
+    assert runs.spec["only"] == ["point-query"]
+    assert runs.spec["budget"] == "360.000000s"
+
+
+def test_a_stopped_experiment_goes_on_to_its_end(
+    slowdust: Slowdust, runs: Runs, noisy: Folder
+) -> None:
+    manifest = noisy.read_manifest()
+    manifest.finished, manifest.spent_s = None, 20.0
+    with writing(noisy) as writer:
+        writer.write_manifest(manifest)
+
+    outcome = slowdust("more", "noisy")
+
+    assert runs.spec["only"] == sorted(TESTS)
+    assert runs.spec["budget"] == "600.000000s"
+    assert "point-query, scan and insert, to its end" in outcome.err
+
+
+def test_until_decided_asks_for_what_the_forecast_says_and_ends(
+    slowdust: Slowdust, runs: Runs, results: Path, noisy: Folder
+) -> None:
+    quiet = stored(results, "quiet", noise=Noise(slice=0.001, drift=0, restart=0), blocks=20)
+    times = iter([noisy, quiet])
+
+    def run_experiment(spec: object, where: Path, *rest: object) -> Folder:
+        """Measure so much that the second time everything is decided."""
+        runs.run_experiment(spec, where, *rest)  # type: ignore[arg-type]
+        folder = next(times)
+        if folder is quiet:
+            shutil.rmtree(noisy.path)
+            shutil.copytree(quiet.path, noisy.path)
+        return noisy
+
+    conduct.run_experiment = run_experiment
+
+    outcome = slowdust("more", "noisy", "--until-decided")
+
+    budgets = [float(spec["budget"].removesuffix("s")) for spec, _, _ in runs.calls]
+    assert len(budgets) == 2
+    assert all(budget > 60 for budget in budgets)
+    assert outcome.err.splitlines()[-1] == ("noisy: no test is unsure, there is nothing to measure")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["none"], "no experiment 'none' in results"),
+        (["noisy", "--tests", "scn"], "no test of 'noisy' is called 'scn'; it has point-query, "),
+        (["noisy", "--budget", "soon"], "'soon' is not a duration"),
+        (["noisy", "--budget", "1m", "--until-decided"], "--budget and --until-decided contradict"),
+    ],
+)
+def test_wrong_use(slowdust: Slowdust, runs: Runs, words: list[str], complaint: str) -> None:
+    outcome = slowdust("more", *words)
+
+    assert (outcome.code, runs.calls) == (2, [])
+    assert complaint in outcome.err
+
+
+def test_what_was_imported_or_calibrated_cannot_go_on(
+    slowdust: Slowdust, runs: Runs, noisy: Folder
+) -> None:
+    manifest = noisy.read_manifest()
+    manifest.contenders[1].slowed = 0.03
+    with writing(noisy) as writer:
+        writer.write_manifest(manifest)
+
+    outcome = slowdust("more", "noisy")
+
+    assert outcome.code == 2
+    assert "`slowdust calibrate --name noisy --resume` goes on with it" in outcome.err
