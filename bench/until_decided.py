@@ -23,6 +23,7 @@ from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.forecast import forecast_all
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge_estimates
+from slowdust.analysis.model import Verdict
 from tests.unit.synthetic import Noise, shortened, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--experiments", "1")
@@ -66,7 +67,7 @@ def judge(cells: Sequence[BlockRatios], incarnations: Sequence[int]) -> list[Jud
     return judge_estimates(estimate_all(cut), MARGIN)
 
 
-def until_decided(cells: Sequence[BlockRatios]) -> tuple[list[str], list[str], float]:
+def until_decided(cells: Sequence[BlockRatios]) -> tuple[list[Verdict], list[Verdict], float]:
     """Return the verdicts after the first look, after the last, and the multiple measured."""
     counts = [FIRST] * len(cells)
     judged = judge(cells, counts)

@@ -85,7 +85,11 @@ def test_a_stopped_experiment_goes_on_to_its_end(
 
 
 def test_until_decided_asks_for_what_the_forecast_says_and_ends(
-    slowdust: Slowdust, runs: Runs, results: Path, noisy: Folder
+    slowdust: Slowdust,
+    runs: Runs,
+    results: Path,
+    noisy: Folder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     quiet = stored(results, "quiet", noise=Noise(slice=0.001, drift=0, restart=0), blocks=20)
     times = iter([noisy, quiet])
@@ -99,7 +103,7 @@ def test_until_decided_asks_for_what_the_forecast_says_and_ends(
             shutil.copytree(quiet.path, noisy.path)
         return noisy
 
-    conduct.run_experiment = run_experiment
+    monkeypatch.setattr(conduct, "run_experiment", run_experiment)
 
     outcome = slowdust("more", "noisy", "--until-decided")
 
