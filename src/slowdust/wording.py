@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 
 from slowdust.units import Second, format_duration
@@ -336,3 +337,22 @@ def signed_amount(value: float) -> str:
 def share(part: float) -> str:
     """Return a part of 1 in percent: '41%', '0.3%', '-12%'."""
     return f"{part:.0%}" if abs(part) >= 0.01 else f"{part:.1%}"
+
+
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """Return the choice that a misspelled word most likely stands for; None where none is near."""
+    exact = {choice.lower(): choice for choice in choices}
+    close = difflib.get_close_matches(word.lower(), sorted(exact), n=1)
+    return exact[close[0]] if close else None
+
+
+def no_such(kind: str, word: str, choices: Collection[str]) -> str:
+    """Write that there is no such thing, with the nearest there is: 'did you mean scan?'.
+
+    Where none is near, all are listed if they are few.
+    """
+    guess = nearest(word, choices)
+    hint = f": did you mean {guess}?" if guess else ""
+    if not guess and len(choices) <= MOST_LISTED:
+        hint = f": there are {listing(tuple(choices))}"
+    return f"there is no {kind} '{word}'{hint}"

@@ -8,6 +8,7 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import Benchmark, Measuring, Test
 from slowdust.benchmarks.slap import SLAP
 from slowdust.errors import UsageError
+from slowdust.wording import no_such
 
 DEFAULT = MICRO
 BENCHMARKS: dict[str, Benchmark] = {
@@ -26,7 +27,7 @@ def benchmark(name: str) -> Benchmark:
         UsageError: the name is unknown; the message lists the known ones.
     """
     if name not in BENCHMARKS:
-        raise UsageError(f"unknown benchmark '{name}': choose {', '.join(BENCHMARKS)}")
+        raise UsageError(no_such("benchmark", name, tuple(BENCHMARKS)))
     return BENCHMARKS[name]
 
 

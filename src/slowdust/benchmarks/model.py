@@ -11,6 +11,7 @@ from enum import Enum, StrEnum
 from fnmatch import fnmatchcase
 
 from slowdust.benchmarks.options import Option, Table
+from slowdust.wording import nearest, no_such
 
 DEFAULT_SUITE = "default"
 DEFAULT_CONFIG = "default"
@@ -130,7 +131,7 @@ class Benchmark:
             ValueError: there is no such suite; says which there are.
         """
         if name not in self.suites:
-            raise ValueError(f"unknown suite '{name}': there are {', '.join(self.suites)}")
+            raise ValueError(no_such("suite", name, tuple(self.suites)))
         return self._in_order(self.suites[name])
 
     def matching(self, patterns: Iterable[str]) -> list[Test]:
@@ -147,9 +148,11 @@ class Benchmark:
             if str(Phase.PRE) not in pattern:
                 matches = [test for test in matches if test.name == test.driver_test]
             if not matches:
+                guess = nearest(pattern, [test.name for test in self.tests])
+                hint = f"did you mean {guess}? " if guess else ""
                 raise ValueError(
-                    f"no test is called '{pattern}' in {self.name}: see "
-                    f"`slowdust tests --benchmark {self.name}` for their names"
+                    f"no test is called '{pattern}' in {self.name}: {hint}"
+                    f"`slowdust tests --benchmark {self.name}` lists them"
                 )
             chosen.update(test.name for test in matches)
         return self._in_order(chosen)

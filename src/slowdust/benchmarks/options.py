@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from slowdust.errors import UsageError
-from slowdust.units import Second, parse_duration
+from slowdust.units import Second, parse_count, parse_duration, parse_number
 
 
 class Table(BaseModel):
@@ -27,6 +27,20 @@ Duration = Annotated[
     BeforeValidator(_seconds),
     PlainSerializer(lambda s: f"{s:.6f}s"),
 ]
+
+
+def _count(value: object) -> object:
+    return parse_count(value) if isinstance(value, str) else value
+
+
+def _number(value: object) -> object:
+    return parse_number(value) if isinstance(value, str) else value
+
+
+AsCount = BeforeValidator(_count)
+"""Lets a whole number be written with a unit: "1M"."""
+AsNumber = BeforeValidator(_number)
+"""Lets a number be written with a unit: "20k"."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +81,8 @@ def read_numbers(option: str, text: str) -> list[int]:
 
 
 def read_number(option: str, text: str) -> int:
-    """Read a whole number. Raises UsageError, naming the option."""
+    """Read a whole number: 100000, 100k, 1e5. Raises UsageError, naming the option."""
     try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"{option} {text}: write a whole number") from None
+        return parse_count(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None

@@ -16,10 +16,10 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from slowdust.benchmarks.model import Benchmark, Measuring, Test
-from slowdust.benchmarks.options import Table
+from slowdust.benchmarks.options import AsCount, Table
 from slowdust.store.manifest import Method
 from slowdust.store.step import split_hold
-from slowdust.units import Second, parse_duration
+from slowdust.units import Second, parse_span
 
 _SHORTEST_HOLD: Second = 0.001
 """The names of steps have holds to the millisecond."""
@@ -27,9 +27,7 @@ _LONGEST_HOLD: Second = 86_400.0
 
 
 def _seconds(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return float(value) if value.replace(".", "", 1).isdecimal() else parse_duration(value)
+    return parse_span(value) if isinstance(value, str) else value
 
 
 def _as_list(value: object) -> object:
@@ -141,7 +139,7 @@ class StepTable(Table):
     """The keys that the tables of all such benchmarks have."""
 
     table: Literal["per-client", "shared"] = "per-client"
-    partitions: int = Field(default=0, ge=0, le=1000)
+    partitions: Annotated[int, AsCount] = Field(default=0, ge=0, le=1000)
     """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
     hold: Annotated[list[Hold], BeforeValidator(_as_list)] = Field(default=[0.0], min_length=1)
     """The times for which a transaction is held open beside the work before it is begun anew; each

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,8 @@ from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli import completion
-from slowdust.cli.options import no_wait_option, results_option
+from slowdust.cli.options import Amount, no_wait_option, results_option
+from slowdust.units import parse_count, parse_number
 from slowdust.wording import listing
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _GENERAL = (
         "early from the third on, the fourth with one or two tests.  [3 to 6, by the budget]",
     ),
     Option("--margin", "PERCENT", "Largest change that counts as the same.  [3%]"),
-    Option("--rate", "FLOAT", "Open loop: operations/s, latency from the schedule."),
+    Option("--rate", "NUMBER", "Open loop: operations/s, latency from the schedule."),
     Option("--arrivals", "[poisson|uniform]", "Distribution of the arrivals of --rate.  [poisson]"),
     Option("--seed", "INTEGER", "Seed of the random rows and operations.  [1]"),
     Option(
@@ -95,9 +96,16 @@ def _help(option: Option) -> str:
     return " ".join(texts)
 
 
+_KINDS: dict[str | None, type | click.ParamType[Any]] = {
+    None: bool,
+    "INTEGER": Amount("integer", parse_count),
+    "NUMBER": Amount("number", parse_number),
+}
+"""Metavar -> the type of the value; that of all others is text, which the specification reads."""
+
+
 def _click_option(option: Option, text: str) -> click.Option:
-    kinds: dict[str | None, type] = {None: bool, "INTEGER": int, "FLOAT": float}
-    kind: type | click.Choice[str] = kinds.get(option.metavar, str)
+    kind: type | click.ParamType[Any] = _KINDS.get(option.metavar, str)
     if option.metavar and option.metavar.startswith("["):
         kind = click.Choice(option.metavar[1:-1].split("|"))
     is_flag = option.metavar is None

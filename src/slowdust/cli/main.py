@@ -12,6 +12,7 @@ import click
 
 from slowdust import __version__
 from slowdust.errors import SlowdustError
+from slowdust.wording import no_such
 
 _KEEPING = ("diff", "site", "serve", "note", "rename", "remove", "bundle")
 _COMMANDS = (
@@ -40,6 +41,17 @@ class _LazyGroup(click.Group):
         command = module.command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; the error for an unknown one has the nearest, which click cannot know.
+
+        Click looks for it among the commands that are loaded.
+        """
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            raise click.UsageError(no_such("command", args[0], _COMMANDS), ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(

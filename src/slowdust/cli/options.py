@@ -34,6 +34,23 @@ def _when_busy(context: click.Context, option: click.Parameter, fails: bool) -> 
     return WhenBusy.FAIL if fails else WhenBusy.WAIT
 
 
+class Amount(click.ParamType[float, str]):
+    """An amount that may have a unit, which `slowdust.units` reads."""
+
+    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the amount; a value that is none is wrong use of the option."""
+        try:
+            return self._parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 no_wait_option = click.option(
     "--no-wait",
     "when_busy",
@@ -49,11 +66,15 @@ def _bands(context: click.Context, option: click.Parameter, text: str | None) ->
     if text is None:
         return None
     from slowdust.analysis.story.bands import Bands
+    from slowdust.units import parse_percentage
 
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise click.BadParameter(f"'{text}' is not CHANGE,BIG: write 5,15 for example")
     try:
-        change, big = (float(part.strip().removesuffix("%")) / 100 for part in text.split(","))
-    except ValueError:
-        raise click.BadParameter(f"'{text}' is not CHANGE,BIG: write 5,15 for example") from None
+        change, big = map(parse_percentage, parts)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}, as in 5,15") from None
     if not 0 < change <= big < 1:
         raise click.BadParameter(f"'{text}' is not 0 < CHANGE <= BIG < 100")
     return Bands(change, big)

@@ -11,7 +11,6 @@ that storage engine alone. A file may be `based_on` a shipped configuration, als
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -21,8 +20,8 @@ import msgspec
 import psutil
 
 from slowdust.errors import UsageError
+from slowdust.units import parse_size
 
-_UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -44,10 +43,10 @@ class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         """Return the size, with `memory_bytes` for one contender."""
         size = int(self.share * memory_bytes)
         if self.max is not None:
-            size = min(size, parse_bytes(self.max))
+            size = min(size, _bytes(self.max))
         if self.min is not None:
-            size = max(size, parse_bytes(self.min))
-        granules = [parse_bytes(granule) for granule in self.multiple_of]
+            size = max(size, _bytes(self.min))
+        granules = [_bytes(granule) for granule in self.multiple_of]
         granule = max((granule for granule in granules if granule <= size), default=1)
         return size - size % granule
 
@@ -214,13 +213,12 @@ def override(settings: Settings, overrides: Mapping[str, str]) -> Settings:
     )
 
 
-def parse_bytes(text: str) -> int:
-    """Return '128MB' in bytes, units being powers of 1024; raise UsageError for anything else."""
-    size = re.fullmatch(r"(\d+)\s*([kKMGT]?B?)", text.strip())
-    unit = size.group(2).upper() if size else None
-    if size is None or unit not in _UNITS:
-        raise UsageError(f"{text!r} is not a size: write a number and kB, MB, GB or TB")
-    return int(size.group(1)) * _UNITS[unit]
+def _bytes(text: str) -> int:
+    """Return a size of a configuration in bytes. Raises UsageError."""
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def host_memory_bytes() -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import subprocess
 from collections.abc import Iterable, Sequence
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.wording import nearest
 
 
 def query_server(
@@ -30,6 +30,6 @@ def check_complaints(build: Build, complaints: Sequence[str]) -> None:
 
 def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UsageError:
     """Return the error for a setting that the server does not know."""
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    hint = f"did you mean {close[0]}?" if close else "leave it out or put it under [optional]"
+    close = nearest(name, known)
+    hint = f"did you mean {close}?" if close else "leave it out or put it under [optional]"
     return UsageError(f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}")

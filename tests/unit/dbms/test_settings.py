@@ -13,7 +13,6 @@ from slowdust.dbms import family
 from slowdust.dbms.settings import (
     Share,
     load_config,
-    parse_bytes,
     shipped_configs,
 )
 from slowdust.errors import UsageError
@@ -27,20 +26,6 @@ def test_share_follows_memory_within_its_limits() -> None:
     assert share.bytes_of(64 * GB) == 8 * GB
     assert share.bytes_of(100 << 20) == 128 << 20
     assert Share(share=0.5).bytes_of(3 * GB) == 3 * GB // 2
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("1", 1), ("64kB", 64 << 10), ("128MB", 128 << 20), ("8 GB", 8 * GB), ("1TB", 1 << 40)],
-)
-def test_sizes(text: str, size: int) -> None:
-    assert parse_bytes(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "MB", "1.5GB", "-1MB", "1 XB", "128MiB"])
-def test_no_sizes(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a size"):
-        parse_bytes(text)
 
 
 def test_share_is_a_multiple_of_the_largest_granule_that_fits() -> None:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from slowdust.benchmarks.options import Duration, Option
+from slowdust.benchmarks.options import AsCount, Duration, Option
 from slowdust.benchmarks.steps import StepTable
+from slowdust.wording import no_such
 
 WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")
 """Sizes of the data; the first is the default."""
@@ -16,14 +17,14 @@ RATES = (100, 500, 1000)
 _FEWEST_ROWS = 100
 """Rows among which queries can look for ten."""
 
-Positive = Annotated[int, Field(ge=1)]
-WritesPerSecond = Annotated[int, Field(ge=1, le=10_000_000)]
-RowsPerCommit = Annotated[int, Field(ge=1, le=1000)]
+Positive = Annotated[int, Field(ge=1), AsCount]
+WritesPerSecond = Annotated[int, Field(ge=1, le=10_000_000), AsCount]
+RowsPerCommit = Annotated[int, Field(ge=1, le=1000), AsCount]
 """A number of rows that fits into one statement of every DBMS."""
 
 
 def _as_list(value: object) -> object:
-    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+    return [value] if isinstance(value, int | str) and not isinstance(value, bool) else value
 
 
 class InsertTable(StepTable):
@@ -46,7 +47,7 @@ class InsertTable(StepTable):
     @classmethod
     def _known_workload(cls, value: str) -> str:
         if value not in WORKLOADS:
-            raise ValueError(f"unknown workload '{value}': there are {', '.join(WORKLOADS)}")
+            raise ValueError(no_such("workload", value, WORKLOADS))
         return value
 
     @field_validator("rows")

@@ -8,7 +8,6 @@ in the data directory adds sources and versions, or replaces those of the same n
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import msgspec.toml
 from slowdust.errors import UsageError
 from slowdust.places import data_root
 from slowdust.versions import version_order
+from slowdust.wording import nearest
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
@@ -123,8 +123,8 @@ def catalog_of(dbms: str) -> Catalog:
     Raises UsageError for an unknown DBMS, or for wrong additions.
     """
     if dbms not in known_dbms():
-        close = difflib.get_close_matches(dbms.lower(), known_dbms(), n=1)
-        hint = f"did you mean {close[0]}?" if close else f"choose {', '.join(known_dbms())}"
+        close = nearest(dbms, known_dbms())
+        hint = f"did you mean {close}?" if close else f"choose {', '.join(known_dbms())}"
         raise UsageError(f"unknown dbms {dbms!r}: {hint}")
     own = data_root() / "catalog" / f"{dbms}.toml"
     try:

@@ -10,8 +10,9 @@ from slowdust.benchmarks.options import read_number, read_numbers, split_list
 from slowdust.errors import UsageError
 from slowdust.experiment.plan import plan
 from slowdust.experiment.slices.schedule import rounds
+from slowdust.experiment.spec.errors import Options
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.units import Second, parse_duration
+from slowdust.units import Second, parse_duration, parse_percentage
 
 SUITE = "quick"
 """The suite of a calibration that names no tests: five minutes are little for more."""
@@ -54,13 +55,15 @@ def calibration_specs(contenders: Sequence[str], options: Mapping[str, str | Non
             "name": name,
             "contenders": [{"contender": contender, "slowed": share} for share in shares],
         }
-        spec = parse_spec(own)
+        spec = parse_spec(own, Options())
         steps = len(plan(spec))
         whole = steps * len(shares) * trial
         pair = 2 * min(trial, budget / len(shares) / steps) * steps
         together = rounds(pair, steps)
         trials = max(1, int(budget / whole))
-        specs.append(parse_spec({**own, "trial": together, "incarnations": together * trials}))
+        specs.append(
+            parse_spec({**own, "trial": together, "incarnations": together * trials}, Options())
+        )
     return specs
 
 
@@ -77,14 +80,13 @@ def _names(contenders: Sequence[str], name: str | None) -> list[str]:
 def _shares(text: str) -> list[float]:
     if text == NOT_SLOWED:
         return []
+    example = f"write different percentages, such as {SLOWED}, or {NOT_SLOWED}"
     try:
-        shares = [float(part.removesuffix("%")) / 100 for part in split_list(text)]
-    except ValueError:
-        shares = []
+        shares = [parse_percentage(part) for part in split_list(text)]
+    except ValueError as error:
+        raise UsageError(f"--slowed: {error}; {example}") from None
     if not shares or len(set(shares)) < len(shares) or not all(0 < share < 1 for share in shares):
-        raise UsageError(
-            f"--slowed {text}: write different percentages, such as {SLOWED}, or {NOT_SLOWED}"
-        )
+        raise UsageError(f"--slowed {text}: {example}")
     return sorted(shares)
 
 

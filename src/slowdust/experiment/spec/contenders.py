@@ -10,7 +10,9 @@ from pydantic import Field
 
 from slowdust.benchmarks.options import Table
 from slowdust.builds.revisions.revision import DIRECTORY
+from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
+from slowdust.experiment.spec.errors import at
 from slowdust.experiment.spec.matrix import (
     Combination,
     Matrix,
@@ -44,6 +46,8 @@ class PlannedContender:
     slowed: float | None = None
     """The share of its throughput that a known delay takes, for a calibration; 0 for a contender
     that has the delay's library alone, None for one without it."""
+    place: int = 0
+    """The place of its table among the specification's contenders."""
 
     def title(self, version: str | None) -> str:
         """Return its name in reports, with the version that was found for the one in its name."""
@@ -61,7 +65,10 @@ def as_table(item: object) -> object:
     is_relative = written.startswith(("./", "../", "~")) or written in {".", ".."}
     if not is_relative and f"@{DIRECTORY}" not in written:
         return table
-    name = parse_contender(written)
+    try:
+        name = parse_contender(written)
+    except UsageError:
+        return table  # refused with its place when all contenders are planned
     absolute = name.at_absolute_path()
     if absolute == name:
         return table
@@ -78,13 +85,16 @@ def plan_contenders(
     the settings that are the same for all.
 
     Raises:
-        ValueError: a matrix that cannot be crossed, or that varies a setting that is fixed.
-        UsageError: a malformed contender, or one that names a part which is to vary.
+        AtKeysError: a matrix that cannot be crossed, or that varies a setting that is fixed; a
+            malformed contender, or one that names a part which is to vary.
     """
     planned: list[PlannedContender] = []
-    for table in tables:
-        planned.extend(_crossed(table, combinations({**matrix, **table.matrix}), fixed))
-        check_number(len(planned))
+    for place, table in enumerate(tables):
+        with at("contenders", place) if table.matrix or not matrix else at("matrix"):
+            crossed = combinations({**matrix, **table.matrix})
+        with at("contenders", place):
+            planned.extend(_crossed(table, crossed, fixed, place))
+            check_number(len(planned))
     return planned
 
 
@@ -104,7 +114,7 @@ def check_calibration(planned: Sequence[PlannedContender]) -> None:
 
 
 def _crossed(
-    table: ContenderTable, crossed: Sequence[Combination], fixed: Collection[str]
+    table: ContenderTable, crossed: Sequence[Combination], fixed: Collection[str], place: int
 ) -> Iterator[PlannedContender]:
     name = parse_contender(table.contender)
     for combination in crossed:
@@ -117,6 +127,7 @@ def _crossed(
             label=_label(combination, [] if table.name is None else parts.values()),
             set={**table.set, **combination.settings},
             slowed=table.slowed,
+            place=place,
         )
 
 

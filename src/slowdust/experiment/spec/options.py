@@ -11,7 +11,9 @@ from slowdust.benchmarks.model import Benchmark
 from slowdust.benchmarks.options import read_number, read_numbers, split_list
 from slowdust.dbms.settings import setting_name
 from slowdust.errors import UsageError
+from slowdust.experiment.spec.errors import Options, at, placed
 from slowdust.experiment.spec.spec import Spec, parse_spec
+from slowdust.units import parse_percentage
 
 _PLAIN = (
     "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
@@ -25,7 +27,8 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     Raises:
         UsageError: naming the option that is wrong.
     """
-    benchmark = benchmarks.benchmark(str(options.get("benchmark") or benchmarks.DEFAULT.name))
+    with placed(Options()), at("benchmark"):
+        benchmark = benchmarks.benchmark(str(options.get("benchmark") or benchmarks.DEFAULT.name))
     data: dict[str, object] = {"name": _name(contenders), "contenders": list(contenders)}
     if table := _own_table(benchmark, options):
         data[benchmark.name] = table
@@ -50,7 +53,7 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
         data |= _settings([_setting(str(pair)) for pair in settings])
     if (flags := options.get("flags")) is not None:
         data["matrix"] = {**_matrix(data), "flags": split_list(str(flags))}
-    return parse_spec(data)
+    return parse_spec(data, Options())
 
 
 def _matrix(data: Mapping[str, object]) -> Mapping[str, object]:
@@ -94,10 +97,9 @@ def _own_table(benchmark: Benchmark, options: Mapping[str, object]) -> dict[str,
 
 def _margin(text: str) -> float:
     try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        raise UsageError(f"--margin {text}: write a percentage, such as 3%") from None
-    return value / 100
+        return parse_percentage(text)
+    except ValueError as error:
+        raise UsageError(f"--margin: {error}") from None
 
 
 def _settings(pairs: Sequence[tuple[str, str]]) -> dict[str, object]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tomli_w
 from pydantic import (
@@ -18,9 +17,7 @@ from pydantic import (
 
 from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
-from slowdust.benchmarks.options import Duration, Table
-from slowdust.dbms.settings import parse_bytes
-from slowdust.errors import UsageError
+from slowdust.benchmarks.options import AsCount, AsNumber, Duration, Table
 from slowdust.experiment.claims.cpus import parse_cpus
 from slowdust.experiment.counting.method import Wanted
 from slowdust.experiment.spec.contenders import (
@@ -30,9 +27,20 @@ from slowdust.experiment.spec.contenders import (
     check_calibration,
     plan_contenders,
 )
+from slowdust.experiment.spec.errors import (
+    AtKeysError,
+    File,
+    Names,
+    Origin,
+    at,
+    explain,
+    placed,
+    read_toml,
+)
 from slowdust.experiment.spec.matrix import Matrix, Settings
 from slowdust.store.folder import NAME
-from slowdust.units import Second
+from slowdust.units import Second, parse_percentage, parse_size
+from slowdust.wording import no_such
 
 _TABLES: dict[str, Any] = {
     name: (benchmark.options_type | None, None)
@@ -47,7 +55,13 @@ _LEAST_MEMORY = 64 << 20
 
 
 def _size(value: object) -> object:
-    return parse_bytes(value) if isinstance(value, str) else value
+    return parse_size(value) if isinstance(value, str) else value
+
+
+def _share(value: object) -> object:
+    if isinstance(value, int | float) and value >= 1:
+        raise ValueError(f'{value} is no share of 1: write "{value:g}%"')
+    return parse_percentage(value) if isinstance(value, str) else value
 
 
 Memory = Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_size)]
@@ -57,8 +71,8 @@ Memory = Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_size)]
 class RateTable(Table):
     """An open loop: operations per second over all clients, whatever the server answers."""
 
-    per_second: float = Field(gt=0)
-    arrivals: str = Field("poisson", pattern="^(poisson|uniform)$")
+    per_second: Annotated[float, Field(gt=0), AsNumber]
+    arrivals: Literal["poisson", "uniform"] = "poisson"
 
 
 class Spec(Table):
@@ -71,17 +85,17 @@ class Spec(Table):
     suite: str = DEFAULT_SUITE
     tests: list[str] = Field(default_factory=list)
     only: list[str] = Field(default_factory=list)
-    clients: list[Annotated[int, Field(ge=1, le=10_000)]] = Field([1], min_length=1)
-    rows: int = Field(100_000, ge=100)
-    tables: int = Field(1, ge=1, le=1000)
+    clients: list[Annotated[int, Field(ge=1, le=10_000), AsCount]] = Field([1], min_length=1)
+    rows: Annotated[int, Field(ge=100), AsCount] = 100_000
+    tables: Annotated[int, Field(ge=1, le=1000), AsCount] = 1
     budget: Duration = 600.0
     slice: Duration | None = None
     discard: Duration = 0.01
     warmup: Duration = 0.5
-    margin: float = Field(0.03, gt=0, lt=1)
-    incarnations: int | None = Field(None, ge=1)
-    trial: int | None = Field(None, ge=1)
-    seed: int = Field(1, ge=0, lt=2**53)
+    margin: Annotated[float, Field(gt=0, lt=1), BeforeValidator(_share)] = 0.03
+    incarnations: Annotated[int, Field(ge=1), AsCount] | None = None
+    trial: Annotated[int, Field(ge=1), AsCount] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
     rate: RateTable | None = None
     count: Wanted = "auto"
     simulate: bool = False
@@ -97,6 +111,26 @@ class Spec(Table):
     def _plain_names(cls, value: object) -> object:
         if isinstance(value, list):
             return [as_table(item) for item in value]
+        return value
+
+    @field_validator("tests", "only")
+    @classmethod
+    def _distinct_tests(cls, value: list[str]) -> list[str]:
+        if twice := [name for name in value if value.count(name) > 1]:
+            raise ValueError(f"{twice[0]} is given twice")
+        return value
+
+    @field_validator("contenders")
+    @classmethod
+    def _distinct_names(cls, value: list[ContenderTable]) -> list[ContenderTable]:
+        """Refuse names of the user's own that are no names; A/A comparisons need none."""
+        names = [table.name or table.contender for table in value]
+        for place, table in enumerate(value):
+            if table.name is not None and table.name in names[:place]:
+                raise AtKeysError(
+                    f"two contenders are called '{table.name}': give one another name",
+                    ("contenders", place, "name"),
+                )
         return value
 
     @field_validator("repo")
@@ -124,33 +158,44 @@ class Spec(Table):
 
     @model_validator(mode="after")
     def _keys_of_the_benchmark(self) -> Spec:
-        unused = benchmarks.benchmark(self.benchmark).unused_keys
+        with at("benchmark"):
+            unused = benchmarks.benchmark(self.benchmark).unused_keys
         for key in sorted(self.model_fields_set):
-            if key in unused:
-                raise ValueError(
-                    f"{key} does not apply to the benchmark {self.benchmark}: {unused[key]}"
-                )
-            if key in _TABLES and key != self.benchmark:
-                raise ValueError(
-                    f"{key}: the table applies only to the benchmark {key}, not to {self.benchmark}"
-                )
+            with at(key):
+                if key in unused:
+                    raise ValueError(
+                        f"does not apply to the benchmark {self.benchmark}: {unused[key]}"
+                    )
+                if key in _TABLES and key != self.benchmark:
+                    raise ValueError(
+                        f"the table applies only to the benchmark {key}, not to {self.benchmark}"
+                    )
         return self
 
     @model_validator(mode="after")
     def _can_be_run(self) -> Spec:
-        names = {test.name for test in self.chosen_tests()}
-        if unknown := [name for name in self.only if name not in names]:
-            raise ValueError(f"only: {unknown[0]} is none of the experiment's tests")
-        widest = max(self.chosen_tests(), key=lambda test: test.least_rows)
+        benchmark = self.configured_benchmark()
+        with at("suite"):
+            benchmark.suite(self.suite)
+        for place, pattern in enumerate(self.tests):
+            with at("tests", place):
+                benchmark.matching([pattern])
+        tests = self.chosen_tests()
+        names = [test.name for test in tests]
+        for place, name in enumerate(self.only):
+            if name not in names:
+                raise AtKeysError(no_such("chosen test", name, names), ("only", place))
+        widest = max(tests, key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
-            raise ValueError(f"rows: {widest.name} needs at least {widest.least_rows}")
+            raise AtKeysError(f"{widest.name} needs at least {widest.least_rows}", ("rows",))
         planned = self.planned_contenders()  # refuses matrices that cannot be crossed
         if self.is_calibration:
-            if self.configured_benchmark().measuring is Measuring.STEPS:
-                raise ValueError(
-                    f"slowed: {self.benchmark} is measured in long steps, not in slices"
-                )
-            check_calibration(planned)
+            with at("contenders"):
+                if self.configured_benchmark().measuring is Measuring.STEPS:
+                    raise ValueError(
+                        f"slowed: {self.benchmark} is measured in long steps, not in slices"
+                    )
+                check_calibration(planned)
         return self
 
     def configured_benchmark(self) -> Benchmark:
@@ -203,35 +248,25 @@ class Spec(Table):
 _File = create_model("_File", __base__=Spec, **_TABLES)
 
 
-def parse_spec(data: dict[str, object]) -> Spec:
+def parse_spec(data: dict[str, object], origin: Origin | None = None) -> Spec:
     """Return the specification that plain data means.
 
     Raises:
-        UsageError: naming each key that is wrong.
+        UsageError: naming each key that is wrong, and its place in the origin.
     """
+    place = origin or Names()
     try:
-        return _File.model_validate(data)
+        with placed(place):
+            return _File.model_validate(data)
     except ValidationError as error:
-        problems = (_problem(item["loc"], item["msg"]) for item in error.errors())
-        raise UsageError("; ".join(problems)) from None
+        explain(error, _File, data, place)
 
 
 def read_spec(path: Path) -> Spec:
     """Read the specification in a TOML file; its name defaults to the file's.
 
     Raises:
-        UsageError: no such file, not TOML, or wrong keys.
+        UsageError: no such file, not TOML, or wrong keys, with their lines.
     """
-    try:
-        data = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is not TOML: {error}") from None
-    return parse_spec({"name": path.stem, **data})
-
-
-def _problem(location: tuple[int | str, ...], message: str) -> str:
-    where = ".".join(str(part) for part in location)
-    text = message.removeprefix("Value error, ")
-    return f"{where}: {text}" if where else text
+    data, text = read_toml(path)
+    return parse_spec({"name": path.stem, **data}, File(path, text))

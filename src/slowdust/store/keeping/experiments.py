@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fcntl
 import os
 import re
@@ -24,6 +23,7 @@ from slowdust.store.folder import (
     experiments,
     replace_file,
 )
+from slowdust.wording import nearest
 
 
 def is_name(text: str) -> bool:
@@ -63,8 +63,8 @@ def kept_experiment(results: Path, name: str) -> Folder:
     folder = Folder(results / name)
     if not _is_kept(folder):
         names = [each.name for each in experiments(results)]
-        nearest = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {nearest[0]}?" if nearest else "`slowdust list` shows those it has"
+        close = nearest(name, names)
+        hint = f"did you mean {close}?" if close else "`slowdust list` shows those it has"
         raise UsageError(f"no experiment '{name}' in {results}: {hint}")
     return folder
 

@@ -1,0 +1,66 @@
+"""The lines of an experiment file that its keys stand in.
+
+No library that reads TOML says where a key was: `tomllib` and `tomlkit` have positions for mistakes
+of syntax alone. But a file whose first lines are TOML by themselves has a key from the statement on
+that sets it, so the shortest beginning that has the key ends with that statement.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+
+Path = Sequence[str | int]
+"""The keys and indices that lead to a value: ('contenders', 1, 'name')."""
+
+
+def line_of(text: str, path: Path) -> int | None:
+    """Return the number of the line, from 1, of the value; None where the file has none of it.
+
+    Of a list over several lines that is the item's own line; of a path that ends in nothing, the
+    line of its last part that is there.
+    """
+    lines = text.splitlines()
+    for length in range(len(path), 0, -1):
+        if (line := _statement(lines, path[:length])) is not None:
+            return line
+    return None
+
+
+def _statement(lines: Sequence[str], path: Path) -> int | None:
+    begun = 0
+    for end in range(1, len(lines) + 1):
+        data = _parsed("\n".join(lines[:end]))
+        if data is None:
+            continue
+        if _has(data, path):
+            return _item(lines, begun, end, path)
+        begun = end
+    return None
+
+
+def _item(lines: Sequence[str], begun: int, end: int, path: Path) -> int:
+    """Return the line of a value within the lines of the statement that sets it."""
+    for last in range(begun + 1, end):
+        beginning = "\n".join(lines[:last]).rstrip().rstrip(",")
+        for closed in (f"{beginning}\n]", f"{beginning}\n]]", f"{beginning}\n}}"):
+            data = _parsed(closed)
+            if data is not None and _has(data, path):
+                return last
+    return begun + 1
+
+
+def _parsed(text: str) -> dict[str, object] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _has(data: object, path: Path) -> bool:
+    for part in path:
+        try:
+            data = data[part]  # type: ignore[index] # what has no such index raises one of these
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
