@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from slowdust.errors import UsageError
-from slowdust.units import Second, parse_count, parse_duration, parse_number
+from slowdust.units import Second, parse_count, parse_duration, parse_number, parse_percentage
 
 
 class Table(BaseModel):
@@ -37,10 +37,18 @@ def _number(value: object) -> object:
     return parse_number(value) if isinstance(value, str) else value
 
 
+def _share(value: object) -> object:
+    if isinstance(value, int | float) and value >= 1:
+        raise ValueError(f'{value} is no share of 1: write "{value:g}%"')
+    return parse_percentage(value) if isinstance(value, str) else value
+
+
 AsCount = BeforeValidator(_count)
 """Lets a whole number be written with a unit: "1M"."""
 AsNumber = BeforeValidator(_number)
 """Lets a number be written with a unit: "20k"."""
+AsShare = BeforeValidator(_share)
+"""Lets a share of 1 be written as a percentage: "3%"."""
 
 
 @dataclass(frozen=True)

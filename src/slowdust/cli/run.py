@@ -31,6 +31,7 @@ def command(file: str, results: Path, when_busy: WhenBusy, **options: bool) -> i
     """
     from slowdust.cli.conduct import conduct
     from slowdust.experiment.journal import StartMode
+    from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
     from slowdust.store.folder import MANIFEST_FILE
     from slowdust.store.keeping.experiments import kept_experiment
@@ -41,5 +42,7 @@ def command(file: str, results: Path, when_busy: WhenBusy, **options: bool) -> i
             path = kept_experiment(results, file).spec_file
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
-        return conduct(read_spec(path), results, StartMode.RESUME, when_busy)
-    return conduct(read_spec(path), results, StartMode.FRESH, when_busy)
+    mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
+    spec = read_spec(path)
+    with placed(File(path, path.read_text(encoding="utf-8"))):
+        return conduct(spec, results, mode, when_busy)

@@ -11,6 +11,14 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.wording import nearest
 
 
+class UnknownSettingError(UsageError):
+    """A setting that the server of a build does not know."""
+
+    def __init__(self, text: str, setting: str) -> None:
+        super().__init__(text)
+        self.setting = setting
+
+
 def query_server(
     build: Build, account: Account, arguments: Sequence[str], text: str | None = None
 ) -> subprocess.CompletedProcess[str]:
@@ -28,8 +36,9 @@ def check_complaints(build: Build, complaints: Sequence[str]) -> None:
         raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {reasons}")
 
 
-def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UsageError:
+def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UnknownSettingError:
     """Return the error for a setting that the server does not know."""
     close = nearest(name, known)
     hint = f"did you mean {close}?" if close else "leave it out or put it under [optional]"
-    return UsageError(f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}")
+    text = f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}"
+    return UnknownSettingError(text, name)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from slowdust.benchmarks.model import Measuring
 from slowdust.benchmarks.steps import StepBenchmark
+from slowdust.dbms.settings_query import UnknownSettingError
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.claims.cpus import check_cpus
@@ -31,6 +33,7 @@ from slowdust.experiment.journal import (
 )
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.slices.loop import SliceLoop
+from slowdust.experiment.spec.errors import AtKeysError
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
@@ -76,7 +79,9 @@ def run_experiment(
         check_start(folder, mode)  # somebody may have run it meanwhile
         locks = stack.enter_context(claimed(spec, when_busy, view))
         driver = stack.enter_context(Driver())
-        contenders = stack.enter_context(create_contenders(resolved, driver, folder, view, locks))
+        with _settings_placed(spec):
+            created = create_contenders(resolved, driver, folder, view, locks)
+            contenders = stack.enter_context(created)
         journal_of = partial(open_journal, spec, writer, contenders, view)
         loop = _loop_of(spec, contenders, journal_of, view)
         loop.journal.manifest.counting = counting
@@ -92,6 +97,18 @@ def run_experiment(
                 WaitsLoop(spec, contenders, loop.journal, view).run()
         loop.journal.finish()
     return folder
+
+
+@contextmanager
+def _settings_placed(spec: Spec) -> Iterator[None]:
+    """Let the error for an unknown setting be one at the keys that set it."""
+    try:
+        yield
+    except UnknownSettingError as error:
+        keys = spec.keys_of_setting(error.setting)
+        if keys is None:  # a configuration sets it
+            raise
+        raise AtKeysError(str(error), keys) from error
 
 
 def counting_of(spec: Spec) -> Counting:

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from slowdust import builds
 from slowdust.builds import Build, Choices, allocators
 from slowdust.dbms import engine_names, family
+from slowdust.dbms.settings_query import UnknownSettingError
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contenders import Contenders, ResolvedContender, RunningContender
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, ContenderName, distinct
 from slowdust.experiment.spec.contenders import PlannedContender
+from slowdust.experiment.spec.errors import at
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.instances.delays import delay_library
@@ -31,13 +33,17 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
         UsageError: an unknown build or config.
         SlowdustError: a build cannot be had.
     """
-    planned = [_with_allocator(contender, view) for contender in spec.planned_contenders()]
-    pairs = [(contender, _build(contender.name, spec, view)) for contender in planned]
+    pairs: list[tuple[PlannedContender, Build]] = []
+    for planned in spec.planned_contenders():
+        with at("contenders", planned.place):
+            contender = _with_allocator(planned, view)
+            pairs.append((contender, _build(contender.name, spec, view)))
     names = distinct([contender.title(build.version) for contender, build in pairs])
-    return [
-        _resolved(name, contender, build, spec)
-        for name, (contender, build) in zip(names, pairs, strict=True)
-    ]
+    resolved = []
+    for name, (contender, build) in zip(names, pairs, strict=True):
+        with at("contenders", contender.place):
+            resolved.append(_resolved(name, contender, build, spec))
+    return resolved
 
 
 @contextmanager
@@ -126,6 +132,8 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
         )
     except (InstanceError, OSError) as error:
         contender.failed = f"{name}: {error}" if isinstance(error, OSError) else str(error)
+    except UnknownSettingError as error:
+        raise UnknownSettingError(f"{name}: {error}", error.setting) from error
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from error
     return contender

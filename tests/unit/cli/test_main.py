@@ -57,7 +57,7 @@ def test_version(slowdust: Slowdust) -> None:
 def test_unknown_command_is_wrong_use(slowdust: Slowdust) -> None:
     outcome = slowdust("reprot")
     assert outcome.code == 2
-    assert "No such command 'reprot'" in outcome.err
+    assert "there is no command 'reprot': did you mean report?" in outcome.err
     assert outcome.out == ""
 
 

@@ -166,7 +166,7 @@ def test_bands_add_a_sentence_for_each_group_of_tests(slowdust: Slowdust, result
     ("bands", "reason"),
     [
         ("5", "'5' is not CHANGE,BIG: write 5,15"),
-        ("a,b", "'a,b' is not CHANGE,BIG"),
+        ("a,b", "'a' is not a percentage"),
         ("15,5", "is not 0 < CHANGE <= BIG < 100"),
         ("0,5", "is not 0 < CHANGE <= BIG < 100"),
         ("5,100", "is not 0 < CHANGE <= BIG < 100"),

@@ -38,4 +38,6 @@ def test_steps_of_the_insert_benchmark_have_groups(slowdust: Slowdust) -> None:
 def test_unknown_benchmark_is_wrong_use(slowdust: Slowdust) -> None:
     outcome = slowdust("tests", "--benchmark", "tpcc")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.complaint == ("slowdust: unknown benchmark 'tpcc': choose micro, insert, slap")
+    assert outcome.complaint == (
+        "slowdust: there is no benchmark 'tpcc': there are micro, insert and slap"
+    )

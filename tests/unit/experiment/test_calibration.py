@@ -67,11 +67,11 @@ def test_a_build_may_stand_beside_itself_alone() -> None:
         ({"slowed": "0"}, "--slowed 0: write different percentages"),
         ({"slowed": "100"}, "--slowed 100"),
         ({"slowed": "5,5"}, "--slowed 5,5"),
-        ({"slowed": "much"}, "--slowed much"),
+        ({"slowed": "much"}, "--slowed: 'much' is not a percentage"),
         ({"budget": "long"}, "--budget: 'long' is not a duration"),
         ({"trial": "0s"}, "--trial: '0s' is zero"),
         ({"tests": "scan", "suite": "quick"}, "--tests and --suite"),
-        ({"rows": "many"}, "--rows many: write a whole number"),
+        ({"rows": "many"}, "--rows: 'many' is not a whole number"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, str], complaint: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from pydantic import Field
 
-from slowdust.benchmarks.options import Table
+from slowdust.benchmarks.options import AsShare, Table
 from slowdust.builds.revisions.revision import DIRECTORY
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
@@ -28,7 +29,7 @@ class ContenderTable(Table):
     contender: str
     name: str | None = Field(None, pattern=r"^[^\s|/][^|]*$")
     set: Settings = Field(default_factory=dict)
-    slowed: float | None = Field(None, ge=0, lt=1)
+    slowed: Annotated[float, Field(ge=0, lt=1), AsShare] | None = None
     matrix: Matrix = Field(default_factory=dict)
 
 
@@ -46,7 +47,7 @@ class PlannedContender:
     slowed: float | None = None
     """The share of its throughput that a known delay takes, for a calibration; 0 for a contender
     that has the delay's library alone, None for one without it."""
-    place: int = 0
+    place: int = field(default=0, compare=False)
     """The place of its table among the specification's contenders."""
 
     def title(self, version: str | None) -> str:

@@ -47,7 +47,8 @@ def _item(lines: Sequence[str], begun: int, end: int, path: Path) -> int:
             data = _parsed(closed)
             if data is not None and _has(data, path):
                 return last
-    return begun + 1
+    # An item that no line before the end completes is on that line.
+    return end if any(isinstance(part, int) for part in path) else begun + 1
 
 
 def _parsed(text: str) -> dict[str, object] | None:

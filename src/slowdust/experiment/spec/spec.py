@@ -17,7 +17,7 @@ from pydantic import (
 
 from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
-from slowdust.benchmarks.options import AsCount, AsNumber, Duration, Table
+from slowdust.benchmarks.options import AsCount, AsNumber, AsShare, Duration, Table
 from slowdust.experiment.claims.cpus import parse_cpus
 from slowdust.experiment.counting.method import Wanted
 from slowdust.experiment.spec.contenders import (
@@ -30,6 +30,7 @@ from slowdust.experiment.spec.contenders import (
 from slowdust.experiment.spec.errors import (
     AtKeysError,
     File,
+    Keys,
     Names,
     Origin,
     at,
@@ -39,7 +40,7 @@ from slowdust.experiment.spec.errors import (
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
 from slowdust.store.folder import NAME
-from slowdust.units import Second, parse_percentage, parse_size
+from slowdust.units import Second, parse_size
 from slowdust.wording import no_such
 
 _TABLES: dict[str, Any] = {
@@ -55,16 +56,13 @@ _LEAST_MEMORY = 64 << 20
 
 
 def _size(value: object) -> object:
-    return parse_size(value) if isinstance(value, str) else value
+    size = parse_size(value) if isinstance(value, str) else value
+    if isinstance(size, int) and size < _LEAST_MEMORY:
+        raise ValueError(f"{value} is too little: write at least {_LEAST_MEMORY >> 20}MB")
+    return size
 
 
-def _share(value: object) -> object:
-    if isinstance(value, int | float) and value >= 1:
-        raise ValueError(f'{value} is no share of 1: write "{value:g}%"')
-    return parse_percentage(value) if isinstance(value, str) else value
-
-
-Memory = Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_size)]
+Memory = Annotated[int, BeforeValidator(_size)]
 """Bytes."""
 
 
@@ -92,7 +90,7 @@ class Spec(Table):
     slice: Duration | None = None
     discard: Duration = 0.01
     warmup: Duration = 0.5
-    margin: Annotated[float, Field(gt=0, lt=1), BeforeValidator(_share)] = 0.03
+    margin: Annotated[float, Field(gt=0, lt=1), AsShare] = 0.03
     incarnations: Annotated[int, Field(ge=1), AsCount] | None = None
     trial: Annotated[int, Field(ge=1), AsCount] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
@@ -233,6 +231,21 @@ class Spec(Table):
     def planned_contenders(self) -> list[PlannedContender]:
         """Return the contenders with the combinations of their matrices; the first is the base."""
         return plan_contenders(self.contenders, self.matrix, self.set)
+
+    def keys_of_setting(self, setting: str) -> Keys | None:
+        """Return the keys that set or vary a setting; None where the specification does not."""
+        tables: list[tuple[Keys, Spec | ContenderTable]] = [
+            ((), self),
+            *((("contenders", place), table) for place, table in enumerate(self.contenders)),
+        ]
+        for keys, table in tables:
+            if setting in table.set:
+                return (*keys, "set", setting)
+            for axis, points in table.matrix.items():
+                varied = points.values() if isinstance(points, dict) else ()
+                if setting == axis or any(setting in point for point in varied):
+                    return (*keys, "matrix", axis)
+        return None
 
     def to_toml(self) -> str:
         """Return the specification as a TOML file that `slowdust run` reads."""
