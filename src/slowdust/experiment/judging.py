@@ -24,6 +24,7 @@ class Judge:
     def __init__(self, contenders: list[str], margin: float, journal: Journal) -> None:
         self._contenders = contenders
         self._margin = margin
+        self._journal = journal
         self._steps = journal.steps
         self._fewest = fewest_rounds(len(journal.steps))
         self._ratios: dict[str, tuple[int, list[BlockRatios]]] = {}
@@ -32,6 +33,7 @@ class Judge:
         self, step: PlannedStep, extent: str, measured: Second, budget: Second, settled: int | None
     ) -> Status:
         """Return the experiment's status in a step; `measured` seconds of `budget` are used."""
+        counting = self._journal.manifest.counting
         return Status(
             test=step.test.name,
             clients=step.clients,
@@ -42,6 +44,7 @@ class Judge:
             measured=measured,
             budget=budget,
             settled=settled,
+            follows="counting of work" if counting is not None and counting.source else "",
         )
 
     def settled(self, others: Collection[str]) -> set[str]:

@@ -13,9 +13,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from slowdust.analysis.comparison.verdict import DIFFERENT
+from slowdust.analysis.story.answer import UNKNOWN
 from slowdust.experiment.view import InterimVerdict, Status, View
 from slowdust.units import Second, format_duration
-from slowdust.wording import at_least, clients
+from slowdust.wording import at_least, at_most, change, clients
 
 _PLAIN_EVERY: Second = 10.0
 _WAITING_EVERY: Second = 60.0
@@ -35,16 +37,31 @@ def watching() -> Iterator[View]:
 
 
 def describe(verdict: InterimVerdict) -> str:
-    """Write a verdict in a line: `postgres@17.6 1.028 [1.022, 1.037] faster, at least 2.2%`."""
+    """Write what is known of a contender, as bounds of its throughput relative to the base's.
+
+    `postgres@17.6: faster, at least 2.2%`, `postgres@17.6: at most 4% slower, at most 9% faster`.
+    """
+    return f"{verdict.contender}: {_known(verdict)}"
+
+
+def _known(verdict: InterimVerdict) -> str:
     if verdict.rqps is None:
-        return f"{verdict.contender} not measured beside the base"
-    interval = ""
-    if verdict.low is not None and verdict.high is not None:
-        interval = f" [{verdict.low:.3f}, {verdict.high:.3f}]"
-    bound = {"faster": verdict.low, "slower": verdict.high}.get(verdict.verdict)
-    words = f"{verdict.verdict}{at_least(verdict.rqps, bound)}"
-    typical = "" if verdict.typical is None else f", typical {verdict.typical:.3f}"
-    return f"{verdict.contender} {verdict.rqps:.3f}{interval} {words}{typical}"
+        return "not measured beside the base"
+    low, high = verdict.low, verdict.high
+    if low is None or high is None or low < 1 / UNKNOWN or high > UNKNOWN:
+        return "nothing known yet"
+    if verdict.verdict in DIFFERENT:
+        bound = low if verdict.verdict == "faster" else high
+        words = f"{verdict.verdict}{at_least(verdict.rqps, bound)}"
+    else:
+        sides = [f"at most {at_most(bound)}" for bound in (low, high)]
+        if low >= 1 or high <= 1:  # on one side alone, and not beyond what chance does
+            sides = [f"perhaps {sides[1 if low >= 1 else 0].removeprefix('at most ')}"]
+        words = ", ".join([*(["same"] if verdict.verdict == "same" else []), *sides])
+    typical = (
+        "" if verdict.typical is None else f" over all time, typically {change(verdict.typical)}"
+    )
+    return f"{words}{typical}"
 
 
 class PlainView:
@@ -137,20 +154,28 @@ def _waiting(why: str, so_far: Second) -> str:
 def _line(status: Status) -> str:
     at = f" x{status.clients}" if status.clients > 1 else ""
     verdicts = "; ".join(map(describe, status.verdicts)) or "no comparison yet"
-    return f"{status.test}{at}: {verdicts} ({status.extent}, {format_duration(_left(status))} left)"
+    return f"{_place(status)} {status.test}{at}: {verdicts} ({status.extent}; {_left(status)})"
 
 
-def _left(status: Status) -> Second:
-    return max(0.0, status.budget - status.measured)
+def _place(status: Status) -> str:
+    return f"{status.step_number}/{status.steps}"
+
+
+def _left(status: Status) -> str:
+    """Write the wall time to come: 'about 4m05s left, then counting of work'."""
+    then = f", then {status.follows}" if status.follows else ""
+    if status.left is None:
+        return f"time left unknown{then}"
+    return f"about {format_duration(round(status.left))} left{then}"
 
 
 def _headline(status: Status) -> Text:
-    settled = "" if status.settled is None else f"{status.settled} settled  ·  "
+    settled = "" if status.settled is None else f"{status.settled} decided  ·  "
     return Text.assemble(
         (status.test, "bold"),
         f"  {clients(status.clients)}  ·  test "
-        f"{status.step_number} of {status.steps}  ·  {status.extent}  ·  {settled}"
-        f"{format_duration(_left(status))} left",
+        f"{_place(status).replace('/', ' of ')}  ·  {status.extent} of the servers  ·  {settled}"
+        f"{_left(status)}",
     )
 
 

@@ -33,12 +33,16 @@ class Status:
     step_number: int
     steps: int
     extent: str
-    """The slices so far, in words: '40 slices, incarnation 2'."""
+    """The slices so far, in words: '40 slices, start 2 of 4'."""
     verdicts: list[InterimVerdict]
     measured: Second
     budget: Second
     settled: int | None
     """Tests that need no more slices; None where none ends early."""
+    left: Second | None = None
+    """Wall time to the end of the planned incarnations, if no test ends early; None if unknown."""
+    follows: str = ""
+    """What comes behind the timed part: 'counting of work'; empty if nothing does."""
 
 
 class View(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 from functools import partial
 
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
@@ -24,6 +25,7 @@ from slowdust.experiment.slices.counters import Counters
 from slowdust.experiment.slices.delays import Delays
 from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
 from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.slices.remaining import Remaining
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
@@ -78,6 +80,9 @@ class SliceLoop:
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
         self._seed = spec.seed
+        self._remaining = Remaining()
+        self._starts_after = 0
+        """Incarnations that are planned behind the one that runs."""
         self._next_operation: dict[str, int] = {}
         """Write test -> where its next session goes on, so that no row is inserted twice."""
 
@@ -132,6 +137,8 @@ class SliceLoop:
         maintained = schedule.maintenance_after(todo)
         if self._delays is not None:
             self._tables.note_writes()  # data laid out once is one layout, however often it is read
+        self._remaining.begin_incarnation()
+        self._starts_after = rounds_after
         self._tables.start(number)
         self.journal.record_servers(self._contenders)
         due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
@@ -190,7 +197,9 @@ class SliceLoop:
         if self._delays is not None:
             self._delays.clear()
         self._close(step, run)
-        self._budget.spent += time.monotonic() - begun
+        took = time.monotonic() - begun
+        self._budget.spent += took
+        self._remaining.measured(took)
         self._counters.keep(step, incarnation, run.operations, counters_before)
         self._judge_all()
         self.journal.end_turn(step, self._budget.spent)
@@ -252,10 +261,14 @@ class SliceLoop:
         return self._may_settle and all_settled(status.verdicts, self._others())
 
     def _status(self, step: PlannedStep, incarnation: int, under_way: Second) -> Status:
-        return self._judge.status(
+        start = f"start {incarnation} of {incarnation + self._starts_after}"
+        status = self._judge.status(
             step,
-            extent=f"{len(step.slices)} slices, incarnation {incarnation}",
+            extent=f"{len(step.slices)} slices, {start}",
             measured=self._budget.spent + under_way,
             budget=self._budget.total,
             settled=sum(step.settled for step in self.journal.steps),
         )
+        budget_left = max(0.0, self._budget.left - under_way)
+        left = self._remaining.left(budget_left, self._starts_after, under_way)
+        return replace(status, left=left)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 from slowdust.benchmarks.steps import Server, StepBenchmark, StepTable, StepWork, Workload
 from slowdust.experiment.contenders import Contenders
@@ -212,18 +213,20 @@ class StepLoop:
 
     def _status(self, step: PlannedStep, number: int) -> Status:
         if self._budget is not None:
-            return self._judge.status(
+            status = self._judge.status(
                 step,
-                extent=f"incarnation {number}",
+                extent=f"start {number}",
                 measured=self._forecast.elapsed,
                 budget=self._budget,
                 settled=len(self._settled()),
             )
+            return replace(status, left=max(0.0, self._budget - self._forecast.elapsed))
         left = self._forecast.left(self._planned, len(self._contenders.running()))
-        return self._judge.status(
+        status = self._judge.status(
             step,
-            extent=f"incarnation {number} of {self._last}",
+            extent=f"start {number} of {self._last}",
             measured=self._forecast.elapsed,
             budget=self._forecast.elapsed + left,
             settled=None,
         )
+        return replace(status, left=left)
