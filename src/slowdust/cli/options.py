@@ -11,6 +11,8 @@ import click
 from slowdust.report.formats import Destination, Format
 
 if TYPE_CHECKING:
+    from slowdust.analysis.model import Report
+    from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.story.bands import Bands
     from slowdust.experiment.claims.claim import WhenBusy
 
@@ -41,6 +43,38 @@ no_wait_option = click.option(
     callback=_when_busy,
     help="Fail where another experiment measures on the same CPUs or disk, instead of waiting.",
 )
+
+
+def _gates(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Gate]:
+    del context, option
+    if not texts:
+        return []
+    from slowdust.analysis.results.gate import parse_gate
+
+    return [parse_gate(text) for text in texts]
+
+
+fail_on_option = click.option(
+    "--fail-on",
+    "gates",
+    multiple=True,
+    metavar="WHAT[:PERCENT]",
+    callback=_gates,
+    help="Exit with code 3 if a test is slower, or more-work, by at least PERCENT beyond doubt; "
+    "repeatable: slower:5%, more-work:1%.",
+)
+
+
+def exit_code_of(gates: Sequence[Gate], report: Report) -> int:
+    """Say on standard error what the gates catch; return 3 if one catches anything, else 0."""
+    if not gates:
+        return 0
+    from slowdust.analysis.results.gate import caught_by
+
+    caught = [text for gate in gates if (text := caught_by(gate, report))]
+    for text in caught:
+        click.echo(f"failed by --fail-on {text}", err=True)
+    return 3 if caught else 0
 
 
 def _bands(context: click.Context, option: click.Parameter, text: str | None) -> Bands | None:

@@ -203,3 +203,35 @@ def test_damaged_results_fail_with_their_file(slowdust: Slowdust, results: Path)
     outcome = slowdust("report", "micro", "--md")
     assert (outcome.code > 0, outcome.out) == (True, "")
     assert "micro" in outcome.complaint
+
+
+def test_a_gate_that_catches_something_ends_with_3(slowdust: Slowdust, results: Path) -> None:
+    slower = [
+        result["test"]
+        for result in report_of(slowdust("report", "micro", "--json").out)["results"]
+        if result.get("verdict") == "slower"
+    ]
+    caught = slowdust("report", "micro", "--md", "--fail-on", "slower")
+    passed = slowdust("report", "micro", "--md", "--fail-on", "slower:99%")
+    wrong = slowdust("report", "micro", "--fail-on", "slowly")
+
+    assert slower
+    assert (caught.code, passed.code, wrong.code) == (3, 0, 2)
+    assert "failed by --fail-on slower: " in caught.err
+    assert all(test in caught.err for test in slower[:2])
+    assert caught.out == passed.out
+    assert passed.err == ""
+
+
+def test_a_comment_and_junit(slowdust: Slowdust, results: Path, tmp_path: Path) -> None:
+    comment = slowdust("report", "micro", "--md", "--short")
+    file = tmp_path / "micro.xml"
+    outcome = slowdust("report", "micro", "--junit", str(file))
+
+    assert comment.out.startswith("### micro: 2 contenders against ")
+    assert len(comment.out) < len(slowdust("report", "micro", "--md").out)
+    assert outcome.out == ""
+    assert file.read_text().startswith("<?xml")
+    assert slowdust("report", "micro", "--short").complaint == (
+        "slowdust: --short applies to --md: write --md --short"
+    )
