@@ -47,6 +47,8 @@ TRANSACTION_RATES = (
     "tests have many queries in a transaction."
 )
 """A sentence about archived runs of sysbench."""
+_FULL_HASH = re.compile(r"\b[0-9a-f]{40}\b")
+_HASH_DIGITS = 10
 _AFTER_AT = re.compile(r"(?P<version>[^:+/ ]+)(?P<rest>.*)")
 _MATRIX_NAME = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
 """A name such as 'mysql@9.7.4 fsync=off log_bin=on'; users' own names may have blanks too."""
@@ -306,8 +308,15 @@ def short_names(contenders: Sequence[str]) -> dict[str, str]:
     """Return contender -> its name without what all names have in common.
 
     That is the contender of a matrix, or the DBMS and the parts after the version; long names lose
-    every common beginning and end.
+    every common beginning and end. Full hashes of commits are shortened: 'git:1baced674c'.
     """
+    names = [_FULL_HASH.sub(lambda hash_: hash_[0][:_HASH_DIGITS], name) for name in contenders]
+    if len(set(names)) < len(names):
+        return _short_names(contenders)
+    return dict(zip(contenders, _short_names(names).values(), strict=True))
+
+
+def _short_names(contenders: Sequence[str]) -> dict[str, str]:
     if (labels := matrix_labels(contenders)) is not None:
         return labels
     systems = {name.partition("@")[0] for name in contenders}

@@ -51,6 +51,8 @@ def test_long_names_are_told_by_what_they_do_not_have_in_common() -> None:
     mallocs = [f"mysql@8.0.40:z11e_{name}_c32r128+rel_o2nofp" for name in ("glibc", "jemalloc")]
     configs = ["mysql@8.0.40:small", "mysql@8.0.40:large"]
 
+    commits = [f"postgres@git:{digit * 40}" for digit in "ab"]
+    assert list(short_names(commits).values()) == ["git:aaaaaaaaaa", "git:bbbbbbbbbb"]
     assert list(short_names(mallocs).values()) == ["glibc", "jemalloc"]
     assert list(short_names(configs).values()) == ["8.0.40:small", "8.0.40:large"]
     alone = ["mysql@8.0.40:z11e_glibcmalloc_c32r128+rel_o2nofp"]

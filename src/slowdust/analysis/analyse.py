@@ -32,6 +32,7 @@ from slowdust.analysis.versions import find_contender, lines_of
 from slowdust.analysis.waits.results import waits_of
 from slowdust.analysis.work.results import add_work, notes_about_work
 from slowdust.store.count import Count
+from slowdust.store.finding import lasting
 from slowdust.store.manifest import Manifest
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
@@ -115,7 +116,7 @@ def _report(
         waits=observed,
         calibration=calibration_of(manifest, slices),
         host=manifest.host,
-        findings=manifest.findings,
+        findings=lasting(manifest.findings),
         noise=noise_of(slices, contenders),
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),

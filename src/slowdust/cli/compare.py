@@ -12,11 +12,12 @@ from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli import completion
-from slowdust.cli.options import Amount, no_wait_option, results_option
+from slowdust.cli.options import Amount, fail_on_option, no_wait_option, results_option
 from slowdust.units import parse_count, parse_number
 from slowdust.wording import listing
 
 if TYPE_CHECKING:
+    from slowdust.analysis.results.gate import Gate
     from slowdust.experiment.claims.claim import WhenBusy
 
 _GENERAL = (
@@ -146,10 +147,15 @@ _OPTIONS = [
     metavar="KEY=VALUE",
     help="Server setting; repeatable. Each value of a repeated KEY becomes a contender.",
 )
+@fail_on_option
 @no_wait_option
 @results_option
 def command(
-    contenders: tuple[str, ...], results: Path, when_busy: WhenBusy, **options: object
+    contenders: tuple[str, ...],
+    results: Path,
+    when_busy: WhenBusy,
+    gates: list[Gate],
+    **options: object,
 ) -> int:
     """Measure contenders side by side and say what got slower.
 
@@ -171,7 +177,8 @@ def command(
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.options import spec_from_options
 
-    return conduct(spec_from_options(contenders, options), results, StartMode.FRESH, when_busy)
+    spec = spec_from_options(contenders, options)
+    return conduct(spec, results, StartMode.FRESH, when_busy, gates)
 
 
 _guides = [benchmark.guide for benchmark in BENCHMARKS.values() if benchmark.guide]

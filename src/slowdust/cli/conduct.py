@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import read_stored
+from slowdust.cli.options import exit_code_of
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.claim import WhenBusy
@@ -31,10 +33,17 @@ def fetch_builds(specs: Sequence[Spec]) -> None:
             resolve_contenders(spec, view)
 
 
-def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> int:
-    """Run an experiment, write its `report.html`, print its tl;dr and return the exit code.
+def conduct(
+    spec: Spec,
+    results: Path,
+    mode: StartMode,
+    when_busy: WhenBusy,
+    gates: Sequence[Gate] = (),
+) -> int:
+    """Run an experiment, write its `report.html`, print its report and return the exit code.
 
-    The code is 1 when a contender dropped out or did not finish a step.
+    The code is 1 when a contender dropped out or did not finish a step, 3 when a gate catches a
+    result.
     """
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     if len(spec.planned_contenders()) == 1:
@@ -56,7 +65,7 @@ def conduct(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> 
     terminal.show(report)
     click.echo(f"report: {page}", err=True)
     dropped_out = any(contender.failed for contender in manifest.contenders)
-    return 1 if dropped_out or manifest.failed_steps else 0
+    return 1 if dropped_out or manifest.failed_steps else exit_code_of(gates, report)
 
 
 def _print_how_to_resume(spec: Spec, results: Path) -> None:

@@ -12,6 +12,7 @@ import click
 from slowdust.benchmarks import LISTED
 from slowdust.cli import completion
 from slowdust.cli.options import bands_option, format_options, results_option
+from slowdust.cli.pages import write_page
 from slowdust.report.formats import HISTORIES, render_as
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def command(
     if base is not None and not _has_version(history, base):
         raise UsageError(f"no history has a version {base}")
     if html is not None:
-        html.write_text(render_as("html", HISTORIES, history))
+        write_page(html, render_as("html", HISTORIES, history))
         click.echo(f"history: {html}", err=form is not None)
     if form is not None:
         sys.stdout.write(render_as(form, HISTORIES, history))

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import no_wait_option, results_option
+from slowdust.cli.options import exit_code_of, fail_on_option, no_wait_option, results_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.stored import Stored
     from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.experiment.spec.spec import Spec
     from slowdust.store.folder import Folder
     from slowdust.units import Second
 
@@ -50,6 +52,7 @@ def _duration(context: click.Context, option: click.Parameter, text: str | None)
     shell_complete=completion.tests,
     help="Go on with these alone, names or patterns.  [those with an unsure result]",
 )
+@fail_on_option
 @no_wait_option
 @results_option
 def command(
@@ -60,6 +63,7 @@ def command(
     patterns: str | None,
     results: Path,
     when_busy: WhenBusy,
+    gates: list[Gate],
 ) -> int:
     """Go on with the experiment NAME: measure the tests that are unsure for some time more.
 
@@ -74,7 +78,9 @@ def command(
     slowdust more pg17 --until-decided
     """
     from slowdust.analysis.stored import read_stored
+    from slowdust.cli.conduct import conduct
     from slowdust.errors import UsageError
+    from slowdust.experiment.journal import StartMode
     from slowdust.store.keeping.experiments import kept_experiment
 
     if budget is not None and until_decided:
@@ -83,13 +89,19 @@ def command(
     folder.refuse_if_running()
     stored = read_stored(folder)
     _check(stored)
-    code = 0
+    code = exit_code_of(gates, stored.report())
     while tests := _open_tests(stored, patterns):
         extra = _time_to_decide(stored, tests) if until_decided else budget
         if extra is None and until_decided:
             click.echo("what is unsure would take more than 20 times what was measured", err=True)
             return code
-        code = _go_on(folder, stored, tests, extra, when_busy)
+        code = conduct(
+            _with_more(folder, stored, tests, extra),
+            folder.path.parent,
+            StartMode.RESUME,
+            when_busy,
+            gates,
+        )
         if not until_decided:
             return code
         stored = read_stored(folder)
@@ -150,19 +162,11 @@ def _time_to_decide(stored: Stored, tests: Sequence[str]) -> Second | None:
     return time_to_decide(result for result in unsure if result.needed and not result.needed.more)
 
 
-def _go_on(
-    folder: Folder,
-    stored: Stored,
-    tests: Sequence[str],
-    extra: Second | None,
-    when_busy: WhenBusy,
-) -> int:
-    """Measure the tests on; without `extra` as long as before, or a stopped experiment to its end.
+def _with_more(folder: Folder, stored: Stored, tests: Sequence[str], extra: Second | None) -> Spec:
+    """Return the specification with more time for the tests, and say so.
 
-    Return the exit code.
+    Without `extra` it is as long as before, or a stopped experiment goes on to its end.
     """
-    from slowdust.cli.conduct import conduct
-    from slowdust.experiment.journal import StartMode
     from slowdust.experiment.more import spec_with_more
     from slowdust.experiment.spec.spec import read_spec
     from slowdust.units import format_duration
@@ -171,7 +175,6 @@ def _go_on(
     manifest = stored.manifest
     if extra is None:
         extra = manifest.spent_s if manifest.finished else 0.0
-    spec = spec_with_more(read_spec(folder.spec_file), manifest, stored.slices, tests, extra)
     longer = f"{format_duration(extra)} more" if extra else "to its end"
     click.echo(f"{folder.name}: {shortened(tests)}, {longer}", err=True)
-    return conduct(spec, folder.path.parent, StartMode.RESUME, when_busy)
+    return spec_with_more(read_spec(folder.spec_file), manifest, stored.slices, tests, extra)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +12,8 @@ import click
 from slowdust.report.formats import Destination, Format
 
 if TYPE_CHECKING:
+    from slowdust.analysis.model import Report
+    from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.story.bands import Bands
     from slowdust.experiment.claims.claim import WhenBusy
 
@@ -60,6 +63,38 @@ no_wait_option = click.option(
 )
 
 
+def _gates(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Gate]:
+    del context, option
+    if not texts:
+        return []
+    from slowdust.analysis.results.gate import parse_gate
+
+    return [parse_gate(text) for text in texts]
+
+
+fail_on_option = click.option(
+    "--fail-on",
+    "gates",
+    multiple=True,
+    metavar="WHAT[:PERCENT]",
+    callback=_gates,
+    help="Exit with code 3 if a test is slower, or more-work, by at least PERCENT beyond doubt; "
+    "repeatable: slower:5%, more-work:1%.",
+)
+
+
+def exit_code_of(gates: Sequence[Gate], report: Report) -> int:
+    """Say on standard error what the gates catch; return 3 if one catches anything, else 0."""
+    if not gates:
+        return 0
+    from slowdust.analysis.results.gate import caught_by
+
+    caught = [text for gate in gates if (text := caught_by(gate, report))]
+    for text in caught:
+        click.echo(f"failed by --fail-on {text}", err=True)
+    return 3 if caught else 0
+
+
 def _bands(context: click.Context, option: click.Parameter, text: str | None) -> Bands | None:
     """Parse '5,15', the bands that begin at 5% and 15%."""
     del context, option
@@ -88,6 +123,18 @@ bands_option = click.option(
 )
 
 
+def _choose_form(name: str, context: click.Context, option: click.Parameter, chosen: bool) -> None:  # noqa: FBT001
+    """Keep the format to print as the parameter `form`; refuse a second one."""
+    del option
+    form = context.params.setdefault("form", None)
+    if chosen and form is not None:
+        raise click.UsageError(
+            f"--{form} and --{name} both print to standard output: give one of them", context
+        )
+    if chosen:
+        context.params["form"] = name
+
+
 def format_options(
     formats: Sequence[Format[*tuple[Any, ...]]],
 ) -> Callable[[_Function], _Function]:
@@ -99,7 +146,13 @@ def format_options(
 
     def add_options(function: _Function) -> _Function:
         for form in reversed(formats):
-            option = click.option(f"--{form.name}", "form", flag_value=form.name, help=form.help)
+            option = click.option(
+                f"--{form.name}",
+                is_flag=True,
+                expose_value=False,
+                callback=partial(_choose_form, form.name),
+                help=form.help,
+            )
             if form.destination is Destination.FILE:
                 path = click.Path(dir_okay=False, path_type=Path)
                 option = click.option(f"--{form.name}", type=path, help=form.help)

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import bands_option, format_options, results_option
-from slowdust.report.formats import REPORTS, render_as
+from slowdust.cli.options import (
+    bands_option,
+    exit_code_of,
+    fail_on_option,
+    format_options,
+    results_option,
+)
+from slowdust.cli.pages import write_page
+from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 
 if TYPE_CHECKING:
+    from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.story.bands import Bands
     from slowdust.store.folder import Folder
 
@@ -28,28 +36,38 @@ if TYPE_CHECKING:
 @click.option(
     "--base", metavar="CONTENDER", help="Compare with this contender or version.  [the first]"
 )
+@click.option("--short", is_flag=True, help="With --md: print what fits a pull request's comment.")
 @bands_option
+@fail_on_option
 @results_option
 def command(
     *,
     name: str | None,
     html: Path | None,
+    junit: Path | None,
     form: str | None,
     classic: Path | None,
+    short: bool,
     base: str | None,
     bands: Bands | None,
+    gates: list[Gate],
     results: Path,
-) -> None:
+) -> int:
     """Report on the experiment NAME, or of the folder NAME, by default the newest.
 
-    Without options it prints the tl;dr and writes report.html into the experiment's folder.
+    Without options it prints the tl;dr and writes report.html into the experiment's folder; with
+    --base the page is called after the base, so that it stands beside that of the first one.
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
     from slowdust.analysis.stored import read_stored
     from slowdust.analysis.story.bands import DEFAULT_BANDS
     from slowdust.analysis.story.changes import changes_beside_tldr
+    from slowdust.errors import UsageError
     from slowdust.report import terminal, tldr
+    from slowdust.report.files import page_name
 
+    if short and form != "md":
+        raise UsageError("--short applies to --md: write --md --short")
     folder = _find_folder(name, results)
     stored = read_stored(folder)
     slices, profiles = stored.slices, stored.profiles
@@ -61,14 +79,19 @@ def command(
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
-        sys.stdout.write(render_as(form, REPORTS, report, slices, profiles))
-    if html is not None or (form is None and classic is None):
-        destination = html or folder.path / "report.html"
-        destination.write_text(render_as("html", REPORTS, report, slices, profiles))
+        formats = SHORT_REPORTS if short else REPORTS
+        sys.stdout.write(render_as(form, formats, report, slices, profiles))
+    if junit is not None:
+        junit.write_text(render_as("junit", REPORTS, report, slices, profiles))
+        click.echo(f"JUnit: {junit}", err=True)
+    if html is not None or (form is None and classic is None and junit is None):
+        destination = html or folder.path / page_name(report, stored.manifest.base)
+        write_page(destination, render_as("html", REPORTS, report, slices, profiles))
         if form is None:
             more = tldr.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
             terminal.show(report, more)
         click.echo(f"report: {destination}", err=form is not None)
+    return exit_code_of(gates, report)
 
 
 def _find_folder(name: str | None, results: Path) -> Folder:

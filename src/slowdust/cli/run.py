@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import no_wait_option, results_option
+from slowdust.cli.options import fail_on_option, no_wait_option, results_option
 
 if TYPE_CHECKING:
+    from slowdust.analysis.results.gate import Gate
     from slowdust.experiment.claims.claim import WhenBusy
 
 
 @click.command("run", short_help="Run the experiment of a file, or continue it.")
 @click.argument("file")
 @click.option("--resume", is_flag=True, help="Continue a stopped experiment, FILE or its name.")
+@fail_on_option
 @no_wait_option
 @results_option
-def command(file: str, results: Path, when_busy: WhenBusy, **options: bool) -> int:
+def command(
+    file: str, results: Path, when_busy: WhenBusy, gates: list[Gate], **options: bool
+) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
 
     Finished slices are kept: `slowdust run NAME --resume` continues where a killed experiment
@@ -45,4 +49,4 @@ def command(file: str, results: Path, when_busy: WhenBusy, **options: bool) -> i
     mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
     spec = read_spec(path)
     with placed(File(path, path.read_text(encoding="utf-8"))):
-        return conduct(spec, results, mode, when_busy)
+        return conduct(spec, results, mode, when_busy, gates)

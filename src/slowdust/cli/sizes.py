@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli.options import format_options
+from slowdust.cli.pages import write_page
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import SIZES, render_as
 
@@ -52,7 +53,7 @@ def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str
     builds = list(_sizes(patterns, fetched)) if patterns else []
     report = report_of(builds, [sizes_of_tree(tree) for tree in trees])
     if html is not None:
-        html.write_text(render_as("html", SIZES, report), encoding="utf-8")
+        write_page(html, render_as("html", SIZES, report))
         click.echo(f"sizes: {html}", err=True)
     if form is not None:
         sys.stdout.write(render_as(form, SIZES, report))

@@ -31,7 +31,7 @@ from slowdust.experiment.journal import (
     check_start,
     open_journal,
 )
-from slowdust.experiment.setup import create_contenders, resolve_contenders
+from slowdust.experiment.setup import create_contenders, named_as_before, resolve_contenders
 from slowdust.experiment.slices.loop import SliceLoop
 from slowdust.experiment.spec.errors import AtKeysError
 from slowdust.experiment.spec.spec import Spec
@@ -73,7 +73,7 @@ def run_experiment(
     check_cpus(spec.cpus or ())
     counting = counting_of(spec)
     check_same_source(folder, counting)
-    resolved = resolve_contenders(spec, view)
+    resolved = named_as_before(resolve_contenders(spec, view), folder)
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
         check_start(folder, mode)  # somebody may have run it meanwhile

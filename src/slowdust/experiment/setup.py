@@ -46,6 +46,22 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
     return resolved
 
 
+def named_as_before(resolved: list[ResolvedContender], folder: Folder) -> list[ResolvedContender]:
+    """Return the contenders with the names that an experiment which goes on has for them.
+
+    Earlier versions wrote values like 16MB in small letters in the names of a matrix.
+    """
+    if not folder.has_manifest():
+        return resolved
+    names = [contender.name for contender in folder.read_manifest().contenders]
+    if [name.lower() for name in names] != [contender.name.lower() for contender in resolved]:
+        return resolved
+    return [
+        dataclasses.replace(contender, name=name)
+        for contender, name in zip(resolved, names, strict=True)
+    ]
+
+
 @contextmanager
 def create_contenders(
     resolved: list[ResolvedContender],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import (
@@ -27,6 +27,7 @@ from slowdust.store.waits import WaitKind
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
     *("compared", "work", "counters", "counters_relative", "writers", "needed", "notes"),
+    *("explanation", "silent_incarnations"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
@@ -55,8 +56,13 @@ _SYNCS = ("syncs_per_operation", "syncs_us")
 
 COLUMNS = (
     "experiment",
+    "date",
+    "host",
     "base",
+    "version",
+    "config",
     *_PLAIN,
+    "silent_incarnations",
     *(f"{part}_{name}" for part, name in _FIELDS),
     *(f"work_{event}" for event in _EVENTS),
     *(f"per_op_{key}" for key in _METRICS),
@@ -67,7 +73,8 @@ COLUMNS = (
     *_SYNCS,
     "notes",
 )
-"""All columns. Every file has them, so that those of several experiments can be put together."""
+"""All columns (docs/csv.md). Every file has them, so that those of several experiments can be put
+together."""
 
 
 def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
@@ -78,15 +85,27 @@ def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Pr
     observed = {
         (each.benchmark, each.test, each.clients, each.contender): each for each in report.waits
     }
+    infos = {info.name: info for info in report.contender_info}
+    host = _host(report.host)
     for result in report.results:
+        info = infos[result.contender]
+        experiment = (report.experiment, report.started, host or None, report.base)
         waits = observed.get((result.benchmark, result.test, result.clients, result.contender))
-        writer.writerow([report.experiment, report.base, *_row(result, waits)])
+        writer.writerow([*experiment, info.version, info.config, *_row(result, waits)])
     return text.getvalue()
+
+
+def _host(facts: Mapping[str, str]) -> str | None:
+    """Return 'AMD EPYC; 2 logical, 2 physical; 23.5 GiB'; None where nothing is known."""
+    memory, unit, _ = facts.get("Memory", "").partition(" GiB")
+    parts = (facts.get("CPU"), facts.get("Cores"), memory + unit)
+    return "; ".join(filter(None, parts)) or None
 
 
 def _row(result: Result, waits: ContenderWaits | None) -> list[object]:
     return [
         *(getattr(result, name) for name in _PLAIN),
+        " ".join(map(str, result.silent_incarnations)) or None,
         *(getattr(getattr(result, part), name, None) for part, name in _FIELDS),
         *((result.work.events if result.work else {}).get(event) for event in _EVENTS),
         *(result.per_op.get(key) for key in _METRICS),

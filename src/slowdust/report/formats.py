@@ -52,8 +52,14 @@ REPORTS: tuple[Format[Report, Sequence[Slice], Sequence[Profile]], ...] = (
     Format("md", "Print Markdown.", "markdown.report"),
     Format("csv", "Print CSV, one row per result.", "csv"),
     Format("json", "Print JSON (docs/report.schema.json).", "json"),
+    Format("junit", "Write JUnit XML to FILE.", "junit", Destination.FILE),
 )
 """The formats of a report; each gets it, and the slices and profiles that it was computed from."""
+
+SHORT_REPORTS: tuple[Format[Report, Sequence[Slice], Sequence[Profile]], ...] = (
+    Format("md", "Print Markdown that fits a comment.", "markdown.short"),
+)
+"""The format of `slowdust report --md --short`."""
 
 HISTORIES: tuple[Format[History], ...] = (
     Format("html", "Write the page to FILE.", "html.history", Destination.FILE),

@@ -35,6 +35,23 @@ class Finding(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The command that mends it, or shows what to mend; absent where there is none."""
 
 
+_OF_A_PROCESS = "kill "
+_SHOWS_NOW = "slowdust doctor"
+
+
+def lasting(findings: list[Finding]) -> list[Finding]:
+    """Return findings as a saved report has them: no remedy names a process of that time.
+
+    The number of a process may be another's by the time that a report is read.
+    """
+    return [
+        msgspec.structs.replace(finding, remedy=_SHOWS_NOW)
+        if (finding.remedy or "").startswith(_OF_A_PROCESS)
+        else finding
+        for finding in findings
+    ]
+
+
 def by_severity(findings: list[Finding]) -> list[Finding]:
     """Return findings, the most severe first, and those of a severity in their order."""
     order = list(Severity)

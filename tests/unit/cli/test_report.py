@@ -39,6 +39,46 @@ def test_a_named_experiment(slowdust: Slowdust, results: Path) -> None:
     assert slowdust("report", "micro").out.splitlines()[-1] == "report: results/micro/report.html"
 
 
+def test_the_page_beside_another_base_has_a_name_of_its_own(
+    slowdust: Slowdust, results: Path
+) -> None:
+    slowdust("report", "micro")
+    first = (results / "micro/report.html").read_text()
+    outcome = slowdust("report", "micro", "--base", "17.6")
+    assert outcome.out.splitlines()[-1] == (
+        "report: results/micro/report-beside-postgres-17.6.html"
+    )
+    assert (results / "micro/report.html").read_text() == first
+
+
+def test_a_page_that_replaces_another_says_so(slowdust: Slowdust, results: Path) -> None:
+    assert slowdust("report", "micro", "--html", "page.html").err == ""
+    assert slowdust("report", "micro", "--html", "page.html").err == "", "the same page again"
+    outcome = slowdust("report", "micro", "--base", "17.6", "--html", "page.html")
+    assert outcome.err == ("page.html was the page of micro beside postgres@15.8: it is replaced\n")
+    outcome = slowdust("report", "slap", "--html", "page.html")
+    assert "page.html was the page of micro beside postgres@17.6" in outcome.err
+
+
+def test_a_file_that_is_no_page_is_not_replaced(slowdust: Slowdust, results: Path) -> None:
+    Path("mine.html").write_text("<title>Mine</title>")
+    outcome = slowdust("report", "micro", "--html", "mine.html")
+    assert (outcome.code, outcome.complaint) == (
+        2,
+        "slowdust: mine.html is no page of Slowdust's: name another file",
+    )
+    assert Path("mine.html").read_text() == "<title>Mine</title>"
+
+
+@pytest.mark.parametrize("command", ["report", "history"])
+def test_two_formats_to_print_are_wrong_use(
+    slowdust: Slowdust, results: Path, command: str
+) -> None:
+    outcome = slowdust(command, "--md", "--json")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "--md and --json both print to standard output: give one of them" in outcome.err
+
+
 def test_json_has_every_result_of_every_contender(slowdust: Slowdust, results: Path) -> None:
     outcome = slowdust("report", "micro", "--json")
     assert (outcome.code, outcome.err) == (0, "")
@@ -203,3 +243,35 @@ def test_damaged_results_fail_with_their_file(slowdust: Slowdust, results: Path)
     outcome = slowdust("report", "micro", "--md")
     assert (outcome.code > 0, outcome.out) == (True, "")
     assert "micro" in outcome.complaint
+
+
+def test_a_gate_that_catches_something_ends_with_3(slowdust: Slowdust, results: Path) -> None:
+    slower = [
+        result["test"]
+        for result in report_of(slowdust("report", "micro", "--json").out)["results"]
+        if result.get("verdict") == "slower"
+    ]
+    caught = slowdust("report", "micro", "--md", "--fail-on", "slower")
+    passed = slowdust("report", "micro", "--md", "--fail-on", "slower:99%")
+    wrong = slowdust("report", "micro", "--fail-on", "slowly")
+
+    assert slower
+    assert (caught.code, passed.code, wrong.code) == (3, 0, 2)
+    assert "failed by --fail-on slower: " in caught.err
+    assert all(test in caught.err for test in slower[:2])
+    assert caught.out == passed.out
+    assert passed.err == ""
+
+
+def test_a_comment_and_junit(slowdust: Slowdust, results: Path, tmp_path: Path) -> None:
+    comment = slowdust("report", "micro", "--md", "--short")
+    file = tmp_path / "micro.xml"
+    outcome = slowdust("report", "micro", "--junit", str(file))
+
+    assert comment.out.startswith("### micro: 2 contenders against ")
+    assert len(comment.out) < len(slowdust("report", "micro", "--md").out)
+    assert outcome.out == ""
+    assert file.read_text().startswith("<?xml")
+    assert slowdust("report", "micro", "--short").complaint == (
+        "slowdust: --short applies to --md: write --md --short"
+    )

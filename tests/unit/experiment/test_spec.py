@@ -69,7 +69,7 @@ def test_flags_are_an_axis_of_what_is_compiled(
     assert spec.repo == str(tmp_path)
     assert [contender.title("git:master") for contender in spec.planned_contenders()] == [
         f"postgres@git:master+{flags} work_mem={size}"
-        for size in ("1mb", "2mb")
+        for size in ("1MB", "2MB")
         for flags in ("o2", "o3")
     ]
     with pytest.raises(UsageError, match="is not compiled here"):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv as stdlib_csv
 import io
+import re
+from pathlib import Path
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
@@ -13,6 +15,35 @@ from tests.unit.synthetic_steps import Overload, insert_experiment
 
 def rows(report: Report) -> list[dict[str, str]]:
     return list(stdlib_csv.DictReader(io.StringIO(csv.render(report))))
+
+
+def test_the_page_about_columns_has_them_all_in_their_order() -> None:
+    page = Path(__file__).parents[3] / "docs" / "csv.md"
+    rows_of_table = re.findall(r"^\| `(\w+)` \| (.+) \|$", page.read_text(), re.MULTILINE)
+    assert tuple(column for column, _ in rows_of_table) == csv.COLUMNS
+    header = csv.render(analyse(*synthetic_experiment(["a", "b"], ["scan"]))).partition("\n")[0]
+    assert header == ",".join(csv.COLUMNS)
+
+
+def test_rows_say_when_where_and_what_was_measured() -> None:
+    report = analyse(*synthetic_experiment(["a", "b"], ["scan"], blocks=4))
+    report.started = "2026-11-23T15:44:15+00:00"
+    report.host = {
+        "CPU": "Fast",
+        "Cores": "8 logical, 4 physical",
+        "Memory": "23.5 GiB, 1 GiB available",
+    }
+    report.contender_info[1].version, report.contender_info[1].config = "17.6", "durable"
+    report.results[1].silent_incarnations = [2, 3]
+
+    first, second = rows(report)
+
+    assert second["date"] == first["date"] == "2026-11-23T15:44:15+00:00"
+    assert second["host"] == "Fast; 8 logical, 4 physical; 23.5 GiB"
+    assert (second["version"], second["config"]) == ("17.6", "durable")
+    assert (first["silent_incarnations"], second["silent_incarnations"]) == ("", "2 3")
+    report.host = {}
+    assert rows(report)[0]["host"] == ""
 
 
 def test_one_row_for_each_result_with_its_numbers() -> None:

@@ -7,7 +7,13 @@ from slowdust.report.formats import HISTORIES, REPORTS, render_as
 from tests.unit.report.sample import profiled_experiment
 from tests.unit.synthetic_history import choice, experiments, measured
 
-BEGINNINGS = {"html": "<!doctype html>", "md": "# ", "csv": "experiment,base,", "json": "{"}
+BEGINNINGS = {
+    "html": "<!doctype html>",
+    "md": "# ",
+    "csv": "experiment,base,",
+    "json": "{",
+    "junit": "<?xml ",
+}
 
 
 @pytest.mark.parametrize("name", [form.name for form in REPORTS])

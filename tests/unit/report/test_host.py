@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slowdust.analysis.analyse import analyse
 from slowdust.report import html
+from slowdust.report.formats import REPORTS
 from slowdust.report.markdown import report as markdown
 from slowdust.store.finding import Finding, Severity
 from tests.unit.synthetic import QUIET, synthetic_experiment
@@ -53,3 +54,21 @@ def test_experiments_from_before_the_checks_have_no_such_section() -> None:
     text, page = reports()
     assert "State of the host" not in text
     assert "State of the host" not in page
+
+
+def test_saved_reports_name_no_process_to_stop() -> None:
+    stop = Finding(
+        check="Other programs",
+        severity=Severity.WARNING,
+        state="Other programs use 50% of a core: make (pid 4711).",
+        remedy="kill -STOP 4711   # if they may stand still; kill -CONT 4711 afterwards",
+    )
+    manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
+    manifest.findings = [stop]
+
+    report = analyse(manifest, slices)
+
+    for form in REPORTS:
+        assert "kill -" not in form.render(report, slices, []), form.name
+    assert [finding.remedy for finding in report.findings] == ["slowdust doctor"]
+    assert manifest.findings == [stop], "the record stays as it is"

@@ -9,6 +9,7 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import format_options, results_option
+from slowdust.cli.pages import write_page
 from slowdust.report.formats import DIFFS, render_as
 
 
@@ -36,7 +37,7 @@ def command(*, before: str, after: str, html: Path | None, form: str | None, res
     first, second = (read_stored(kept_experiment(results, name)) for name in (before, after))
     diff = diff_of(first, second)
     if html is not None:
-        html.write_text(render_as("html", DIFFS, diff))
+        write_page(html, render_as("html", DIFFS, diff))
         click.echo(f"diff: {html}", err=form is not None)
     if form is not None:
         sys.stdout.write(render_as(form, DIFFS, diff))

@@ -97,7 +97,7 @@ class Names:
 
     def name(self, keys: Keys) -> str:
         """Return the key."""
-        return ".".join(map(str, keys))
+        return ".".join(key for key in keys if isinstance(key, str))
 
 
 class Options:

@@ -152,7 +152,12 @@ def _point(varied: Mapping[str, str], labels: Mapping[str, str]) -> Combination:
 
 
 def _label(value: str, axis: Iterable[str]) -> str:
-    """Write the value in small letters, as most settings are, where all values stay apart."""
+    """Write a word in small letters, as most settings are, where all values stay apart.
+
+    What has a digit may have a unit, whose letters say how large it is: it stays as it is.
+    """
+    if any(character.isdigit() for character in value):
+        return value
     lowered = [other.lower() for other in axis]
     return value.lower() if lowered.count(value.lower()) == 1 else value
 

@@ -1,0 +1,83 @@
+"""Conditions under which a report fails a check: what is slower, or more work, beyond doubt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from slowdust.analysis.model import Report, Result
+from slowdust.errors import UsageError
+from slowdust.units import parse_percentage
+from slowdust.wording import at_least, short_names, shortened, step_label, work_at_least
+
+
+class Kind(StrEnum):
+    """A kind of verdict that a check can fail by."""
+
+    SLOWER = "slower"
+    MORE_WORK = "more-work"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A kind of verdict, and by how much at least it has to be certain."""
+
+    kind: Kind
+    threshold: float = 0.0
+    """Share of the base: 0.05 for 5%."""
+
+    def __str__(self) -> str:
+        """Return the gate as it is typed: 'slower:5%'."""
+        return f"{self.kind}:{self.threshold * 100:g}%" if self.threshold else str(self.kind)
+
+    def catches(self, result: Result) -> bool:
+        """Return whether a verdict is certain beyond the threshold: by its bound nearer 1."""
+        if self.kind is Kind.MORE_WORK:
+            work = result.work
+            more = work is not None and work.verdict == "more"
+            return more and work is not None and (work.bound or 1.0) >= 1 + self.threshold
+        return result.verdict == "slower" and (result.bound or 1.0) <= 1 - self.threshold
+
+
+def parse_gate(text: str) -> Gate:
+    """Return the gate that `slower`, `slower:5%` or `more-work:1%` means.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    kind, colon, percentage = text.strip().partition(":")
+    if kind not in set(Kind):
+        raise UsageError(f"--fail-on {text}: write slower, slower:5%, more-work or more-work:1%")
+    try:
+        threshold = parse_percentage(percentage) if colon else 0.0
+    except ValueError as error:
+        raise UsageError(f"--fail-on {text}: {error}") from None
+    if kind == Kind.SLOWER and threshold >= 1:
+        raise UsageError(f"--fail-on {text}: nothing is 100% slower, write less")
+    return Gate(Kind(kind), threshold)
+
+
+def caught_by(gate: Gate, report: Report) -> str:
+    """Return a sentence that names the results which a gate catches; empty if there is none.
+
+    'slower:5%: scan (at least 12%) and insert (at least 7%)'
+    """
+    levels = {result.clients for result in report.results}
+    names = short_names(report.contenders)
+    several = len(report.contenders) > 2
+    caught = [result for result in report.results if gate.catches(result)]
+    if not caught:
+        return ""
+    texts = []
+    for result in caught:
+        label = step_label(result.test, result.clients, levels)
+        whose = f" on {names[result.contender]}" if several else ""
+        texts.append(f"{label}{whose} ({_size(gate, result)})")
+    return f"{gate}: {shortened(texts)}"
+
+
+def _size(gate: Gate, result: Result) -> str:
+    if gate.kind is Kind.MORE_WORK:
+        assert result.work is not None
+        return work_at_least(result.work.ratio or 1.0, result.work.bound).removeprefix(", ")
+    return at_least(result.judged_rqps or 1.0, result.bound).removeprefix(", ")

@@ -1,0 +1,19 @@
+"""Pages that commands write: what they replace is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page, and say whose page it replaces.
+
+    Raises:
+        UsageError: the file is there and is no page of Slowdust's.
+    """
+    from slowdust.report import files
+
+    if (replaced := files.write_page(path, page)) is not None:
+        click.echo(f"{path} was the page of {replaced}: it is replaced", err=True)

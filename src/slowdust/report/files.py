@@ -1,0 +1,53 @@
+"""Pages as files: what they are called, and what they replace."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+from slowdust.analysis.model import Report
+from slowdust.errors import UsageError
+
+_TITLE = re.compile(
+    r'<title>(.*?) · Slowdust</title>\s*(?:<meta name="base" content="([^"]*)">)?', re.DOTALL
+)
+_HEAD = 4096
+"""Characters of a page that have its title: styles follow it."""
+
+
+def page_name(report: Report, first: str) -> str:
+    """Return the name of the page in its experiment's folder.
+
+    A page beside another base than the `first` contender has a name of its own.
+    """
+    if report.base == first:
+        return "report.html"
+    plain = re.sub(r"[^A-Za-z0-9._]+", "-", report.base).strip("-._")
+    return f"report-beside-{plain}.html"
+
+
+def write_page(path: Path, page: str) -> str | None:
+    """Write a page; return the subject of another page that it replaces, if there was one.
+
+    Raises:
+        UsageError: the file is there and is no page of Slowdust's.
+    """
+    replaced = None
+    now = _subject(page[:_HEAD])
+    if path.is_file() and path.stat().st_size:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            before = _subject(file.read(_HEAD))
+        if before is None:
+            raise UsageError(f"{path} is no page of Slowdust's: name another file")
+        replaced = before if before != now else None
+    path.write_text(page, encoding="utf-8")
+    return replaced
+
+
+def _subject(head: str) -> str | None:
+    """Return the subject of a page: 'night-3', 'night-3 beside postgres@16'; None of any other."""
+    match = _TITLE.search(head)
+    if match is None:
+        return None
+    return unescape(match[1] if match[2] is None else f"{match[1]} beside {match[2]}")

@@ -1,0 +1,127 @@
+"""The report as a comment on a pull request: the answer, and all tests folded below it.
+
+A comment has at most 65,536 characters. This has at most `MOST`: sections that do not fit are left
+out, the last ones first, and it says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.results import by_step
+from slowdust.analysis.work.results import has_work
+from slowdust.report.markdown.report import answered, notes, warnings
+from slowdust.report.markdown.table import ABSENT, interval, ratio, table, work_ratio
+from slowdust.report.tldr import list_of_changes, passages
+from slowdust.store.profile import Profile
+from slowdust.store.slice import Slice
+from slowdust.wording import counted, short_names
+
+MOST = 60_000
+"""Bytes of a comment."""
+MOST_WITH_INTERVALS = 3
+"""The most contenders beside the base whose ratios have their intervals."""
+_MARKS = {"faster": " +", "slower": " -", "same": " =", "unsure": " ?"}
+_MARKS_OF_WORK = {"more": " +", "less": " -", "same": " =", "unsure": " ?"}
+_LEFT_OUT = "\nSections that do not fit into a comment are left out.\n"
+
+
+def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
+    """Return the answer, the verdicts of each contender, and folded: causes, tests, warnings."""
+    head = [f"### {report.experiment}: {_compared(report)}", "", *answered(report)]
+    sections = ["\n".join(lines) for lines in (head, notes(report), _tallies(report)) if lines]
+    causes = _causes(report)
+    tests = counted(len(by_step(report.results)), "test")
+    folded = [
+        ("What changed, and why", causes),
+        (f"All {tests}", _tests(report)),
+        ("Warnings", warnings(report)[2:]),
+    ]
+    sections += [_folded(title, lines) for title, lines in folded if lines]
+    return _fitted(sections)
+
+
+def _compared(report: Report) -> str:
+    """Return '17.6 against 15.8', or '13 contenders against 15.8'."""
+    names = short_names(report.contenders)
+    others = report.contenders[1:]
+    who = names[others[0]] if len(others) == 1 else counted(len(others), "contender")
+    return f"{who} against {names[report.base]}"
+
+
+def _fitted(sections: list[str]) -> str:
+    text = "\n\n".join(sections) + "\n"
+    if len(text.encode()) <= MOST:
+        return text
+    while len(sections) > 1 and len(("\n\n".join(sections) + _LEFT_OUT).encode()) > MOST:
+        sections.pop()
+    return "\n\n".join(sections) + "\n" + _LEFT_OUT
+
+
+def _folded(title: str, lines: Sequence[str]) -> str:
+    """Return a section that a reader unfolds; Markdown inside needs the empty lines."""
+    body = "\n".join(lines)
+    return f"<details>\n<summary>{title}</summary>\n\n{body}\n\n</details>"
+
+
+def _tallies(report: Report) -> list[str]:
+    """Return the number of each verdict, on time and on work, of each contender."""
+    names = short_names(report.contenders)
+    counts = has_work(report.results)
+    header = ["contender", "slower", "faster", "same", "unsure"]
+    rows = []
+    for name in report.contenders[1:]:
+        results = [result for result in report.results if result.contender == name]
+        verdicts = Counter(result.verdict for result in results)
+        row = [names[name], *(str(verdicts[v]) for v in ("slower", "faster", "same", "unsure"))]
+        if counts:
+            works = Counter(r.work.verdict for r in results if r.work is not None)
+            row += [str(works["more"]), str(works["less"])]
+        rows.append(row)
+    return table([*header, *(["more work", "less work"] if counts else [])], rows, left=1)
+
+
+def _causes(report: Report) -> list[str]:
+    lines: list[str] = []
+    for passage in passages(report):
+        lines += [f"- {passage}"] if isinstance(passage, str) else list_of_changes(passage)
+    return lines
+
+
+def _tests(report: Report) -> list[str]:
+    """Return a table with the ratio, the verdict's mark and the work of each result."""
+    names = short_names(report.contenders)
+    others = report.contenders[1:]
+    counts = has_work(report.results)
+    several = len({result.clients for result in report.results}) > 1
+    header = ["test", *(["clients"] if several else [])]
+    for name in others:
+        header += [names[name], *(["work"] if counts else [])]
+    rows = []
+    for step, results in by_step(report.results).items():
+        row = [step.test, *([str(step.clients)] if several else [])]
+        for name in others:
+            row.append(_rate(results.get(name), whole=len(others) <= MOST_WITH_INTERVALS))
+            if counts:
+                row.append(_work(results.get(name)))
+        rows.append(row)
+    legend = f"rqps relative to {names[report.base]}: + faster, - slower, = the same, ? unsure."
+    if counts:
+        legend += " Work, instructions per operation: + more, - less."
+    return [legend, "", *table(header, rows, left=1)]
+
+
+def _rate(result: Result | None, *, whole: bool) -> str:
+    if result is None or result.judged_rqps is None:
+        return ABSENT
+    bounds = interval(*result.judged_interval) if whole else ""
+    return f"{ratio(result.judged_rqps)}{bounds}{_MARKS.get(result.verdict or '', '')}"
+
+
+def _work(result: Result | None) -> str:
+    work = None if result is None else result.work
+    if work is None or work.ratio is None:
+        return ABSENT
+    return f"{work_ratio(work.ratio)}{_MARKS_OF_WORK.get(work.verdict or '', '')}"
