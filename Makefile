@@ -37,6 +37,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m tests.lint.docstrings src bench tests
+	$(BIN)/hadolint Containerfile
 	cargo fmt --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,7 @@ from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli import completion
-from slowdust.cli.options import Amount, fail_on_option, no_wait_option, results_option
+from slowdust.cli.options import amount, fail_on_option, no_wait_option, results_option
 from slowdust.units import parse_count, parse_number
 from slowdust.wording import listing
 
@@ -97,16 +97,12 @@ def _help(option: Option) -> str:
     return " ".join(texts)
 
 
-_KINDS: dict[str | None, type | click.ParamType[Any]] = {
-    None: bool,
-    "INTEGER": Amount("integer", parse_count),
-    "NUMBER": Amount("number", parse_number),
-}
-"""Metavar -> the type of the value; that of all others is text, which the specification reads."""
+_AMOUNTS = {"INTEGER": amount(parse_count), "NUMBER": amount(parse_number)}
+"""Metavar -> what reads the value; all others are text, which the specification reads."""
 
 
 def _click_option(option: Option, text: str) -> click.Option:
-    kind: type | click.ParamType[Any] = _KINDS.get(option.metavar, str)
+    kind: type | click.Choice[str] = bool if option.metavar is None else str
     if option.metavar and option.metavar.startswith("["):
         kind = click.Choice(option.metavar[1:-1].split("|"))
     is_flag = option.metavar is None
@@ -116,6 +112,7 @@ def _click_option(option: Option, text: str) -> click.Option:
         help=text,
         type=kind,
         is_flag=is_flag,
+        callback=_AMOUNTS.get(option.metavar or ""),
         default=None,
         shell_complete=_COMPLETED.get(option.name),
     )

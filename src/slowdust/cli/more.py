@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import exit_code_of, fail_on_option, no_wait_option, results_option
+from slowdust.cli.options import (
+    amount,
+    exit_code_of,
+    fail_on_option,
+    no_wait_option,
+    results_option,
+)
+from slowdust.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,22 +29,12 @@ if TYPE_CHECKING:
     from slowdust.units import Second
 
 
-def _duration(context: click.Context, option: click.Parameter, text: str | None) -> Second | None:
-    del context, option
-    from slowdust.units import parse_duration
-
-    try:
-        return None if text is None else parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
 @click.command("more", short_help="Go on with an experiment until more is decided.")
 @click.argument("name", shell_complete=completion.experiments)
 @click.option(
     "--budget",
     metavar="TIME",
-    callback=_duration,
+    callback=amount(parse_duration),
     help="Wall clock for more measuring: 90s, 10m.  [as long as it has been measured]",
 )
 @click.option(

@@ -37,21 +37,18 @@ def _when_busy(context: click.Context, option: click.Parameter, fails: bool) -> 
     return WhenBusy.FAIL if fails else WhenBusy.WAIT
 
 
-class Amount(click.ParamType[float, str]):
-    """An amount that may have a unit, which `slowdust.units` reads."""
+def amount(
+    parse: Callable[[str], float],
+) -> Callable[[click.Context, click.Parameter, str | None], float | None]:
+    """Return a callback for an option whose value may have a unit, which `slowdust.units` reads."""
 
-    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(
-        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the amount; a value that is none is wrong use of the option."""
+    def read(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
         try:
-            return self._parse(value) if isinstance(value, str) else value
+            return None if text is None else parse(text)
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            raise click.BadParameter(str(error), context, option) from None
+
+    return read
 
 
 no_wait_option = click.option(

@@ -1,0 +1,53 @@
+"""What the README and the Containerfile say of the catalog and of the sources is true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from slowdust.builds.catalog import catalog_of, version_parts
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+CONTAINERFILE = (ROOT / "Containerfile").read_text()
+
+
+def series(dbms: str, version: str) -> str:
+    """Return the series of a version as it is spoken of: 17 of Postgres, 8.0 of the others."""
+    return ".".join(map(str, version_parts(version)[: 1 if dbms == "postgres" else 2]))
+
+
+@pytest.mark.parametrize("dbms", ["Postgres", "MySQL", "MariaDB"])
+def test_the_range_of_versions_is_the_catalogs(dbms: str) -> None:
+    versions = [entry.version for entry in catalog_of(dbms.lower()).entries]
+    first, last = (series(dbms.lower(), version) for version in (versions[0], versions[-1]))
+    assert re.search(rf"\b{dbms} {re.escape(first)} to {re.escape(last)}[, ]", README)
+
+
+def test_the_versions_without_a_published_checksum_are_the_vendors_archives() -> None:
+    entries = catalog_of("mysql").entries
+    archived = [e.version for e in entries if all(o.kind == "archive" for o in e.origins)]
+    first, last = series("mysql", archived[0]), series("mysql", archived[-1])
+    assert f"no SHA-256 for MySQL {first} to {last}:" in README
+    [named] = re.findall(r"builds get mysql@(\S+) --sha256 HEX", README)
+    assert named in archived
+
+
+def test_every_page_of_the_table_is_there() -> None:
+    pages = re.findall(r"\]\(((?:docs|examples)[^)#]*)", README)
+    assert "docs/csv.md" in pages
+    assert [page for page in pages if not (ROOT / page).exists()] == []
+
+
+def test_the_containerfile_copies_what_is_there_and_not_ignored() -> None:
+    copied = [
+        name
+        for line in re.findall(r"^COPY (?!--)(.+)$", CONTAINERFILE, re.MULTILINE)
+        for name in line.split()[:-1]
+    ]
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert "pyproject.toml" in copied
+    assert ignored == ["*", *(f"!{name}" for name in copied)]
+    assert [name for name in copied if not (ROOT / name).exists()] == []
