@@ -12,12 +12,20 @@ from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli import completion
-from slowdust.cli.options import amount, fail_on_option, no_wait_option, results_option
+from slowdust.cli.options import (
+    WORDS,
+    amount,
+    fail_on_option,
+    no_wait_option,
+    results_option,
+    yes_option,
+)
 from slowdust.units import parse_count, parse_number
 from slowdust.wording import listing
 
 if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
+    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
 
 _GENERAL = (
@@ -129,7 +137,7 @@ _OPTIONS = [
 ]
 
 
-@click.command("compare", params=_OPTIONS)
+@click.command("compare", params=_OPTIONS, epilog=WORDS)
 @click.argument(
     "contenders",
     nargs=-1,
@@ -145,6 +153,7 @@ _OPTIONS = [
     help="Server setting; repeatable. Each value of a repeated KEY becomes a contender.",
 )
 @fail_on_option
+@yes_option
 @no_wait_option
 @results_option
 def command(
@@ -152,6 +161,7 @@ def command(
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
+    too_short: WhenTooShort,
     **options: object,
 ) -> int:
     """Measure contenders side by side and say what got slower.
@@ -175,7 +185,7 @@ def command(
     from slowdust.experiment.spec.options import spec_from_options
 
     spec = spec_from_options(contenders, options)
-    return conduct(spec, results, StartMode.FRESH, when_busy, gates)
+    return conduct(spec, results, StartMode.FRESH, when_busy, gates=gates, too_short=too_short)
 
 
 _guides = [benchmark.guide for benchmark in BENCHMARKS.values() if benchmark.guide]

@@ -10,11 +10,13 @@ import click
 
 from slowdust.cli import completion
 from slowdust.cli.options import (
+    WORDS,
     amount,
     exit_code_of,
     fail_on_option,
     no_wait_option,
     results_option,
+    yes_option,
 )
 from slowdust.units import parse_duration
 
@@ -23,13 +25,14 @@ if TYPE_CHECKING:
 
     from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.stored import Stored
+    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
     from slowdust.experiment.spec.spec import Spec
     from slowdust.store.folder import Folder
     from slowdust.units import Second
 
 
-@click.command("more", short_help="Go on with an experiment until more is decided.")
+@click.command("more", short_help="Go on with an experiment until more is decided.", epilog=WORDS)
 @click.argument("name", shell_complete=completion.experiments)
 @click.option(
     "--budget",
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     help="Go on with these alone, names or patterns.  [those with an unsure result]",
 )
 @fail_on_option
+@yes_option
 @no_wait_option
 @results_option
 def command(
@@ -61,6 +65,7 @@ def command(
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
+    too_short: WhenTooShort,
 ) -> int:
     """Go on with the experiment NAME: measure the tests that are unsure for some time more.
 
@@ -97,7 +102,8 @@ def command(
             folder.path.parent,
             StartMode.RESUME,
             when_busy,
-            gates,
+            gates=gates,
+            too_short=too_short,
         )
         if not until_decided:
             return code

@@ -15,9 +15,18 @@ if TYPE_CHECKING:
     from slowdust.analysis.model import Report
     from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.story.bands import Bands
+    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+WORDS = (
+    "Words: a contender is a build with its settings, the base the first of them. They take turns "
+    "in slices, short timed measurements. An incarnation is one start of the servers: results "
+    "move from one to the next. rqps is the throughput of a contender relative to the base's, "
+    "above 1 if it is faster."
+)
+"""Terms of the help, for the end of it."""
 
 results_option = click.option(
     "--results",
@@ -57,6 +66,23 @@ no_wait_option = click.option(
     is_flag=True,
     callback=_when_busy,
     help="Fail where another experiment measures on the same CPUs or disk, instead of waiting.",
+)
+
+
+def _too_short(context: click.Context, option: click.Parameter, yes: bool) -> WhenTooShort:  # noqa: FBT001
+    """Return what becomes of a budget that is expected to decide too little."""
+    del context, option
+    from slowdust.cli.conduct import WhenTooShort
+
+    return WhenTooShort.GO_ON if yes else WhenTooShort.ASK
+
+
+yes_option = click.option(
+    "--yes",
+    "too_short",
+    is_flag=True,
+    callback=_too_short,
+    help="Do not ask whether a budget is wanted that is expected to decide too little.",
 )
 
 

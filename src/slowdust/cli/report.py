@@ -10,6 +10,7 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import (
+    WORDS,
     bands_option,
     exit_code_of,
     fail_on_option,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from slowdust.store.folder import Folder
 
 
-@click.command("report", short_help="Report on an experiment, by default the newest.")
+@click.command("report", short_help="Report on an experiment, by default the newest.", epilog=WORDS)
 @click.argument("name", required=False, shell_complete=experiments)
 @format_options(REPORTS)
 @click.option(

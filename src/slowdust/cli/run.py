@@ -7,21 +7,34 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import fail_on_option, no_wait_option, results_option
+from slowdust.cli.options import (
+    WORDS,
+    fail_on_option,
+    no_wait_option,
+    results_option,
+    yes_option,
+)
 
 if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
+    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
 
 
-@click.command("run", short_help="Run the experiment of a file, or continue it.")
+@click.command("run", short_help="Run the experiment of a file, or continue it.", epilog=WORDS)
 @click.argument("file")
 @click.option("--resume", is_flag=True, help="Continue a stopped experiment, FILE or its name.")
 @fail_on_option
+@yes_option
 @no_wait_option
 @results_option
 def command(
-    file: str, results: Path, when_busy: WhenBusy, gates: list[Gate], **options: bool
+    file: str,
+    results: Path,
+    when_busy: WhenBusy,
+    gates: list[Gate],
+    too_short: WhenTooShort,
+    **options: bool,
 ) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
 
@@ -49,4 +62,4 @@ def command(
     mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
     spec = read_spec(path)
     with placed(File(path, path.read_text(encoding="utf-8"))):
-        return conduct(spec, results, mode, when_busy, gates)
+        return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)

@@ -87,6 +87,13 @@ def test_help_of_every_command_explains_its_options(
             assert parameter.help, f"{parameter.opts[0]} is not explained"
 
 
+@pytest.mark.parametrize("command", ["compare", "run", "more", "report"])
+def test_help_explains_its_words(slowdust: Slowdust, command: str) -> None:
+    words = " ".join(slowdust(command, "--help").out.partition("Words: ")[2].split())
+    for term in ("contender is", "slices, short", "An incarnation is", "rqps is"):
+        assert term in words
+
+
 def end_by(number: signal.Signals) -> Callable[..., object]:
     """Return a function that gets the signal while it runs."""
 
