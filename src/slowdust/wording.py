@@ -355,13 +355,19 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     return exact[close[0]] if close else None
 
 
+def guess(word: str, choices: Iterable[str]) -> str:
+    """Write the nearest choice behind a sentence: '; did you mean scan?'; '' where none is near."""
+    close = nearest(word, choices)
+    return f"; did you mean {close}?" if close else ""
+
+
 def no_such(kind: str, word: str, choices: Collection[str]) -> str:
     """Write that there is no such thing, with the nearest there is: 'did you mean scan?'.
 
     Where none is near, all are listed if they are few.
     """
-    guess = nearest(word, choices)
-    hint = f": did you mean {guess}?" if guess else ""
-    if not guess and len(choices) <= MOST_LISTED:
+    close = nearest(word, choices)
+    hint = f": did you mean {close}?" if close else ""
+    if not close and len(choices) <= MOST_LISTED:
         hint = f": there are {listing(tuple(choices))}"
     return f"there is no {kind} '{word}'{hint}"

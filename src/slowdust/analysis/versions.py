@@ -15,7 +15,7 @@ from slowdust.benchmarks.model import DEFAULT_CONFIG
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts
 from slowdust.versions import version_order
-from slowdust.wording import short_names
+from slowdust.wording import guess, short_names
 
 _NAMED = re.compile(
     r"[a-z]+@[^/:+\s#]+(?P<parts>[^\s#]*)(?P<copy>#\d+)?(?P<points>( [^\s=]+=\S*)*)"
@@ -119,7 +119,8 @@ def find_contender(wanted: str, contenders: Sequence[ContenderFacts]) -> str:
         return matching[0]
     if matching:
         raise UsageError(f"{wanted} may be {' or '.join(matching)}: write the whole name")
-    raise UsageError(f"{wanted} is not a contender; those are: {', '.join(names)}")
+    close = guess(wanted, [*names, *versions.values()])
+    raise UsageError(f"{wanted} is not a contender; those are: {', '.join(names)}{close}")
 
 
 def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from slowdust.cli.groups import LazyGroup
 from slowdust.cli.options import results_option
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _BUNDLE = "bundle"
 
 
-class _Kinds(click.Group):
+class _Kinds(LazyGroup):
     """A command for each kind of archive; they are loaded when one of them is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -11,8 +11,8 @@ from types import FrameType
 import click
 
 from slowdust import __version__
+from slowdust.cli.groups import LazyGroup
 from slowdust.errors import SlowdustError
-from slowdust.wording import no_such
 
 _KEEPING = ("diff", "site", "serve", "note", "rename", "remove", "bundle")
 _COMMANDS = (
@@ -26,7 +26,7 @@ _MODULES = {"import": "import_", **{name: f"keeping.{name}" for name in _KEEPING
 """The modules of commands that are not called like their command."""
 
 
-class _LazyGroup(click.Group):
+class _Commands(LazyGroup):
     """A group that loads `slowdust.cli.NAME` when NAME is called, so that `--help` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -42,20 +42,9 @@ class _LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; the error for an unknown one has the nearest, which click cannot know.
-
-        Click looks for it among the commands that are loaded.
-        """
-        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
-            raise click.UsageError(no_such("command", args[0], _COMMANDS), ctx)
-        return super().resolve_command(ctx, args)
-
 
 @click.group(
-    cls=_LazyGroup,
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with: slowdust compare postgres@15.8 postgres@17.6",
 )

@@ -19,6 +19,7 @@ from slowdust.cli.options import (
     yes_option,
 )
 from slowdust.units import parse_duration
+from slowdust.wording import guess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,7 +143,7 @@ def _open_tests(stored: Stored, patterns: str | None) -> list[str]:
         if not any(fnmatchcase(test, pattern) for test in names):
             raise UsageError(
                 f"--tests: no test of '{stored.name}' is called '{pattern}'; it has "
-                f"{', '.join(names)}"
+                f"{', '.join(names)}{guess(pattern, names)}"
             )
     report = stored.report()
     unsure = {result.test for result in report.results if result.verdict == "unsure"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from slowdust.accounts import BASE_ENVIRONMENT
 from slowdust.errors import UsageError
 from slowdust.places import CACHE_VARIABLE
+from slowdust.wording import guess
 
 GLIBC = "glibc"
 ALLOCATORS = (GLIBC, "jemalloc", "tcmalloc")
@@ -66,6 +67,7 @@ def parse_environment(parts: Sequence[str]) -> Environment:
         if assignment is None:
             raise UsageError(
                 f"'+{part}' is not an environment: write {', '.join(ALLOCATORS)} or NAME=VALUE"
+                f"{guess(part, ALLOCATORS)}"
             )
         name, value = assignment.groups()
         if name in BASE_ENVIRONMENT or name.startswith(_LOADER_PREFIX):

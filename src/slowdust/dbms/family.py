@@ -30,6 +30,7 @@ from slowdust.dbms.settings import (
 from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
 from slowdust.units import Second
+from slowdust.wording import guess
 
 _MAX_CONNECTIONS = "max_connections"
 _CONNECTIONS_BY_DEFAULT = 100
@@ -194,6 +195,7 @@ class Family(ABC):
         if wanted not in self.engines:
             raise UsageError(
                 f"{self.name} has no engine {wanted!r}: choose {', '.join(self.engines)}"
+                f"{guess(wanted, self.engines)}"
             )
         missing = self.missing_for_engine(build, wanted)
         if missing is not None:

@@ -21,6 +21,7 @@ import psutil
 
 from slowdust.errors import UsageError
 from slowdust.units import parse_size
+from slowdust.wording import guess
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -180,7 +181,7 @@ def _config_text(dbms: str, name: str) -> str:
     if name not in shipped_configs(dbms):
         raise UsageError(
             f"{dbms} has no configuration {name!r}: use one of {', '.join(shipped_configs(dbms))} "
-            "or the path of a .toml file"
+            f"or the path of a .toml file{guess(name, shipped_configs(dbms))}"
         )
     file = resources.files(__package__) / "configs" / dbms / f"{name}.toml"
     return file.read_text(encoding="utf-8")

@@ -1,0 +1,36 @@
+"""A misspelled name of anything gets the nearest there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.command import Slowdust
+
+
+@pytest.mark.parametrize(
+    ("words", "close"),
+    [
+        ("reprot", "report"),
+        ("import sysbnch x", "sysbench"),
+        ("builds lst", "list"),
+        ("report --htlm x", "--html"),
+        ("show micor", "micro"),
+        ("report micro --base postgres@17.5", "postgres@17.6"),
+        ("more micro --tests point-qury", "point-query"),
+        ("tests --benchmark slpa", "slap"),
+        ("compare postgres@17.6 --tests point-qury", "point-query"),
+        ("compare postgres@17.6 --suite quik", "quick"),
+        ("compare postgres@17.6 --benchmark insrt", "insert"),
+        ("compare postgres@17.6+jemaloc", "jemalloc"),
+        ("compare postgrs@17.6", "postgres"),
+    ],
+)
+def test_the_nearest_word_is_named(
+    slowdust: Slowdust, results: Path, words: str, close: str
+) -> None:
+    assert results.is_dir()
+    outcome = slowdust(*words.split())
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"id you mean {close}?" in outcome.err.replace("'", "")
