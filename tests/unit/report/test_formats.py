@@ -10,7 +10,7 @@ from tests.unit.synthetic_history import choice, experiments, measured
 BEGINNINGS = {
     "html": "<!doctype html>",
     "md": "# ",
-    "csv": "experiment,base,",
+    "csv": "experiment,date,host,base,",
     "json": "{",
     "junit": "<?xml ",
 }
