@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.store.manifest import BuildFacts
 from slowdust.versions import version_order
+from slowdust.wording import counted
 
 _NAMES_METAVAR = "DBMS@VERSION|allocator@NAME..."
 
@@ -75,10 +77,16 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     "names", nargs=-1, required=True, metavar=_NAMES_METAVAR, shell_complete=completion.builds
 )
 @click.option("--from", "location", metavar="FILE|URL", help="Use this archive of the binaries.")
-@click.option("--sha256", metavar="HEX", help="The archive's SHA-256, where none is published.")
+@click.option(
+    "--sha256",
+    "checksums",
+    multiple=True,
+    metavar="HEX",
+    help="The archive's SHA-256, where none is published; of several builds one each, in order.",
+)
 @click.option("--repo", metavar="DIRECTORY|URL", help="The repository of DBMS@git:REF.")
 def get_builds(
-    names: Sequence[str], location: str | None, sha256: str | None, repo: str | None
+    names: Sequence[str], location: str | None, checksums: Sequence[str], repo: str | None
 ) -> None:
     """Fetch builds and memory allocators into the cache, after which they need no network.
 
@@ -90,6 +98,7 @@ def get_builds(
     slowdust builds get allocator@jemalloc
     slowdust builds get mysql@8.0.40 --from mysql-8.0.40-linux-glibc2.28-x86_64.tar.xz
     slowdust builds get mysql@8.0.40 --sha256 HEX
+    slowdust builds get mysql@8.0.40 mysql@8.4.5 --sha256 HEX --sha256 HEX
     slowdust builds get postgres@git:REL_17_6+o3 --repo ./postgres
     slowdust builds get mariadb@source:./server
 
@@ -99,10 +108,15 @@ def get_builds(
     Where a vendor publishes no SHA-256 of its archives, as MySQL for 5.7 to 9.4, give the one that
     you trust, or a file that you have verified.
     """
-    has_archive = location is not None or sha256 is not None
-    if has_archive and len(names) != 1:
-        raise UsageError("--from and --sha256 are for one archive: name only one build with them")
-    for name in names:
+    has_archive = location is not None or bool(checksums)
+    if location is not None and len(names) != 1:
+        raise UsageError("--from is for one archive: name only one build with it")
+    if checksums and len(checksums) != len(names):
+        raise UsageError(
+            f"{counted(len(names), 'build')} and {len(checksums)} --sha256: give one for each, in "
+            "the same order"
+        )
+    for name, sha256 in zip_longest(names, checksums):
         kind, version = _parts(name)
         if kind == allocators.KIND and has_archive:
             raise UsageError(f"--from and --sha256 are for builds: leave them out for {name}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from slowdust.errors import SlowdustError
 from tests.unit.cli.command import Slowdust
 
 
@@ -54,7 +55,11 @@ def test_groups_show_their_commands(slowdust: Slowdust, group: str) -> None:
         (["get", "allocator@hoard"], "unknown allocator 'hoard'"),
         (
             ["get", "postgres@17.6", "mysql@5.6.24", "--from", "x.tar.gz"],
-            "--from and --sha256 are for one archive: name only one build with them",
+            "--from is for one archive: name only one build with it",
+        ),
+        (
+            ["get", "mysql@8.0.40", "mysql@8.4.5", "--sha256", "0" * 64],
+            "2 builds and 1 --sha256: give one for each, in the same order",
         ),
         (["add", "mine", "nowhere"], "nowhere is not a directory of binaries"),
         (["add", "mine", "empty"], "empty is not a directory of binaries: it has no bin/mariadbd"),
@@ -70,6 +75,25 @@ def test_wrong_use(
     outcome = slowdust("builds", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert complaint in outcome.complaint
+
+
+def test_each_of_several_archives_has_its_checksum(
+    slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def resolve_archive(*arguments: object) -> None:
+        asked.append(arguments[:4])
+        if len(asked) == 2:
+            raise SlowdustError("enough")
+
+    monkeypatch.setattr("slowdust.builds.resolve_archive", resolve_archive)
+    monkeypatch.setattr("slowdust.cli.builds._fetched", str)
+    first, second = "0" * 64, "1" * 64
+    names = ["mysql@8.0.40", "mysql@8.4.5"]
+    outcome = slowdust("builds", "get", *names, "--sha256", first, "--sha256", second)
+    assert outcome.complaint == "slowdust: enough"
+    assert asked == [("mysql", "8.0.40", None, first), ("mysql", "8.4.5", None, second)]
 
 
 def test_archive_that_is_not_there_is_a_failure(
