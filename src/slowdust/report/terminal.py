@@ -20,6 +20,7 @@ from slowdust.units import known
 from slowdust.wording import short_names
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -45,12 +46,20 @@ def width() -> int:
 def show(report: Report, more: Sequence[str] = ()) -> None:
     """Print the report on standard output; `more` are lines that follow the tl;dr."""
     from rich.console import Console
+
+    print_on(Console(width=width(), highlight=False, markup=False, emoji=False), report, more)
+
+
+def print_on(console: Console, report: Report, more: Sequence[str] = ()) -> None:
+    """Print the report on a console, as wide as that is."""
     from rich.text import Text
 
-    columns = width()
-    console = Console(width=columns, highlight=False, markup=False, emoji=False)
+    columns = console.width
     for line in wrapped(lines(report, more), columns):
-        console.print(Text(line), soft_wrap=True)
+        text = Text(line)
+        if _has_label(line):
+            text.stylize("bold", 0, _LABELS)
+        console.print(text, soft_wrap=True)
     if report.calibration is None and (table := table_of(report)) is not None:
         console.print()
         console.print(table)
@@ -86,12 +95,16 @@ def wrapped(texts: Sequence[str], columns: int) -> list[str]:
     return [line for text in texts for line in _wrapped(text, columns)]
 
 
+def _has_label(line: str) -> bool:
+    return any(line.startswith(f"{label:<{_LABELS}}") for label in answer.LABELS)
+
+
 def _wrapped(text: str, columns: int) -> list[str]:
     if not text:
         return [""]
     stripped = text.lstrip()
     indent = len(text) - len(stripped) + 2
-    if any(text.startswith(f"{label:<{_LABELS}}") for label in answer.LABELS):
+    if _has_label(text):
         indent = _LABELS
     return textwrap.wrap(
         text,
