@@ -168,7 +168,9 @@ def _table(*heads: str, left: int) -> Table:
         padding=(0, 1, 0, 0),
     )
     for place, head in enumerate(heads):
-        table.add_column(head, justify="left" if place < left else "right", no_wrap=place > 0)
+        table.add_column(
+            head, justify="left" if place < left else "right", no_wrap=place > 0, overflow="fold"
+        )
     return table
 
 

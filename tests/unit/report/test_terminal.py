@@ -28,6 +28,9 @@ SAMPLES = {
 }
 
 
+LONG = ("<script>alert('x')</script>",)
+
+
 def printed(report: Report, width: int) -> str:
     file = io.StringIO()
     console = Console(width=width, file=file, highlight=False, markup=False, emoji=False)
@@ -48,7 +51,9 @@ def test_no_line_is_too_long_and_no_word_is_broken(
 
     rules = {word for word in text.split() if set(word) == {"\u2500"}}
     assert max(map(len, text.splitlines())) <= width
-    assert set(text.split()) - rules <= whole
+    # A name of a contender that takes half the line has to be broken.
+    parts = {word for word in set(text.split()) - whole if any(word in name for name in LONG)}
+    assert set(text.split()) - rules - parts <= whole
 
 
 def test_the_answer_comes_first_the_table_last() -> None:
