@@ -28,7 +28,7 @@ SAMPLES = {
 }
 
 
-LONG = ("<script>alert('x')</script>",)
+LONG = ("""<script>alert('x')</script>&"@1""",)
 
 
 def printed(report: Report, width: int) -> str:
