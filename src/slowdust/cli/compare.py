@@ -146,6 +146,11 @@ _OPTIONS = [
     shell_complete=completion.builds,
 )
 @click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with the stopped experiment --name, with the same options.",
+)
+@click.option(
     "--set",
     "settings",
     multiple=True,
@@ -157,7 +162,9 @@ _OPTIONS = [
 @no_wait_option
 @results_option
 def command(
+    *,
     contenders: tuple[str, ...],
+    resume: bool,
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
@@ -181,11 +188,15 @@ def command(
     slowdust compare postgres@git:master --repo ./postgres --flags o2,o3
     """
     from slowdust.cli.conduct import conduct
+    from slowdust.errors import UsageError
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.options import spec_from_options
 
+    mode = StartMode.RESUME if resume else StartMode.FRESH
+    if resume and options["name"] is None:
+        raise UsageError("--resume needs the --name of the experiment that goes on")
     spec = spec_from_options(contenders, options)
-    return conduct(spec, results, StartMode.FRESH, when_busy, gates=gates, too_short=too_short)
+    return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)
 
 
 _guides = [benchmark.guide for benchmark in BENCHMARKS.values() if benchmark.guide]

@@ -366,3 +366,14 @@ def test_a_budget_that_decides_nothing_is_asked_back(
     assert len(runs.calls) == (code == 0)
     assert "expected: 90 seconds in all, 60 seconds of them measuring" in outcome.err
     assert "this budget decides little: a longer --budget or fewer --tests" in outcome.err
+
+
+def test_compare_resumes_what_has_a_name(slowdust: Slowdust, runs: Runs) -> None:
+    slowdust("compare", OLD, NEW, "--name", "mine", "--resume")
+    nameless = slowdust("compare", OLD, NEW, "--resume")
+
+    [(spec, _, mode)] = runs.calls
+    assert (spec["name"], mode) == ("mine", StartMode.RESUME)
+    assert nameless.complaint == (
+        "slowdust: --resume needs the --name of the experiment that goes on"
+    )
