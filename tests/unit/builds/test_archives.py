@@ -314,7 +314,7 @@ def test_version_outside_of_the_catalog_is_used_listed_and_removed(
     [
         (
             ["mysql@8.0.40", "mysql@8.0.39", "--sha256", "0" * 64],
-            "are for one archive: name only one build",
+            "2 builds and 1 --sha256: give one for each",
         ),
         (
             ["mysql@5.6.24", "--sha256", "0" * 64],

@@ -66,7 +66,7 @@ def test_a_directory_with_nothing_to_import_is_a_failure(
         (["sysbench"], "Missing argument 'DIR...'"),
         (["iibench"], "Missing argument 'DIR...'"),
         (["sysbench", "nowhere"], "Directory 'nowhere' does not exist"),
-        (["oracle", "."], "No such command 'oracle'"),
+        (["oracle", "."], "there is no command 'oracle'"),
         (["sysbench", ".", "--clients", "0"], "0 is not in the range x>=1"),
         (["sysbench", ".", "--scan", "some"], "'some' is not one of 'all-threads', 'one-thread'"),
         (["iibench", ".", "--scan", "one-thread"], "--scan"),
