@@ -29,5 +29,6 @@ def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] 
         step_benchmarks=step_benchmarks,
         later=later_parts(page, sections, report=report, step_benchmarks=step_benchmarks),
         style=shipped("page.css", "steps.css", "uplot/uPlot.min.css", "charts.css"),
-        script=chart_library() + shipped("page.js", "later.js", "charts.js", "flames.js"),
+        script=chart_library()
+        + shipped("page.js", "later.js", "charts.js", "save.js", "flames.js"),
     )

@@ -174,7 +174,11 @@
       reset: () => group.show(0, length),
     };
     const showLines = () => charts.forEach((chart, index) => {
-      all[index].curves.forEach(({ mark }, at) => chart.setSeries(at + 1, { show: !hidden.has(mark) }));
+      all[index].curves.forEach(({ mark }, at) => {
+        chart.setSeries(at + 1, { show: !hidden.has(mark) });
+        const lines = plots[index].querySelectorAll(`.marks .${mark.split(" ").join(".")}`);
+        lines.forEach((line) => line.classList.toggle("hidden", hidden.has(mark)));
+      });
     });
     const draw = () => {
       if (charts.length || !graphs.clientWidth) return;
